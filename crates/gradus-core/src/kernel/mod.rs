@@ -1,0 +1,1 @@
+//! Small dense kernels, chosen at run time for the processor at hand.
