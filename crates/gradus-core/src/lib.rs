@@ -1,3 +1,13 @@
 //! The ground floor of gradus: data, the contract of a model, the model file, kernels.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`data`] | ratings, matrices, tables; readers, writers and generators |
+//! | [`kernel`] | small dense kernels, chosen at run time for the processor at hand |
+//! | [`error`] | the one error type: argument, value, rule |
 
+pub mod data;
+pub mod error;
 pub mod kernel;
+
+pub use error::{Error, Result};

@@ -1,0 +1,96 @@
+//! A compressed sparse row matrix with `u32` column indices and `f32` values.
+
+use crate::{Error, Result};
+
+/// A sparse matrix by rows: row `r` holds columns `indices[indptr[r]..indptr[r + 1]]` with the
+/// values at the same places.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Csr {
+    n_cols: usize,
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Csr {
+    /// Builds the matrix from its parts.
+    ///
+    /// # Errors
+    /// If `indptr` is not an ascending list from 0 to `indices.len()`, if `indices` and `values`
+    /// differ in length, or if an index is not below `n_cols`.
+    pub fn new(
+        n_cols: usize,
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Result<Self> {
+        if indices.len() != values.len() {
+            return Err(Error::Shape {
+                what: "sparse matrix values".into(),
+                expected: format!("{} (one for each index)", indices.len()),
+                got: values.len().to_string(),
+            });
+        }
+        if indptr.first() != Some(&0)
+            || indptr.last() != Some(&indices.len())
+            || !indptr.is_sorted()
+        {
+            return Err(Error::data(
+                "sparse matrix: row pointers must ascend from 0 to the number of entries",
+            ));
+        }
+        if let Some(&index) = indices.iter().find(|&&index| index as usize >= n_cols) {
+            return Err(Error::data(format!(
+                "sparse matrix: column index {index} is not below {n_cols}"
+            )));
+        }
+        Ok(Self { n_cols, indptr, indices, values })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.indptr.len().saturating_sub(1)
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Columns and values of row `row`.
+    ///
+    /// # Panics
+    /// If `row >= n_rows()`.
+    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
+        let range = self.range(row);
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// Where row `row` lies in [`indices`](Self::indices) and [`values`](Self::values).
+    ///
+    /// # Panics
+    /// If `row >= n_rows()`.
+    pub fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.indptr[row]..self.indptr[row + 1]
+    }
+
+    /// Row starts, `n_rows() + 1` of them.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// Column indices of all rows in turn.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Values of all rows in turn.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+}
