@@ -8,6 +8,13 @@
 
 pub mod data;
 pub mod error;
+pub mod estimator;
+pub mod file;
+pub mod iterate;
 pub mod kernel;
+pub mod params;
+pub mod progress;
+pub mod recommend;
+pub mod report;
 
 pub use error::{Error, Result};

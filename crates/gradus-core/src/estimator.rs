@@ -1,0 +1,330 @@
+//! The contract of a model: parameters → [`fit`](Fit::fit) → a fitted model and its report.
+//!
+//! A model family implements [`Fit`] on its parameters and [`Model`] on what the fit returns. A
+//! capability (recommending, predicting ratings, …) is a trait of its own; a model that lacks one
+//! does not implement it, and says so to the dynamic form by not overriding [`Model::recommend`]
+//! and its sisters. Everything else (save, load, command line, conformance tests) follows from
+//! these two and one line in the registry of the `gradus` crate.
+
+use crate::data::Ratings;
+use crate::file::{Reader, Writer};
+use crate::iterate::Checkpoint;
+use crate::params::{self, Params};
+use crate::progress::{Observer, Silent, Stop};
+use crate::recommend::Recommend;
+use crate::report::Report;
+use crate::{Error, Result};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Parameters that can be fitted to data.
+pub trait Fit: Params {
+    /// The model's name on the command line and in the file: `als`.
+    const NAME: &'static str;
+    /// What it learns from.
+    type Data: Dataset;
+    /// What it learns.
+    type Model: Model;
+
+    /// Fits the model, with everything a long run may want: see [`Job`].
+    ///
+    /// # Errors
+    /// If a parameter is outside its range or the data cannot be used.
+    fn fit_job(&self, data: &Self::Data, job: &Job<'_, Self::Data>) -> Result<Fitted<Self>>;
+
+    /// Fits the model.
+    ///
+    /// # Errors
+    /// If a parameter is outside its range or the data cannot be used.
+    fn fit(&self, data: &Self::Data) -> Result<Fitted<Self>> {
+        self.fit_job(data, &Job::default())
+    }
+}
+
+/// How a fit is run. Only `validation` changes its result.
+pub struct Job<'a, D> {
+    /// Held-out data: scored after every iteration, and reason to stop early.
+    pub validation: Option<&'a D>,
+    /// Who is told what happens.
+    pub observer: &'a dyn Observer,
+    /// A flag that ends the fit with the best model so far.
+    pub stop: Stop,
+    /// Where to keep the state, so that a killed fit can go on to the same result.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+impl<D> Default for Job<'_, D> {
+    fn default() -> Self {
+        Self { validation: None, observer: &Silent, stop: Stop::new(), checkpoint: None }
+    }
+}
+
+impl<'a, D> Job<'a, D> {
+    /// Scores this held-out data after every iteration and stops early when it gets no better.
+    pub fn validation(mut self, data: &'a D) -> Self {
+        self.validation = Some(data);
+        self
+    }
+
+    /// Tells this observer what happens.
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Ends when this flag is raised.
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Keeps the state of the fit in a file.
+    pub fn checkpoint(mut self, checkpoint: Checkpoint) -> Self {
+        self.checkpoint = Some(checkpoint);
+        self
+    }
+}
+
+/// A kind of data a model learns from, also in its dynamic form.
+pub trait Dataset: Sized + Send + Sync {
+    /// Its name in help texts.
+    const NAME: &'static str;
+    /// The data of this kind in `data`, if it is of this kind.
+    fn from_any(data: &AnyData) -> Option<&Self>;
+}
+
+/// Data of any kind, for the command line, the server and other languages.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnyData {
+    /// Who rated what how much.
+    Ratings(Ratings),
+}
+
+impl Dataset for Ratings {
+    const NAME: &'static str = "ratings";
+    fn from_any(data: &AnyData) -> Option<&Self> {
+        let AnyData::Ratings(ratings) = data;
+        Some(ratings)
+    }
+}
+
+/// A fitted model: what was learned, without its parameters and report (those are in [`Fitted`]).
+pub trait Model: Send + Sync + 'static {
+    /// Puts everything it knows into the file.
+    fn write<'a>(&'a self, file: &mut Writer<'a>);
+
+    /// Reads it back, trusting nothing.
+    fn read(file: &mut Reader) -> Result<Self>
+    where
+        Self: Sized;
+
+    /// The shape of the model in a few words and numbers, for `info`.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+
+    /// Its recommending side, if it has one.
+    fn recommend(&self) -> Option<&dyn Recommend> {
+        None
+    }
+}
+
+/// A model with the parameters it was fitted with and the report of the fit.
+#[derive(Clone, Debug)]
+pub struct Fitted<P: Fit> {
+    /// The parameters.
+    pub params: P,
+    /// What was learned. `Fitted` dereferences to it.
+    pub model: P::Model,
+    /// What happened.
+    pub report: Report,
+}
+
+impl<P: Fit> std::ops::Deref for Fitted<P> {
+    type Target = P::Model;
+    fn deref(&self) -> &P::Model {
+        &self.model
+    }
+}
+
+impl<P: Fit> Fitted<P> {
+    /// Saves it; a crash leaves the old file or the new one.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write(P::NAME, &params::record(&self.params), &self.report, &self.model).save(path.as_ref())
+    }
+
+    /// The bytes [`save`](Self::save) writes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        write(P::NAME, &params::record(&self.params), &self.report, &self.model).to_bytes()
+    }
+
+    /// Loads a model of this kind.
+    ///
+    /// # Errors
+    /// If the file is broken, or holds a model of another kind.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::read(&mut Reader::open(path.as_ref())?)
+    }
+
+    /// Reads a model of this kind from an opened file.
+    pub fn read(file: &mut Reader) -> Result<Self> {
+        if file.kind() != P::NAME {
+            let kind = file.kind().to_owned();
+            return Err(Error::format(
+                file.path(),
+                format!("holds a model `{kind}`, not `{}`", P::NAME),
+            ));
+        }
+        let record: Map<String, Value> = file.get("params")?;
+        let params = P::from_record(&record).map_err(|error| file.broken(error))?;
+        Ok(Self { params, report: file.get("report")?, model: P::Model::read(file)? })
+    }
+
+    /// Forgets the type.
+    pub fn into_any(self) -> AnyFitted {
+        let params = params::record(&self.params);
+        AnyFitted { kind: P::NAME, params, report: self.report, model: Box::new(self.model) }
+    }
+}
+
+fn write<'a>(
+    kind: &str,
+    params: &Map<String, Value>,
+    report: &Report,
+    model: &'a dyn Model,
+) -> Writer<'a>
+where
+{
+    let mut file = Writer::new(kind);
+    file.set("params", params);
+    file.set("report", report);
+    model.write(&mut file);
+    file
+}
+
+/// A fitted model of any kind.
+pub struct AnyFitted {
+    /// The name of the kind.
+    pub kind: &'static str,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+    /// What happened.
+    pub report: Report,
+    /// What was learned.
+    pub model: Box<dyn Model>,
+}
+
+impl AnyFitted {
+    /// Saves it; a crash leaves the old file or the new one.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write(self.kind, &self.params, &self.report, self.model.as_ref()).save(path.as_ref())
+    }
+
+    /// The bytes [`save`](Self::save) writes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        write(self.kind, &self.params, &self.report, self.model.as_ref()).to_bytes()
+    }
+
+    /// Its recommending side.
+    ///
+    /// # Errors
+    /// If this kind of model does not recommend.
+    pub fn recommend(&self) -> Result<&dyn Recommend> {
+        self.model
+            .recommend()
+            .ok_or(Error::Unsupported { model: self.kind.to_owned(), capability: "recommend" })
+    }
+}
+
+/// A kind of model in its dynamic form: what the registry lists.
+pub trait Estimator: Send + Sync {
+    /// Its name: `als`.
+    fn name(&self) -> &'static str;
+    /// First paragraph of its docs, and the rest.
+    fn docs(&self) -> (String, String);
+    /// Its parameters.
+    fn specs(&self) -> Vec<params::ParamSpec>;
+    /// The kind of data it learns from.
+    fn data(&self) -> &'static str;
+    /// Fits it.
+    fn fit(
+        &self,
+        params: &Map<String, Value>,
+        data: &AnyData,
+        validation: Option<&AnyData>,
+        run: &Run<'_>,
+    ) -> Result<AnyFitted>;
+    /// Reads a fitted model of this kind.
+    fn read(&self, file: &mut Reader) -> Result<AnyFitted>;
+}
+
+/// The parts of a [`Job`] that do not depend on the kind of data.
+pub struct Run<'a> {
+    /// Who is told what happens.
+    pub observer: &'a dyn Observer,
+    /// A flag that ends the fit with the best model so far.
+    pub stop: Stop,
+    /// Where to keep the state.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Self { observer: &Silent, stop: Stop::new(), checkpoint: None }
+    }
+}
+
+/// The entry of `P` in the registry.
+pub struct Entry<P>(std::marker::PhantomData<fn() -> P>);
+
+impl<P> Entry<P> {
+    /// The entry.
+    pub const fn new() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<P> Default for Entry<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Fit> Estimator for Entry<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn docs(&self) -> (String, String) {
+        params::docs::<P>()
+    }
+
+    fn specs(&self) -> Vec<params::ParamSpec> {
+        params::specs::<P>()
+    }
+
+    fn data(&self) -> &'static str {
+        P::Data::NAME
+    }
+
+    fn fit(
+        &self,
+        params: &Map<String, Value>,
+        data: &AnyData,
+        validation: Option<&AnyData>,
+        run: &Run<'_>,
+    ) -> Result<AnyFitted> {
+        let wrong = || Error::data(format!("model `{}` learns from {}", P::NAME, P::Data::NAME));
+        let job = Job {
+            validation: validation.map(|v| P::Data::from_any(v).ok_or_else(wrong)).transpose()?,
+            observer: run.observer,
+            stop: run.stop.clone(),
+            checkpoint: run.checkpoint.clone(),
+        };
+        let data = P::Data::from_any(data).ok_or_else(wrong)?;
+        Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
+    }
+
+    fn read(&self, file: &mut Reader) -> Result<AnyFitted> {
+        Ok(Fitted::<P>::read(file)?.into_any())
+    }
+}

@@ -1,0 +1,172 @@
+//! Writing a model file.
+
+use super::{Element, FORMAT, KEY};
+use crate::data::{Csr, Ids};
+use crate::{Error, Result};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+struct Tensor<'a> {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Cow<'a, [u8]>,
+}
+
+/// Collects the header and tensors of a model file, borrowing what it can, and writes them.
+pub struct Writer<'a> {
+    header: Map<String, Value>,
+    tensors: Vec<Tensor<'a>>,
+}
+
+impl<'a> Writer<'a> {
+    /// Starts a file for a model of this kind.
+    pub fn new(kind: &str) -> Self {
+        let mut header = Map::new();
+        header.insert("format".into(), FORMAT.into());
+        header.insert("kind".into(), kind.into());
+        header.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        Self { header, tensors: Vec::new() }
+    }
+
+    /// Puts a value into the header, replacing one of the same name.
+    pub fn set(&mut self, key: &str, value: &impl Serialize) {
+        let value = serde_json::to_value(value).unwrap_or_default();
+        self.header.insert(key.to_owned(), value);
+    }
+
+    /// Adds a tensor that borrows its data.
+    pub fn tensor<T: Element>(&mut self, name: &str, shape: &[usize], data: &'a [T]) {
+        self.push::<T>(name, shape, Cow::Borrowed(bytemuck::cast_slice(data)));
+    }
+
+    /// Adds a tensor that owns its data.
+    pub fn tensor_owned<T: Element>(&mut self, name: &str, shape: &[usize], data: Vec<T>) {
+        self.push::<T>(name, shape, Cow::Owned(bytemuck::cast_slice(&data).to_vec()));
+    }
+
+    fn push<T: Element>(&mut self, name: &str, shape: &[usize], bytes: Cow<'a, [u8]>) {
+        debug_assert_eq!(shape.iter().product::<usize>() * size_of::<T>(), bytes.len(), "{name}");
+        let name = name.to_owned();
+        self.tensors.push(Tensor { name, dtype: T::DTYPE, shape: shape.to_vec(), bytes });
+    }
+
+    /// Adds ids: one `i64` tensor, or the text as bytes with its offsets.
+    pub fn ids(&mut self, name: &str, ids: &'a Ids) {
+        match ids {
+            Ids::Int(values) => self.tensor(&format!("{name}.int"), &[values.len()], values),
+            Ids::Text(values) => {
+                let (text, offsets) = values.parts();
+                self.tensor(&format!("{name}.text"), &[text.len()], text.as_bytes());
+                self.tensor(&format!("{name}.offsets"), &[offsets.len()], offsets);
+            }
+        }
+    }
+
+    /// Adds a sparse matrix: row starts, column indices, values.
+    pub fn csr(&mut self, name: &str, matrix: &'a Csr) {
+        let starts: Vec<u64> = matrix.indptr().iter().map(|&at| at as u64).collect();
+        self.tensor_owned(&format!("{name}.indptr"), &[starts.len()], starts);
+        self.tensor(&format!("{name}.indices"), &[matrix.nnz()], matrix.indices());
+        self.tensor(&format!("{name}.values"), &[matrix.nnz()], matrix.values());
+    }
+
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).map_err(|error| Error::io("<memory>", error))?;
+        Ok(bytes)
+    }
+
+    /// Writes the file so that a crash at any moment leaves the old file or the new one.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let refused = |error| Error::io(path, error);
+        let temporary =
+            temporary_name(path).ok_or_else(|| Error::format(path, "not the name of a file"))?;
+        remove_leftovers(path);
+        let written = (|| {
+            let mut file = BufWriter::with_capacity(1 << 20, File::create(&temporary)?);
+            self.write_to(&mut file)?;
+            file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+            fs::rename(&temporary, path)?;
+            sync_folder(path)
+        })();
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written.map_err(refused)
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let invalid = |error: &dyn std::fmt::Display| {
+            std::io::Error::new(std::io::ErrorKind::InvalidInput, error.to_string())
+        };
+        // Wide elements first, then by name: every tensor is aligned, and the order is fixed.
+        let mut order: Vec<&Tensor> = self.tensors.iter().collect();
+        order.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
+        let mut offset = 0;
+        let infos = order
+            .iter()
+            .map(|tensor| {
+                let start = offset;
+                offset += tensor.bytes.len();
+                let shape = tensor.shape.clone();
+                let info = TensorInfo { dtype: tensor.dtype, shape, data_offsets: (start, offset) };
+                (tensor.name.clone(), info)
+            })
+            .collect();
+        let text = serde_json::to_string(&self.header).map_err(|e| invalid(&e))?;
+        let metadata = Metadata::new(Some(HashMap::from([(KEY.to_owned(), text)])), infos)
+            .map_err(|e| invalid(&e))?;
+        let mut header = serde_json::to_vec(&metadata).map_err(|e| invalid(&e))?;
+        header.resize(header.len().next_multiple_of(8), b' ');
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
+        for tensor in order {
+            out.write_all(&tensor.bytes)?;
+        }
+        out.flush()
+    }
+}
+
+/// `dir/.name.PID.tmp`: in the same folder, so that the rename cannot cross file systems.
+fn temporary_name(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    Some(path.with_file_name(format!(".{name}.{}.tmp", std::process::id())))
+}
+
+/// Removes the temporary files of writers that were killed, where the system tells who still lives.
+fn remove_leftovers(path: &Path) {
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let file_name = entry.file_name();
+        let pid = file_name
+            .to_str()
+            .and_then(|file| file.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.'))
+            .and_then(|rest| rest.strip_suffix(".tmp")?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Makes the rename itself durable; only some systems allow a folder to be synced.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,433 @@
+//! The loop that every iterative fit shares: trace, stopping, restarts, checkpoints, Ctrl-C.
+//!
+//! A model implements [`Solver`]: how to start, how to take one step, how to keep its state in a
+//! file. [`run`] does the rest and gives the best state with the [`Report`]. Because the loop is in
+//! one place, every model stops for the same reasons, resumes to the same bits and keeps the best
+//! iterate in the same way.
+
+use crate::estimator::Job;
+use crate::file::{Reader, Writer};
+use crate::progress::{Event, Observer, Stop};
+use crate::report::{Iteration, Report, StopReason};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Where and how often the state of a fit is kept.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// The file. Removed when the fit is done.
+    pub path: PathBuf,
+    /// Time between two writes at least; zero writes after every iteration.
+    pub every: Duration,
+    /// Go on from the file if it is there.
+    pub resume: bool,
+}
+
+/// One iterative algorithm, bound to its data.
+pub trait Solver {
+    /// Everything that changes from step to step.
+    type State: Clone;
+
+    /// The state to begin with; `restart` counts the random starts from 0.
+    fn start(&self, restart: usize) -> Result<Self::State>;
+
+    /// One iteration: the objective after it, or `None` if [`Watch::stopped`] told it to leave.
+    /// In that case the state must be as it was before.
+    fn step(&self, state: &mut Self::State, watch: &Watch<'_>) -> Result<Option<f64>>;
+
+    /// The held-out score, smaller is better, if there is held-out data.
+    fn validate(&self, state: &Self::State) -> Option<f64>;
+
+    /// Puts the state into a file under names that begin with `prefix`.
+    fn write_state<'a>(&self, state: &'a Self::State, prefix: &str, file: &mut Writer<'a>);
+
+    /// Reads it back.
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Self::State>;
+}
+
+/// What a step may ask and tell while it runs.
+pub struct Watch<'a> {
+    stop: &'a Stop,
+    observer: &'a dyn Observer,
+}
+
+impl Watch<'_> {
+    /// Whether to leave at once.
+    pub fn stopped(&self) -> bool {
+        self.stop.requested()
+    }
+
+    /// Tells the share of this iteration that is done.
+    pub fn within(&self, share: f64) {
+        self.observer.notice(&Event::Within(share));
+    }
+}
+
+/// When the loop ends, and what it is called.
+#[derive(Clone, Debug)]
+pub struct Rules<'a> {
+    /// The model's name.
+    pub model: &'a str,
+    /// What the held-out score measures.
+    pub metric: &'a str,
+    /// Iterations at most, for each start.
+    pub max_iter: usize,
+    /// Ends when the objective falls by less than this share of itself.
+    pub tol: f64,
+    /// Ends when the held-out score has not improved for so many iterations; 0 never ends so.
+    pub patience: usize,
+    /// How many random starts; the best is kept.
+    pub restarts: usize,
+    /// The seed, for the report.
+    pub seed: u64,
+    /// The parameters, so that a checkpoint of another fit is not taken up.
+    pub params: Map<String, Value>,
+    /// A fingerprint of the data, for the same reason.
+    pub fingerprint: u64,
+}
+
+/// Where the loop stands; kept in the checkpoint.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Course {
+    restart: usize,
+    /// Iterations done in the current start.
+    iteration: usize,
+    trace: Vec<Iteration>,
+    clock: Vec<f64>,
+}
+
+impl Course {
+    /// The quality of a point: held-out score if there is one, else the objective.
+    fn quality(&self, at: usize) -> f64 {
+        let point = &self.trace[at];
+        point.validation.unwrap_or(point.objective)
+    }
+
+    /// Why the current start is over, if it is.
+    fn over(&self, rules: &Rules<'_>) -> Option<StopReason> {
+        let last = self.trace.len().checked_sub(1).filter(|_| self.iteration > 0)?;
+        let first = self.trace.len() - self.iteration;
+        let best = (first..=last).min_by(|&a, &b| self.quality(a).total_cmp(&self.quality(b)))?;
+        if self.trace[last].validation.is_some()
+            && rules.patience > 0
+            && last - best >= rules.patience
+        {
+            return Some(StopReason::NoImprovement);
+        }
+        if rules.tol > 0.0 && last > first {
+            let before = self.trace[last - 1].objective;
+            if before - self.trace[last].objective <= rules.tol * before.abs() {
+                return Some(StopReason::Converged);
+            }
+        }
+        (self.iteration >= rules.max_iter).then_some(StopReason::MaxIterations)
+    }
+}
+
+/// The best state set aside, and the point of the trace it came from.
+type Best<T> = Option<(usize, T)>;
+
+/// Runs a solver to its end and gives the best state with the report.
+///
+/// With held-out data the best state is the one with the best held-out score; without, it is the
+/// last one of a start, and over several starts the one whose last objective is smallest.
+pub fn run<S: Solver, D>(
+    solver: &S,
+    rules: &Rules<'_>,
+    job: &Job<'_, D>,
+) -> Result<(S::State, Report)> {
+    let watch = Watch { stop: &job.stop, observer: job.observer };
+    let resumable = job.checkpoint.as_ref().filter(|c| c.resume && c.path.exists());
+    let (mut course, mut state, mut best) = match resumable {
+        Some(checkpoint) => read_checkpoint(solver, rules, checkpoint)?,
+        None => (Course::default(), solver.start(0)?, None),
+    };
+    let before = course.clock.last().copied().unwrap_or(0.0);
+    let begun = Instant::now();
+    let mut written = Instant::now();
+    job.observer.notice(&Event::Started {
+        model: rules.model,
+        max_iterations: rules.max_iter * rules.restarts,
+        done: course.restart * rules.max_iter + course.iteration,
+    });
+
+    let stop_reason = loop {
+        if let Some(reason) = course.over(rules) {
+            if course.restart + 1 >= rules.restarts {
+                break reason;
+            }
+            set_aside(&course, &state, &mut best);
+            course.restart += 1;
+            course.iteration = 0;
+            state = solver.start(course.restart)?;
+        }
+        let step = if job.stop.requested() { None } else { solver.step(&mut state, &watch)? };
+        let Some(objective) = step else {
+            if let Some(checkpoint) = &job.checkpoint {
+                write_checkpoint(solver, rules, checkpoint, &course, &state, &best)?;
+            }
+            break StopReason::Interrupted;
+        };
+        if !objective.is_finite() {
+            return Err(Error::data(format!(
+                "{}: the objective became {objective} in iteration {}: the values are too large",
+                rules.model,
+                course.iteration + 1
+            )));
+        }
+        course.iteration += 1;
+        let (restart, iteration) = (course.restart, course.iteration);
+        let validation = solver.validate(&state);
+        let point = Iteration { restart, iteration, objective, validation };
+        let seconds = before + begun.elapsed().as_secs_f64();
+        job.observer.notice(&Event::Iteration { point: &point, metric: rules.metric, seconds });
+        course.trace.push(point);
+        course.clock.push(seconds);
+        if validation.is_some() {
+            set_aside(&course, &state, &mut best);
+        }
+        if let Some(checkpoint) = &job.checkpoint
+            && written.elapsed() >= checkpoint.every
+        {
+            write_checkpoint(solver, rules, checkpoint, &course, &state, &best)?;
+            written = Instant::now();
+        }
+    };
+    job.observer.notice(&Event::Finished);
+
+    let last = course.trace.len().checked_sub(1).ok_or_else(|| {
+        Error::data(format!("{}: interrupted before the first iteration was done", rules.model))
+    })?;
+    let (at, state) = match best {
+        Some((at, best)) if course.iteration == 0 || course.quality(at) <= course.quality(last) => {
+            (at, best)
+        }
+        _ => (last, state),
+    };
+    let report = Report {
+        iterations: course.trace.len(),
+        stop_reason,
+        objective: course.trace[at].objective,
+        validation: course.trace[at].validation,
+        metric: rules.metric.to_owned(),
+        best: at,
+        seed: rules.seed,
+        notes: Vec::new(),
+        seconds: before + begun.elapsed().as_secs_f64(),
+        clock: course.clock,
+        trace: course.trace,
+    };
+    Ok((state, report))
+}
+
+/// Keeps a copy of the state if the last point is the best so far.
+fn set_aside<T: Clone>(course: &Course, state: &T, best: &mut Best<T>) {
+    let last = course.trace.len() - 1;
+    if best.as_ref().is_none_or(|(at, _)| course.quality(last) < course.quality(*at)) {
+        *best = Some((last, state.clone()));
+    }
+}
+
+/// The kind under which the checkpoint of a model is filed.
+fn checkpoint_kind(rules: &Rules<'_>) -> String {
+    format!("{}.checkpoint", rules.model)
+}
+
+fn write_checkpoint<S: Solver>(
+    solver: &S,
+    rules: &Rules<'_>,
+    checkpoint: &Checkpoint,
+    course: &Course,
+    state: &S::State,
+    best: &Best<S::State>,
+) -> Result<()> {
+    let mut file = Writer::new(&checkpoint_kind(rules));
+    file.set("params", &rules.params);
+    file.set("fingerprint", &rules.fingerprint);
+    file.set("course", course);
+    file.set("best", &best.as_ref().map(|(at, _)| at));
+    solver.write_state(state, "state.", &mut file);
+    if let Some((_, best)) = best {
+        solver.write_state(best, "best.", &mut file);
+    }
+    file.save(&checkpoint.path)
+}
+
+fn read_checkpoint<S: Solver>(
+    solver: &S,
+    rules: &Rules<'_>,
+    checkpoint: &Checkpoint,
+) -> Result<(Course, S::State, Best<S::State>)> {
+    let mut file = Reader::open(&checkpoint.path)?;
+    let refuse = |reason: String| {
+        Error::format(
+            &checkpoint.path,
+            format!("{reason}; leave out --resume to begin anew, or name another checkpoint"),
+        )
+    };
+    if file.kind() != checkpoint_kind(rules) {
+        return Err(refuse(format!("is not a checkpoint of `{}`", rules.model)));
+    }
+    let params: Map<String, Value> = file.get("params")?;
+    for (name, value) in &rules.params {
+        let other = params.get(name).unwrap_or(&Value::Null);
+        if other != value {
+            return Err(refuse(format!("belongs to a fit with {name} = {other}, not {value}")));
+        }
+    }
+    if file.get::<u64>("fingerprint")? != rules.fingerprint {
+        return Err(refuse("belongs to a fit on other data".into()));
+    }
+    let course: Course = file.get("course")?;
+    let consistent = course.restart < rules.restarts.max(1)
+        && course.iteration <= course.trace.len()
+        && course.clock.len() == course.trace.len();
+    if !consistent {
+        return Err(file.broken("its course contradicts itself"));
+    }
+    let best = match file.get::<Option<usize>>("best")? {
+        Some(at) if at < course.trace.len() => Some((at, solver.read_state("best.", &mut file)?)),
+        Some(at) => return Err(file.broken(format!("no point {at} in its trace"))),
+        None => None,
+    };
+    let state = solver.read_state("state.", &mut file)?;
+    Ok((course, state, best))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+
+    /// Halves a number; the objective is its square, the score its distance from a target.
+    struct Halving {
+        target: Option<f64>,
+    }
+
+    impl Solver for Halving {
+        type State = Vec<f64>;
+        fn start(&self, restart: usize) -> Result<Vec<f64>> {
+            Ok(vec![100.0 / (1 + restart) as f64])
+        }
+        fn step(&self, state: &mut Vec<f64>, _: &Watch<'_>) -> Result<Option<f64>> {
+            state[0] /= 2.0;
+            Ok(Some(state[0] * state[0]))
+        }
+        fn validate(&self, state: &Vec<f64>) -> Option<f64> {
+            self.target.map(|target| (state[0] - target).abs())
+        }
+        fn write_state<'a>(&self, state: &'a Vec<f64>, prefix: &str, file: &mut Writer<'a>) {
+            file.tensor(&format!("{prefix}x"), &[1], state);
+        }
+        fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Vec<f64>> {
+            file.tensor(&format!("{prefix}x"), &[1])
+        }
+    }
+
+    fn rules() -> Rules<'static> {
+        Rules {
+            model: "halving",
+            metric: "distance",
+            max_iter: 10,
+            tol: 0.0,
+            patience: 2,
+            restarts: 1,
+            seed: 7,
+            params: Map::new(),
+            fingerprint: 1,
+        }
+    }
+
+    fn job(checkpoint: Option<Checkpoint>, stop: Stop) -> Job<'static, ()> {
+        Job { validation: None, observer: &Silent, stop, checkpoint }
+    }
+
+    #[test]
+    fn it_stops_for_each_reason() {
+        let plain = Halving { target: None };
+        let (state, report) = run(&plain, &rules(), &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, report.iterations), (StopReason::MaxIterations, 10));
+        assert_eq!(state, [100.0 / 1024.0]);
+        let loose = Rules { tol: 0.8, ..rules() };
+        let (_, report) = run(&plain, &loose, &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, report.iterations), (StopReason::Converged, 2));
+        // 50, 25, 12.5, 6.25, 3.125: the second is nearest to 24, and the patience is 2.
+        let (state, report) =
+            run(&Halving { target: Some(24.0) }, &rules(), &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, report.iterations), (StopReason::NoImprovement, 4));
+        assert_eq!((state[0], report.best, report.validation), (25.0, 1, Some(1.0)));
+    }
+
+    #[test]
+    fn of_several_starts_the_best_is_kept() {
+        let several = Rules { restarts: 3, ..rules() };
+        let (state, report) =
+            run(&Halving { target: None }, &several, &job(None, Stop::new())).unwrap();
+        assert_eq!((state[0], report.best), (100.0 / 3.0 / 1024.0, 29));
+        let (state, report) =
+            run(&Halving { target: Some(26.0) }, &several, &job(None, Stop::new())).unwrap();
+        // Starts: 50 25 | 25 .. | 16.7 ..: the first to reach 25 wins the tie.
+        assert_eq!((state[0], report.best), (25.0, 1));
+    }
+
+    #[test]
+    fn a_fit_resumed_at_any_point_ends_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        for (target, restarts) in [(None, 1), (Some(24.0), 1), (None, 3), (Some(5.0), 2)] {
+            let solver = Halving { target };
+            let rules = Rules { restarts, ..rules() };
+            let (whole, expected) = run(&solver, &rules, &job(None, Stop::new())).unwrap();
+            for interrupted_after in (1..expected.iterations).step_by(4) {
+                let path = folder.path().join("c");
+                let _ = std::fs::remove_file(&path);
+                let checkpoint = Checkpoint { path, every: Duration::ZERO, resume: true };
+                /// Raises the flag after so many iterations.
+                struct After(usize, std::sync::atomic::AtomicUsize, Stop);
+                impl Observer for After {
+                    fn notice(&self, event: &Event<'_>) {
+                        if let Event::Iteration { .. } = event {
+                            let n = self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                            if n + 1 == self.0 {
+                                self.2.request();
+                            }
+                        }
+                    }
+                }
+                let stop = Stop::new();
+                let after = After(interrupted_after, 0.into(), stop.clone());
+                let first = Job::<()> { observer: &after, ..job(Some(checkpoint.clone()), stop) };
+                let (_, report) = run(&solver, &rules, &first).unwrap();
+                assert_eq!(report.stop_reason, StopReason::Interrupted);
+                assert_eq!(report.iterations, interrupted_after);
+                let second = job(Some(checkpoint), Stop::new());
+                let (state, report) = run(&solver, &rules, &second).unwrap();
+                assert_eq!(state, whole);
+                assert_eq!((report.trace, report.best), (expected.trace.clone(), expected.best));
+            }
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_fit_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        let checkpoint = Checkpoint { path, every: Duration::ZERO, resume: true };
+        let with = |rules: &Rules<'_>| {
+            run(&Halving { target: None }, rules, &job(Some(checkpoint.clone()), Stop::new()))
+        };
+        let mut params = Map::new();
+        params.insert("rank".into(), 4.into());
+        with(&Rules { params: params.clone(), ..rules() }).unwrap();
+        params.insert("rank".into(), 8.into());
+        let error = with(&Rules { params: params.clone(), ..rules() }).unwrap_err().to_string();
+        assert!(error.contains("rank = 4, not 8"), "{error}");
+        params.insert("rank".into(), 4.into());
+        let error = with(&Rules { params, fingerprint: 2, ..rules() }).unwrap_err().to_string();
+        assert!(error.contains("other data"), "{error}");
+        let error = with(&Rules { model: "x", ..rules() }).unwrap_err().to_string();
+        assert!(error.contains("not a checkpoint of `x`"), "{error}");
+    }
+}

@@ -1,0 +1,120 @@
+//! What a recommender can do, whatever model stands behind it.
+
+use crate::data::{Csr, Ids};
+use crate::{Error, Result};
+
+/// A score for an item, by index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scored {
+    /// Index into the model's items.
+    pub item: u32,
+    /// The predicted rating, or the similarity.
+    pub score: f32,
+}
+
+/// How one of the user's own ratings bore on a score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contribution {
+    /// The item the user rated.
+    pub item: u32,
+    /// The user's rating of it.
+    pub value: f32,
+    /// What it adds to the score.
+    pub contribution: f32,
+}
+
+/// Why a score is what it is: `score = base + Σ contributions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The score of the item for the user, before clipping.
+    pub score: f32,
+    /// What anyone's score for this item starts from.
+    pub base: f32,
+    /// What each of the user's ratings adds, largest in size first.
+    pub contributions: Vec<Contribution>,
+}
+
+/// Which items may be recommended.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only these, if given.
+    pub allow: Option<Vec<u32>>,
+    /// Never these.
+    pub deny: Vec<u32>,
+    /// Also what the user has already rated.
+    pub include_seen: bool,
+}
+
+/// The ratings of someone the model may not know: item indices and values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Item indices, each once.
+    pub items: Vec<u32>,
+    /// The rating of each.
+    pub values: Vec<f32>,
+}
+
+impl Profile {
+    /// Checks that items are known, occur once, and values are finite and as many.
+    pub fn check(&self, n_items: usize) -> Result<()> {
+        if self.items.len() != self.values.len() {
+            return Err(Error::Shape {
+                what: "profile values".into(),
+                expected: format!("{} (one for each item)", self.items.len()),
+                got: self.values.len().to_string(),
+            });
+        }
+        if self.items.is_empty() {
+            return Err(Error::data("profile: no ratings; give at least one to fold a user in"));
+        }
+        if let Some(item) = self.items.iter().find(|&&item| item as usize >= n_items) {
+            return Err(Error::data(format!("profile: item index {item} is not below {n_items}")));
+        }
+        if let Some(value) = self.values.iter().find(|value| !value.is_finite()) {
+            return Err(Error::data(format!("profile: rating {value} is not a finite number")));
+        }
+        let mut sorted = self.items.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                Err(Error::data(format!("profile: item index {} is rated twice", pair[0])))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whom a recommendation is for.
+#[derive(Clone, Debug)]
+pub enum Target<'a> {
+    /// A user of the training data.
+    User(u32),
+    /// Someone described by a handful of ratings, folded in without retraining.
+    Profile(&'a Profile),
+}
+
+/// A model that predicts ratings and recommends items.
+pub trait Recommend: Send + Sync {
+    /// The users it was trained on.
+    fn users(&self) -> &Ids;
+    /// The items it was trained on.
+    fn items(&self) -> &Ids;
+    /// What every user rated in training, `n_users × n_items`, if the model kept it.
+    fn history(&self) -> Option<&Csr>;
+
+    /// Predicts the rating of each pair; `None` is a user or item the model does not know, and
+    /// gets the best that can be said without it.
+    ///
+    /// # Shapes
+    /// One prediction for each pair.
+    fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32>;
+
+    /// The best `n` items, best first; ties go to the smaller index.
+    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;
+
+    /// The `n` items most like this one (cosine of what the model knows of them), without itself.
+    fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>>;
+
+    /// What each of the target's ratings adds to the score of `item`.
+    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation>;
+}

@@ -1,0 +1,90 @@
+//! What happened in a fit: returned beside every model, and kept in its file.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why an iterative fit ended. Reaching the limit is information, not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The objective fell by less than the tolerance.
+    Converged,
+    /// The held-out score did not improve for as long as the patience allows.
+    NoImprovement,
+    /// The number of iterations asked for was done.
+    MaxIterations,
+    /// Someone asked it to stop; the model is the best so far.
+    Interrupted,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "converged (the objective fell by less than the tolerance)",
+            Self::NoImprovement => "stopped early (the held-out score no longer improved)",
+            Self::MaxIterations => "reached the number of iterations asked for",
+            Self::Interrupted => "interrupted",
+        })
+    }
+}
+
+/// One point of the trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Iteration {
+    /// Which random start, from 0.
+    pub restart: usize,
+    /// Which iteration of it, from 1.
+    pub iteration: usize,
+    /// The objective after it.
+    pub objective: f64,
+    /// The held-out score after it, if there was held-out data.
+    pub validation: Option<f64>,
+}
+
+/// The training report of a model.
+///
+/// Everything in it is a function of data, parameters and seed, but for [`seconds`](Self::seconds)
+/// and [`clock`](Self::clock): those are left out of the model file, so that the same fit writes
+/// the same bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Iterations done, over all restarts.
+    pub iterations: usize,
+    /// Why the last start ended.
+    pub stop_reason: StopReason,
+    /// The objective of the model kept.
+    pub objective: f64,
+    /// The held-out score of the model kept.
+    pub validation: Option<f64>,
+    /// What the held-out score measures, `rmse` for one.
+    pub metric: String,
+    /// Which point of the trace the model was taken from.
+    pub best: usize,
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// The whole course.
+    pub trace: Vec<Iteration>,
+    /// Things worth knowing that are no errors.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Wall time of the fit. Not kept in the model file.
+    #[serde(skip)]
+    pub seconds: f64,
+    /// Wall time at each point of the trace. Not kept in the model file.
+    #[serde(skip)]
+    pub clock: Vec<f64>,
+}
+
+impl Report {
+    /// The report as JSON, with the times, for a program to read.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        value["seconds"] = self.seconds.into();
+        if let Some(points) = value["trace"].as_array_mut() {
+            for (point, seconds) in points.iter_mut().zip(&self.clock) {
+                point["seconds"] = (*seconds).into();
+            }
+        }
+        value
+    }
+}
