@@ -4,6 +4,13 @@
 //! |---|---|
 //! | [`data`] | ratings, matrices, tables; readers, writers and generators |
 //! | [`kernel`] | small dense kernels, chosen at run time for the processor at hand |
+//! | [`random`] | seeds, and a stream of random numbers for each purpose and row |
+//! | [`params`] | a model's parameters, defined once |
+//! | [`estimator`] | the contract: parameters → fit → model and report |
+//! | [`iterate`] | the loop every iterative fit shares: stopping, restarts, checkpoints |
+//! | [`progress`], [`report`] | watching a fit, and what happened in it |
+//! | [`recommend`] | what a recommender can do |
+//! | [`file`] | the model file |
 //! | [`error`] | the one error type: argument, value, rule |
 
 pub mod data;
@@ -14,6 +21,7 @@ pub mod iterate;
 pub mod kernel;
 pub mod params;
 pub mod progress;
+pub mod random;
 pub mod recommend;
 pub mod report;
 

@@ -6,10 +6,12 @@
 //! | [`Csr`] | a compressed sparse row matrix, `u32` indices, `f32` values |
 //! | [`Ratings`] | who rated what how much: [`Csr`] by user and by item, with both [`Ids`] |
 
+mod dense;
 mod ids;
 mod ratings;
 mod sparse;
 
+pub use dense::{Dense, DenseView};
 pub use ids::{Id, Ids, TextIds};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use sparse::Csr;

@@ -1,6 +1,7 @@
 //! Who rated what, how much: the data of every recommender.
 
 use super::{Csr, Ids};
+use std::sync::Arc;
 
 /// What to do with a (user, item) pair that occurs more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -37,7 +38,7 @@ pub struct Rating {
 pub struct Ratings {
     users: Ids,
     items: Ids,
-    by_user: Csr,
+    by_user: Arc<Csr>,
     by_item: Csr,
     /// Weights in the order of `by_user` and of `by_item`.
     weights: Option<(Vec<f32>, Vec<f32>)>,
@@ -57,6 +58,11 @@ impl Ratings {
     /// The ratings by user, `n_users × n_items`.
     pub fn by_user(&self) -> &Csr {
         &self.by_user
+    }
+
+    /// The same, to share: a model keeps it without a copy.
+    pub fn by_user_shared(&self) -> Arc<Csr> {
+        Arc::clone(&self.by_user)
     }
 
     /// The ratings by item, `n_items × n_users`.
