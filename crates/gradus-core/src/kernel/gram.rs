@@ -1,0 +1,520 @@
+//! The normal equations of one row: `Σ w v vᵀ`, `Σ w y v` and `Σ w v` over the rows it touches.
+//!
+//! The touched rows lie scattered in a matrix larger than the cache. They are gathered in blocks
+//! into a buffer that fits the first-level cache, scaled by `√w` on the way, and the block is then
+//! multiplied with itself in register tiles, upper triangle only. A block is summed on its own
+//! before it joins the total, which keeps the rounding error of long rows small.
+
+use super::lanes::Lanes;
+use super::rows::{Rows, padded};
+use super::{Kernel, Level, prefetch};
+
+/// Bytes of gathered rows multiplied at a time: most of a first-level cache of 32 KB.
+const BLOCK_BYTES: usize = 24 * 1024;
+
+/// How many rows ahead of the copy to ask the cache for.
+const PREFETCH_AHEAD: usize = 12;
+
+/// The normal equations of a weighted least-squares row, and the workspace that builds them.
+///
+/// After [`Gram::reset`] and any number of [`Gram::accumulate`] it holds, for all rows `v` seen with
+/// target `y` and weight `w`, the matrix `λI + Σ w v vᵀ` (upper triangle), the vectors `Σ w y v` and
+/// `Σ w v`, and the sums `Σ w` and `Σ w y`.
+#[derive(Clone, Debug)]
+pub struct Gram {
+    level: Level,
+    k: usize,
+    matrix: Rows,
+    /// Rows 0 and 1: `Σ w y v` and `Σ w v`.
+    vectors: Rows,
+    packed: Rows,
+    weight: f64,
+    weighted_target: f64,
+}
+
+impl Gram {
+    /// A workspace for rows of `k` values.
+    pub fn new(k: usize, level: Level) -> Gram {
+        let block = (BLOCK_BYTES / (4 * padded(k).max(1))).max(16);
+        Gram {
+            level,
+            k,
+            matrix: Rows::zeros(padded(k), k),
+            vectors: Rows::zeros(2, k),
+            packed: Rows::zeros(block, k),
+            weight: 0.0,
+            weighted_target: 0.0,
+        }
+    }
+
+    /// Starts afresh from `base + λI`, or from `λI` without a base.
+    ///
+    /// # Shapes
+    /// `base` has `k` rows or more at stride `padded(k)`, of which the upper triangle is read.
+    pub fn reset(&mut self, base: Option<&[f32]>, lambda: f32) {
+        let (k, stride) = (self.k, padded(self.k));
+        let matrix = self.matrix.as_mut_slice();
+        match base {
+            Some(base) => {
+                matrix[..k * stride].copy_from_slice(&base[..k * stride]);
+                matrix[k * stride..].fill(0.0);
+            }
+            None => matrix.fill(0.0),
+        }
+        for i in 0..k {
+            matrix[i * stride + i] += lambda;
+        }
+        self.vectors.as_mut_slice().fill(0.0);
+        self.weight = 0.0;
+        self.weighted_target = 0.0;
+    }
+
+    /// Adds the rows of `factors` named by `indices`. A weight below zero counts as zero.
+    ///
+    /// # Shapes
+    /// `factors` has rows at stride `padded(k)`; `indices`, `targets` and `weights` are as long as
+    /// each other. Panics if they are not, or if an index is past the last row.
+    pub fn accumulate(
+        &mut self,
+        factors: &[f32],
+        indices: &[u32],
+        targets: &[f32],
+        weights: Option<&[f32]>,
+    ) {
+        assert_eq!(indices.len(), targets.len(), "as many targets as indices");
+        assert!(weights.is_none_or(|w| w.len() == indices.len()), "as many weights as indices");
+        if self.k == 0 || indices.is_empty() {
+            return;
+        }
+        match weights {
+            None => {
+                self.weight += indices.len() as f64;
+                self.weighted_target += targets.iter().map(|&y| f64::from(y)).sum::<f64>();
+            }
+            Some(weights) => {
+                for (&w, &y) in weights.iter().zip(targets) {
+                    let w = f64::from(w.max(0.0));
+                    self.weight += w;
+                    self.weighted_target += w * f64::from(y);
+                }
+            }
+        }
+        self.level.dispatch(Accumulate { gram: self, factors, indices, targets, weights });
+    }
+
+    /// The number of values in a row.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The matrix `λI + Σ w v vᵀ`: upper triangle, stride `padded(k)`. What lies below the diagonal
+    /// is unspecified.
+    pub fn matrix(&self) -> &[f32] {
+        self.matrix.as_slice()
+    }
+
+    /// The vectors `Σ w y v` and `Σ w v`, each `padded(k)` long.
+    pub fn vectors(&self) -> (&[f32], &[f32]) {
+        (self.vectors.row(0), self.vectors.row(1))
+    }
+
+    /// The matrix and the two vectors, to be factored and solved in place.
+    pub fn parts_mut(&mut self) -> (&mut [f32], &mut [f32], &mut [f32]) {
+        let (first, second) = self.vectors.as_mut_slice().split_at_mut(padded(self.k));
+        (self.matrix.as_mut_slice(), first, second)
+    }
+
+    /// The sums `Σ w` and `Σ w y`.
+    pub fn sums(&self) -> (f64, f64) {
+        (self.weight, self.weighted_target)
+    }
+}
+
+struct Accumulate<'a> {
+    gram: &'a mut Gram,
+    factors: &'a [f32],
+    indices: &'a [u32],
+    targets: &'a [f32],
+    weights: Option<&'a [f32]>,
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Accumulate { gram, factors, indices, targets, weights } = self;
+        let block = gram.packed.n_rows();
+        let stride = padded(gram.k);
+        let n_rows = gram.k.next_multiple_of(8);
+        for start in (0..indices.len()).step_by(block) {
+            let end = indices.len().min(start + block);
+            let source = Source {
+                factors,
+                stride,
+                // The look-ahead runs on into the next block.
+                ahead: &indices[start..],
+                targets: &targets[start..end],
+            };
+            let packed = &mut gram.packed.as_mut_slice()[..(end - start) * stride];
+            let (wyv, wv) = gram.vectors.as_mut_slice().split_at_mut(stride);
+            match weights {
+                None => pack_columns::<L, false>(lanes, source, &[], packed, wyv, wv),
+                Some(w) => pack_columns::<L, true>(lanes, source, &w[start..end], packed, wyv, wv),
+            }
+            for i in (0..n_rows).step_by(8) {
+                let target = &mut gram.matrix.as_mut_slice()[i * stride..][..8 * stride];
+                row_block::<L, false>(lanes, packed, stride, i, target);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    factors: &'a [f32],
+    stride: usize,
+    ahead: &'a [u32],
+    targets: &'a [f32],
+}
+
+/// Gathers one block, four vectors of columns at a time.
+#[inline(always)]
+fn pack_columns<L: Lanes, const WEIGHTED: bool>(
+    lanes: L,
+    source: Source<'_>,
+    weights: &[f32],
+    packed: &mut [f32],
+    wyv: &mut [f32],
+    wv: &mut [f32],
+) {
+    let mut column = 0;
+    while column < source.stride {
+        let rest = (source.stride - column) / L::N;
+        match rest {
+            1 => pack::<L, 1, WEIGHTED>(lanes, source, weights, column, packed, wyv, wv),
+            2 => pack::<L, 2, WEIGHTED>(lanes, source, weights, column, packed, wyv, wv),
+            3 => pack::<L, 3, WEIGHTED>(lanes, source, weights, column, packed, wyv, wv),
+            _ => pack::<L, 4, WEIGHTED>(lanes, source, weights, column, packed, wyv, wv),
+        }
+        column += rest.min(4) * L::N;
+    }
+}
+
+#[inline(always)]
+fn pack<L: Lanes, const N: usize, const WEIGHTED: bool>(
+    lanes: L,
+    source: Source<'_>,
+    weights: &[f32],
+    column: usize,
+    packed: &mut [f32],
+    wyv: &mut [f32],
+    wv: &mut [f32],
+) {
+    let Source { factors, stride, ahead, targets } = source;
+    let mut sum_y = [lanes.zero(); N];
+    let mut sum = [lanes.zero(); N];
+    for (r, (to, &y)) in packed.chunks_exact_mut(stride).zip(targets).enumerate() {
+        // The first columns fetch the whole row, so that later ones find it.
+        if column == 0
+            && let Some(&next) = ahead.get(r + PREFETCH_AHEAD)
+        {
+            prefetch(factors, next as usize * stride, stride);
+        }
+        let root = if WEIGHTED { weights[r].max(0.0).sqrt() } else { 1.0 };
+        let from = &factors[ahead[r] as usize * stride + column..][..N * L::N];
+        let to = &mut to[column..][..N * L::N];
+        let scaled_y = lanes.splat(if WEIGHTED { root * y } else { y });
+        let root = lanes.splat(root);
+        for n in 0..N {
+            let mut v = lanes.load(&from[n * L::N..]);
+            if WEIGHTED {
+                v = lanes.mul(v, root);
+                sum[n] = lanes.fma(v, root, sum[n]);
+            } else {
+                sum[n] = lanes.add(v, sum[n]);
+            }
+            sum_y[n] = lanes.fma(v, scaled_y, sum_y[n]);
+            lanes.store(&mut to[n * L::N..], v);
+        }
+    }
+    for n in 0..N {
+        for (total, part) in [(&mut *wyv, sum_y[n]), (&mut *wv, sum[n])] {
+            let total = &mut total[column + n * L::N..];
+            lanes.store(total, lanes.add(lanes.load(total), part));
+        }
+    }
+}
+
+/// Adds `Pᵀ P` to eight rows of a symmetric matrix, from the diagonal on; takes it off if `SUB`.
+///
+/// `p` holds the rows of `P` at `stride`, and `target` the rows `row .. row + 8` of the matrix.
+/// Columns start at `row`, so the lower half of the 8 × 8 diagonal block is written as well.
+#[inline(always)]
+pub(super) fn row_block<L: Lanes, const SUB: bool>(
+    lanes: L,
+    p: &[f32],
+    stride: usize,
+    row: usize,
+    target: &mut [f32],
+) {
+    let mut column = row;
+    // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
+    let odd = L::N == 16 && row % 16 == 8;
+    let mut vectors = (stride - row) / L::N;
+    if odd {
+        match vectors {
+            0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target),
+            1 | 3 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target),
+            _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target),
+        }
+        let taken = match vectors {
+            0 => 0,
+            1 | 3 => 1,
+            _ => 2,
+        };
+        vectors -= taken;
+        column += 8 + taken * L::N;
+    }
+    while vectors > 0 {
+        // Two and two rather than three and one: a thin tile waits on its operands.
+        let taken = if vectors == 4 { 2 } else { vectors.min(3) };
+        match taken {
+            1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target),
+            2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target),
+            _ => tile_rows::<L, 3, SUB>(lanes, p, stride, row, column, target),
+        }
+        vectors -= taken;
+        column += taken * L::N;
+    }
+}
+
+#[inline(always)]
+fn tile_rows<L: Lanes, const N: usize, const SUB: bool>(
+    lanes: L,
+    p: &[f32],
+    stride: usize,
+    row: usize,
+    column: usize,
+    target: &mut [f32],
+) {
+    if L::TILE_ROWS == 8 {
+        tile::<L, 8, 0, N, SUB>(lanes, p, stride, row, column, target);
+    } else {
+        let (upper, lower) = target.split_at_mut(4 * stride);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row, column, upper);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row + 4, column, lower);
+    }
+}
+
+/// `M` rows by `H` half vectors and `N` vectors of `Pᵀ P`, held in registers over all of `P`.
+#[inline(always)]
+fn tile<L: Lanes, const M: usize, const H: usize, const N: usize, const SUB: bool>(
+    lanes: L,
+    p: &[f32],
+    stride: usize,
+    row: usize,
+    column: usize,
+    target: &mut [f32],
+) {
+    let eight = lanes.eight();
+    let width = H * 8 + N * L::N;
+    let mut half = [[eight.zero(); H]; M];
+    let mut full = [[lanes.zero(); N]; M];
+    for values in p.chunks_exact(stride) {
+        let left: &[f32; M] = values[row..].first_chunk().expect("the rows of the tile");
+        let right = &values[column..][..width];
+        let mut right_half = [eight.zero(); H];
+        for h in 0..H {
+            right_half[h] = eight.load(&right[h * 8..]);
+        }
+        let mut right_full = [lanes.zero(); N];
+        for n in 0..N {
+            right_full[n] = lanes.load(&right[H * 8 + n * L::N..]);
+        }
+        for m in 0..M {
+            for h in 0..H {
+                half[m][h] = eight.fma(eight.splat(left[m]), right_half[h], half[m][h]);
+            }
+            for n in 0..N {
+                full[m][n] = lanes.fma(lanes.splat(left[m]), right_full[n], full[m][n]);
+            }
+        }
+    }
+    for (m, to) in target.chunks_exact_mut(stride).take(M).enumerate() {
+        let to = &mut to[column..][..width];
+        for h in 0..H {
+            let to = &mut to[h * 8..];
+            let old = eight.load(to);
+            let new = if SUB { eight.sub(old, half[m][h]) } else { eight.add(old, half[m][h]) };
+            eight.store(to, new);
+        }
+        for n in 0..N {
+            let to = &mut to[H * 8 + n * L::N..];
+            let old = lanes.load(to);
+            let new = if SUB { lanes.sub(old, full[m][n]) } else { lanes.add(old, full[m][n]) };
+            lanes.store(to, new);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{LENGTHS, Random, SIZES};
+    use super::*;
+
+    struct Case {
+        rows: Rows,
+        indices: Vec<u32>,
+        targets: Vec<f32>,
+        weights: Vec<f32>,
+    }
+
+    fn case(k: usize, n: usize, seed: u64) -> Case {
+        let mut random = Random(seed);
+        Case {
+            rows: random.rows(50, k, 1.0),
+            indices: (0..n).map(|_| random.below(50) as u32).collect(),
+            targets: random.values(n),
+            weights: random.values(n).iter().map(|w| 2.0 * w.abs()).collect(),
+        }
+    }
+
+    /// The upper triangle, both vectors and both sums, in that order.
+    fn flat(gram: &Gram) -> Vec<f64> {
+        let (k, stride) = (gram.k(), padded(gram.k()));
+        let upper = (0..k).flat_map(|i| &gram.matrix()[i * stride + i..i * stride + k]);
+        let (wyv, wv) = gram.vectors();
+        let sums = [gram.sums().0, gram.sums().1];
+        upper.chain(&wyv[..k]).chain(&wv[..k]).map(|&v| f64::from(v)).chain(sums).collect()
+    }
+
+    fn naive(case: &Case, k: usize, weighted: bool, lambda: f64) -> Vec<f64> {
+        let mut matrix = vec![0.0; k * k];
+        let (mut wyv, mut wv, mut sums) = (vec![0.0; k], vec![0.0; k], [0.0; 2]);
+        for i in 0..k {
+            matrix[i * k + i] = lambda;
+        }
+        for (n, &index) in case.indices.iter().enumerate() {
+            let w = if weighted { f64::from(case.weights[n]) } else { 1.0 };
+            let y = f64::from(case.targets[n]);
+            let v: Vec<f64> = case.rows.row(index as usize).iter().map(|&v| v.into()).collect();
+            for i in 0..k {
+                for j in i..k {
+                    matrix[i * k + j] += w * v[i] * v[j];
+                }
+                wyv[i] += w * y * v[i];
+                wv[i] += w * v[i];
+            }
+            sums[0] += w;
+            sums[1] += w * y;
+        }
+        let upper = (0..k).flat_map(|i| matrix[i * k + i..(i + 1) * k].to_vec());
+        upper.chain(wyv).chain(wv).chain(sums).collect()
+    }
+
+    #[test]
+    fn sums_match_plain_loops() {
+        for k in SIZES {
+            for n in LENGTHS {
+                let case = case(k, n, (k * 1000 + n) as u64);
+                for weighted in [false, true] {
+                    let expected = naive(&case, k, weighted, 0.5);
+                    let weights = weighted.then_some(&case.weights[..]);
+                    for level in Level::available() {
+                        let mut gram = Gram::new(k, level);
+                        gram.reset(None, 0.5);
+                        gram.accumulate(
+                            case.rows.as_slice(),
+                            &case.indices,
+                            &case.targets,
+                            weights,
+                        );
+                        // Terms are at most 2, so n of them in blocks of a few hundred lose well
+                        // under (n + 1) · 2 · 100 · 6e-8 in the worst order, far less in practice.
+                        let tolerance = 1e-6 * (n as f64 + 1.0);
+                        for (at, (got, want)) in flat(&gram).iter().zip(&expected).enumerate() {
+                            let off = (got - want).abs();
+                            assert!(off <= tolerance, "{level} k={k} n={n} at {at}: {got} {want}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_base_matrix_is_where_the_sum_starts() {
+        for level in Level::available() {
+            let case = case(19, 40, 3);
+            let base = Random(4).rows(19, 19, 1.0);
+            let mut plain = Gram::new(19, level);
+            plain.reset(None, 0.25);
+            let mut based = Gram::new(19, level);
+            based.reset(Some(base.as_slice()), 0.25);
+            for gram in [&mut plain, &mut based] {
+                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+            }
+            for i in 0..19 {
+                for j in i..19 {
+                    let more = based.matrix()[i * 32 + j] - plain.matrix()[i * 32 + j];
+                    assert!((more - base.row(i)[j]).abs() < 1e-5, "{level} {i} {j}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_past_of_a_workspace_and_the_place_of_its_input_do_not_matter() {
+        for level in Level::available() {
+            for k in [5, 16, 33, 64] {
+                let case = case(k, 300, 9);
+                let mut fresh = Gram::new(k, level);
+                fresh.reset(None, 1.0);
+                fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+
+                let mut used = Gram::new(k, level);
+                used.reset(Some(&vec![7.0; padded(k) * k]), 3.0);
+                used.accumulate(
+                    case.rows.as_slice(),
+                    &case.indices[..97],
+                    &case.targets[..97],
+                    Some(&case.weights[..97]),
+                );
+                used.reset(None, 1.0);
+                let mut shifted = vec![0.0; case.rows.as_slice().len() + 1];
+                shifted[1..].copy_from_slice(case.rows.as_slice());
+                used.accumulate(&shifted[1..], &case.indices, &case.targets, None);
+                assert_eq!(flat(&fresh), flat(&used), "{level} k={k}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_below_zero_count_as_zero() {
+        for level in Level::available() {
+            let case = case(9, 30, 1);
+            let weights: Vec<f32> = (0..30).map(|i| if i < 20 { 1.0 } else { -2.0 }).collect();
+            let mut some = Gram::new(9, level);
+            some.reset(None, 0.0);
+            some.accumulate(case.rows.as_slice(), &case.indices, &case.targets, Some(&weights));
+            let mut first = Gram::new(9, level);
+            first.reset(None, 0.0);
+            first.accumulate(
+                case.rows.as_slice(),
+                &case.indices[..20],
+                &case.targets[..20],
+                Some(&weights[..20]),
+            );
+            assert_eq!(flat(&some), flat(&first), "{level}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "range")]
+    fn an_index_past_the_last_row_panics() {
+        let mut gram = Gram::new(4, Level::best());
+        gram.reset(None, 1.0);
+        gram.accumulate(Rows::zeros(3, 4).as_slice(), &[3], &[1.0], None);
+    }
+}
