@@ -113,6 +113,7 @@ impl Scale {
         let top = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
         let label = |v: f64| match step {
             Some(step) => tick_label(v, step, top),
+            None if !(1e-3..1e5).contains(&v) => minus(scientific(v, 4)),
             None => number(v),
         };
         values.iter().map(|&v| Tick { at: self.map(v), label: label(v) }).collect()

@@ -8,6 +8,11 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
+/// Width of `text` in semibold type.
+pub(crate) fn strong_width(text: &str, size: f64) -> f64 {
+    width(text, size) * 1.13
+}
+
 fn em(ch: char) -> f64 {
     match ch {
         'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | '·' => 0.32,
@@ -24,7 +29,8 @@ fn em(ch: char) -> f64 {
 
 /// `text`, or as much of it as fits into `max` followed by an ellipsis.
 pub(crate) fn fit(text: &str, size: f64, max: f64) -> String {
-    if width(text, size) <= max {
+    // Room is often computed from this very width; rounding must not cost a letter.
+    if width(text, size) <= max + 0.01 {
         return text.to_owned();
     }
     let room = max - width("…", size);

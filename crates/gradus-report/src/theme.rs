@@ -42,6 +42,8 @@ const CHART_SHAPE: &str = "\
 .gr .gr-line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\
 .gr .gr-dash{stroke-dasharray:7 4}\
 .gr .gr-ref{fill:none;stroke-width:1.25;stroke-dasharray:4 3}\
+.gr .gr-under{stroke-width:3.5;stroke-opacity:.75}\
+.gr .gr-heat,.gr .gr-cold{shape-rendering:crispEdges}\
 .gr .gr-lead{fill:none;stroke-width:1}\
 .gr .gr-hit{fill-opacity:0}\
 .gr .gr-hit:hover{fill-opacity:.35}\
@@ -56,6 +58,8 @@ const CHART_COLOUR: &str = "\
 .gr .gr-grid{stroke:$grid$}\
 .gr .gr-axis{stroke:$axis$}\
 .gr .gr-ref{stroke:$muted$}\
+.gr .gr-diag{stroke:$ink$}\
+.gr .gr-under{stroke:$bg$}\
 .gr .gr-lead{stroke:$axis$}\
 .gr .gr-bar{fill:$bar$}\
 .gr .gr-heat{fill:$heat$}\
@@ -97,6 +101,7 @@ figure svg{display:block;max-width:100%;height:auto}\
 .narrow{display:none}\
 .cols{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 32px;margin:20px 0}\
 .cols>div>:first-child{margin-top:0}\
+.cols>div>:last-child{margin-bottom:0}\
 pre{margin:16px 0;padding:12px 16px;background:$panel$;border:1px solid $rule$;border-radius:6px;\
 overflow-x:auto;font:13px/1.55 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;tab-size:4}\
 .scroll{overflow-x:auto;margin:16px 0}\
@@ -118,7 +123,7 @@ footer{margin-top:52px;padding-top:16px;padding-bottom:40px;font-size:13px;color
 overflow-wrap:anywhere}\
 @media (max-width:680px){main,header,footer{padding-left:16px;padding-right:16px}header{padding-top:28px}\
 h1{font-size:25px}section{margin-top:32px}.stats{grid-template-columns:repeat(2,1fr)}\
-.stats .v{font-size:22px}.cols{display:block}.cols>div>:first-child{margin-top:20px}\
+.stats .v{font-size:22px}.cols{display:block}.cols>div>:first-child{margin-top:20px}.cols>div>:last-child{margin-bottom:20px}\
 .wide{display:none}.narrow{display:block}figure svg{width:100%;max-width:520px}\
 th,td{padding-right:14px}.meter{width:48px}}\
 @media print{body{font-size:11pt}header{padding-top:0}section{margin-top:24px}\

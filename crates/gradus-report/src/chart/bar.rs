@@ -113,7 +113,9 @@ impl Bars {
         let widest = |size: f64, of: &dyn Fn(&(String, f64)) -> String| {
             self.items.iter().map(|i| text::width(&of(i), size)).fold(0.0_f64, f64::max)
         };
-        let names = widest(SIZE, &|i| i.0.clone()).min(width * 0.38);
+        let names =
+            self.items.iter().map(|i| text::strong_width(&i.0, SIZE)).fold(0.0_f64, f64::max);
+        let names = names.min(width * 0.45);
         let value = |negative: bool| {
             widest(SIZE, &|i| {
                 if (i.1 < 0.0) == negative { self.format(i.1) } else { String::new() }

@@ -93,6 +93,10 @@ impl Chart for Boxes {
         if targets {
             note.push_str(", dashes exact");
         }
+        let n = |g: &Group| format!("n = {}", number(g.n as f64));
+        let widest_n = self.groups.iter().map(|g| text::width(&n(g), 11.0)).fold(0.0_f64, f64::max);
+        // The axis labels on the left take about 40.
+        let sizes = widest_n + 4.0 <= (width - 40.0) / self.groups.len() as f64;
         let mut c = Canvas::default();
         let top = header(&mut c, &self.labels, width, &note);
         let plot = axes(
@@ -100,31 +104,26 @@ impl Chart for Boxes {
             &AxesSpec {
                 labels: &self.labels,
                 width,
-                height: self.labels.height_for(width),
+                height: self.labels.height.unwrap_or(350.0),
                 top,
                 right: 10.0,
                 x: None,
                 y: y.padded(0.05),
-                below: 38.0,
+                below: if sizes { 38.0 } else { 22.0 },
                 square: false,
                 head_row: false,
             },
         );
         let pitch = (plot.right - plot.left) / self.groups.len() as f64;
-        let widest = |of: &dyn Fn(&Group) -> String, size: f64| {
-            self.groups.iter().map(|g| text::width(&of(g), size)).fold(0.0_f64, f64::max)
-        };
-        let name = |g: &Group| text::fit(&g.name, SIZE, 110.0);
-        let n = |g: &Group| format!("n = {}", number(g.n as f64));
-        let every = thinning(widest(&name, SIZE), pitch);
-        let every_n = thinning(widest(&n, 11.0) - 4.0, pitch);
+        let widest = self.groups.iter().map(|g| text::width(&g.name, SIZE)).fold(0.0_f64, f64::max);
+        let every = thinning(widest.min(110.0), pitch);
         for (i, g) in self.groups.iter().enumerate() {
             let x = plot.left + (i as f64 + 0.5) * pitch;
             if i % every == 0 {
                 let at = (x, plot.bottom + 16.0);
                 c.text_within("", at, Anchor::Middle, &g.name, SIZE, 110.0);
             }
-            if every_n == 1 {
+            if sizes {
                 let at = plot.bottom + 31.0;
                 c.text("gr-small gr-muted", x, at, Anchor::Middle, &n(g));
             }

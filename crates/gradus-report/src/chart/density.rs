@@ -14,7 +14,7 @@ const N_CELLS: usize = 40;
 ///
 /// The points are binned when the chart is made, so it stays small however many there were. A few
 /// outliers do not shrink the rest into a corner: when the full range is over four times the range of
-/// the middle 99.8 %, the axes show the latter and a note says how many points lie outside.
+/// the middle 99.8 %, the axes end half that range beyond it, and a note says how many points lie outside.
 ///
 /// ```
 /// use gradus_report::{Chart, Density};
@@ -89,7 +89,8 @@ fn cell(v: f64, d: Domain) -> Option<usize> {
     (0.0..=1.0).contains(&share).then(|| ((share * N_CELLS as f64) as usize).min(N_CELLS - 1))
 }
 
-/// The range of the values, without the outermost 0.1 % at either end if those are far out.
+/// The range of the values. If the outermost 0.1 % at either end are far out, half the width of the rest
+/// on either side of it must do.
 fn robust(values: &[f64]) -> Option<Domain> {
     let full = Domain::of(values.iter().copied(), false)?;
     let cut = values.len() / 1000;
@@ -100,7 +101,8 @@ fn robust(values: &[f64]) -> Option<Domain> {
     let lo = *sorted.select_nth_unstable_by(cut, f64::total_cmp).1;
     let hi = *sorted.select_nth_unstable_by(values.len() - 1 - cut, f64::total_cmp).1;
     if hi > lo && full.hi - full.lo > 4.0 * (hi - lo) {
-        return Domain::of([lo, hi], false);
+        let by = (hi - lo) / 2.0;
+        return Domain::of([full.lo.max(lo - by), full.hi.min(hi + by)], false);
     }
     Some(full)
 }
@@ -184,6 +186,6 @@ mod tests {
         points.push((1e9, 5.0));
         let grid = Grid::of(&points, false).unwrap();
         assert_eq!(grid.outside, 1);
-        assert!(grid.x.hi <= 100.0);
+        assert!(grid.x.hi < 200.0);
     }
 }

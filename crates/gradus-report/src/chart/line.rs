@@ -143,8 +143,10 @@ impl Chart for Line {
         let height = self.labels.height_for(width);
         let mut top = header(&mut c, &self.labels, width, "");
         // Names beside the lines they belong to read faster than a legend; they need room.
-        let named = self.series.iter().map(|s| &s.name).chain(references().map(|r| &r.1));
-        let widths = named.filter(|n| !n.is_empty()).map(|n| text::width(n, SIZE));
+        let named = self.series.iter().filter(|s| !s.name.is_empty());
+        let named = named.map(|s| text::strong_width(&s.name, SIZE));
+        let others = references().filter(|r| !r.1.is_empty());
+        let widths = named.chain(others.map(|r| text::width(&r.1, SIZE)));
         let (n_named, widest) = widths.fold((0, 0.0_f64), |(n, m), w| (n + 1, m.max(w)));
         let room = height - top - 90.0;
         let direct = widest + 16.0 <= width * 0.36 && n_named as f64 * ROW <= room;
@@ -186,15 +188,17 @@ impl Chart for Line {
             self.draw_series(&mut c, &plot, i, series);
         }
         if direct {
-            let mut ends: Vec<(f64, &str, String)> = Vec::new();
+            let mut ends: Vec<End<'_>> = Vec::new();
             for (i, s) in self.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
-                if let Some((_, y)) = s.drawable(log).last() {
+                if let Some((x, y)) = s.drawable(log).last() {
                     let class = format!("gr-strong gr-f{}", i % N_SERIES + 1);
-                    ends.push((plot.y.map(y), &s.name, class));
+                    let touches = plot.right - plot.x.map(x) < 2.0;
+                    ends.push(End { y: plot.y.map(y), name: &s.name, class, touches });
                 }
             }
             for (y, label) in references().filter(|r| !r.1.is_empty()) {
-                ends.push((plot.y.map(*y), label, "gr-muted".into()));
+                let class = "gr-muted".into();
+                ends.push(End { y: plot.y.map(*y), name: label, class, touches: true });
             }
             draw_ends(&mut c, &plot, ends);
         }
@@ -263,18 +267,25 @@ fn draw_marker(c: &mut Canvas, plot: &Plot, x: f64, label: &str) {
     c.text_within("gr-muted", at, Anchor::Middle, label, SIZE, plot.right);
 }
 
+/// A name to be written beside the plot.
+struct End<'a> {
+    y: f64,
+    name: &'a str,
+    class: String,
+    /// The line reaches the edge of the plot, so that a stroke can lead from it to its name.
+    touches: bool,
+}
+
 /// Writes the names beside the plot, moved apart where lines end close together.
-fn draw_ends(c: &mut Canvas, plot: &Plot, mut ends: Vec<(f64, &str, String)>) {
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let at: Vec<_> = ends.iter().map(|e| e.0).collect();
+fn draw_ends(c: &mut Canvas, plot: &Plot, mut ends: Vec<End<'_>>) {
+    ends.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let at: Vec<_> = ends.iter().map(|e| e.y).collect();
     let spread = text::spread(&at, ROW, plot.top - 4.0, plot.bottom + 4.0).unwrap_or(at);
-    for ((from, name, class), to) in ends.into_iter().zip(spread) {
-        if (to - from).abs() > 1.5 {
-            c.line("gr-lead", (plot.right + 2.0, from), (plot.right + 9.0, to)).end();
-        } else {
-            c.line("gr-lead", (plot.right + 3.0, from), (plot.right + 8.0, from)).end();
+    for (end, to) in ends.into_iter().zip(spread) {
+        if end.touches {
+            c.line("gr-lead", (plot.right + 2.0, end.y), (plot.right + 9.0, to)).end();
         }
-        c.text(&class, plot.right + 12.0, to + 4.0, Anchor::Start, name);
+        c.text(&end.class, plot.right + 12.0, to + 4.0, Anchor::Start, end.name);
     }
 }
 

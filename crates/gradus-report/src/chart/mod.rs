@@ -229,7 +229,7 @@ pub(crate) fn axes(c: &mut Canvas, spec: &AxesSpec<'_>) -> Plot {
     let below = if spec.x.is_some() { 22.0 } else { spec.below } + x_label;
 
     let mut bottom = (spec.height - below).max(top + 60.0);
-    let n_ticks = (((bottom - top) / 34.0) as usize).clamp(2, 6);
+    let n_ticks = (((bottom - top) / 27.0) as usize).clamp(2, 6);
     let widest =
         |ticks: &[Tick]| ticks.iter().map(|t| text::width(&t.label, SIZE)).fold(0.0_f64, f64::max);
     let left = (widest(&Scale::new(spec.y, bottom, top).ticks(n_ticks)) + 8.0).min(width * 0.4);
@@ -280,9 +280,16 @@ fn fitting_ticks(x: &Scale, width: f64) -> Vec<(Tick, f64)> {
     Vec::new()
 }
 
-/// Every how many of `n` categories `pitch` apart can be labelled, given the widest label.
+/// Every how many categories `pitch` apart are labelled, given the widest label. Once some are left out
+/// anyway, a round step is easier to count by.
 pub(crate) fn thinning(widest: f64, pitch: f64) -> usize {
-    ((widest + 8.0) / pitch.max(0.1)).ceil().max(1.0) as usize
+    let pitch = pitch.max(0.1);
+    if widest + 8.0 <= pitch {
+        return 1;
+    }
+    let least = ((widest + 24.0) / pitch).ceil() as usize;
+    let round = (0..6).flat_map(|p| [1, 2, 5].map(|m| m * 10_usize.pow(p)));
+    round.into_iter().find(|&step| step >= least.max(2)).unwrap_or(least)
 }
 
 /// A dashed line where x equals y, clipped to what both axes show.
@@ -290,7 +297,9 @@ pub(crate) fn diagonal(c: &mut Canvas, plot: &Plot, x: Domain, y: Domain) {
     let (lo, hi) = (x.lo.max(y.lo), x.hi.min(y.hi));
     if lo < hi {
         let [a, b] = [lo, hi].map(|v| (plot.x.map(v), plot.y.map(v)));
-        c.line("gr-ref", a, b).tip("predicted = true");
+        // A light line under the dashes keeps them visible where the cells are dark.
+        c.line("gr-under", a, b).end();
+        c.line("gr-ref gr-diag", a, b).tip("both equal");
     }
 }
 
