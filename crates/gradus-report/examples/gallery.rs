@@ -1,0 +1,270 @@
+//! Writes a page with every chart, edge cases included.
+//!
+//! ```text
+//! cargo run -p gradus-report --example gallery -- gallery.html
+//! ```
+//!
+//! A second argument names a folder that receives each standalone drawing as an `.svg` file.
+
+use std::path::Path;
+
+use gradus_report::{
+    Align, Bars, Boxes, Chart, Column, Density, Heat, Line, Page, Scatter, Table, fixed,
+    predicted_vs_true,
+};
+
+/// A small deterministic stream of uniform numbers (splitmix64): the gallery never changes by itself.
+struct Stream(u64);
+
+impl Stream {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Roughly normal: the sum of twelve uniforms.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+fn curve(from: f64, to: f64, rate: f64, n: usize) -> Vec<(f64, f64)> {
+    (1..=n).map(|i| (i as f64, to + (from - to) * (-(i as f64) * rate).exp())).collect()
+}
+
+fn main() -> std::io::Result<()> {
+    let mut args = std::env::args().skip(1);
+    let mut random = Stream(7);
+
+    let training = Line::new()
+        .title("Error by iteration")
+        .series("train", curve(1.05, 0.78, 0.13, 40))
+        .series(
+            "validation",
+            curve(1.08, 0.87, 0.16, 40).into_iter().map(|(x, y)| (x, y + x * x * 1.2e-5)),
+        )
+        .reference(0.981, "user + item mean")
+        .reference(1.117, "global mean")
+        .marker(26.0, "best iteration: 26")
+        .x_label("iteration")
+        .y_label("RMSE");
+    let objective = Line::new()
+        .title("Duality gap")
+        .series("coordinate descent", (1..=60).map(|i| (f64::from(i), 40.0 * 0.72f64.powi(i))))
+        .series("proximal gradient", (1..=60).map(|i| (f64::from(i), 40.0 * 0.9f64.powi(i))))
+        .log_y()
+        .x_label("iteration")
+        .y_label("gap (log scale)");
+    let learning = Line::new()
+        .title("Learning curve")
+        .series("NDCG@10", [(1e3, 0.21), (5e3, 0.29), (2e4, 0.34), (5e4, 0.37), (1e5, 0.38)])
+        .markers()
+        .x_label("ratings used")
+        .y_label("NDCG@10");
+    let close =
+        (0..8).fold(Line::new().title("Eight series that end close together"), |line, k| {
+            let end = 0.8 + 0.002 * f64::from(k);
+            line.series(format!("rank {}", 8 << k), curve(1.2 + 0.03 * f64::from(k), end, 0.1, 50))
+        });
+    let close = close.x_label("iteration").y_label("RMSE");
+    let long = Line::new()
+        .title("Long names go into a legend")
+        .series("alternating least squares with implicit feedback", curve(3.0, 1.0, 0.2, 30))
+        .series("stochastic gradient descent with momentum 0.9", curve(3.4, 0.8, 0.1, 30))
+        .reference(2.0, "the best published result, as far as we know");
+
+    let truth: Vec<f32> = (0..200_000)
+        .map(|_| [1.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0, 5.0, 5.0][(random.uniform() * 9.0) as usize])
+        .collect();
+    let predicted: Vec<f32> =
+        truth.iter().map(|t| (1.5 + 0.6 * f64::from(*t) + 0.45 * random.normal()) as f32).collect();
+    let ratings =
+        predicted_vs_true(&predicted, &truth).title("Held-out ratings").x_label("true rating");
+    let half_truth: Vec<f32> =
+        (0..50_000).map(|_| (random.uniform() * 10.0).ceil() as f32 / 2.0).collect();
+    let half_predicted: Vec<f32> = half_truth
+        .iter()
+        .map(|t| (1.2 + 0.65 * f64::from(*t) + 0.4 * random.normal()) as f32)
+        .collect();
+    let halves = predicted_vs_true(&half_predicted, &half_truth).title("Half stars");
+    let smooth_truth: Vec<f32> =
+        (0..300_000).map(|_| (20.0 + 6.0 * random.normal()) as f32).collect();
+    let mut smooth: Vec<f32> = smooth_truth
+        .iter()
+        .map(|t| (4.0 + 0.8 * f64::from(*t) + 2.2 * random.normal()) as f32)
+        .collect();
+    smooth[17] = 9000.0;
+    let dense = predicted_vs_true(&smooth, &smooth_truth).title("House prices, thousands");
+    let few = predicted_vs_true(&smooth[1000..1400], &smooth_truth[1000..1400]).title("400 pairs");
+    let cloud = Scatter::new((0..300).map(|_| (random.normal() * 1e5, random.normal() * 1e-6)));
+    let cloud = cloud.title("Two scales").x_label("income").y_label("weight");
+    let plain = Density::new(&smooth_truth, &smooth).title("Without a diagonal");
+
+    let models = Bars::new([
+        ("global mean", 1.117),
+        ("item mean", 1.024),
+        ("user + item mean", 0.981),
+        ("nearest neighbours", 0.934),
+        ("ALS, 32 factors", 0.862),
+    ])
+    .title("RMSE on held-out ratings (lower is better)")
+    .decimals(3)
+    .highlight("ALS, 32 factors");
+    let why = Bars::new([
+        ("You rated Alien 5", 0.42),
+        ("You rated Blade Runner 4.5", 0.31),
+        ("Liked by similar readers </script><b>", 0.12),
+        ("You rated Titanic 2", -0.18),
+        ("Popularity", -0.05),
+    ])
+    .title("Why this recommendation");
+    let names = ["0.5", "1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5"];
+    let counts =
+        [1370.0, 3326.0, 1687.0, 7943.0, 4932.0, 20064.0, 10538.0, 28750.0, 7723.0, 14856.0];
+    let histogram = Bars::new(names.into_iter().zip(counts)).vertical().title("Ratings given");
+    let histogram = histogram.x_label("stars").y_label("ratings");
+    let spectrum = Bars::new((1..=60).map(|i| (i.to_string(), 100.0 / f64::from(i).powf(0.8))));
+    let spectrum =
+        spectrum.vertical().title("Singular values").reference(12.0, "noise level").x_label("rank");
+
+    let k = 8;
+    let heat = Heat::new((0..k).map(|i| {
+        let noise: Vec<f64> = (0..k).map(|_| random.uniform() * 0.15).collect();
+        noise
+            .iter()
+            .enumerate()
+            .map(|(j, e)| if i == j { 0.99 - e } else { *e })
+            .collect::<Vec<_>>()
+    }))
+    .title("Planted against learned factors")
+    .max(1.0)
+    .y_label("planted (rows)")
+    .x_label("learned (columns)");
+    let correlations = Heat::new([[1.0, 0.62, -0.71], [0.62, 1.0, -0.2], [-0.71, -0.2, f64::NAN]])
+        .rows(["price", "rooms", "distance to the centre"])
+        .columns(["price", "rooms", "distance"])
+        .title("Correlations");
+    let big =
+        Heat::new((0..24).map(|i| (0..48).map(|j| f64::from(i * j % 17)).collect::<Vec<_>>()))
+            .title("A larger matrix");
+
+    let nothing = Line::new().title("No data at all");
+    let one = Line::new().title("A single point").series("only", [(3.0, 7.0)]);
+    let constant =
+        Line::new().title("A constant").series("flat", (0..20).map(|i| (f64::from(i), 0.25)));
+    let gaps = Line::new().title("Gaps where values are missing").series(
+        "loss",
+        (0..60).map(|i| {
+            let y = (f64::from(i) / 6.0).sin();
+            (f64::from(i), if i % 17 == 5 { f64::NAN } else { y })
+        }),
+    );
+    let huge = Line::new()
+        .title("From tiny to huge")
+        .series("a", [(0.0, 1e-12), (1.0, 1e3), (2.0, 1e18)])
+        .log_y();
+    let noisy = Line::new().title("A hundred thousand points").series(
+        "loss",
+        (0..100_000).map(|i| (f64::from(i), 2.0 + 0.3 * random.normal() - f64::from(i) * 1e-5)),
+    );
+    let zero =
+        Bars::new([("a", 0.0), ("b", 0.0), ("c", f64::NAN)]).title("Zeros and a missing value");
+    let boxes = Boxes::new([
+        ("train", (0..400).map(|_| random.normal()).collect::<Vec<_>>()),
+        ("test", (0..100).map(|_| random.normal() + 0.4).collect()),
+        ("empty", Vec::new()),
+        ("a single value", vec![1.5]),
+    ])
+    .title("Residuals by split")
+    .y_label("residual");
+
+    let table = Table::new([
+        Column::text("model"),
+        Column::number("RMSE").decimals(3).bar(),
+        Column::number("change").bar(),
+        Column::number("seconds"),
+        Column::text("converged").align(Align::Center),
+    ])
+    .caption("Models side by side")
+    .row(["global mean".into(), 1.117.into(), 0.0.into(), 0.01.into(), "yes".into()])
+    .row(["user + item mean".into(), 0.981.into(), (-0.136).into(), 0.08.into(), "yes".into()])
+    .highlighted([
+        "ALS, 32 factors".into(),
+        0.862.into(),
+        (-0.255).into(),
+        4.7.into(),
+        "yes".into(),
+    ])
+    .row([
+        "</script><b>hostile</b>".into(),
+        f64::NAN.into(),
+        0.1.into(),
+        1234567.0.into(),
+        "no".into(),
+    ]);
+
+    let html = Page::new("Gallery of charts")
+        .subtitle("Every chart of the report, with ordinary data and with awkward data.")
+        .stats([
+            ("RMSE", fixed(0.862, 3), "23 % below the global mean"),
+            ("Ratings", "1,000,209".to_owned(), "6,040 users, 3,706 items"),
+            ("Iterations", "26 of 40".to_owned(), "stopped early"),
+            ("Training", "4.7 s".to_owned(), ""),
+        ])
+        .section("Lines", |s| {
+            s.text("The validation error passes the baselines after a few iterations and is lowest at iteration 26; from there on the model fits noise.")
+                .chart(&training)
+                .columns(|l| l.chart(&objective), |r| r.chart(&learning))
+                .chart(&close)
+                .chart(&long)
+        })
+        .section("Predicted against true", |s| {
+            s.chart(&ratings)
+                .columns(|l| l.chart(&dense), |r| r.chart(&few))
+                .columns(|l| l.chart(&halves), |r| r.chart(&cloud))
+                .chart(&plain)
+        })
+        .section("Bars", |s| {
+            s.chart(&models)
+                .columns(|l| l.chart(&why), |r| r.chart(&histogram))
+                .chart(&spectrum)
+        })
+        .section("Heat maps", |s| {
+            s.columns(|l| l.chart(&heat), |r| r.chart(&correlations)).chart(&big)
+        })
+        .section("Tables and code", |s| {
+            s.table(&table).note("Bars are relative to the largest magnitude in the column.").code(
+                "gradus fit als ratings.csv -o model.gradus\ngradus recommend model.gradus --user 42 -n 10",
+            )
+        })
+        .section("Edge cases", |s| {
+            s.columns(|l| l.chart(&nothing).chart(&one), |r| r.chart(&zero).chart(&constant))
+                .columns(|l| l.chart(&gaps), |r| r.chart(&huge))
+                .chart(&noisy)
+                .chart(&boxes)
+        })
+        .footer("Made by the gallery example of gradus-report.")
+        .to_html();
+    let path = args.next().unwrap_or_else(|| "gallery.html".to_owned());
+    std::fs::write(&path, html)?;
+    println!("wrote {path}");
+
+    if let Some(folder) = args.next() {
+        std::fs::create_dir_all(&folder)?;
+        let charts: [(&str, &dyn Chart); 5] = [
+            ("line", &training),
+            ("boxes", &ratings),
+            ("density", &dense),
+            ("bars", &models),
+            ("heat", &heat),
+        ];
+        for (name, chart) in charts {
+            std::fs::write(Path::new(&folder).join(format!("{name}.svg")), chart.to_svg())?;
+        }
+        println!("wrote {} drawings to {folder}", charts.len());
+    }
+    Ok(())
+}
