@@ -1,0 +1,51 @@
+"""cmfrec: collective matrix factorisation, here its explicit ALS without side information."""
+
+from peers.base import Peer
+
+
+class Cmfrec(Peer):
+    name = "cmfrec"
+
+    def __init__(self, key, use_cg):
+        self.key = key
+        self.use_cg = use_cg
+        self.solver = "ALS, CG (3 steps)" if use_cg else "ALS, Cholesky"
+        if use_cg:
+            self.note = "its last iteration is Cholesky, as by default (`finalize_chol`)"
+
+    def load_library(self):
+        import cmfrec
+        import scipy.sparse  # noqa: F401
+
+        self.library = cmfrec
+
+    def prepare(self, ratings, job):
+        from scipy.sparse import coo_matrix
+
+        shape = (job.meta["users"], job.meta["items"])
+        return coo_matrix((ratings.values, (ratings.users, ratings.items)), shape=shape)
+
+    def fit(self, matrix, job):
+        if job.defaults:
+            self.model = self.library.CMF(nthreads=job.threads, verbose=False)
+        else:
+            self.model = self.library.CMF(
+                k=job.rank,
+                lambda_=job.regularization,
+                scale_lam=job.scaling == "count",
+                method="als",
+                use_cg=self.use_cg,
+                niter=job.iterations,
+                user_bias=True,
+                item_bias=True,
+                use_float=True,
+                precompute_for_predictions=False,
+                random_state=job.seed,
+                nthreads=job.threads,
+                verbose=False,
+            )
+        self.model.fit(matrix)
+        return []
+
+    def predict(self, users, items):
+        return self.model.predict(users, items)
