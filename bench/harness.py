@@ -32,6 +32,7 @@ def options(arguments):
     parser.add_argument("--iterations", type=int, default=10, help="als: ALS iterations of a full fit")
     parser.add_argument("--epochs", type=int, default=20, help="als: SGD epochs of a full fit")
     parser.add_argument("--span", type=_span, default=(1, 4), help="two iteration counts to difference, 'low,high'")
+    parser.add_argument("--least", type=float, default=0.5, help="als: seconds that the difference must at least be")
     parser.add_argument("--target", type=float, help="als: held-out RMSE to reach (default: see bench/README.md)")
     parser.add_argument("--sizes", type=_sizes, default=[1, 3, 10, 30], help="curve: millions of ratings")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
@@ -48,6 +49,9 @@ def options(arguments):
 def main(arguments):
     chosen = options(arguments)
     say(f"data folder: {'found' if datasets.DATA.exists() else 'absent, real data sets are skipped'}")
+    load = report.busy()
+    if load > report.QUIET:
+        say(f"load average {load:.2f}: other work is running, so times mean little")
     chosen.gradus = gradus_builds()
     if chosen.suite == "selftest":
         return selftest.run(chosen)
@@ -61,7 +65,7 @@ def main(arguments):
     finally:
         # What was measured before an interruption is still a result.
         if chosen.record and sections:
-            report.record("bench/run " + shlex.join(arguments), sections)
+            report.record("bench/run " + shlex.join(arguments), sections, load)
     return 0 if sections else 1
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 RESULTS = BENCH / "RESULTS.md"
+QUIET = 0.5
 LIBRARIES = ["implicit", "cmfrec", "scikit-surprise", "libmf", "polars", "pandas", "pyarrow", "numpy", "scipy"]
 
 
@@ -64,6 +65,11 @@ def best(values):
     return min(values) if values else None
 
 
+def busy():
+    """Processes that want a core (one-minute mean) when nothing is being measured yet."""
+    return os.getloadavg()[0]
+
+
 def machine():
     """The lines that say where numbers come from."""
     model = platform.machine()
@@ -80,10 +86,11 @@ def machine():
     ]
 
 
-def record(command, sections):
+def record(command, sections, load):
     """Appends a run to RESULTS.md."""
     date = datetime.date.today().isoformat()
-    lines = ["", f"## {date}: `{command}`", "", *(f"- {line}" for line in machine()), ""]
+    lines = ["", f"## {date}: `{command}`", "", *(f"- {line}" for line in machine())]
+    lines += [f"- load average before the run: {load:.2f}" + (" (NOT a quiet machine)" if load > QUIET else ""), ""]
     with RESULTS.open("a") as file:
         file.write("\n".join(lines) + "\n" + "\n".join(section.markdown() for section in sections))
 

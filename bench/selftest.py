@@ -18,8 +18,9 @@ def run(options):
     dataset = datasets.tiny()
     spread = dataset.meta["spread"]
     # A target that one iteration reaches: the search for the number of iterations has a test of its own.
-    tiny = {"repeat": 1, "rank": 4, "iterations": 4, "epochs": 4, "span": (1, 3), "slow": True, "target": 10 * spread}
-    options = argparse.Namespace(**{**vars(options), **tiny, "threads": min(2, options.threads), "timeout": 60})
+    tiny = {"repeat": 1, "rank": 4, "iterations": 4, "epochs": 4, "span": (1, 3), "least": 0, "target": 10 * spread}
+    tiny |= {"slow": True, "timeout": 60, "threads": min(2, options.threads)}
+    options = argparse.Namespace(**{**vars(options), **tiny})
     options.peers = [peer.key for peer in peers.PEERS]
 
     sections = [als.table(dataset, options)]
@@ -62,7 +63,7 @@ def search():
         def run(self, job, timeout=None):
             return Result(job.iterations, [], 1 / job.iterations, 0, 0)
 
-    options = argparse.Namespace(iterations=10, epochs=20, timeout=None)
+    options = argparse.Namespace(iterations=10, epochs=20, span=(1, 4), timeout=None)
     for wanted in range(1, 11):
         entry = als.Entry(Falling(), Job("nowhere"), options)
         entry.find(1 / wanted)

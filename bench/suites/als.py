@@ -12,6 +12,7 @@ DATA = {
     "ml-1m": datasets.ml_1m,
     "synthetic-20m": datasets.synthetic,
 }
+WIDEST = 512  # iterations; where doubling stops
 
 
 def run(options):
@@ -40,7 +41,9 @@ def table(dataset, options):
             left_out.append(f"{peer.key} failed: {failure}")
     target = options.target or default_target(entries)
     for entry in entries:
+        say(f"als: {dataset.title}: iterations needed by {entry.peer.key}")
         entry.find(target)
+        entry.widen()
     for turn in range(options.repeat):
         for entry in entries:
             say(f"als: {dataset.title}: round {turn + 1} of {options.repeat}, {entry.peer.key}")
@@ -62,7 +65,8 @@ class Entry:
         self.last = options.iterations if peer.comparable else options.epochs
         self.errors = {}  # held-out RMSE after so many iterations
         self.reached = None  # the least number of iterations seen at or below the target
-        self.per_iteration, self.set_up, self.to_target, self.memory = [], [], [], []
+        self.low, self.high = options.span
+        self.first, self.full, self.to_target, self.memory = [], [], [], []
         if peer.key == "gradus":
             self.errors = dict(peer.trace(self._job(self.last), options.timeout))
             # The full fit's error by the program's own evaluation, as a user would ask for it.
@@ -94,20 +98,36 @@ class Entry:
 
     def time(self):
         """One round of timed fits."""
-        low, high = self.options.span
         if self.peer.has_clock:
-            result = self._run(self.last if self.peer.explicit else high)
-            (first, at_first, _), (last, at_last, _) = result.trace[0], result.trace[-1]
+            result = self._run(self.last if self.peer.explicit else self.high)
+            (self.low, first, _), (self.high, full, _) = result.trace[0], result.trace[-1]
             self.to_target.append(self.reached and result.seconds_at(self.reached))
         else:
-            runs = {count: self._run(count) for count in sorted({low, high, self.reached or high})}
-            result, first, last = runs[high], low, high
-            at_first, at_last = runs[low].seconds, runs[high].seconds
+            runs = {count: self._run(count) for count in sorted({self.low, self.high, self.reached or self.high})}
+            result, first, full = runs[self.high], runs[self.low].seconds, runs[self.high].seconds
             self.to_target.append(self.reached and runs[self.reached].seconds)
         self.memory.append(result.memory)
-        if last > first:
-            self.per_iteration.append((at_last - at_first) / (last - first))
-            self.set_up.append(at_first - first * self.per_iteration[-1])
+        self.first.append(first)
+        self.full.append(full)
+
+    def widen(self):
+        """Doubles the higher count until the difference stands out of the noise of starting a fit."""
+        if self.peer.has_clock:
+            return
+        first = self._run(self.low).seconds
+        while self.high < WIDEST and self._run(self.high).seconds - first < self.options.least:
+            self.high *= 2
+
+    def per_iteration(self, of):
+        """Seconds an iteration by the median or the best times; none when noise has eaten the difference."""
+        if not self.full or self.high == self.low:
+            return None
+        seconds = (of(self.full) - of(self.first)) / (self.high - self.low)
+        return seconds if seconds > 0 else None
+
+    def set_up(self):
+        seconds = self.per_iteration(median)
+        return None if seconds is None else max(0.0, median(self.first) - self.low * seconds)
 
     def _run(self, iterations):
         return self.peer.run(self._job(iterations), self.options.timeout)
@@ -137,7 +157,7 @@ def _contestants(dataset, options):
 
 def _section(dataset, options, entries, target, left_out):
     gradus = next((entry for entry in entries if entry.peer.key == "gradus"), None)
-    base_iteration = median(gradus.per_iteration) if gradus else None
+    base_iteration = gradus.per_iteration(median) if gradus else None
     base_target = median(gradus.to_target) if gradus else None
     goal = f"s to RMSE ≤ {target:.4f}" if target else "s to target"
     section = Section(
@@ -146,16 +166,16 @@ def _section(dataset, options, entries, target, left_out):
         + ["MiB above import", "remarks"],
     )
     for entry in entries:
-        seconds, reaching = median(entry.per_iteration), median(entry.to_target)
+        seconds, reaching = entry.per_iteration(median), median(entry.to_target)
         unit = "" if entry.peer.iteration == "iteration" else f" / {entry.peer.iteration}"
         section.rows.append(
             [
                 entry.peer.name,
                 entry.peer.solver,
                 number(seconds) + unit,
-                number(best(entry.per_iteration)),
+                number(entry.per_iteration(best)),
                 ratio(seconds, base_iteration) if entry.peer.comparable else "–",
-                number(median(entry.set_up)),
+                number(entry.set_up()),
                 f"{rmse(entry.final)} ({entry.last})" if entry.final is not None else "n/a",
                 _reaching(entry, reaching, target),
                 ratio(reaching, base_target),
@@ -163,12 +183,12 @@ def _section(dataset, options, entries, target, left_out):
                 entry.peer.note,
             ]
         )
-    low, high = options.span
     section.notes = [
-        f"{options.threads} threads, λ = {options.regularization} scaled by counts, {options.repeat} alternating rounds; "
-        "in brackets the iterations or epochs used",
-        f"without a clock of their own, peers are fitted with {low} and {high} iterations and differenced; their time "
-        "to the target is that of a fresh fit with the fewest iterations that reach it (found by restarts)",
+        f"{options.threads} threads, λ = {options.regularization} scaled by counts, {options.repeat} alternating "
+        "rounds; in brackets the iterations or epochs used",
+        "without a clock of their own, peers are fitted with two iteration counts and differenced, at least "
+        f"{options.least:g} s apart; their time to the target is that of a fresh fit with the fewest iterations that "
+        "reach it (found by restarts)",
         *left_out,
     ]
     return section

@@ -60,7 +60,7 @@ def table(path, options):
         )
     section.notes = [
         f"{options.threads} threads (the C engine of pandas has one), {options.repeat} alternating rounds, file cached",
-        f"“{COLUMNS}” parses only; “{MATRICES}” also numbers the ids (pandas.factorize) and builds both matrices (scipy)",
+        f"“{COLUMNS}” parses only; “{MATRICES}” also numbers ids (pandas.factorize) and builds both matrices",
         *(f"{key} failed: {message}" for key, message in failures.items()),
     ]
     return section

@@ -11,8 +11,8 @@ from progress import say
 from report import Section, number, rmse
 
 DATA = {
-    "ml-100k": ("ML-100K, published splits u1–u5", [lambda fold=fold: datasets.ml_100k(fold + 1) for fold in range(5)], 10),
-    "ml-1m": ("ML-1M, five random folds", [lambda fold=fold: datasets.ml_1m(fold, folds=5) for fold in range(5)], 15),
+    "ml-100k": ("ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1), 10),
+    "ml-1m": ("ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5), 15),
 }
 
 
@@ -28,7 +28,7 @@ def settings(tuned_rank):
     return [
         Setting("gradus, defaults", "gradus", {"defaults": True}),
         Setting("cmfrec, defaults", "cmfrec-cg", {"defaults": True}),
-        Setting(f"cmfrec, tuned (k = {tuned_rank}, λ = 12 unscaled)", "cmfrec-cholesky", tuned),
+        Setting(f"cmfrec, tuned (k = {tuned_rank}, λ = 12 unscaled)", "cmfrec-cg", tuned),
         Setting("Surprise BaselineOnly, defaults", "surprise-baseline", {"defaults": True}),
     ]
 
@@ -37,9 +37,9 @@ def run(options):
     for name in options.data:
         if name not in DATA:
             continue
-        title, makers, tuned_rank = DATA[name]
+        title, make, tuned_rank = DATA[name]
         try:
-            folds = [make() for make in makers]
+            folds = [make(fold) for fold in range(5)]
         except datasets.Absent as absent:
             say(f"quality: {name} is skipped: {absent}")
             continue
