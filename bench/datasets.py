@@ -1,0 +1,104 @@
+"""The data sets of the benchmarks, prepared once under `bench/work`. Standard library only."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import peers
+import processes
+
+BENCH = Path(__file__).resolve().parent
+WORK = BENCH / "work"
+DATA = Path(os.environ.get("GRADUS_DATA", BENCH.parent.parent / "shared" / "data"))
+SPLIT_SEED = 20_250_101
+
+# The shape of MovieLens 20M.
+USERS, ITEMS, COUNT = 138_493, 26_744, 20_000_000
+
+
+class Absent(Exception):
+    """The data set is not there; the message says which."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    title: str
+    folder: Path
+
+    @property
+    def meta(self):
+        return json.loads((self.folder / "meta.json").read_text())
+
+    def describe(self):
+        meta = self.meta
+        return (
+            f"{self.title}: {meta['users']:,} users × {meta['items']:,} items, "
+            f"{meta['train']:,} training and {meta['test']:,} held-out ratings"
+        )
+
+
+def ml_100k(fold=1):
+    """MovieLens 100K, published split u1 … u5."""
+    base, test = (_real(f"ml-100k/u{fold}.{part}.gz") for part in ("base", "test"))
+    return _prepared(f"ml-100k-u{fold}", f"ML-100K u{fold}", source=base, test=test, separator="\t", header=False)
+
+
+def ml_1m(fold=0, folds=10):
+    """MovieLens 1M, part `fold` of `folds` random parts held out."""
+    source = _real("ml-1m/ratings.csv.gz")
+    title = f"ML-1M, random part {fold + 1} of {folds} held out"
+    return _prepared(f"ml-1m-{fold + 1}-of-{folds}", title, source=source, folds=folds, fold=fold)
+
+
+def synthetic(count=COUNT, users=USERS, items=ITEMS, folds=100):
+    """Ratings of `gradus make`, one in `folds` held out."""
+    source = synthetic_file(count, users, items)
+    title = f"synthetic {count / 1e6:g} M, random 1 of {folds} held out"
+    return _prepared(f"{source.stem}-1-of-{folds}", title, source=source, folds=folds)
+
+
+def synthetic_file(count=COUNT, users=USERS, items=ITEMS):
+    """The CSV of `gradus make`."""
+    gradus = peers.by_key("gradus")
+    return _made(f"synthetic-{users}x{items}-{count}", gradus.make, users, items, count)
+
+
+def tiny(fold=0, folds=10, count=6_000, users=300, items=120):
+    """The self-test's: a planted problem of the worker's own generator, so that it needs no gradus."""
+    source = tiny_file(count, users, items)
+    return _prepared(f"{source.stem}-{fold + 1}-of-{folds}", f"tiny, {count:,}", source=source, folds=folds, fold=fold)
+
+
+def tiny_file(count=6_000, users=300, items=120):
+    def make(path, users, items, count, seed):
+        arguments = {"path": str(path), "users": users, "items": items, "count": count, "seed": seed}
+        processes.worker(BENCH / "worker.py", "make", arguments)
+
+    return _made(f"tiny-{users}x{items}-{count}", make, users, items, count)
+
+
+def _real(name):
+    path = DATA / name
+    if not path.exists():
+        raise Absent(f"{name} is not in the data folder (set GRADUS_DATA)")
+    return path
+
+
+def _made(name, make, users, items, count):
+    path = WORK / f"{name}.csv"
+    if not path.exists():
+        WORK.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        make(partial, users, items, count, 1)
+        partial.rename(path)
+    return path
+
+
+def _prepared(name, title, **arguments):
+    folder = WORK / name
+    if not (folder / "meta.json").exists():
+        paths = {key: str(value) for key, value in arguments.items() if isinstance(value, Path)}
+        arguments = {**arguments, **paths, "folder": str(folder), "seed": SPLIT_SEED}
+        processes.worker(BENCH / "worker.py", "prepare", arguments)
+    return Dataset(title, folder)

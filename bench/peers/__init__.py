@@ -1,0 +1,24 @@
+"""All peers, in the order of the tables."""
+
+from peers.cmfrec import Cmfrec
+from peers.gradus import Gradus
+from peers.implicit import Implicit
+from peers.libmf import Libmf
+from peers.surprise import Surprise
+
+PEERS = [
+    Gradus(),
+    Cmfrec("cmfrec-cholesky", use_cg=False),
+    Cmfrec("cmfrec-cg", use_cg=True),
+    Implicit("implicit-cholesky", use_cg=False),
+    Implicit("implicit-cg", use_cg=True),
+    Libmf(),
+    Surprise("surprise-svd", "SVD", largest=2_000_000),
+    # Each of its steps walks all ratings of the user: an epoch grows with the square of the ratings a user has.
+    Surprise("surprise-svdpp", "SVDpp", largest=200_000),
+    Surprise("surprise-baseline", "BaselineOnly", largest=2_000_000),
+]
+
+
+def by_key(key):
+    return next(peer for peer in PEERS if peer.key == key)

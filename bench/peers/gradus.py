@@ -1,0 +1,77 @@
+"""gradus: everything this benchmark knows of its command line is in this file."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import processes
+from peers.base import Peer, Result
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BINARY = ROOT / "target" / "release" / "gradus"
+
+
+class Gradus(Peer):
+    key = "gradus"
+    name = "gradus"
+    solver = "ALS, Cholesky"
+    has_clock = True
+
+    def environment(self, threads):
+        return {}
+
+    def build(self):
+        """Builds the program, or takes the one that GRADUS_BIN names. Raises `processes.Failed`."""
+        if "GRADUS_BIN" not in os.environ:
+            processes.run(["cargo", "build", "--release", "--manifest-path", ROOT / "Cargo.toml", "-p", "gradus-cli"])
+        if not self.binary.exists():
+            raise processes.Failed(f"there is no {self.binary.name} program to run")
+
+    @property
+    def binary(self):
+        return Path(os.environ.get("GRADUS_BIN", BINARY))
+
+    def make(self, path, users, items, count, seed):
+        """Writes synthetic ratings with power-law popularity and planted factors."""
+        self._call(
+            ["make", "ratings", "--users", users, "--items", items, "--count", count]
+            + ["--seed", seed, "--ids", "integer", "-o", path]
+        )
+
+    def info(self, path, threads, timeout=None):
+        """Loads a file into CSR and CSC: (answer, wall seconds, peak bytes)."""
+        answer, child = self._json(["info", path, "--threads", threads], timeout)
+        return answer, child.wall, child.peak or answer.get("peak_rss_bytes")
+
+    def run(self, job, timeout=None):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "m.gradus"
+            answer, child = self._json(self._fit(job, model), timeout)
+            rmse = self._json(["evaluate", model, f"{job.data}/test.csv"])[0]["rmse"] if job.score else None
+        report = answer["report"]
+        trace = [(step["iteration"], step["seconds"], step.get("validation_rmse")) for step in report["trace"]]
+        # Nothing is taken off for the empty program: a few MB, which count against gradus.
+        memory = child.peak or answer["peak_rss_bytes"]
+        return Result(report["seconds"], trace, rmse, memory, child.wall)
+
+    def trace(self, job, timeout=None):
+        """A fit that scores the held-out ratings after each iteration; its clock is not used."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [*self._fit(job, Path(folder) / "m.gradus"), "--validation", f"{job.data}/test.csv"]
+            answer, _ = self._json(command, timeout)
+        return [(step["iteration"], step["validation_rmse"]) for step in answer["report"]["trace"]]
+
+    def _fit(self, job, model):
+        command = ["fit", "als", f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
+        if not job.defaults:
+            command += ["--rank", job.rank, "--regularization", job.regularization, "--scaling", job.scaling]
+            command += ["--max-iter", job.iterations, "--tol", 0, "--seed", job.seed]
+        return command
+
+    def _json(self, arguments, timeout=None):
+        child = self._call([*arguments, "--json"], timeout)
+        return json.loads(child.stdout), child
+
+    def _call(self, arguments, timeout=None):
+        return processes.run([self.binary, *arguments], timeout=timeout)

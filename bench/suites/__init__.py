@@ -1,0 +1,1 @@
+"""One file a benchmark; each has `run(options) -> list of report.Section`."""
