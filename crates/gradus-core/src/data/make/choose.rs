@@ -238,8 +238,7 @@ mod tests {
             }
         }
         assert_eq!(counts[0][5], runs as f64);
-        for item in 0..n_items {
-            let (a, b) = (counts[0][item], counts[1][item]);
+        for (item, (a, b)) in counts[0].iter().zip(counts[1]).enumerate() {
             assert!((a - b).abs() <= 5.0 * (a + b).sqrt(), "item {item}: {a} and {b}");
         }
     }

@@ -57,6 +57,9 @@ fn compose(genre: &Genre, stream: &mut Stream) -> (String, u32) {
         8 if adjective != other => format!("{adjective}, {other}"),
         9 => format!("The {adjective} {noun} of {place}"),
         10 => format!("Return to {place}"),
+        11 if noun.starts_with(['A', 'E', 'I', 'O', 'U']) && noun != "Unicorn" => {
+            format!("An {noun} for {place}")
+        }
         11 => format!("A {noun} for {place}"),
         _ => format!("The Last {noun}"),
     };
