@@ -8,6 +8,7 @@
 
 mod dense;
 mod ids;
+pub mod make;
 mod ratings;
 mod sparse;
 

@@ -1,6 +1,7 @@
 //! Who rated what, how much: the data of every recommender.
 
 use super::{Csr, Ids};
+use crate::{Error, Result};
 use std::sync::Arc;
 
 /// What to do with a (user, item) pair that occurs more than once.
@@ -45,6 +46,31 @@ pub struct Ratings {
 }
 
 impl Ratings {
+    /// Takes ratings that are canonical already, by user, without weights.
+    ///
+    /// # Errors
+    /// If the matrix is not `users × items`, the ids do not ascend, or the entries of a row are
+    /// not strictly ascending by column.
+    pub fn from_by_user(users: Ids, items: Ids, by_user: Csr) -> Result<Self> {
+        let (users, items) = (users.from_sorted()?, items.from_sorted()?);
+        if (by_user.n_rows(), by_user.n_cols()) != (users.len(), items.len()) {
+            return Err(Error::Shape {
+                what: "ratings by user".into(),
+                expected: format!("{} users × {} items", users.len(), items.len()),
+                got: format!("{} × {}", by_user.n_rows(), by_user.n_cols()),
+            });
+        }
+        for row in 0..by_user.n_rows() {
+            if !by_user.row(row).0.is_sorted_by(|a, b| a < b) {
+                return Err(Error::data(format!(
+                    "ratings by user: the items of row {row} are not strictly ascending"
+                )));
+            }
+        }
+        let by_item = by_user.transpose();
+        Ok(Self { users, items, by_user: Arc::new(by_user), by_item, weights: None })
+    }
+
     /// The ids of the users: row `u` of [`by_user`](Self::by_user) belongs to `users().get(u)`.
     pub fn users(&self) -> &Ids {
         &self.users

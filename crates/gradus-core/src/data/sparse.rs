@@ -93,4 +93,27 @@ impl Csr {
     pub fn values(&self) -> &[f32] {
         &self.values
     }
+
+    /// The transposed matrix; the entries of its rows ascend.
+    pub fn transpose(&self) -> Self {
+        let mut indptr = vec![0usize; self.n_cols + 1];
+        for &column in &self.indices {
+            indptr[column as usize + 1] += 1;
+        }
+        for column in 0..self.n_cols {
+            indptr[column + 1] += indptr[column];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0u32; self.nnz()];
+        let mut values = vec![0f32; self.nnz()];
+        for row in 0..self.n_rows() {
+            for at in self.range(row) {
+                let slot = &mut next[self.indices[at] as usize];
+                indices[*slot] = row as u32;
+                values[*slot] = self.values[at];
+                *slot += 1;
+            }
+        }
+        Self { n_cols: self.n_rows(), indptr, indices, values }
+    }
 }
