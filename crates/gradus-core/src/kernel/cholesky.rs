@@ -95,7 +95,7 @@ impl Kernel for Factor<'_> {
             for (i, least) in least.iter_mut().enumerate() {
                 *least = (PIVOT_SHARE * block[i * stride + row + i]).max(SMALLEST_DIAGONAL);
             }
-            row_block::<L, true>(lanes, done, stride, row, block);
+            row_block::<L, true>(lanes, done, stride, row, block, &mut || ());
             let Some((multipliers, scale)) =
                 factor_diagonal(lanes.eight(), stride, row, block, &least)
             else {

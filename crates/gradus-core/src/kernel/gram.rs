@@ -7,7 +7,7 @@
 
 use super::lanes::Lanes;
 use super::rows::{Rows, padded};
-use super::{Kernel, Level, prefetch};
+use super::{Kernel, Level, prefetch, prefetch_far};
 
 /// Bytes of gathered rows multiplied at a time: most of a first-level cache of 32 KB.
 const BLOCK_BYTES: usize = 24 * 1024;
@@ -71,6 +71,9 @@ impl Gram {
 
     /// Adds the rows of `factors` named by `indices`. A weight below zero counts as zero.
     ///
+    /// `upcoming` names rows that the next call will touch, if known: they are fetched into the
+    /// cache while this call computes. It never changes a result, and may name anything.
+    ///
     /// # Shapes
     /// `factors` has rows at stride `padded(k)`; `indices`, `targets` and `weights` are as long as
     /// each other. Panics if they are not, or if an index is past the last row.
@@ -80,6 +83,7 @@ impl Gram {
         indices: &[u32],
         targets: &[f32],
         weights: Option<&[f32]>,
+        upcoming: &[u32],
     ) {
         assert_eq!(indices.len(), targets.len(), "as many targets as indices");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "as many weights as indices");
@@ -99,7 +103,14 @@ impl Gram {
                 }
             }
         }
-        self.level.dispatch(Accumulate { gram: self, factors, indices, targets, weights });
+        self.level.dispatch(Accumulate {
+            gram: self,
+            factors,
+            indices,
+            targets,
+            weights,
+            upcoming,
+        });
     }
 
     /// The number of values in a row.
@@ -136,6 +147,7 @@ struct Accumulate<'a> {
     indices: &'a [u32],
     targets: &'a [f32],
     weights: Option<&'a [f32]>,
+    upcoming: &'a [u32],
 }
 
 impl Kernel for Accumulate<'_> {
@@ -143,10 +155,11 @@ impl Kernel for Accumulate<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Accumulate { gram, factors, indices, targets, weights } = self;
+        let Accumulate { gram, factors, indices, targets, weights, upcoming } = self;
         let block = gram.packed.n_rows();
         let stride = padded(gram.k);
         let n_rows = gram.k.next_multiple_of(8);
+        let tiles: usize = (0..n_rows).step_by(8).map(|row| n_tiles::<L>(stride, row)).sum();
         for start in (0..indices.len()).step_by(block) {
             let end = indices.len().min(start + block);
             let source = Source {
@@ -162,9 +175,18 @@ impl Kernel for Accumulate<'_> {
                 None => pack_columns::<L, false>(lanes, source, &[], packed, wyv, wv),
                 Some(w) => pack_columns::<L, true>(lanes, source, &w[start..end], packed, wyv, wv),
             }
+            // Memory works while the registers do: each tile asks for its share of the next block.
+            let next = if end < indices.len() { &indices[end..] } else { upcoming };
+            let next = &next[..next.len().min(block)];
+            let mut shares = next.chunks(next.len().div_ceil(tiles).max(1));
+            let mut fetch = || {
+                for &index in shares.next().unwrap_or_default() {
+                    prefetch_far(factors, index as usize * stride, stride);
+                }
+            };
             for i in (0..n_rows).step_by(8) {
                 let target = &mut gram.matrix.as_mut_slice()[i * stride..][..8 * stride];
-                row_block::<L, false>(lanes, packed, stride, i, target);
+                row_block::<L, false>(lanes, packed, stride, i, target, &mut fetch);
             }
         }
     }
@@ -250,6 +272,7 @@ fn pack<L: Lanes, const N: usize, const WEIGHTED: bool>(
 ///
 /// `p` holds the rows of `P` at `stride`, and `target` the rows `row .. row + 8` of the matrix.
 /// Columns start at `row`, so the lower half of the 8 × 8 diagonal block is written as well.
+/// `between` runs before each tile.
 #[inline(always)]
 pub(super) fn row_block<L: Lanes, const SUB: bool>(
     lanes: L,
@@ -257,28 +280,25 @@ pub(super) fn row_block<L: Lanes, const SUB: bool>(
     stride: usize,
     row: usize,
     target: &mut [f32],
+    between: &mut impl FnMut(),
 ) {
     let mut column = row;
-    // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
-    let odd = L::N == 16 && row % 16 == 8;
     let mut vectors = (stride - row) / L::N;
-    if odd {
-        match vectors {
+    // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
+    if L::N == 16 && row % 16 == 8 {
+        between();
+        let taken = beside_half(vectors);
+        match taken {
             0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target),
-            1 | 3 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target),
+            1 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target),
             _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target),
         }
-        let taken = match vectors {
-            0 => 0,
-            1 | 3 => 1,
-            _ => 2,
-        };
         vectors -= taken;
         column += 8 + taken * L::N;
     }
     while vectors > 0 {
-        // Two and two rather than three and one: a thin tile waits on its operands.
-        let taken = if vectors == 4 { 2 } else { vectors.min(3) };
+        between();
+        let taken = at_once(vectors);
         match taken {
             1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target),
             2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target),
@@ -287,6 +307,35 @@ pub(super) fn row_block<L: Lanes, const SUB: bool>(
         vectors -= taken;
         column += taken * L::N;
     }
+}
+
+/// How many of the vectors left go into one tile: two and two rather than three and one, since a
+/// thin tile waits on its operands.
+#[inline(always)]
+fn at_once(vectors: usize) -> usize {
+    if vectors == 4 { 2 } else { vectors.min(3) }
+}
+
+/// How many vectors go into a tile that starts with half a one.
+#[inline(always)]
+fn beside_half(vectors: usize) -> usize {
+    if vectors == 3 { 1 } else { vectors.min(2) }
+}
+
+/// How many times [`row_block`] calls `between` for one row.
+#[inline(always)]
+fn n_tiles<L: Lanes>(stride: usize, row: usize) -> usize {
+    let mut vectors = (stride - row) / L::N;
+    let mut tiles = 0;
+    if L::N == 16 && row % 16 == 8 {
+        vectors -= beside_half(vectors);
+        tiles += 1;
+    }
+    while vectors > 0 {
+        vectors -= at_once(vectors);
+        tiles += 1;
+    }
+    tiles
 }
 
 #[inline(always)]
@@ -429,6 +478,7 @@ mod tests {
                             &case.indices,
                             &case.targets,
                             weights,
+                            &[],
                         );
                         // Terms are at most 2, so n of them in blocks of a few hundred lose well
                         // under (n + 1) · 2 · 100 · 6e-8 in the worst order, far less in practice.
@@ -453,7 +503,7 @@ mod tests {
             let mut based = Gram::new(19, level);
             based.reset(Some(base.as_slice()), 0.25);
             for gram in [&mut plain, &mut based] {
-                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
             }
             for i in 0..19 {
                 for j in i..19 {
@@ -471,7 +521,7 @@ mod tests {
                 let case = case(k, 300, 9);
                 let mut fresh = Gram::new(k, level);
                 fresh.reset(None, 1.0);
-                fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+                fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
 
                 let mut used = Gram::new(k, level);
                 used.reset(Some(&vec![7.0; padded(k) * k]), 3.0);
@@ -480,11 +530,14 @@ mod tests {
                     &case.indices[..97],
                     &case.targets[..97],
                     Some(&case.weights[..97]),
+                    &[],
                 );
                 used.reset(None, 1.0);
                 let mut shifted = vec![0.0; case.rows.as_slice().len() + 1];
                 shifted[1..].copy_from_slice(case.rows.as_slice());
-                used.accumulate(&shifted[1..], &case.indices, &case.targets, None);
+                // The hint names a row that does not exist.
+                let hint = [0, 1, u32::MAX];
+                used.accumulate(&shifted[1..], &case.indices, &case.targets, None, &hint);
                 assert_eq!(flat(&fresh), flat(&used), "{level} k={k}");
             }
         }
@@ -497,7 +550,13 @@ mod tests {
             let weights: Vec<f32> = (0..30).map(|i| if i < 20 { 1.0 } else { -2.0 }).collect();
             let mut some = Gram::new(9, level);
             some.reset(None, 0.0);
-            some.accumulate(case.rows.as_slice(), &case.indices, &case.targets, Some(&weights));
+            some.accumulate(
+                case.rows.as_slice(),
+                &case.indices,
+                &case.targets,
+                Some(&weights),
+                &[],
+            );
             let mut first = Gram::new(9, level);
             first.reset(None, 0.0);
             first.accumulate(
@@ -505,6 +564,7 @@ mod tests {
                 &case.indices[..20],
                 &case.targets[..20],
                 Some(&weights[..20]),
+                &[],
             );
             assert_eq!(flat(&some), flat(&first), "{level}");
         }
@@ -515,6 +575,6 @@ mod tests {
     fn an_index_past_the_last_row_panics() {
         let mut gram = Gram::new(4, Level::best());
         gram.reset(None, 1.0);
-        gram.accumulate(Rows::zeros(3, 4).as_slice(), &[3], &[1.0], None);
+        gram.accumulate(Rows::zeros(3, 4).as_slice(), &[3], &[1.0], None, &[]);
     }
 }
