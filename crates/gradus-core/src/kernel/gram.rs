@@ -93,7 +93,7 @@ impl Gram {
         match weights {
             None => {
                 self.weight += indices.len() as f64;
-                self.weighted_target += targets.iter().map(|&y| f64::from(y)).sum::<f64>();
+                self.weighted_target += sum(targets);
             }
             Some(weights) => {
                 for (&w, &y) in weights.iter().zip(targets) {
@@ -141,6 +141,19 @@ impl Gram {
     }
 }
 
+/// The sum in double precision, in eight chains so that additions need not wait for each other.
+fn sum(values: &[f32]) -> f64 {
+    let mut chains = [0.0; 8];
+    let chunks = values.chunks_exact(8);
+    let tail: f64 = chunks.remainder().iter().map(|&v| f64::from(v)).sum();
+    for chunk in chunks {
+        for (chain, &v) in chains.iter_mut().zip(chunk) {
+            *chain += f64::from(v);
+        }
+    }
+    chains.iter().sum::<f64>() + tail
+}
+
 struct Accumulate<'a> {
     gram: &'a mut Gram,
     factors: &'a [f32],
@@ -175,19 +188,72 @@ impl Kernel for Accumulate<'_> {
                 None => pack_columns::<L, false>(lanes, source, &[], packed, wyv, wv),
                 Some(w) => pack_columns::<L, true>(lanes, source, &w[start..end], packed, wyv, wv),
             }
-            // Memory works while the registers do: each tile asks for its share of the next block.
             let next = if end < indices.len() { &indices[end..] } else { upcoming };
             let next = &next[..next.len().min(block)];
-            let mut shares = next.chunks(next.len().div_ceil(tiles).max(1));
-            let mut fetch = || {
-                for &index in shares.next().unwrap_or_default() {
-                    prefetch_far(factors, index as usize * stride, stride);
-                }
-            };
+            let mut fetch = Fetch::new(factors, stride, next, end - start, tiles);
             for i in (0..n_rows).step_by(8) {
                 let target = &mut gram.matrix.as_mut_slice()[i * stride..][..8 * stride];
                 row_block::<L, false>(lanes, packed, stride, i, target, &mut fetch);
             }
+        }
+    }
+}
+
+/// What to ask the cache for while a block is multiplied, spread over its tiles.
+///
+/// A tile steps through the rows of its block, and at each step asks for one line of one row of the
+/// next block. Memory then works while the registers do, and never has more to do at once than it
+/// can queue.
+pub(super) struct Fetch<'a> {
+    factors: &'a [f32],
+    stride: usize,
+    /// The rows to ask for, and how many of them one tile has steps for.
+    next: &'a [u32],
+    depth: usize,
+    /// One tile in so many asks.
+    every: usize,
+    tile: usize,
+}
+
+/// The part of a [`Fetch`] that falls to one tile: line `line` of each of `rows`.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    factors: &'a [f32],
+    stride: usize,
+    rows: &'a [u32],
+    line: usize,
+}
+
+impl<'a> Fetch<'a> {
+    #[inline(always)]
+    pub(super) fn nothing() -> Self {
+        Fetch { factors: &[], stride: 0, next: &[], depth: 1, every: 1, tile: 0 }
+    }
+
+    #[inline(always)]
+    fn new(factors: &'a [f32], stride: usize, next: &'a [u32], depth: usize, tiles: usize) -> Self {
+        let passes = next.len().div_ceil(depth) * (stride / 16);
+        let every = (tiles / passes.max(1)).max(1);
+        Fetch { factors, stride, next, depth, every, tile: 0 }
+    }
+
+    #[inline(always)]
+    fn for_tile(&mut self) -> Ask<'a> {
+        let &mut Fetch { factors, stride, next, depth, every, tile } = self;
+        self.tile += 1;
+        let lines = (stride / 16).max(1);
+        let (pass, asks) = (tile / every, tile % every == 0);
+        let start = if asks { (pass / lines * depth).min(next.len()) } else { next.len() };
+        let rows = &next[start..next.len().min(start + depth)];
+        Ask { factors, stride, rows, line: pass % lines }
+    }
+}
+
+impl Ask<'_> {
+    #[inline(always)]
+    fn step(&self, r: usize) {
+        if let Some(&row) = self.rows.get(r) {
+            prefetch_far(self.factors, row as usize * self.stride + 16 * self.line);
         }
     }
 }
@@ -272,7 +338,6 @@ fn pack<L: Lanes, const N: usize, const WEIGHTED: bool>(
 ///
 /// `p` holds the rows of `P` at `stride`, and `target` the rows `row .. row + 8` of the matrix.
 /// Columns start at `row`, so the lower half of the 8 × 8 diagonal block is written as well.
-/// `between` runs before each tile.
 #[inline(always)]
 pub(super) fn row_block<L: Lanes, const SUB: bool>(
     lanes: L,
@@ -280,29 +345,29 @@ pub(super) fn row_block<L: Lanes, const SUB: bool>(
     stride: usize,
     row: usize,
     target: &mut [f32],
-    between: &mut impl FnMut(),
+    fetch: &mut Fetch<'_>,
 ) {
     let mut column = row;
     let mut vectors = (stride - row) / L::N;
     // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
     if L::N == 16 && row % 16 == 8 {
-        between();
+        let ask = fetch.for_tile();
         let taken = beside_half(vectors);
         match taken {
-            0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target),
-            1 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target),
-            _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target),
+            0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target, ask),
+            1 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target, ask),
+            _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target, ask),
         }
         vectors -= taken;
         column += 8 + taken * L::N;
     }
     while vectors > 0 {
-        between();
+        let ask = fetch.for_tile();
         let taken = at_once(vectors);
         match taken {
-            1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target),
-            2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target),
-            _ => tile_rows::<L, 3, SUB>(lanes, p, stride, row, column, target),
+            1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target, ask),
+            2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target, ask),
+            _ => tile_rows::<L, 3, SUB>(lanes, p, stride, row, column, target, ask),
         }
         vectors -= taken;
         column += taken * L::N;
@@ -322,7 +387,7 @@ fn beside_half(vectors: usize) -> usize {
     if vectors == 3 { 1 } else { vectors.min(2) }
 }
 
-/// How many times [`row_block`] calls `between` for one row.
+/// How many tiles [`row_block`] cuts one block of rows into.
 #[inline(always)]
 fn n_tiles<L: Lanes>(stride: usize, row: usize) -> usize {
     let mut vectors = (stride - row) / L::N;
@@ -346,13 +411,14 @@ fn tile_rows<L: Lanes, const N: usize, const SUB: bool>(
     row: usize,
     column: usize,
     target: &mut [f32],
+    ask: Ask<'_>,
 ) {
     if L::TILE_ROWS == 8 {
-        tile::<L, 8, 0, N, SUB>(lanes, p, stride, row, column, target);
+        tile::<L, 8, 0, N, SUB>(lanes, p, stride, row, column, target, ask);
     } else {
         let (upper, lower) = target.split_at_mut(4 * stride);
-        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row, column, upper);
-        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row + 4, column, lower);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row, column, upper, ask);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row + 4, column, lower, Ask { rows: &[], ..ask });
     }
 }
 
@@ -365,12 +431,17 @@ fn tile<L: Lanes, const M: usize, const H: usize, const N: usize, const SUB: boo
     row: usize,
     column: usize,
     target: &mut [f32],
+    ask: Ask<'_>,
 ) {
     let eight = lanes.eight();
     let width = H * 8 + N * L::N;
     let mut half = [[eight.zero(); H]; M];
     let mut full = [[lanes.zero(); N]; M];
-    for values in p.chunks_exact(stride) {
+    for (r, values) in p.chunks_exact(stride).enumerate() {
+        // The factorisation, which takes off, has nothing to ask for.
+        if !SUB {
+            ask.step(r);
+        }
         let left: &[f32; M] = values[row..].first_chunk().expect("the rows of the tile");
         let right = &values[column..][..width];
         let mut right_half = [eight.zero(); H];

@@ -178,18 +178,18 @@ pub(crate) fn prefetch(data: &[f32], offset: usize, len: usize) {
     let _ = (data, offset, len);
 }
 
-/// As [`prefetch`], but only to the second cache, for rows that are not needed at once.
+/// Asks the second cache for the line at `offset`, which is not needed at once.
 #[inline(always)]
-pub(crate) fn prefetch_far(data: &[f32], offset: usize, len: usize) {
+pub(crate) fn prefetch_far(data: &[f32], offset: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in (0..len).step_by(16) {
+    {
         use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        let at = data.as_ptr().wrapping_add(offset).wrapping_add(line);
+        let at = data.as_ptr().wrapping_add(offset);
         // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (data, offset, len);
+    let _ = (data, offset);
 }
 
 #[cfg(test)]
