@@ -9,8 +9,8 @@ use super::lanes::Lanes;
 use super::rows::{Rows, padded};
 use super::{Kernel, Level, prefetch, prefetch_far};
 
-/// Bytes of gathered rows multiplied at a time: most of a first-level cache of 32 KB.
-const BLOCK_BYTES: usize = 24 * 1024;
+/// Bytes of gathered rows multiplied at a time, at most: about a first-level cache.
+const BLOCK_BYTES: usize = 32 * 1024;
 
 /// How many rows ahead of the copy to ask the cache for.
 const PREFETCH_AHEAD: usize = 12;
@@ -169,7 +169,10 @@ impl Kernel for Accumulate<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Accumulate { gram, factors, indices, targets, weights, upcoming } = self;
-        let block = gram.packed.n_rows();
+        // Blocks of equal size: a short last one would leave the next fetch too few steps.
+        let blocks = indices.len().div_ceil(gram.packed.n_rows());
+        let block = indices.len().div_ceil(blocks);
+        let largest = gram.packed.n_rows();
         let stride = padded(gram.k);
         let n_rows = gram.k.next_multiple_of(8);
         let tiles: usize = (0..n_rows).step_by(8).map(|row| n_tiles::<L>(stride, row)).sum();
@@ -189,7 +192,7 @@ impl Kernel for Accumulate<'_> {
                 Some(w) => pack_columns::<L, true>(lanes, source, &w[start..end], packed, wyv, wv),
             }
             let next = if end < indices.len() { &indices[end..] } else { upcoming };
-            let next = &next[..next.len().min(block)];
+            let next = &next[..next.len().min(largest)];
             let mut fetch = Fetch::new(factors, stride, next, end - start, tiles);
             for i in (0..n_rows).step_by(8) {
                 let target = &mut gram.matrix.as_mut_slice()[i * stride..][..8 * stride];
@@ -638,6 +641,24 @@ mod tests {
                 &[],
             );
             assert_eq!(flat(&some), flat(&first), "{level}");
+        }
+    }
+
+    #[test]
+    fn the_tiles_of_a_block_ask_for_each_line_of_the_next_once() {
+        // Rows of 4 lines over 13 tiles: as many rows as steps, fewer, and up to three times more.
+        for (rows, depth) in [(90, 90), (20, 90), (0, 90), (91, 90), (90, 30)] {
+            let next: Vec<u32> = (0..rows).collect();
+            let mut fetch = Fetch::new(&[], 64, &next, depth, 13);
+            let mut asked = Vec::new();
+            for _ in 0..13 {
+                let ask = fetch.for_tile();
+                assert!(ask.rows.len() <= depth);
+                asked.extend(ask.rows.iter().map(|&row| (row, ask.line)));
+            }
+            asked.sort_unstable();
+            let all: Vec<_> = next.iter().flat_map(|&r| (0..4).map(move |l| (r, l))).collect();
+            assert_eq!(asked, all, "{rows} rows, {depth} steps");
         }
     }
 
