@@ -114,6 +114,7 @@ fn half(level: Level, ratings: &Csr, fixed: &Rows, solved: &mut Rows, residuals:
                         bias: Some(0.05 * range.len().max(1) as f32),
                         base: None,
                         residuals,
+                        upcoming: &ratings.indices[range.end..],
                     };
                     let found = solver.solve(&problem, out);
                     seen.squares += found.squares;

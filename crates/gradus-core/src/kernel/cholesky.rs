@@ -8,7 +8,7 @@
 //! Matrices are row-major with stride `padded(k)` and at least `k` rows, rounded up to a multiple of
 //! 8; vectors are `padded(k)` long.
 
-use super::gram::row_block;
+use super::gram::{Fetch, row_block};
 use super::lanes::Lanes;
 use super::rows::padded;
 use super::{Kernel, Level};
@@ -95,7 +95,7 @@ impl Kernel for Factor<'_> {
             for (i, least) in least.iter_mut().enumerate() {
                 *least = (PIVOT_SHARE * block[i * stride + row + i]).max(SMALLEST_DIAGONAL);
             }
-            row_block::<L, true>(lanes, done, stride, row, block);
+            row_block::<L, true>(lanes, done, stride, row, block, &mut Fetch::nothing());
             let Some((multipliers, scale)) =
                 factor_diagonal(lanes.eight(), stride, row, block, &least)
             else {

@@ -7,10 +7,10 @@
 
 use super::lanes::Lanes;
 use super::rows::{Rows, padded};
-use super::{Kernel, Level, prefetch};
+use super::{Kernel, Level, prefetch, prefetch_far};
 
-/// Bytes of gathered rows multiplied at a time: most of a first-level cache of 32 KB.
-const BLOCK_BYTES: usize = 24 * 1024;
+/// Bytes of gathered rows multiplied at a time, at most: about a first-level cache.
+const BLOCK_BYTES: usize = 32 * 1024;
 
 /// How many rows ahead of the copy to ask the cache for.
 const PREFETCH_AHEAD: usize = 12;
@@ -71,6 +71,9 @@ impl Gram {
 
     /// Adds the rows of `factors` named by `indices`. A weight below zero counts as zero.
     ///
+    /// `upcoming` names rows that the next call will touch, if known: they are fetched into the
+    /// cache while this call computes. It never changes a result, and may name anything.
+    ///
     /// # Shapes
     /// `factors` has rows at stride `padded(k)`; `indices`, `targets` and `weights` are as long as
     /// each other. Panics if they are not, or if an index is past the last row.
@@ -80,6 +83,7 @@ impl Gram {
         indices: &[u32],
         targets: &[f32],
         weights: Option<&[f32]>,
+        upcoming: &[u32],
     ) {
         assert_eq!(indices.len(), targets.len(), "as many targets as indices");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "as many weights as indices");
@@ -89,7 +93,7 @@ impl Gram {
         match weights {
             None => {
                 self.weight += indices.len() as f64;
-                self.weighted_target += targets.iter().map(|&y| f64::from(y)).sum::<f64>();
+                self.weighted_target += sum(targets);
             }
             Some(weights) => {
                 for (&w, &y) in weights.iter().zip(targets) {
@@ -99,7 +103,14 @@ impl Gram {
                 }
             }
         }
-        self.level.dispatch(Accumulate { gram: self, factors, indices, targets, weights });
+        self.level.dispatch(Accumulate {
+            gram: self,
+            factors,
+            indices,
+            targets,
+            weights,
+            upcoming,
+        });
     }
 
     /// The number of values in a row.
@@ -130,12 +141,26 @@ impl Gram {
     }
 }
 
+/// The sum in double precision, in eight chains so that additions need not wait for each other.
+fn sum(values: &[f32]) -> f64 {
+    let mut chains = [0.0; 8];
+    let chunks = values.chunks_exact(8);
+    let tail: f64 = chunks.remainder().iter().map(|&v| f64::from(v)).sum();
+    for chunk in chunks {
+        for (chain, &v) in chains.iter_mut().zip(chunk) {
+            *chain += f64::from(v);
+        }
+    }
+    chains.iter().sum::<f64>() + tail
+}
+
 struct Accumulate<'a> {
     gram: &'a mut Gram,
     factors: &'a [f32],
     indices: &'a [u32],
     targets: &'a [f32],
     weights: Option<&'a [f32]>,
+    upcoming: &'a [u32],
 }
 
 impl Kernel for Accumulate<'_> {
@@ -143,10 +168,14 @@ impl Kernel for Accumulate<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Accumulate { gram, factors, indices, targets, weights } = self;
-        let block = gram.packed.n_rows();
+        let Accumulate { gram, factors, indices, targets, weights, upcoming } = self;
+        // Blocks of equal size: a short last one would leave the next fetch too few steps.
+        let blocks = indices.len().div_ceil(gram.packed.n_rows());
+        let block = indices.len().div_ceil(blocks);
+        let largest = gram.packed.n_rows();
         let stride = padded(gram.k);
         let n_rows = gram.k.next_multiple_of(8);
+        let tiles: usize = (0..n_rows).step_by(8).map(|row| n_tiles::<L>(stride, row)).sum();
         for start in (0..indices.len()).step_by(block) {
             let end = indices.len().min(start + block);
             let source = Source {
@@ -162,10 +191,72 @@ impl Kernel for Accumulate<'_> {
                 None => pack_columns::<L, false>(lanes, source, &[], packed, wyv, wv),
                 Some(w) => pack_columns::<L, true>(lanes, source, &w[start..end], packed, wyv, wv),
             }
+            let next = if end < indices.len() { &indices[end..] } else { upcoming };
+            let next = &next[..next.len().min(largest)];
+            let mut fetch = Fetch::new(factors, stride, next, end - start, tiles);
             for i in (0..n_rows).step_by(8) {
                 let target = &mut gram.matrix.as_mut_slice()[i * stride..][..8 * stride];
-                row_block::<L, false>(lanes, packed, stride, i, target);
+                row_block::<L, false>(lanes, packed, stride, i, target, &mut fetch);
             }
+        }
+    }
+}
+
+/// What to ask the cache for while a block is multiplied, spread over its tiles.
+///
+/// A tile steps through the rows of its block, and at each step asks for one line of one row of the
+/// next block. Memory then works while the registers do, and never has more to do at once than it
+/// can queue.
+pub(super) struct Fetch<'a> {
+    factors: &'a [f32],
+    stride: usize,
+    /// The rows to ask for, and how many of them one tile has steps for.
+    next: &'a [u32],
+    depth: usize,
+    /// One tile in so many asks.
+    every: usize,
+    tile: usize,
+}
+
+/// The part of a [`Fetch`] that falls to one tile: line `line` of each of `rows`.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    factors: &'a [f32],
+    stride: usize,
+    rows: &'a [u32],
+    line: usize,
+}
+
+impl<'a> Fetch<'a> {
+    #[inline(always)]
+    pub(super) fn nothing() -> Self {
+        Fetch { factors: &[], stride: 0, next: &[], depth: 1, every: 1, tile: 0 }
+    }
+
+    #[inline(always)]
+    fn new(factors: &'a [f32], stride: usize, next: &'a [u32], depth: usize, tiles: usize) -> Self {
+        let passes = next.len().div_ceil(depth) * (stride / 16);
+        let every = (tiles / passes.max(1)).max(1);
+        Fetch { factors, stride, next, depth, every, tile: 0 }
+    }
+
+    #[inline(always)]
+    fn for_tile(&mut self) -> Ask<'a> {
+        let &mut Fetch { factors, stride, next, depth, every, tile } = self;
+        self.tile += 1;
+        let lines = (stride / 16).max(1);
+        let (pass, asks) = (tile / every, tile % every == 0);
+        let start = if asks { (pass / lines * depth).min(next.len()) } else { next.len() };
+        let rows = &next[start..next.len().min(start + depth)];
+        Ask { factors, stride, rows, line: pass % lines }
+    }
+}
+
+impl Ask<'_> {
+    #[inline(always)]
+    fn step(&self, r: usize) {
+        if let Some(&row) = self.rows.get(r) {
+            prefetch_far(self.factors, row as usize * self.stride + 16 * self.line);
         }
     }
 }
@@ -257,36 +348,62 @@ pub(super) fn row_block<L: Lanes, const SUB: bool>(
     stride: usize,
     row: usize,
     target: &mut [f32],
+    fetch: &mut Fetch<'_>,
 ) {
     let mut column = row;
-    // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
-    let odd = L::N == 16 && row % 16 == 8;
     let mut vectors = (stride - row) / L::N;
-    if odd {
-        match vectors {
-            0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target),
-            1 | 3 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target),
-            _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target),
+    // Sixteen lanes leave an odd block of eight columns over: half a vector, half the cost.
+    if L::N == 16 && row % 16 == 8 {
+        let ask = fetch.for_tile();
+        let taken = beside_half(vectors);
+        match taken {
+            0 => tile::<L, 8, 1, 0, SUB>(lanes, p, stride, row, column, target, ask),
+            1 => tile::<L, 8, 1, 1, SUB>(lanes, p, stride, row, column, target, ask),
+            _ => tile::<L, 8, 1, 2, SUB>(lanes, p, stride, row, column, target, ask),
         }
-        let taken = match vectors {
-            0 => 0,
-            1 | 3 => 1,
-            _ => 2,
-        };
         vectors -= taken;
         column += 8 + taken * L::N;
     }
     while vectors > 0 {
-        // Two and two rather than three and one: a thin tile waits on its operands.
-        let taken = if vectors == 4 { 2 } else { vectors.min(3) };
+        let ask = fetch.for_tile();
+        let taken = at_once(vectors);
         match taken {
-            1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target),
-            2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target),
-            _ => tile_rows::<L, 3, SUB>(lanes, p, stride, row, column, target),
+            1 => tile_rows::<L, 1, SUB>(lanes, p, stride, row, column, target, ask),
+            2 => tile_rows::<L, 2, SUB>(lanes, p, stride, row, column, target, ask),
+            _ => tile_rows::<L, 3, SUB>(lanes, p, stride, row, column, target, ask),
         }
         vectors -= taken;
         column += taken * L::N;
     }
+}
+
+/// How many of the vectors left go into one tile: two and two rather than three and one, since a
+/// thin tile waits on its operands.
+#[inline(always)]
+fn at_once(vectors: usize) -> usize {
+    if vectors == 4 { 2 } else { vectors.min(3) }
+}
+
+/// How many vectors go into a tile that starts with half a one.
+#[inline(always)]
+fn beside_half(vectors: usize) -> usize {
+    if vectors == 3 { 1 } else { vectors.min(2) }
+}
+
+/// How many tiles [`row_block`] cuts one block of rows into.
+#[inline(always)]
+fn n_tiles<L: Lanes>(stride: usize, row: usize) -> usize {
+    let mut vectors = (stride - row) / L::N;
+    let mut tiles = 0;
+    if L::N == 16 && row % 16 == 8 {
+        vectors -= beside_half(vectors);
+        tiles += 1;
+    }
+    while vectors > 0 {
+        vectors -= at_once(vectors);
+        tiles += 1;
+    }
+    tiles
 }
 
 #[inline(always)]
@@ -297,13 +414,14 @@ fn tile_rows<L: Lanes, const N: usize, const SUB: bool>(
     row: usize,
     column: usize,
     target: &mut [f32],
+    ask: Ask<'_>,
 ) {
     if L::TILE_ROWS == 8 {
-        tile::<L, 8, 0, N, SUB>(lanes, p, stride, row, column, target);
+        tile::<L, 8, 0, N, SUB>(lanes, p, stride, row, column, target, ask);
     } else {
         let (upper, lower) = target.split_at_mut(4 * stride);
-        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row, column, upper);
-        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row + 4, column, lower);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row, column, upper, ask);
+        tile::<L, 4, 0, N, SUB>(lanes, p, stride, row + 4, column, lower, Ask { rows: &[], ..ask });
     }
 }
 
@@ -316,12 +434,17 @@ fn tile<L: Lanes, const M: usize, const H: usize, const N: usize, const SUB: boo
     row: usize,
     column: usize,
     target: &mut [f32],
+    ask: Ask<'_>,
 ) {
     let eight = lanes.eight();
     let width = H * 8 + N * L::N;
     let mut half = [[eight.zero(); H]; M];
     let mut full = [[lanes.zero(); N]; M];
-    for values in p.chunks_exact(stride) {
+    for (r, values) in p.chunks_exact(stride).enumerate() {
+        // The factorisation, which takes off, has nothing to ask for.
+        if !SUB {
+            ask.step(r);
+        }
         let left: &[f32; M] = values[row..].first_chunk().expect("the rows of the tile");
         let right = &values[column..][..width];
         let mut right_half = [eight.zero(); H];
@@ -429,6 +552,7 @@ mod tests {
                             &case.indices,
                             &case.targets,
                             weights,
+                            &[],
                         );
                         // Terms are at most 2, so n of them in blocks of a few hundred lose well
                         // under (n + 1) · 2 · 100 · 6e-8 in the worst order, far less in practice.
@@ -453,7 +577,7 @@ mod tests {
             let mut based = Gram::new(19, level);
             based.reset(Some(base.as_slice()), 0.25);
             for gram in [&mut plain, &mut based] {
-                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
             }
             for i in 0..19 {
                 for j in i..19 {
@@ -471,7 +595,7 @@ mod tests {
                 let case = case(k, 300, 9);
                 let mut fresh = Gram::new(k, level);
                 fresh.reset(None, 1.0);
-                fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None);
+                fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
 
                 let mut used = Gram::new(k, level);
                 used.reset(Some(&vec![7.0; padded(k) * k]), 3.0);
@@ -480,11 +604,14 @@ mod tests {
                     &case.indices[..97],
                     &case.targets[..97],
                     Some(&case.weights[..97]),
+                    &[],
                 );
                 used.reset(None, 1.0);
                 let mut shifted = vec![0.0; case.rows.as_slice().len() + 1];
                 shifted[1..].copy_from_slice(case.rows.as_slice());
-                used.accumulate(&shifted[1..], &case.indices, &case.targets, None);
+                // The hint names a row that does not exist.
+                let hint = [0, 1, u32::MAX];
+                used.accumulate(&shifted[1..], &case.indices, &case.targets, None, &hint);
                 assert_eq!(flat(&fresh), flat(&used), "{level} k={k}");
             }
         }
@@ -497,7 +624,13 @@ mod tests {
             let weights: Vec<f32> = (0..30).map(|i| if i < 20 { 1.0 } else { -2.0 }).collect();
             let mut some = Gram::new(9, level);
             some.reset(None, 0.0);
-            some.accumulate(case.rows.as_slice(), &case.indices, &case.targets, Some(&weights));
+            some.accumulate(
+                case.rows.as_slice(),
+                &case.indices,
+                &case.targets,
+                Some(&weights),
+                &[],
+            );
             let mut first = Gram::new(9, level);
             first.reset(None, 0.0);
             first.accumulate(
@@ -505,8 +638,27 @@ mod tests {
                 &case.indices[..20],
                 &case.targets[..20],
                 Some(&weights[..20]),
+                &[],
             );
             assert_eq!(flat(&some), flat(&first), "{level}");
+        }
+    }
+
+    #[test]
+    fn the_tiles_of_a_block_ask_for_each_line_of_the_next_once() {
+        // Rows of 4 lines over 13 tiles: as many rows as steps, fewer, and up to three times more.
+        for (rows, depth) in [(90, 90), (20, 90), (0, 90), (91, 90), (90, 30)] {
+            let next: Vec<u32> = (0..rows).collect();
+            let mut fetch = Fetch::new(&[], 64, &next, depth, 13);
+            let mut asked = Vec::new();
+            for _ in 0..13 {
+                let ask = fetch.for_tile();
+                assert!(ask.rows.len() <= depth);
+                asked.extend(ask.rows.iter().map(|&row| (row, ask.line)));
+            }
+            asked.sort_unstable();
+            let all: Vec<_> = next.iter().flat_map(|&r| (0..4).map(move |l| (r, l))).collect();
+            assert_eq!(asked, all, "{rows} rows, {depth} steps");
         }
     }
 
@@ -515,6 +667,6 @@ mod tests {
     fn an_index_past_the_last_row_panics() {
         let mut gram = Gram::new(4, Level::best());
         gram.reset(None, 1.0);
-        gram.accumulate(Rows::zeros(3, 4).as_slice(), &[3], &[1.0], None);
+        gram.accumulate(Rows::zeros(3, 4).as_slice(), &[3], &[1.0], None, &[]);
     }
 }

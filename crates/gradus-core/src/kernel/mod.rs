@@ -164,20 +164,32 @@ fn detected() -> &'static Detected {
     })
 }
 
-/// Asks the cache for the row that starts at `offset`, `len` values long.
+/// Asks the nearest cache for the row that starts at `offset`, `len` values long.
 #[inline(always)]
 pub(crate) fn prefetch(data: &[f32], offset: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    {
+    for line in (0..len).step_by(16) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = data.as_ptr().wrapping_add(offset);
-        for line in (0..len).step_by(16) {
-            // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
-        }
+        let at = data.as_ptr().wrapping_add(offset).wrapping_add(line);
+        // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (data, offset, len);
+}
+
+/// Asks the second cache for the line at `offset`, which is not needed at once.
+#[inline(always)]
+pub(crate) fn prefetch_far(data: &[f32], offset: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        let at = data.as_ptr().wrapping_add(offset);
+        // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (data, offset);
 }
 
 #[cfg(test)]

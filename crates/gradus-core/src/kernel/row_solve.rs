@@ -39,6 +39,9 @@ pub struct RowProblem<'a> {
     pub base: Option<&'a [f32]>,
     /// Whether to compute the residual sums of [`RowSolution`].
     pub residuals: bool,
+    /// Rows of `factors` that the next problem will touch, as far as known: they are fetched into
+    /// the cache meanwhile. A hint, which may be empty and never changes a result.
+    pub upcoming: &'a [u32],
 }
 
 /// What [`RowSolver::solve`] found, beside the factors it wrote.
@@ -86,6 +89,7 @@ pub struct RowSolution {
 ///         bias: Some(0.0),
 ///         base: None,
 ///         residuals: true,
+///         upcoming: &[],
 ///     },
 ///     &mut out,
 /// );
@@ -144,7 +148,7 @@ impl RowSolver {
         let &RowProblem { factors, indices, targets, weights, lambda, bias, base, .. } = problem;
         let (level, k) = (self.level, self.k);
         self.gram.reset(base, lambda);
-        self.gram.accumulate(factors, indices, targets, weights);
+        self.gram.accumulate(factors, indices, targets, weights, problem.upcoming);
         let (weight, weighted_target) = self.gram.sums();
         let (a, p, q) = self.gram.parts_mut();
         cholesky::factor(level, k, a, &mut self.inverse).ok()?;
@@ -348,6 +352,7 @@ mod tests {
                 bias: self.bias,
                 base: None,
                 residuals: true,
+                upcoming: &[],
             }
         }
 
@@ -511,7 +516,7 @@ mod tests {
             let mut gram = Gram::new(k, level);
             gram.reset(None, 0.0);
             let all: Vec<u32> = (0..400).collect();
-            gram.accumulate(case.rows.as_slice(), &all, &[0.0; 400], None);
+            gram.accumulate(case.rows.as_slice(), &all, &[0.0; 400], None, &[]);
             let mut based = vec![0.0; stride];
             let problem = RowProblem { base: Some(gram.matrix()), ..case.problem() };
             RowSolver::new(k, level).solve(&problem, &mut based);

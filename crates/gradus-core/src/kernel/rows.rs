@@ -30,7 +30,11 @@ pub struct Rows {
 impl Rows {
     /// A matrix of zeros.
     pub fn zeros(n_rows: usize, k: usize) -> Rows {
-        Rows { lines: vec![Line([0.0; LINE]); n_rows * (padded(k) / LINE)], n_rows, k }
+        let n_lines = n_rows * (padded(k) / LINE);
+        let mut lines = Vec::with_capacity(n_lines);
+        ask_for_huge_pages(&mut lines);
+        lines.resize(n_lines, Line([0.0; LINE]));
+        Rows { lines, n_rows, k }
     }
 
     /// The number of rows.
@@ -84,6 +88,29 @@ impl Rows {
     }
 }
 
+/// Asks for huge pages behind the spare room of a large buffer that has not been touched yet.
+///
+/// Rows are read in no order, and with small pages nearly each one misses the translation cache:
+/// `examples/kernel_peak.rs` gives 5 % more at k = 64 with huge ones. It is a hint and may fail.
+fn ask_for_huge_pages(lines: &mut Vec<Line>) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        const WORTH_IT: usize = 4 << 20;
+        let room = lines.spare_capacity_mut();
+        let bytes = std::mem::size_of_val(room);
+        let start = room.as_mut_ptr().cast::<u8>();
+        let skip = start.align_offset(PAGE);
+        if bytes >= WORTH_IT + PAGE {
+            // SAFETY: the range lies in a buffer this vector owns, `skip` being less than a page,
+            // and this advice changes how memory is backed, never what it holds.
+            unsafe { libc::madvise(start.add(skip).cast(), bytes - skip, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = lines;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +147,15 @@ mod tests {
         }
         let firsts: Vec<f32> = (0..5).map(|i| rows.row(i)[0]).collect();
         assert_eq!(firsts, [0.0, 0.0, 1.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_matrix_large_enough_for_huge_pages_is_like_any_other() {
+        let mut rows = Rows::zeros(200_000, 16);
+        assert!(rows.as_slice().iter().all(|&x| x == 0.0));
+        rows.row_mut(199_999)[15] = 1.0;
+        assert_eq!(rows.as_slice().last(), Some(&1.0));
+        assert_eq!(rows.clone(), rows);
     }
 
     #[test]
