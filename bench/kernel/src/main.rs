@@ -5,7 +5,7 @@
 //! power-law popularity. Run it with
 //!
 //! ```text
-//! cargo run --release -p gradus-core --example kernel_peak [-- K ...]
+//! cargo run --release --manifest-path bench/kernel/Cargo.toml [-- K ...]
 //! ```
 //!
 //! Useful operations are counted, whatever the kernel really does: for each rating and side
