@@ -5,14 +5,33 @@
 //! | [`Ids`] | the users' own names for rows and columns, integer or text, kept sorted |
 //! | [`Csr`] | a compressed sparse row matrix, `u32` indices, `f32` values |
 //! | [`Ratings`] | who rated what how much: [`Csr`] by user and by item, with both [`Ids`] |
+//! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
+//! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
+//! | [`DenseText`] | a dense matrix from CSV or TSV |
+//! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
+//! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
+//! | [`make`] | planted data, to try, test and time models on |
 
 mod dense;
+mod dense_text;
 mod ids;
+mod libsvm;
 pub mod make;
+mod npy;
+mod npz;
+mod open;
 mod ratings;
 mod sparse;
+#[cfg(feature = "tables")]
+mod table;
 
 pub use dense::{Dense, DenseView};
+pub use dense_text::{DenseText, DenseTextOptions, Missing};
 pub use ids::{Id, Ids, TextIds};
+pub use libsvm::{Libsvm, LibsvmOptions};
+pub use npy::{NpyArray, NpyValue};
+pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use sparse::Csr;
+#[cfg(feature = "tables")]
+pub use table::{Table, TableFormat, TableOptions};

@@ -91,7 +91,7 @@ impl Rows {
 /// Asks for huge pages behind the spare room of a large buffer that has not been touched yet.
 ///
 /// Rows are read in no order, and with small pages nearly each one misses the translation cache:
-/// `examples/kernel_peak.rs` gives 5 % more at k = 64 with huge ones. It is a hint and may fail.
+/// `bench/kernel` gives 5 % more at k = 64 with huge ones. It is a hint and may fail.
 fn ask_for_huge_pages(lines: &mut Vec<Line>) {
     #[cfg(target_os = "linux")]
     {

@@ -1,0 +1,74 @@
+//! Files, compressed or not.
+
+use crate::{Error, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// A buffer large enough that the system is asked rarely, small enough for the cache.
+const BUFFER: usize = 1 << 17;
+
+/// Opens `path` for reading; gzip and Zstandard are recognised by their first bytes, whatever the
+/// file is called.
+pub(crate) fn open_decompressed(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let mut plain = BufReader::with_capacity(BUFFER, file);
+    let start = plain.fill_buf().map_err(|source| Error::io(path, source))?;
+    let unpacked: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(plain))
+    } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(plain);
+        Box::new(decoder.map_err(|source| Error::io(path, source))?)
+    } else {
+        return Ok(Box::new(plain));
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, unpacked)))
+}
+
+/// Creates `path` for writing, compressed where its name ends in `.gz` or `.zst`.
+pub(crate) fn create_compressed(
+    path: &Path,
+    write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<()> {
+    use std::io::{BufWriter, Write as _};
+    let run = || {
+        let mut file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => {
+                let mut packed = flate2::write::GzEncoder::new(&mut file, Default::default());
+                write(&mut packed)?;
+                packed.finish()?;
+            }
+            Some("zst") => {
+                let mut packed = zstd::stream::write::Encoder::new(&mut file, 3)?;
+                write(&mut packed)?;
+                packed.finish()?;
+            }
+            _ => write(&mut file)?,
+        }
+        file.flush()
+    };
+    run().map_err(|source| Error::io(path, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compression_is_undone_whatever_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain.txt", "packed.txt.gz", "packed.txt.zst"] {
+            let path = folder.path().join(name);
+            create_compressed(&path, |out| out.write_all("some text\n".repeat(99).as_bytes()))
+                .unwrap();
+            let other = folder.path().join("renamed");
+            std::fs::rename(&path, &other).unwrap();
+            let mut text = String::new();
+            open_decompressed(&other).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "some text\n".repeat(99));
+        }
+        let missing = open_decompressed(&folder.path().join("none")).err().unwrap().to_string();
+        assert!(missing.contains("none"), "{missing}");
+    }
+}
