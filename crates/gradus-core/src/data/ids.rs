@@ -270,9 +270,9 @@ impl IdVec {
     }
 
     /// Appends all ids of `other`.
-    pub fn append(&mut self, other: IdVec) {
+    pub fn append(&mut self, other: &IdVec) {
         match (&mut *self, other) {
-            (Self::Int(ids), Self::Int(other)) => ids.extend_from_slice(&other),
+            (Self::Int(ids), Self::Int(other)) => ids.extend_from_slice(other),
             (_, other) => other.iter().for_each(|id| self.push(id)),
         }
     }

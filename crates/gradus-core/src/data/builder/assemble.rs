@@ -72,8 +72,8 @@ fn scatter(
         .collect();
     let indptr = starts(&mut counts, n_users);
 
-    let mut entries = vec![0u64; n];
-    let mut weights = weighted.then(|| vec![0f32; n]);
+    let mut entries = zeros::<u64>(n);
+    let mut weights = weighted.then(|| zeros::<f32>(n));
     let places = atomic_u64(&mut entries);
     let weight_places =
         weights.as_mut().map(|weights| atomic_u32(bytemuck::cast_slice_mut(weights)));
@@ -237,9 +237,9 @@ pub(in crate::data) fn transpose(matrix: &Csr, weights: Option<&[f32]>) -> (Csr,
         .collect();
     let indptr = starts(&mut counts, n_cols);
 
-    let mut indices = vec![0u32; n];
-    let mut values = vec![0f32; n];
-    let mut transposed = weights.map(|_| vec![0f32; n]);
+    let mut indices = zeros::<u32>(n);
+    let mut values = zeros::<f32>(n);
+    let mut transposed = weights.map(|_| zeros::<f32>(n));
     {
         let indices = atomic_u32(&mut indices);
         let values = atomic_u32(bytemuck::cast_slice_mut(&mut values));
@@ -319,6 +319,28 @@ fn split_mut<'a, T>(mut slice: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T
         slice = rest;
     }
     parts
+}
+
+/// Zeros to scatter to, on large pages where the system has them: on small ones nearly every write
+/// misses the address cache (20 M ratings in no order took 2.8 s to build, and 2.4 s so; in order
+/// 1.4 s and 0.9 s). They take no memory until they are written to.
+fn zeros<T: bytemuck::Zeroable + Clone>(n: usize) -> Vec<T> {
+    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
+    let mut zeros = vec![T::zeroed(); n];
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 1 << 12;
+        const WORTH_IT: usize = 1 << 22;
+        let range = zeros.as_mut_ptr_range();
+        let start = (range.start as usize).next_multiple_of(PAGE);
+        let end = range.end as usize / PAGE * PAGE;
+        if end.saturating_sub(start) >= WORTH_IT {
+            // SAFETY: the pages lie within the vector, and the advice changes nothing but their
+            // size. Failure means small pages.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    zeros
 }
 
 /// Lets several threads write to one slice. A relaxed store costs what a plain one does.

@@ -6,8 +6,8 @@
 
 use memmap2::MmapMut;
 
-/// Rows in a chunk: 1.5 MiB of them.
-pub(super) const CHUNK_ROWS: usize = 1 << 17;
+/// Rows in a chunk: 3 MiB of them.
+pub(super) const CHUNK_ROWS: usize = 1 << 18;
 
 enum Pages {
     Mapped(MmapMut),

@@ -155,8 +155,8 @@ impl CsvParser {
 }
 
 impl Parser for CsvParser {
-    fn parse(&self, text: &[u8], on_error: OnError) -> Parsed {
-        let mut parsed = Parsed::default();
+    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed {
+        let mut parsed = Parsed { table: room, ..Parsed::default() };
         let mut at = 0;
         while at < text.len() {
             let (next, n) = self.fast(text, at, &mut parsed.table);

@@ -7,6 +7,9 @@ use super::options::{Column, Columns, Format, ReadOptions};
 use super::source::Input;
 use crate::{Error, Result};
 
+/// Between the columns of some MovieLens files.
+const DOUBLE_COLON: Delimiter = Delimiter { byte: b':', double: true };
+
 /// What a column is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
@@ -210,6 +213,7 @@ pub(super) fn csv(
     format: Format,
 ) -> Result<Layout> {
     let delimiter = match (options.delimiter, format) {
+        (Some(b':'), _) if sniff(input, format) == DOUBLE_COLON => DOUBLE_COLON,
         (Some(byte), _) => Delimiter::single(byte),
         (None, Format::Tsv) if options.format.is_some() => Delimiter::single(b'\t'),
         _ => sniff(input, format),
@@ -265,6 +269,14 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
         }
     };
     let by_name = names.is_some();
+    let asked = [&options.user, &options.item, &options.rating, &options.weight];
+    if by_name
+        && let Some(column @ Column::Position(_)) =
+            asked.into_iter().flatten().find(|column| matches!(column, Column::Position(_)))
+    {
+        let reason = format!("column {column}: the rows are objects; give the name of the column");
+        return Err(Error::format(&input.name, reason));
+    }
     let chosen = choose(&input.name, options, need, names.as_deref(), n, third_is_number)?;
     let delimiter = Delimiter::single(b',');
     Ok(Layout { format: Format::JsonLines, delimiter, lines_before: 0, by_name, chosen })
@@ -279,20 +291,27 @@ pub(super) fn choose(
     n_columns: usize,
     third_is_number: bool,
 ) -> Result<[Option<Chosen>; 4]> {
-    let told = [&options.user, &options.item, &options.rating, &options.weight];
+    let mut told: [Option<usize>; 4] = [None; 4];
+    let asked = [&options.user, &options.item, &options.rating, &options.weight];
+    for (role, column) in Role::ALL.into_iter().zip(asked) {
+        if let Some(column) = column {
+            told[role as usize] = Some(look_up(file, role, column, names, n_columns)?);
+        }
+    }
+    let is_free = |position: &usize| !told.contains(&Some(*position));
     let mut chosen: [Option<Chosen>; 4] = Default::default();
-    for (role, told) in Role::ALL.into_iter().zip(told) {
-        let found = match (told, names) {
-            (Some(column), _) => Some(look_up(file, role, column, names, n_columns)?),
+    for role in Role::ALL {
+        let found = match (told[role as usize], names) {
+            (Some(position), _) => Some(position),
             (None, _) if role == Role::Rating && need == Need::Pairs => None,
-            (None, Some(names)) => by_alias(role, names),
+            (None, Some(names)) => by_alias(role, names).filter(is_free),
             (None, None) => {
                 let there = match role {
                     Role::User | Role::Item => true,
                     Role::Rating => need == Need::Ratings || third_is_number,
                     Role::Weight => false,
                 };
-                (there && (role as usize) < n_columns).then_some(role as usize)
+                Some(role as usize).filter(|&at| there && at < n_columns).filter(is_free)
             }
         };
         if found.is_none()
@@ -389,7 +408,6 @@ fn listed(names: &[String]) -> String {
 
 /// The delimiter that cuts the first lines into equally many columns.
 fn sniff(input: &Input<'_>, format: Format) -> Delimiter {
-    let double = Delimiter { byte: b':', double: true };
     let [tab, comma, semicolon, bar, space] =
         [b'\t', b',', b';', b'|', b' '].map(Delimiter::single);
     let agreement = |delimiter: Delimiter| {
@@ -403,7 +421,7 @@ fn sniff(input: &Input<'_>, format: Format) -> Delimiter {
         return tab;
     }
     let mut best: Option<(Delimiter, (f64, usize))> = None;
-    for delimiter in [tab, comma, semicolon, bar, double] {
+    for delimiter in [tab, comma, semicolon, bar, DOUBLE_COLON] {
         if let Some(score) = agreement(delimiter)
             && best.is_none_or(|(_, best)| score > best)
         {

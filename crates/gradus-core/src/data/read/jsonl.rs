@@ -71,8 +71,8 @@ impl JsonParser {
 }
 
 impl Parser for JsonParser {
-    fn parse(&self, text: &[u8], on_error: OnError) -> Parsed {
-        let mut parsed = Parsed::default();
+    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed {
+        let mut parsed = Parsed { table: room, ..Parsed::default() };
         let mut at = 0;
         while at < text.len() {
             let (next, outcome) = match record(text, at, None, true) {

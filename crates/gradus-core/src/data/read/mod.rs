@@ -45,10 +45,23 @@ impl Table {
     fn len(&self) -> usize {
         self.users.len()
     }
+
+    /// Without rows, but with the room for them.
+    fn cleared(mut self) -> Self {
+        for ids in [&mut self.users, &mut self.items] {
+            match ids {
+                IdVec::Int(ids) => ids.clear(),
+                IdVec::Text(_) => *ids = IdVec::new(),
+            }
+        }
+        self.values.clear();
+        self.weights.clear();
+        self
+    }
 }
 
 /// Where the rows go, block by block and in order.
-type Sink<'a> = &'a mut (dyn FnMut(Table) -> Result<()> + Send);
+type Sink<'a> = &'a mut (dyn FnMut(&mut Table) -> Result<()> + Send);
 
 /// Reads the ratings in a file: CSV, TSV or with another delimiter, JSON Lines, Parquet; plain or
 /// compressed with gzip or zstd; `-` is standard input.
@@ -106,9 +119,9 @@ fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSumm
     let need = if options.implicit { Need::Pairs } else { Need::Ratings };
     let mut builder = RatingsBuilder::new();
     let name = input.name.clone();
-    let summary = read(input, options, need, &mut |mut table: Table| {
+    let summary = read(input, options, need, &mut |table: &mut Table| {
         if options.implicit {
-            table.values = vec![1.0; table.len()];
+            table.values.resize(table.len(), 1.0);
         }
         let weights = (!table.weights.is_empty()).then_some(table.weights.as_slice());
         let (users, items) = (table.users.as_slice(), table.items.as_slice());
@@ -191,9 +204,9 @@ fn pairs(input: Input<'_>, options: &ReadOptions) -> Result<(Pairs, ReadSummary)
     let need = if options.implicit { Need::Pairs } else { Need::PairsAndValues };
     let (mut users, mut items, mut values) = (IdVec::new(), IdVec::new(), Vec::new());
     let name = input.name.clone();
-    let summary = read(input, options, need, &mut |table: Table| {
-        users.append(table.users);
-        items.append(table.items);
+    let summary = read(input, options, need, &mut |table: &mut Table| {
+        users.append(&table.users);
+        items.append(&table.items);
         values.extend_from_slice(&table.values);
         Ok(())
     })?;

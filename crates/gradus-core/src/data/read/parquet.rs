@@ -87,9 +87,9 @@ fn read_from<R: ChunkReader + 'static>(
     for batch in reader {
         let batch =
             batch.map_err(|error| Error::format(name, format!("bad Parquet file: {error}")))?;
-        let table = convert(&batch, &layout, name, options.on_error, &mut summary)?;
+        let mut table = convert(&batch, &layout, name, options.on_error, &mut summary)?;
         summary.rows += table.len() as u64;
-        sink(table)?;
+        sink(&mut table)?;
     }
     Ok(summary)
 }

@@ -50,7 +50,8 @@ impl Parsed {
 
 /// A parser of whole records.
 pub(super) trait Parser: Sync {
-    fn parse(&self, text: &[u8], on_error: OnError) -> Parsed;
+    /// Parses `text` into `room`, an empty table.
+    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed;
 }
 
 /// What the blocks handed on so far came to.
@@ -65,7 +66,8 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    fn take(&mut self, parsed: Parsed) -> Result<()> {
+    /// Takes the rows of a block; gives its table back for the next one.
+    fn take(&mut self, mut parsed: Parsed) -> Result<Table> {
         for bad in parsed.bad {
             let error = Error::Row {
                 file: self.name.clone(),
@@ -83,7 +85,8 @@ impl Progress<'_> {
         self.rows += parsed.table.len() as u64;
         self.skipped += parsed.n_bad;
         self.lines += parsed.lines;
-        (self.sink)(parsed.table)
+        (self.sink)(&mut parsed.table)?;
+        Ok(parsed.table.cleared())
     }
 }
 
@@ -91,6 +94,8 @@ struct Queue<'a> {
     /// Missing while a worker is busy with it.
     progress: Option<Progress<'a>>,
     waiting: BTreeMap<u64, Result<Parsed>>,
+    /// Tables to use again: fresh ones would cost a page fault for every 4 KiB.
+    spare: Vec<Table>,
     /// The block whose turn it is.
     turn: u64,
     /// How it ended, once it has to.
@@ -132,6 +137,7 @@ pub(super) fn run(
     let queue = Mutex::new(Queue {
         progress: Some(progress),
         waiting: BTreeMap::new(),
+        spare: Vec::new(),
         turn: 0,
         failed: None,
         stop: false,
@@ -171,7 +177,7 @@ fn work(
     let _alarm = Alarm { queue, moved };
     let mut spare = Vec::new();
     loop {
-        {
+        let room = {
             let mut queue = lock(queue);
             while queue.waiting.len() > most_waiting && !queue.stop {
                 queue = moved.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -179,7 +185,8 @@ fn work(
             if queue.stop {
                 return;
             }
-        }
+            queue.spare.pop().unwrap_or_default()
+        };
         let (number, block) = {
             let mut reader = lock(reader);
             if reader.done {
@@ -195,7 +202,7 @@ fn work(
             Ok(None) => return,
             Err(error) => Err(error),
             Ok(Some(Block::Text(text))) => {
-                let parsed = parser.parse(&text, on_error);
+                let parsed = parser.parse(&text, room, on_error);
                 spare = text;
                 Ok(parsed)
             }
@@ -222,9 +229,12 @@ fn hand_on(number: u64, parsed: Result<Parsed>, queue: &Mutex<Queue<'_>>, moved:
         moved.notify_all();
         let outcome = parsed.and_then(|parsed| progress.take(parsed));
         line = lock(queue);
-        if let Err(error) = outcome {
-            line.failed = Some(error);
-            line.stop = true;
+        match outcome {
+            Ok(table) => line.spare.push(table),
+            Err(error) => {
+                line.failed = Some(error);
+                line.stop = true;
+            }
         }
     }
     line.progress = Some(progress);

@@ -69,6 +69,16 @@ fn columns_and_header_can_be_told() {
     let options = ReadOptions::new().delimiter(b'x').format(Format::Csv);
     let (ratings, _) = read_with("1x2x3\n", "x.jsonl", &options).unwrap();
     assert_eq!(rows(&ratings), [row("1", "2", 3.0)]);
+    // A column told is not found out again as another.
+    let options = ReadOptions::new().rating("weight");
+    let (ratings, summary) =
+        read_with("userID\tartistID\tweight\n2\t51\t13883\n", "x.dat", &options).unwrap();
+    assert_eq!(rows(&ratings), [row("2", "51", 13883.0)]);
+    assert_eq!(columns(&summary), ("userID", "artistID", Some("weight"), None));
+    let options = ReadOptions::new().delimiter(b':');
+    for text in ["1::2::3\n", "1:2:3\n"] {
+        assert_eq!(rows(&read_with(text, "x.dat", &options).unwrap().0), [row("1", "2", 3.0)]);
+    }
     let options = ReadOptions::new().implicit(true).duplicates(crate::data::Duplicates::Mean);
     let (ratings, summary) = read_with("1,2\n1,2\n1,3\n", "x.csv", &options).unwrap();
     assert_eq!(rows(&ratings), [row("1", "2", 1.0), row("1", "3", 1.0)]);
@@ -113,7 +123,16 @@ fn columns_that_cannot_be_found_are_named() {
     );
     assert_eq!(
         told(ReadOptions::new().user(3), "1,2,3\n"),
-        "x.csv: user and rating are both column `3`: say which they are with `--user` and `--rating`"
+        "x.csv: there is no rating column in rows of 3 columns: name it with `--rating`, or take \
+         every row as 1 with `--implicit`"
+    );
+    assert_eq!(
+        told(ReadOptions::new().user(2).item(2), "1,2,3\n"),
+        "x.csv: user and item are both column `2`: say which they are with `--user` and `--item`"
+    );
+    assert_eq!(
+        told(ReadOptions::new().format(Format::JsonLines).user(2), "{\"user\": 1}\n"),
+        "x.csv: column 2: the rows are objects; give the name of the column"
     );
     assert_eq!(
         told(ReadOptions::new().user(0), "1,2,3\n"),
