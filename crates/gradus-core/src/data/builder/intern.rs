@@ -3,7 +3,7 @@
 use crate::data::ids::parse_canonical_int;
 use crate::data::{Id, IdSlice, Ids, TextIds};
 use crate::{Error, Result};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use rayon::prelude::*;
 use std::hash::BuildHasher;
 
@@ -21,7 +21,132 @@ pub(super) struct Interner {
 
 enum Seen {
     Int { direct: Vec<u32>, hashed: HashMap<i64, u32>, ids: Vec<i64> },
-    Text { table: HashTable<u32>, hasher: DefaultHashBuilder, ids: TextIds },
+    Text { table: TextTable, ids: TextIds },
+}
+
+/// The numbers of texts: a hash table with linear probing.
+///
+/// Where the ids do not fit the cache, a lookup is a chain of waits for memory. So lookups go in
+/// batches, one step for all of a batch after the other, and the waits of a step overlap.
+struct TextTable {
+    /// Empty (0), or the high half of the hash and the number plus 1. A power of two of them, at
+    /// most half of them taken.
+    slots: Vec<u64>,
+    /// The key of each number.
+    keys: Vec<Key>,
+    hasher: DefaultHashBuilder,
+}
+
+/// A text of up to 15 bytes with its length, or the hash and first bytes of a longer one.
+type Key = [u64; 2];
+
+impl TextTable {
+    const BATCH: usize = 32;
+
+    fn new() -> Self {
+        Self { slots: vec![0; 64], keys: Vec::new(), hasher: DefaultHashBuilder::default() }
+    }
+
+    /// Numbers the texts of a column from `start` on; `None` when numbers run out.
+    fn number_all(
+        &mut self,
+        ids: &mut TextIds,
+        column: &TextIds,
+        start: usize,
+        numbers: &mut [u32],
+    ) -> Option<()> {
+        for (batch, numbers) in numbers.chunks_mut(Self::BATCH).enumerate() {
+            let start = start + batch * Self::BATCH;
+            let mut keys = [Key::default(); Self::BATCH];
+            let mut hashes = [0; Self::BATCH];
+            for k in 0..numbers.len() {
+                keys[k] = key(&self.hasher, column.get(start + k).as_bytes());
+                hashes[k] = self.hasher.hash_one(keys[k]);
+            }
+            let mask = self.slots.len() - 1;
+            let slots = hashes.map(|hash| self.slots[hash as usize & mask]);
+            let known = slots.map(|slot| {
+                let number = (slot as u32).wrapping_sub(1) as usize;
+                self.keys.get(number).copied().unwrap_or_default()
+            });
+            for (k, number) in numbers.iter_mut().enumerate() {
+                *number = if slots[k] != 0 && known[k] == keys[k] && is_short(&keys[k]) {
+                    slots[k] as u32 - 1
+                } else {
+                    self.number(ids, column.get(start + k), keys[k], hashes[k])?
+                };
+            }
+        }
+        Some(())
+    }
+
+    /// The number of one text; `None` when numbers run out.
+    fn number_one(&mut self, ids: &mut TextIds, id: &str) -> Option<u32> {
+        let key = key(&self.hasher, id.as_bytes());
+        let hash = self.hasher.hash_one(key);
+        self.number(ids, id, key, hash)
+    }
+
+    /// The number that `id` has, or else the next; then the id joins `ids`.
+    fn number(&mut self, ids: &mut TextIds, id: &str, key: Key, hash: u64) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != 0 {
+            let slot = self.slots[at];
+            let number = slot as u32 - 1;
+            if slot >> 32 == hash >> 32
+                && self.keys[number as usize] == key
+                && (is_short(&key) || ids.get(number as usize) == id)
+            {
+                return Some(number);
+            }
+            at = (at + 1) & mask;
+        }
+        let number = next(ids.len())?;
+        ids.push(id);
+        self.keys.push(key);
+        self.slots[at] = slot(hash, number);
+        if 2 * self.keys.len() > self.slots.len() {
+            self.grow();
+        }
+        Some(number)
+    }
+
+    fn grow(&mut self) {
+        let mut slots = vec![0; 2 * self.slots.len()];
+        let mask = slots.len() - 1;
+        for (number, key) in self.keys.iter().enumerate() {
+            let hash = self.hasher.hash_one(key);
+            let mut at = hash as usize & mask;
+            while slots[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            slots[at] = slot(hash, number as u32);
+        }
+        self.slots = slots;
+    }
+}
+
+fn slot(hash: u64, number: u32) -> u64 {
+    (hash >> 32) << 32 | u64::from(number + 1)
+}
+
+/// Whether the key is the whole text.
+fn is_short(key: &Key) -> bool {
+    key[1].to_le() >> 56 < 16
+}
+
+fn key(hasher: &DefaultHashBuilder, text: &[u8]) -> Key {
+    let mut bytes = [0; 16];
+    if text.len() < 16 {
+        bytes[..text.len()].copy_from_slice(text);
+        bytes[15] = text.len() as u8;
+    } else {
+        bytes[..8].copy_from_slice(&hasher.hash_one(text).to_le_bytes());
+        bytes[8..15].copy_from_slice(&text[..7]);
+        bytes[15] = 16;
+    }
+    bytemuck::cast(bytes)
 }
 
 impl Interner {
@@ -49,6 +174,10 @@ impl Interner {
                     };
                 }
             }
+            (IdSlice::Text(column), Seen::Text { table, ids }) => {
+                let numbered = table.number_all(ids, column, start, numbers);
+                numbered.ok_or_else(|| too_many(self.what))?;
+            }
             _ => {
                 for (k, number) in numbers.iter_mut().enumerate() {
                     *number = self.number_one(column.get(start + k))?;
@@ -72,43 +201,23 @@ impl Interner {
                 None => self.turn_to_text(),
             }
         }
-        let Seen::Text { table, hasher, ids } = &mut self.ids else {
-            unreachable!("turned to text above")
+        let Seen::Text { table, ids } = &mut self.ids else { unreachable!("turned to text above") };
+        let number = match id {
+            Id::Text(id) => table.number_one(ids, id),
+            Id::Int(id) => table.number_one(ids, &id.to_string()),
         };
-        let spelled;
-        let id = match id {
-            Id::Text(id) => id,
-            Id::Int(id) => {
-                spelled = id.to_string();
-                &spelled
-            }
-        };
-        let hash = hasher.hash_one(id);
-        if let Some(&number) = table.find(hash, |&number| ids.get(number as usize) == id) {
-            return Ok(number);
-        }
-        let number = next(ids.len()).ok_or_else(|| too_many(self.what))?;
-        ids.push(id);
-        table.insert_unique(hash, number, |&n| hasher.hash_one(ids.get(n as usize)));
-        Ok(number)
+        number.ok_or_else(|| too_many(self.what))
     }
 
     /// The first id that is no canonical integer makes the axis one of text; every number given out
     /// so far keeps its id, as the integer's spelling.
     fn turn_to_text(&mut self) {
-        let Seen::Int { ids, .. } = &mut self.ids else { return };
-        let ids: TextIds = {
-            let mut text = TextIds::new();
-            std::mem::take(ids).iter().for_each(|id| text.push(&id.to_string()));
-            text
-        };
-        let hasher = DefaultHashBuilder::default();
-        let mut table = HashTable::with_capacity(ids.len());
-        for number in 0..ids.len() as u32 {
-            let hash = |n: &u32| hasher.hash_one(ids.get(*n as usize));
-            table.insert_unique(hash(&number), number, hash);
+        let Seen::Int { ids: ints, .. } = &mut self.ids else { return };
+        let (mut table, mut ids) = (TextTable::new(), TextIds::new());
+        for id in std::mem::take(ints) {
+            table.number_one(&mut ids, &id.to_string());
         }
-        self.ids = Seen::Text { table, hasher, ids };
+        self.ids = Seen::Text { table, ids };
     }
 
     /// The ids in ascending order, and the place of each number among them.
@@ -119,7 +228,7 @@ impl Interner {
                 let order = sorted_by(ids.len(), |a, b| ids[a as usize].cmp(&ids[b as usize]));
                 (Ids::Int(order.iter().map(|&n| ids[n as usize]).collect()), inverse(&order))
             }
-            Seen::Text { table, ids, .. } => {
+            Seen::Text { table, ids } => {
                 drop(table);
                 let order =
                     sorted_by(ids.len(), |a, b| ids.get(a as usize).cmp(ids.get(b as usize)));
@@ -204,6 +313,27 @@ mod tests {
         let spelled: Vec<_> = ids.iter().map(|id| id.to_string()).collect();
         assert_eq!(spelled, ["-1", "0", "007", "1099511627776", "7", "8", "9223372036854775807"]);
         assert_eq!(places, [4, 0, 6, 3, 1, 2, 5]);
+    }
+
+    #[test]
+    fn texts_of_any_length_keep_apart() {
+        // Zeros, and texts around the length from which only a hash is kept.
+        let mut texts: Vec<String> = (0..20).map(|n| "\0".repeat(n)).collect();
+        for n in [14, 15, 16, 17, 40] {
+            texts.extend((0..n).map(|k| format!("{}y{}", "x".repeat(k), "x".repeat(n - k - 1))));
+        }
+        texts.extend((0..3000).map(|k| format!("text {k}")));
+        let column: TextIds = texts.iter().map(String::as_str).collect();
+        let expected: Vec<u32> = (0..texts.len() as u32).collect();
+        let mut interner = Interner::new("item");
+        for _ in 0..2 {
+            let mut numbers = vec![0; texts.len()];
+            interner.number(IdSlice::Text(&column), 0, &mut numbers).unwrap();
+            assert_eq!(numbers, expected);
+            for (number, text) in texts.iter().enumerate() {
+                assert_eq!(interner.number_one(Id::Text(text)).unwrap(), number as u32);
+            }
+        }
     }
 
     #[test]
