@@ -200,6 +200,9 @@ fn convert(
     let [Some(users), Some(items), values, weights] = cells else {
         unreachable!("every layout has a user and an item")
     };
+    if let Some(table) = columns(&users, &items, values.as_ref(), weights.as_ref()) {
+        return Ok(table);
+    }
     let mut table = Table::default();
     let first = summary.rows + summary.skipped;
     for row in 0..batch.num_rows() {
@@ -226,6 +229,37 @@ fn convert(
         table.weights.extend(weights.as_ref().map(|weights| weights.number(row)));
     }
     Ok(table)
+}
+
+/// The batch as it stands, if its ids are integers and no row is bad: 20 M rows take 1.2 s so, and
+/// 2 s one by one.
+fn columns(
+    users: &Cells,
+    items: &Cells,
+    values: Option<&Cells>,
+    weights: Option<&Cells>,
+) -> Option<Table> {
+    let ids = |cells: &Cells| match cells {
+        Cells::Int(ids) if ids.null_count() == 0 => {
+            Some(IdVec::Int(ids.as_primitive::<Int64Type>().values().to_vec()))
+        }
+        _ => None,
+    };
+    let numbers = |cells: Option<&Cells>, least: f32| match cells {
+        None => Some(Vec::new()),
+        Some(Cells::Number(numbers)) if numbers.null_count() == 0 => {
+            let numbers = numbers.as_primitive::<Float32Type>().values();
+            let good = numbers.iter().all(|number| number.is_finite() && *number >= least);
+            good.then(|| numbers.to_vec())
+        }
+        Some(_) => None,
+    };
+    Some(Table {
+        users: ids(users)?,
+        items: ids(items)?,
+        values: numbers(values, f32::MIN)?,
+        weights: numbers(weights, 0.0)?,
+    })
 }
 
 /// What is wrong with a row, if anything.
