@@ -57,7 +57,7 @@ pub struct RatingsSpec {
     pub rank: usize,
     /// Number of planted genres, 1 to 12. Default 8.
     pub genres: usize,
-    /// The mean `α` over all pairs. Default 3.3; the mean of the ratings comes out near 3.7, since
+    /// The mean `α` over all pairs. Default 3.3; the mean of the ratings comes out near 3.8, since
     /// what is good, and what one likes, is rated more often.
     pub mean: f64,
     /// Standard deviation of `β_u`. Default 0.4.
