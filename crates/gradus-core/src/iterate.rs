@@ -7,7 +7,7 @@
 
 use crate::estimator::Job;
 use crate::file::{Reader, Writer};
-use crate::progress::{Event, Observer, Stop};
+use crate::progress::{Event, Observer, Silent, Stop};
 use crate::report::{Iteration, Report, StopReason};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,14 @@ pub trait Solver {
 pub struct Watch<'a> {
     stop: &'a Stop,
     observer: &'a dyn Observer,
+}
+
+impl Watch<'static> {
+    /// Nobody watches: to call a solver's step by hand.
+    pub fn unwatched() -> Self {
+        static NEVER: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::new);
+        Self { stop: &NEVER, observer: &Silent }
+    }
 }
 
 impl Watch<'_> {
@@ -215,6 +223,7 @@ pub fn run<S: Solver, D>(
         metric: rules.metric.to_owned(),
         best: at,
         seed: rules.seed,
+        baselines: Vec::new(),
         notes: Vec::new(),
         seconds: before + begun.elapsed().as_secs_f64(),
         clock: course.clock,
@@ -300,7 +309,6 @@ fn read_checkpoint<S: Solver>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::Silent;
 
     /// Halves a number; the objective is its square, the score its distance from a target.
     struct Halving {

@@ -118,3 +118,102 @@ pub trait Recommend: Send + Sync {
     /// What each of the target's ratings adds to the score of `item`.
     fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation>;
 }
+
+/// Keeps the best `n` of what it is shown; ties go to the smaller index.
+#[derive(Clone, Debug)]
+pub struct TopN {
+    n: usize,
+    /// A heap with the worst at the top.
+    heap: std::collections::BinaryHeap<Worst>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Worst(Scored);
+
+impl Ord for Worst {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // Greater is worse: a smaller score, then a larger index.
+        other.0.score.total_cmp(&self.0.score).then(self.0.item.cmp(&other.0.item))
+    }
+}
+impl PartialOrd for Worst {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Worst {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Worst {}
+
+impl TopN {
+    /// Keeps `n`.
+    pub fn new(n: usize) -> Self {
+        // Not `with_capacity(n)`: `n` is the user's and may be huge.
+        Self { n, heap: std::collections::BinaryHeap::new() }
+    }
+
+    /// Whether a score could be among the best: a quick test before the work of building one.
+    #[inline]
+    pub fn wants(&self, score: f32) -> bool {
+        self.heap.len() < self.n || self.heap.peek().is_some_and(|worst| score >= worst.0.score)
+    }
+
+    /// Takes it if it is among the best.
+    pub fn push(&mut self, scored: Scored) {
+        let scored = Worst(scored);
+        if self.heap.len() < self.n {
+            self.heap.push(scored);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && scored < *worst
+        {
+            *worst = scored;
+        }
+    }
+
+    /// The best, best first.
+    pub fn into_sorted(self) -> Vec<Scored> {
+        self.heap.into_sorted_vec().into_iter().map(|worst| worst.0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_kept_as_a_full_sort_would() {
+        let mut stream = crate::random::Stream::new(1, "top", 0);
+        for n in [0, 1, 3, 10, 100] {
+            // Few distinct scores, so that ties matter.
+            let all: Vec<Scored> =
+                (0..50).map(|item| Scored { item, score: stream.below(8) as f32 }).collect();
+            let mut order = stream.permutation(all.len());
+            let mut top = TopN::new(n);
+            for at in order.drain(..) {
+                if top.wants(all[at].score) {
+                    top.push(all[at]);
+                }
+            }
+            let mut sorted = all.clone();
+            sorted.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
+            sorted.truncate(n);
+            assert_eq!(top.into_sorted(), sorted);
+        }
+    }
+
+    #[test]
+    fn a_profile_says_what_is_wrong_with_it() {
+        let say = |items: &[u32], values: &[f32]| {
+            let profile = Profile { items: items.to_vec(), values: values.to_vec() };
+            profile.check(5).unwrap_err().to_string()
+        };
+        assert!(say(&[], &[]).contains("no ratings"));
+        assert!(say(&[1], &[]).contains("expected 1"));
+        assert!(say(&[5], &[1.0]).contains("item index 5 is not below 5"));
+        assert!(say(&[1, 2, 1], &[1.0; 3]).contains("rated twice"));
+        assert!(say(&[1], &[f32::NAN]).contains("NaN"));
+    }
+}

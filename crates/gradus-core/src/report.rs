@@ -41,6 +41,15 @@ pub struct Iteration {
     pub validation: Option<f64>,
 }
 
+/// The held-out score of a simpler model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// What it is.
+    pub name: String,
+    /// Its score on the same held-out data.
+    pub score: f64,
+}
+
 /// The training report of a model.
 ///
 /// Everything in it is a function of data, parameters and seed, but for [`seconds`](Self::seconds)
@@ -64,6 +73,9 @@ pub struct Report {
     pub seed: u64,
     /// The whole course.
     pub trace: Vec<Iteration>,
+    /// The held-out score of simpler models, to compare with.
+    #[serde(default)]
+    pub baselines: Vec<Baseline>,
     /// Things worth knowing that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,

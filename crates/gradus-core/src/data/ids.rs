@@ -49,22 +49,22 @@ pub fn parse_canonical_int(text: &[u8]) -> Option<i64> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    // 18 digits always fit an i64; a 19-digit id stays text.
     if digits.is_empty()
-        || digits.len() > 18
+        || digits.len() > 19
         || (digits[0] == b'0' && (negative || digits.len() > 1))
     {
         return None;
     }
-    let mut value = 0i64;
+    // 19 digits always fit a u64, not always an i64.
+    let mut value = 0u64;
     for &digit in digits {
         let digit = digit.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        value = value * 10 + i64::from(digit);
+        value = value * 10 + u64::from(digit);
     }
-    Some(if negative { -value } else { value })
+    if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
 /// Text ids in one buffer: `bytes[offsets[i]..offsets[i + 1]]` is the `i`-th.
@@ -222,18 +222,184 @@ fn find_text(ids: &TextIds, id: &str) -> Option<usize> {
     None
 }
 
+/// A growing list of ids in any order, repetitions included: one column of a table.
+///
+/// It holds integers as long as every id is one in canonical form, and turns to text, losslessly,
+/// at the first that is not.
+///
+/// ```
+/// use gradus_core::data::{Id, IdVec};
+///
+/// let mut ids = IdVec::new();
+/// ids.push(Id::Int(42));
+/// assert_eq!(ids, IdVec::Int(vec![42]));
+/// ids.push(Id::Text("007"));
+/// assert_eq!(ids.get(0), Id::Text("42"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdVec {
+    /// Integer ids.
+    Int(Vec<i64>),
+    /// Text ids.
+    Text(TextIds),
+}
+
+impl Default for IdVec {
+    fn default() -> Self {
+        Self::Int(Vec::new())
+    }
+}
+
+impl IdVec {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends one id. Text that spells an integer in canonical form counts as that integer.
+    pub fn push(&mut self, id: Id<'_>) {
+        match (&mut *self, id) {
+            (Self::Int(ids), Id::Int(id)) => ids.push(id),
+            (Self::Int(ids), Id::Text(id)) => match parse_canonical_int(id.as_bytes()) {
+                Some(id) => ids.push(id),
+                None => self.as_text().push(id),
+            },
+            (Self::Text(ids), Id::Text(id)) => ids.push(id),
+            (Self::Text(ids), Id::Int(id)) => ids.push(&id.to_string()),
+        }
+    }
+
+    /// Appends all ids of `other`.
+    pub fn append(&mut self, other: &IdVec) {
+        match (&mut *self, other) {
+            (Self::Int(ids), Self::Int(other)) => ids.extend_from_slice(other),
+            (_, other) => other.iter().for_each(|id| self.push(id)),
+        }
+    }
+
+    /// The list as text, converted first if it held integers.
+    pub(crate) fn as_text(&mut self) -> &mut TextIds {
+        if let Self::Int(ids) = self {
+            let mut text = TextIds::new();
+            ids.iter().for_each(|id| text.push(&id.to_string()));
+            *self = Self::Text(text);
+        }
+        match self {
+            Self::Text(ids) => ids,
+            Self::Int(_) => unreachable!("converted above"),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int(ids) => ids.len(),
+            Self::Text(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id at `index`.
+    ///
+    /// # Panics
+    /// If `index >= len()`.
+    pub fn get(&self, index: usize) -> Id<'_> {
+        self.as_slice().get(index)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Id<'_>> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// A view of the list.
+    pub fn as_slice(&self) -> IdSlice<'_> {
+        match self {
+            Self::Int(ids) => IdSlice::Int(ids),
+            Self::Text(ids) => IdSlice::Text(ids),
+        }
+    }
+}
+
+impl<'a> FromIterator<Id<'a>> for IdVec {
+    fn from_iter<I: IntoIterator<Item = Id<'a>>>(ids: I) -> Self {
+        let mut list = Self::new();
+        ids.into_iter().for_each(|id| list.push(id));
+        list
+    }
+}
+
+/// A borrowed column of ids: see [`IdVec`].
+#[derive(Clone, Copy, Debug)]
+pub enum IdSlice<'a> {
+    /// Integer ids.
+    Int(&'a [i64]),
+    /// Text ids.
+    Text(&'a TextIds),
+}
+
+impl<'a> IdSlice<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int(ids) => ids.len(),
+            Self::Text(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id at `index`.
+    ///
+    /// # Panics
+    /// If `index >= len()`.
+    pub fn get(&self, index: usize) -> Id<'a> {
+        match *self {
+            Self::Int(ids) => Id::Int(ids[index]),
+            Self::Text(ids) => Id::Text(ids.get(index)),
+        }
+    }
+}
+
+impl<'a> From<&'a [i64]> for IdSlice<'a> {
+    fn from(ids: &'a [i64]) -> Self {
+        Self::Int(ids)
+    }
+}
+
+impl<'a> From<&'a TextIds> for IdSlice<'a> {
+    fn from(ids: &'a TextIds) -> Self {
+        Self::Text(ids)
+    }
+}
+
+impl<'a> From<&'a IdVec> for IdSlice<'a> {
+    fn from(ids: &'a IdVec) -> Self {
+        ids.as_slice()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn canonical_integers_round_trip_and_nothing_else_is_one() {
-        for text in ["0", "7", "-7", "42", "999999999999999999", "-999999999999999999"] {
+        let (min, max) = (i64::MIN.to_string(), i64::MAX.to_string());
+        for text in ["0", "7", "-7", "42", "999999999999999999", "1234567890123456789", &min, &max]
+        {
             assert_eq!(parse_canonical_int(text.as_bytes()).unwrap().to_string(), text);
         }
-        for text in
-            ["", "-", "-0", "00", "007", "+7", "7.0", " 7", "7 ", "1e3", "9999999999999999999", "x"]
-        {
+        let bad = ["", "-", "-0", "00", "007", "+7", "7.0", " 7", "7 ", "1e3", "x"];
+        let too_large = ["9223372036854775808", "-9223372036854775809", "12345678901234567890"];
+        for text in bad.into_iter().chain(too_large) {
             assert_eq!(parse_canonical_int(text.as_bytes()), None, "{text:?}");
         }
     }

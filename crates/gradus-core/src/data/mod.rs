@@ -5,6 +5,8 @@
 //! | [`Ids`] | the users' own names for rows and columns, integer or text, kept sorted |
 //! | [`Csr`] | a compressed sparse row matrix, `u32` indices, `f32` values |
 //! | [`Ratings`] | who rated what how much: [`Csr`] by user and by item, with both [`Ids`] |
+//! | [`RatingsBuilder`] | collects columns of ids and values into [`Ratings`] |
+//! | [`read_ratings`], [`read_pairs`] | from a file to [`Ratings`] or [`Pairs`] |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`DenseText`] | a dense matrix from CSV or TSV |
@@ -12,8 +14,10 @@
 //! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
 //! | [`make`] | planted data, to try, test and time models on |
 
+mod builder;
 mod dense;
 mod dense_text;
+mod fingerprint;
 mod ids;
 mod libsvm;
 pub mod make;
@@ -21,17 +25,23 @@ mod npy;
 mod npz;
 mod open;
 mod ratings;
+mod read;
 mod sparse;
 #[cfg(feature = "tables")]
 mod table;
 
+pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
 pub use dense_text::{DenseText, DenseTextOptions, Missing};
-pub use ids::{Id, Ids, TextIds};
+pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use npy::{NpyArray, NpyValue};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
+pub use read::{
+    Column, Columns, Format, OnError, Pairs, ReadOptions, ReadSummary, read_pairs, read_pairs_from,
+    read_ratings, read_ratings_from,
+};
 pub use sparse::Csr;
 #[cfg(feature = "tables")]
 pub use table::{Table, TableFormat, TableOptions};

@@ -1,6 +1,6 @@
 //! Who rated what, how much: the data of every recommender.
 
-use super::{Csr, Ids};
+use super::{Csr, Id, Ids, RatingsBuilder, builder};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -37,8 +37,9 @@ pub struct Rating {
 /// `last` policy for duplicates apart).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratings {
-    users: Ids,
-    items: Ids,
+    /// Shared with the ratings taken from these by [`filter`](Self::filter).
+    users: Arc<Ids>,
+    items: Arc<Ids>,
     by_user: Arc<Csr>,
     by_item: Csr,
     /// Weights in the order of `by_user` and of `by_item`.
@@ -46,11 +47,65 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// Takes ratings that are canonical already, by user, without weights.
+    /// Ratings from (user, item, value) triplets. Of a pair that occurs more than once the last
+    /// value counts; [`RatingsBuilder`] offers other policies, weights, and columns at a time.
     ///
     /// # Errors
-    /// If the matrix is not `users × items`, the ids do not ascend, or the entries of a row are
-    /// not strictly ascending by column.
+    /// If there are none, or a value is not finite.
+    ///
+    /// ```
+    /// use gradus_core::data::{Id, Ratings};
+    ///
+    /// let ratings = Ratings::from_triplets([
+    ///     (Id::Text("ann"), Id::Int(7), 5.0),
+    ///     (Id::Text("bob"), Id::Int(7), 3.0),
+    /// ])?;
+    /// assert_eq!(ratings.users().find(Id::Text("bob")), Some(1));
+    /// # Ok::<(), gradus_core::Error>(())
+    /// ```
+    pub fn from_triplets<'a>(
+        triplets: impl IntoIterator<Item = (Id<'a>, Id<'a>, f32)>,
+    ) -> Result<Self> {
+        let mut builder = RatingsBuilder::new();
+        for (user, item, value) in triplets {
+            builder.push(user, item, value)?;
+        }
+        builder.finish(Duplicates::default())
+    }
+
+    /// Ratings whose users and items are given by their index in known ids, some of which may have
+    /// no rating: `user_indices[k]` rated `item_indices[k]` with `values[k]`, weighing `weights[k]`.
+    ///
+    /// # Errors
+    /// If the columns differ in length, an index is not below the number of ids, a value is not
+    /// finite, a weight is not finite or negative, or a pair occurs twice under
+    /// [`Duplicates::Error`].
+    ///
+    /// ```
+    /// use gradus_core::data::{Duplicates, Ids, Ratings};
+    ///
+    /// let ids = (Ids::range(3), Ids::range(2));
+    /// let ratings =
+    ///     Ratings::from_indexed(ids, (&[2, 0], &[1, 1]), &[4.0, 2.0], None, Duplicates::Error)?;
+    /// assert_eq!(ratings.by_item().row(1), (&[0, 2][..], &[2.0, 4.0][..]));
+    /// # Ok::<(), gradus_core::Error>(())
+    /// ```
+    pub fn from_indexed(
+        (users, items): (Ids, Ids),
+        (user_indices, item_indices): (&[u32], &[u32]),
+        values: &[f32],
+        weights: Option<&[f32]>,
+        duplicates: Duplicates,
+    ) -> Result<Self> {
+        let ids = (users.from_sorted()?, items.from_sorted()?);
+        builder::from_indexed(ids, (user_indices, item_indices), values, weights, duplicates)
+    }
+
+    /// Ratings that are already by user: row `u` of `by_user` belongs to `users.get(u)`.
+    ///
+    /// # Errors
+    /// If the ids are not strictly ascending, the shape does not fit them, or the items of a row
+    /// are not strictly ascending.
     pub fn from_by_user(users: Ids, items: Ids, by_user: Csr) -> Result<Self> {
         let (users, items) = (users.from_sorted()?, items.from_sorted()?);
         if (by_user.n_rows(), by_user.n_cols()) != (users.len(), items.len()) {
@@ -67,8 +122,66 @@ impl Ratings {
                 )));
             }
         }
-        let by_item = by_user.transpose();
-        Ok(Self { users, items, by_user: Arc::new(by_user), by_item, weights: None })
+        let (by_item, _) = builder::transpose(&by_user, None);
+        Ok(Self::from_parts(Arc::new(users), Arc::new(items), by_user, by_item, None))
+    }
+
+    pub(super) fn from_parts(
+        users: Arc<Ids>,
+        items: Arc<Ids>,
+        by_user: Csr,
+        by_item: Csr,
+        weights: Option<(Vec<f32>, Vec<f32>)>,
+    ) -> Self {
+        Self { users, items, by_user: Arc::new(by_user), by_item, weights }
+    }
+
+    /// The ratings for which `keep` holds, over the same users and items: a user or an item may be
+    /// left without any. `keep` is asked once for each position in
+    /// [`by_user().values()`](Self::by_user), in order.
+    pub fn filter(&self, mut keep: impl FnMut(usize) -> bool) -> Self {
+        let kept: Vec<bool> = (0..self.len()).map(&mut keep).collect();
+        self.masked(&kept, true)
+    }
+
+    /// Two sets of ratings over the same users and items: those for which `first` holds, and the
+    /// rest. The way to hold out a test set: `first` is asked once for each position in
+    /// [`by_user().values()`](Self::by_user), in order.
+    ///
+    /// ```
+    /// # use gradus_core::data::{Id, Ratings};
+    /// # let ratings = Ratings::from_triplets([1, 2, 3, 4].map(|i| (Id::Int(1), Id::Int(i), 5.0)))?;
+    /// let (train, test) = ratings.partition(|at| at % 4 != 0);
+    /// assert_eq!((train.len(), test.len()), (3, 1));
+    /// assert_eq!(train.items(), test.items());
+    /// # Ok::<(), gradus_core::Error>(())
+    /// ```
+    pub fn partition(&self, mut first: impl FnMut(usize) -> bool) -> (Self, Self) {
+        let kept: Vec<bool> = (0..self.len()).map(&mut first).collect();
+        (self.masked(&kept, true), self.masked(&kept, false))
+    }
+
+    /// The ratings whose place in `mask` is `wanted`.
+    fn masked(&self, mask: &[bool], wanted: bool) -> Self {
+        let n = mask.iter().filter(|&&kept| kept == wanted).count();
+        let mut indptr = Vec::with_capacity(self.n_users() + 1);
+        let (mut indices, mut values) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(n));
+        indptr.push(0);
+        for user in 0..self.n_users() {
+            for at in self.by_user.range(user).filter(|&at| mask[at] == wanted) {
+                indices.push(self.by_user.indices()[at]);
+                values.push(self.by_user.values()[at]);
+                if let (Some(weights), Some((by_user, _))) = (&mut weights, &self.weights) {
+                    weights.push(by_user[at]);
+                }
+            }
+            indptr.push(indices.len());
+        }
+        let by_user = Csr::from_trusted(self.n_items(), indptr, indices, values);
+        let (by_item, weights_by_item) = builder::transpose(&by_user, weights.as_deref());
+        let weights = weights.zip(weights_by_item);
+        Self::from_parts(self.users.clone(), self.items.clone(), by_user, by_item, weights)
     }
 
     /// The ids of the users: row `u` of [`by_user`](Self::by_user) belongs to `users().get(u)`.

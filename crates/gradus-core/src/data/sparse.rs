@@ -47,6 +47,17 @@ impl Csr {
         Ok(Self { n_cols, indptr, indices, values })
     }
 
+    /// The matrix from parts that are known to fit.
+    pub(super) fn from_trusted(
+        n_cols: usize,
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Self {
+        debug_assert!(Self::new(n_cols, indptr.clone(), indices.clone(), values.clone()).is_ok());
+        Self { n_cols, indptr, indices, values }
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.indptr.len().saturating_sub(1)

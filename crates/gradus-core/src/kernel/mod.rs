@@ -33,7 +33,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub use dot::{dot, scores};
-pub use row_solve::{RowProblem, RowSolution, RowSolver};
+pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
 
 use lanes::{Four, Lanes};

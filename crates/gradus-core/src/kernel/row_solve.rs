@@ -228,7 +228,7 @@ fn narrow(x: f64) -> f32 {
 
 /// Solves `A x = b` in place of `b`, for the upper triangle of a positive semidefinite `A` and a `b`
 /// in its range. A coordinate without a pivot of its own is set to zero.
-fn solve_semidefinite(size: usize, a: &mut [f64], b: &mut [f64]) {
+pub fn solve_semidefinite(size: usize, a: &mut [f64], b: &mut [f64]) {
     let least: Vec<f64> = (0..size).map(|i| PIVOT_SHARE_F64 * a[i * size + i]).collect();
     for r in 0..size {
         let (row, below) = a[r * size..].split_at_mut(size);

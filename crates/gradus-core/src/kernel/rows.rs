@@ -162,7 +162,7 @@ mod tests {
     fn no_rows_and_no_columns_are_fine() {
         assert!(Rows::zeros(0, 8).as_slice().is_empty());
         let mut none = Rows::zeros(4, 0);
-        assert_eq!(none.row(3), []);
+        assert!(none.row(3).is_empty());
         assert_eq!(none.chunks_mut(2).count(), 0);
     }
 }

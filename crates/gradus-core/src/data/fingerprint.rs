@@ -1,0 +1,47 @@
+//! A number that tells two data sets apart.
+
+use super::{Ids, Ratings};
+
+/// A running 64-bit hash of words: quick, stable across builds, not meant to withstand malice.
+struct Hash(u64);
+
+impl Hash {
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
+        }
+    }
+
+    fn ids(&mut self, ids: &Ids) {
+        match ids {
+            Ids::Int(ids) => self.bytes(bytemuck::cast_slice(ids)),
+            Ids::Text(ids) => {
+                let (text, offsets) = ids.parts();
+                self.bytes(text.as_bytes());
+                self.bytes(bytemuck::cast_slice(offsets));
+            }
+        }
+    }
+}
+
+impl Ratings {
+    /// A number that differs between data sets that differ (but for chance): a checkpoint is only
+    /// taken up with the data it was made from.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash(self.len() as u64);
+        hash.ids(self.users());
+        hash.ids(self.items());
+        hash.bytes(bytemuck::cast_slice(self.by_user().indptr()));
+        hash.bytes(bytemuck::cast_slice(self.by_user().indices()));
+        hash.bytes(bytemuck::cast_slice(self.by_user().values()));
+        hash.bytes(bytemuck::cast_slice(self.weights_by_user().unwrap_or_default()));
+        hash.0
+    }
+}

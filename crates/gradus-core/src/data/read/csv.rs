@@ -1,0 +1,270 @@
+//! Rows of text with a delimiter between columns.
+//!
+//! A row of plain integers and short decimals takes the fast road, without looking for its ends
+//! first. Anything else (quotes, text, spaces, faults) takes the general one.
+
+use super::Table;
+use super::blocks::{Delimiter, MAX_RECORD, Record, closing_quote, record};
+use super::detect::{Layout, Role};
+use super::number::{id, number, short_decimal, short_int, shown, weight};
+use super::options::OnError;
+use super::pipeline::{Bad, Parsed, Parser, too_long};
+use crate::data::IdVec;
+use memchr::{memchr, memchr2};
+use std::borrow::Cow;
+
+pub(super) struct CsvParser {
+    delimiter: Delimiter,
+    /// The wanted columns from left to right: how many to pass over before each, and what it is.
+    steps: Vec<(usize, Role)>,
+    /// The same columns by place.
+    wanted: Vec<(usize, Role)>,
+    names: [Option<String>; 4],
+}
+
+impl CsvParser {
+    pub(super) fn new(layout: &Layout) -> Self {
+        let mut wanted: Vec<(usize, Role)> = layout.positions().collect();
+        wanted.sort();
+        let mut next = 0;
+        let steps = wanted
+            .iter()
+            .map(|&(at, role)| {
+                let step = (at.saturating_sub(next), role);
+                next = at + 1;
+                step
+            })
+            .collect();
+        Self { delimiter: layout.delimiter, steps, wanted, names: layout.names() }
+    }
+
+    /// Reads rows from `at` on while they are plain, and tells where it stopped and after how many.
+    fn fast(&self, text: &[u8], mut at: usize, table: &mut Table) -> (usize, u64) {
+        let (IdVec::Int(users), IdVec::Int(items)) = (&mut table.users, &mut table.items) else {
+            return (at, 0);
+        };
+        let mut n = 0;
+        while let Some((row, next)) = self.fast_row(text, at) {
+            users.push(row.user);
+            items.push(row.item);
+            if let Some(value) = row.value {
+                table.values.push(value);
+            }
+            if let Some(weight) = row.weight {
+                table.weights.push(weight);
+            }
+            at = next;
+            n += 1;
+        }
+        (at, n)
+    }
+
+    #[inline(always)]
+    fn fast_row(&self, text: &[u8], mut at: usize) -> Option<(FastRow, usize)> {
+        let start = at;
+        let mut row = FastRow::default();
+        let delimiter = self.delimiter;
+        for (k, &(over, role)) in self.steps.iter().enumerate() {
+            if k > 0 {
+                if !delimiter.is_at(text, at) {
+                    return None;
+                }
+                at += delimiter.len();
+            }
+            for _ in 0..over {
+                at = self.pass(text, at)?;
+            }
+            match role {
+                Role::User => (row.user, at) = short_int(text, at)?,
+                Role::Item => (row.item, at) = short_int(text, at)?,
+                Role::Rating => {
+                    let (value, end) = short_decimal(text, at)?;
+                    (row.value, at) = (Some(value), end);
+                }
+                Role::Weight => {
+                    let (value, end) = short_decimal(text, at)?;
+                    (row.weight, at) = (Some(value), end);
+                }
+            }
+        }
+        let end = match *text.get(at)? {
+            b'\n' => at,
+            b'\r' => at + 1,
+            _ if delimiter.is_at(text, at) => at + memchr2(b'\n', b'"', &text[at..])?,
+            _ => return None,
+        };
+        (text.get(end) == Some(&b'\n') && end - start <= MAX_RECORD).then_some((row, end + 1))
+    }
+
+    /// Where the field after the one at `at` starts, if neither a quote nor a line end is in the way.
+    fn pass(&self, text: &[u8], at: usize) -> Option<usize> {
+        let end = self.delimiter.find(text, at)?;
+        memchr2(b'\n', b'"', &text[at..end]).is_none().then_some(end + self.delimiter.len())
+    }
+
+    /// Reads one row of any kind.
+    fn row(&self, line: &[u8], table: &mut Table) -> Result<(), (Option<Role>, String)> {
+        let mut fields = Fields { text: line, at: Some(0), delimiter: self.delimiter };
+        let mut found: [Option<Field<'_>>; 4] = Default::default();
+        let mut n = 0;
+        for &(place, role) in &self.wanted {
+            while n < place
+                && let Some(field) = fields.next()
+            {
+                field.map_err(|reason| (None, reason))?;
+                n += 1;
+            }
+            let Some(field) = fields.next() else {
+                let last = self.wanted.last().map_or(0, |&(place, _)| place);
+                let expected = last + 1;
+                let reason =
+                    format!("expected at least {expected} columns, found {n} in `{}`", shown(line));
+                return Err((None, reason));
+            };
+            n += 1;
+            found[role as usize] = Some(field.map_err(|reason| (Some(role), reason))?);
+        }
+        // A fault in a field nobody wants may have swallowed rows.
+        if memchr(b'"', line).is_some()
+            && let Some(reason) = fields.find_map(Result::err)
+        {
+            return Err((None, reason));
+        }
+        let [user, item, value, weight_field] = &found;
+        let blame = |role| move |reason| (Some(role), reason);
+        let (Some(user), Some(item)) = (user, item) else {
+            return Err((None, "no user or item column".to_owned()));
+        };
+        let user = id(&user.text, user.quoted).map_err(blame(Role::User))?;
+        let item = id(&item.text, item.quoted).map_err(blame(Role::Item))?;
+        let value = value.as_ref().map(|field| number(&field.text)).transpose();
+        let value = value.map_err(blame(Role::Rating))?;
+        let weight = weight_field.as_ref().map(|field| weight(&field.text)).transpose();
+        let weight = weight.map_err(blame(Role::Weight))?;
+        table.users.push(user);
+        table.items.push(item);
+        table.values.extend(value);
+        table.weights.extend(weight);
+        Ok(())
+    }
+
+    /// Whether a line holds nothing.
+    fn is_blank(&self, line: &[u8]) -> bool {
+        line.iter().all(|&byte| byte.is_ascii_whitespace() && byte != self.delimiter.byte)
+    }
+}
+
+impl Parser for CsvParser {
+    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed {
+        let mut parsed = Parsed { table: room, ..Parsed::default() };
+        let mut at = 0;
+        while at < text.len() {
+            let (next, n) = self.fast(text, at, &mut parsed.table);
+            (at, parsed.lines) = (next, parsed.lines + n);
+            if at == text.len() {
+                break;
+            }
+            let (next, outcome) = match record(text, at, Some(self.delimiter), true) {
+                Record::Whole { end, next } => {
+                    let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
+                    if self.is_blank(line) {
+                        (next, Ok(()))
+                    } else {
+                        (next, self.row(line, &mut parsed.table))
+                    }
+                }
+                Record::TooLong { next } => (next, Err((None, too_long(0).reason))),
+                Record::Cut => unreachable!("nothing follows the text"),
+            };
+            if let Err((role, reason)) = outcome {
+                let column = role.and_then(|role| self.names[role as usize].clone());
+                if !parsed.note(on_error, Bad { line: parsed.lines, column, reason }) {
+                    break;
+                }
+            }
+            parsed.lines += memchr::memchr_iter(b'\n', &text[at..next]).count() as u64;
+            at = next;
+        }
+        parsed
+    }
+}
+
+#[derive(Default)]
+struct FastRow {
+    user: i64,
+    item: i64,
+    value: Option<f32>,
+    weight: Option<f32>,
+}
+
+/// A field without its quotes.
+#[derive(Clone, Debug)]
+pub(super) struct Field<'a> {
+    pub text: Cow<'a, [u8]>,
+    pub quoted: bool,
+}
+
+/// The fields of one record, or why one cannot be read.
+pub(super) struct Fields<'a> {
+    pub text: &'a [u8],
+    /// Where the next field starts.
+    pub at: Option<usize>,
+    pub delimiter: Delimiter,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.text;
+        let start = self.at?;
+        let mut open = start;
+        while text.get(open) == Some(&b' ') && self.delimiter.byte != b' ' {
+            open += 1;
+        }
+        let quoted = text.get(open) == Some(&b'"');
+        let outside = if quoted {
+            match closing_quote(text, open + 1) {
+                Some(close) => close + 1,
+                None => {
+                    self.at = None;
+                    return Some(Err(format!(
+                        "the quote of `{}` is not closed",
+                        shown(&text[open..])
+                    )));
+                }
+            }
+        } else {
+            start
+        };
+        let end = self.delimiter.find(text, outside);
+        self.at = end.map(|end| end + self.delimiter.len());
+        let end = end.unwrap_or(text.len());
+        if !quoted {
+            return Some(Ok(Field { text: Cow::Borrowed(&text[start..end]), quoted }));
+        }
+        if !text[outside..end].trim_ascii().is_empty() {
+            return Some(Err(format!(
+                "text after the closing quote in `{}`",
+                shown(&text[open..end])
+            )));
+        }
+        let inside = &text[open + 1..outside - 1];
+        Some(Ok(Field { text: unescape(inside), quoted }))
+    }
+}
+
+/// Two quotes stand for one.
+fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'"', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr(b'"', rest) {
+        plain.extend_from_slice(&rest[..=at]);
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    plain.extend_from_slice(rest);
+    Cow::Owned(plain)
+}
