@@ -1,0 +1,70 @@
+//! Which of a user's ratings carried a score.
+//!
+//! With the items fixed, a user's bias and factors are `x = A⁻¹ Σ_j w_j y_j v_j`, where `v_j` are
+//! the item's factors with a 1 appended for the bias, `y_j` the rating less mean and item bias,
+//! and `A = Σ_j w_j v_j v_jᵀ + λI`. So the score of item `i` is the sum
+//! `α + β_i + Σ_j w_j y_j v_jᵀ A⁻¹ v_i`, one term for each rating: an exact account, no estimate.
+
+use super::LatentFactors;
+use gradus_core::kernel::solve_semidefinite;
+use gradus_core::recommend::{Contribution, Explanation, Target};
+use gradus_core::{Error, Result};
+
+impl LatentFactors {
+    pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+        let (items, values, weights): (&[u32], &[f32], Option<&[f32]>) = match target {
+            Target::User(user) => {
+                let row = self.user_row(*user)?;
+                let history = self.history.as_ref().ok_or_else(|| {
+                    Error::data("the model was fitted with keep_history = false and cannot explain")
+                })?;
+                let (items, values) = history.ratings.row(row);
+                let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
+                (items, values, weights)
+            }
+            Target::Profile(profile) => {
+                profile.check(self.items.len())?;
+                (&profile.items, &profile.values, None)
+            }
+        };
+        let base = self.mean + f64::from(self.item_bias[item]);
+        let lambda = f64::from(self.fold_in.lambda(items.len(), weights));
+        let vector = |item: usize| -> Vec<f64> {
+            let factors = self.item_factors(item).iter().map(|&x| f64::from(x));
+            factors.chain(self.fold_in.biases.then_some(1.0)).collect()
+        };
+        let d = self.rank() + usize::from(self.fold_in.biases);
+        let mut system = vec![0.0; d * d];
+        for at in 0..d {
+            system[at * d + at] = lambda;
+        }
+        let vectors: Vec<Vec<f64>> = items.iter().map(|&j| vector(j as usize)).collect();
+        let weight = |at: usize| weights.map_or(1.0, |weights| f64::from(weights[at]));
+        for (at, v) in vectors.iter().enumerate() {
+            for (row, &x) in system.chunks_exact_mut(d).zip(v) {
+                let x = weight(at) * x;
+                for (sum, &y) in row.iter_mut().zip(v) {
+                    *sum += x * y;
+                }
+            }
+        }
+        let mut direction = vector(item);
+        solve_semidefinite(d, &mut system, &mut direction);
+        let mut contributions: Vec<Contribution> = vectors
+            .iter()
+            .enumerate()
+            .map(|(at, v)| {
+                let j = items[at];
+                let y = f64::from(values[at]) - self.mean - f64::from(self.item_bias[j as usize]);
+                let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
+                let contribution = (weight(at) * y * along) as f32;
+                Contribution { item: j, value: values[at], contribution }
+            })
+            .collect();
+        let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
+        contributions.sort_by(|a, b| {
+            b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
+        });
+        Ok(Explanation { score: (base + total) as f32, base: base as f32, contributions })
+    }
+}

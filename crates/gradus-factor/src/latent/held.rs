@@ -1,0 +1,71 @@
+//! Held-out ratings, and the error on them.
+
+use gradus_core::data::{Ids, Ratings};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// Sums are taken over blocks of so many ratings, in order.
+const BLOCK: usize = 1 << 14;
+
+/// Held-out ratings in the indices of the training data; `None` is what training never saw.
+pub(crate) struct Held {
+    pairs: Vec<Pair>,
+}
+
+struct Pair {
+    user: Option<u32>,
+    item: Option<u32>,
+    value: f32,
+    weight: f32,
+}
+
+impl Held {
+    pub(crate) fn new(held: &Ratings, users: &Ids, items: &Ids) -> Result<Self> {
+        let map = |from: &Ids, to: &Ids| -> Vec<Option<u32>> {
+            if from == to {
+                (0..from.len() as u32).map(Some).collect()
+            } else {
+                from.iter().map(|id| to.find(id)).collect()
+            }
+        };
+        let (users, items) = (map(held.users(), users), map(held.items(), items));
+        let pairs: Vec<_> = held
+            .iter()
+            .map(|rating| Pair {
+                user: users[rating.user as usize],
+                item: items[rating.item as usize],
+                value: rating.value,
+                weight: rating.weight,
+            })
+            .collect();
+        if pairs.iter().all(|pair| pair.weight == 0.0) {
+            return Err(Error::data("held-out ratings: there are none (or all have weight 0)"));
+        }
+        Ok(Self { pairs })
+    }
+
+    /// The root of the (weighted) mean squared error of `predict`, clipped to `range`.
+    pub(crate) fn rmse(
+        &self,
+        range: Option<(f32, f32)>,
+        predict: impl Fn(Option<u32>, Option<u32>) -> f32 + Sync,
+    ) -> f64 {
+        let sums: Vec<(f64, f64)> = self
+            .pairs
+            .par_chunks(BLOCK)
+            .map(|block| {
+                block.iter().fold((0.0, 0.0), |(sum, weight), pair| {
+                    let mut predicted = predict(pair.user, pair.item);
+                    if let Some((low, high)) = range {
+                        predicted = predicted.clamp(low, high);
+                    }
+                    let error = f64::from(predicted) - f64::from(pair.value);
+                    let w = f64::from(pair.weight);
+                    (sum + w * error * error, weight + w)
+                })
+            })
+            .collect();
+        let (sum, weight) = sums.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        (sum / weight).sqrt()
+    }
+}

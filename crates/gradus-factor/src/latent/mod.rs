@@ -1,0 +1,440 @@
+//! The biased latent factor model, whoever fitted it.
+//!
+//! [`LatentFactors`] is what a solver of this family returns. Predicting, recommending, folding in
+//! new users, explaining, saving and loading are the same for all of them and live here.
+
+mod explain;
+mod held;
+mod top;
+
+pub(crate) use held::Held;
+
+use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_core::estimator::Model;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::{self, Level, RowProblem, RowSolver, Rows, padded};
+use gradus_core::recommend::{Explanation, Filter, Profile, Recommend, Scored, Target};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How the penalty of a row grows with its number of ratings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scaling {
+    /// λ times the number of the row's ratings (the sum of their weights): the common choice, whose best λ hardly depends on the size of the data.
+    #[default]
+    Count,
+    /// λ for every row alike: rows with many ratings are fitted more closely.
+    None,
+}
+
+/// How a row is solved when the other side is known: enough to fold in a new user.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoldIn {
+    /// Strength of the penalty.
+    pub regularization: f32,
+    /// How it grows with the row.
+    pub scaling: Scaling,
+    /// Whether there is a bias to solve for.
+    pub biases: bool,
+}
+
+impl FoldIn {
+    /// The penalty of a row with so many ratings.
+    pub(crate) fn lambda(&self, count: usize, weights: Option<&[f32]>) -> f32 {
+        match self.scaling {
+            Scaling::None => self.regularization,
+            Scaling::Count => {
+                let count = weights
+                    .map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
+                (f64::from(self.regularization) * count) as f32
+            }
+        }
+    }
+}
+
+/// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
+///
+/// ```
+/// use gradus_core::data::{Id, Ratings};
+/// use gradus_core::estimator::Fit;
+/// use gradus_core::recommend::{Filter, Recommend, Target};
+/// use gradus_factor::Als;
+///
+/// let ratings = Ratings::from_triplets([
+///     (Id::Text("ann"), Id::Text("Alien"), 5.0),
+///     (Id::Text("ann"), Id::Text("Heat"), 3.0),
+///     (Id::Text("bob"), Id::Text("Alien"), 4.0),
+///     (Id::Text("bob"), Id::Text("Big"), 2.0),
+/// ])?;
+/// let model = Als::new().rank(2).fit(&ratings)?;
+/// let ann = model.users().find(Id::Text("ann")).unwrap();
+/// let best = model.top(&Target::User(ann), 10, &Filter::default())?;
+/// assert_eq!(model.items().get(best[0].item as usize), Id::Text("Big"));
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LatentFactors {
+    users: Ids,
+    items: Ids,
+    mean: f64,
+    user_bias: Vec<f32>,
+    item_bias: Vec<f32>,
+    user_factors: Rows,
+    item_factors: Rows,
+    fold_in: FoldIn,
+    range: Option<(f32, f32)>,
+    history: Option<History>,
+    level: Level,
+}
+
+/// What the users rated in training.
+#[derive(Clone, Debug)]
+struct History {
+    ratings: Arc<Csr>,
+    weights: Option<Vec<f32>>,
+}
+
+/// The smallest and the largest value.
+pub(crate) fn range(data: &Ratings) -> (f32, f32) {
+    data.by_user()
+        .values()
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)))
+}
+
+/// The prediction for a pair before clipping; an unknown user or item contributes nothing.
+pub(crate) fn score(
+    level: Level,
+    mean: f64,
+    users: (&[f32], &Rows),
+    items: (&[f32], &Rows),
+    user: Option<u32>,
+    item: Option<u32>,
+) -> f32 {
+    let user_bias = user.map_or(0.0, |u| users.0[u as usize]);
+    let item_bias = item.map_or(0.0, |i| items.0[i as usize]);
+    let product = match (user, item) {
+        (Some(u), Some(i)) => kernel::dot(level, users.1.row(u as usize), items.1.row(i as usize)),
+        _ => 0.0,
+    };
+    mean as f32 + user_bias + item_bias + product
+}
+
+/// Adds factors without their padding.
+pub(crate) fn write_rows<'a>(file: &mut Writer<'a>, name: &str, rows: &'a Rows) {
+    let shape = [rows.n_rows(), rows.k()];
+    if rows.k() == rows.stride() {
+        file.tensor(name, &shape, rows.as_slice());
+    } else {
+        let packed = rows.as_slice().chunks_exact(rows.stride()).flat_map(|row| &row[..rows.k()]);
+        file.tensor_owned(name, &shape, packed.copied().collect());
+    }
+}
+
+/// Reads factors that must have this shape.
+pub(crate) fn read_rows(file: &mut Reader, name: &str, n_rows: usize, k: usize) -> Result<Rows> {
+    let packed = file.finite(name, &[n_rows, k])?;
+    let mut rows = Rows::zeros(n_rows, k);
+    for (index, row) in packed.chunks_exact(k).enumerate() {
+        rows.row_mut(index)[..k].copy_from_slice(row);
+    }
+    Ok(rows)
+}
+
+/// A vector of factors with its bias: a user of the training data or one folded in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Person {
+    /// The bias.
+    pub bias: f32,
+    /// The factors, padded with zeros to the kernel's stride.
+    pub factors: Vec<f32>,
+}
+
+impl LatentFactors {
+    /// Puts a model together from what a solver found.
+    pub(crate) fn new(
+        data: &Ratings,
+        mean: f64,
+        (user_bias, user_factors): (Vec<f32>, Rows),
+        (item_bias, item_factors): (Vec<f32>, Rows),
+        fold_in: FoldIn,
+        range: Option<(f32, f32)>,
+        keep_history: bool,
+    ) -> Self {
+        let history = keep_history.then(|| History {
+            ratings: data.by_user_shared(),
+            weights: data.weights_by_user().map(<[f32]>::to_vec),
+        });
+        Self {
+            users: data.users().clone(),
+            items: data.items().clone(),
+            mean,
+            user_bias,
+            item_bias,
+            user_factors,
+            item_factors,
+            fold_in,
+            range,
+            history,
+            level: Level::best(),
+        }
+    }
+
+    /// Number of factors.
+    pub fn rank(&self) -> usize {
+        self.item_factors.k()
+    }
+
+    /// The mean α.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The biases β_u of the users.
+    pub fn user_bias(&self) -> &[f32] {
+        &self.user_bias
+    }
+
+    /// The biases β_i of the items.
+    pub fn item_bias(&self) -> &[f32] {
+        &self.item_bias
+    }
+
+    /// The factors of a user, `rank()` of them.
+    ///
+    /// # Panics
+    /// If there is no such user.
+    pub fn user_factors(&self, user: usize) -> &[f32] {
+        &self.user_factors.row(user)[..self.rank()]
+    }
+
+    /// The factors of an item, `rank()` of them.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    pub fn item_factors(&self, item: usize) -> &[f32] {
+        &self.item_factors.row(item)[..self.rank()]
+    }
+
+    /// The range predictions are clipped to, if they are.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        self.range
+    }
+
+    /// Solves for a new user from a handful of ratings, the items held fixed.
+    ///
+    /// For a user of the training data with the ratings of the training data this gives the very
+    /// factors of the model.
+    pub fn fold_in(&self, profile: &Profile) -> Result<Person> {
+        profile.check(self.items.len())?;
+        // In the order in which training saw them, so that the sums agree to the last bit.
+        let mut order: Vec<usize> = (0..profile.items.len()).collect();
+        order.sort_unstable_by_key(|&at| profile.items[at]);
+        let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
+        let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
+        Ok(self.solve_person(&items, &values, None))
+    }
+
+    fn solve_person(&self, items: &[u32], values: &[f32], weights: Option<&[f32]>) -> Person {
+        let targets: Vec<f32> = items
+            .iter()
+            .zip(values)
+            .map(|(&item, &value)| {
+                (f64::from(value) - self.mean) as f32 - self.item_bias[item as usize]
+            })
+            .collect();
+        let lambda = self.fold_in.lambda(items.len(), weights);
+        let mut factors = vec![0.0; padded(self.rank())];
+        let solution = RowSolver::new(self.rank(), self.level).solve(
+            &RowProblem {
+                factors: self.item_factors.as_slice(),
+                indices: items,
+                targets: &targets,
+                weights,
+                lambda,
+                bias: self.fold_in.biases.then_some(lambda),
+                base: None,
+                residuals: false,
+                upcoming: &[],
+            },
+            &mut factors,
+        );
+        Person { bias: solution.bias, factors }
+    }
+
+    /// The person behind a target, and the items they have rated, sorted.
+    fn person(&self, target: &Target<'_>) -> Result<(Person, Option<Vec<u32>>)> {
+        match target {
+            Target::User(user) => {
+                let row = self.user_row(*user)?;
+                let person = Person {
+                    bias: self.user_bias[row],
+                    factors: self.user_factors.row(row).to_vec(),
+                };
+                Ok((person, self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec())))
+            }
+            Target::Profile(profile) => {
+                let mut seen = profile.items.clone();
+                seen.sort_unstable();
+                Ok((self.fold_in(profile)?, Some(seen)))
+            }
+        }
+    }
+
+    fn user_row(&self, user: u32) -> Result<usize> {
+        if (user as usize) < self.users.len() {
+            Ok(user as usize)
+        } else {
+            let rule = format!("must be below the number of users, {}", self.users.len());
+            Err(Error::parameter("user", user, rule))
+        }
+    }
+
+    fn item_row(&self, item: u32) -> Result<usize> {
+        if (item as usize) < self.items.len() {
+            Ok(item as usize)
+        } else {
+            let rule = format!("must be below the number of items, {}", self.items.len());
+            Err(Error::parameter("item", item, rule))
+        }
+    }
+
+    fn clipped(&self, score: f32) -> f32 {
+        self.range.map_or(score, |(low, high)| score.clamp(low, high))
+    }
+}
+
+impl Recommend for LatentFactors {
+    fn users(&self) -> &Ids {
+        &self.users
+    }
+
+    fn items(&self) -> &Ids {
+        &self.items
+    }
+
+    fn history(&self) -> Option<&Csr> {
+        self.history.as_ref().map(|history| &*history.ratings)
+    }
+
+    fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
+        let known = |index: Option<u32>, ids: &Ids| index.filter(|&i| (i as usize) < ids.len());
+        let users = (self.user_bias.as_slice(), &self.user_factors);
+        let items = (self.item_bias.as_slice(), &self.item_factors);
+        pairs
+            .par_iter()
+            .with_min_len(1024)
+            .map(|&(user, item)| {
+                let (user, item) = (known(user, &self.users), known(item, &self.items));
+                self.clipped(score(self.level, self.mean, users, items, user, item))
+            })
+            .collect()
+    }
+
+    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+        self.top_items(target, n, filter)
+    }
+
+    fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
+        self.nearest_items(self.item_row(item)?, n)
+    }
+
+    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
+        self.explain_item(target, self.item_row(item)?)
+    }
+}
+
+/// The scalars of the model, in the file's header.
+#[derive(Serialize, Deserialize)]
+struct Scalars {
+    rank: usize,
+    mean: f64,
+    fold_in: FoldIn,
+    range: Option<(f32, f32)>,
+    history: bool,
+}
+
+impl Model for LatentFactors {
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.set(
+            "model",
+            &Scalars {
+                rank: self.rank(),
+                mean: self.mean,
+                fold_in: self.fold_in,
+                range: self.range,
+                history: self.history.is_some(),
+            },
+        );
+        file.ids("users", &self.users);
+        file.ids("items", &self.items);
+        file.tensor("user_bias", &[self.user_bias.len()], &self.user_bias);
+        file.tensor("item_bias", &[self.item_bias.len()], &self.item_bias);
+        write_rows(file, "user_factors", &self.user_factors);
+        write_rows(file, "item_factors", &self.item_factors);
+        if let Some(history) = &self.history {
+            file.csr("history", &history.ratings);
+            if let Some(weights) = &history.weights {
+                file.tensor("history.weights", &[weights.len()], weights);
+            }
+        }
+    }
+
+    fn read(file: &mut Reader) -> Result<Self> {
+        let scalars: Scalars = file.get("model")?;
+        let (users, items) = (file.ids("users")?, file.ids("items")?);
+        let (n_users, n_items) = (users.len(), items.len());
+        let range_fits = scalars.range.is_none_or(|(low, high)| low <= high);
+        if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits {
+            return Err(file.broken("header `model`: rank, mean or range make no sense"));
+        }
+        let history = if scalars.history {
+            let ratings = file.csr("history", n_users, n_items)?;
+            let weights = if file.has("history.weights") {
+                Some(file.finite("history.weights", &[ratings.nnz()])?)
+            } else {
+                None
+            };
+            Some(History { ratings: Arc::new(ratings), weights })
+        } else {
+            None
+        };
+        Ok(Self {
+            mean: scalars.mean,
+            user_bias: file.finite("user_bias", &[n_users])?,
+            item_bias: file.finite("item_bias", &[n_items])?,
+            user_factors: read_rows(file, "user_factors", n_users, scalars.rank)?,
+            item_factors: read_rows(file, "item_factors", n_items, scalars.rank)?,
+            users,
+            items,
+            fold_in: scalars.fold_in,
+            range: scalars.range,
+            history,
+            level: Level::best(),
+        })
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("users", self.users.len().to_string()),
+            ("items", self.items.len().to_string()),
+            ("rank", self.rank().to_string()),
+            ("mean", format!("{:.4}", self.mean)),
+        ];
+        if let Some((low, high)) = self.range {
+            facts.push(("range", format!("{low} to {high}")));
+        }
+        if let Some(history) = &self.history {
+            facts.push(("ratings kept", history.ratings.nnz().to_string()));
+        }
+        facts
+    }
+
+    fn recommend(&self) -> Option<&dyn Recommend> {
+        Some(self)
+    }
+}
