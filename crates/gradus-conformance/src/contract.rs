@@ -1,0 +1,74 @@
+//! Parameters and docs: any model.
+
+use crate::{Check, Finding, broken_values, ensure, error_text};
+use gradus::core::estimator::{AnyData, Estimator, Run};
+use gradus::data::{Id, Ratings};
+use serde_json::{Map, Value};
+
+/// The checks of this module.
+pub const CHECKS: &[Check] = &[
+    Check { name: "it and every parameter are documented", run: documented },
+    Check { name: "its name is one word in lower case", run: named },
+    Check { name: "every default obeys its own rule", run: defaults },
+    Check { name: "a broken parameter is refused by name, value and rule", run: refused },
+    Check { name: "an unknown parameter is refused by name", run: unknown },
+];
+
+fn documented(model: &dyn Estimator) -> Finding {
+    let (summary, details) = model.docs();
+    ensure!(summary.len() > 20, "the summary is too short: {summary:?}");
+    ensure!(details.len() > 200, "the details are too short");
+    for spec in model.specs() {
+        ensure!(spec.doc.len() > 8, "parameter `{}` has no doc comment", spec.name);
+    }
+    Ok(())
+}
+
+fn named(model: &dyn Estimator) -> Finding {
+    let name = model.name();
+    let fits = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    ensure!(fits && !name.is_empty(), "{name:?}");
+    Ok(())
+}
+
+fn defaults(model: &dyn Estimator) -> Finding {
+    for spec in model.specs() {
+        spec.check(&spec.default).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Fits on the smallest data there is.
+fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus::Result<()> {
+    let ratings = Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?;
+    model.fit(params, &AnyData::Ratings(ratings), None, &Run::default()).map(|_| ())
+}
+
+fn refused(model: &dyn Estimator) -> Finding {
+    for spec in model.specs() {
+        for value in broken_values(&spec.kind) {
+            if spec.optional && value.is_null() {
+                continue;
+            }
+            let mut params = Map::new();
+            params.insert(spec.name.clone(), value.clone());
+            let text = error_text(fit(model, &params))
+                .map_err(|e| format!("{} = {value} {e}", spec.name))?;
+            ensure!(
+                text.contains(&format!("`{}`", spec.name)),
+                "{text:?} does not name `{}`",
+                spec.name
+            );
+            ensure!(text.contains("must be"), "{text:?} does not state the rule");
+        }
+    }
+    Ok(())
+}
+
+fn unknown(model: &dyn Estimator) -> Finding {
+    let mut params = Map::new();
+    params.insert("no_such_parameter".into(), Value::from(1));
+    let text = error_text(fit(model, &params))?;
+    ensure!(text.contains("no_such_parameter"), "{text:?}");
+    Ok(())
+}

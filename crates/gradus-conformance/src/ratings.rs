@@ -1,0 +1,297 @@
+//! Models that learn from ratings.
+
+use crate::{Check, Finding, ensure, error_text, found, quick};
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus::core::file::Reader;
+use gradus::core::iterate::Checkpoint;
+use gradus::core::progress::{Event, Observer, Stop};
+use gradus::core::report::StopReason;
+use gradus::data::make::RatingsSpec;
+use gradus::data::{Duplicates, Id, Ids, Ratings, RatingsBuilder};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// The checks of this module.
+pub const CHECKS: &[Check] = &[
+    Check { name: "a refit gives the same bytes", run: refit },
+    Check { name: "1, 2 and 7 threads give the same bytes", run: threads },
+    Check { name: "the order of rows does not matter", run: order },
+    Check { name: "the names of users and items do not matter", run: names },
+    Check { name: "saved and loaded it is the same", run: round_trip },
+    Check { name: "a damaged file is an error, never a panic", run: damaged },
+    Check { name: "weights equal repetition", run: weights },
+    Check { name: "tiny, flat and lopsided data give finite predictions", run: edges },
+    Check { name: "no ratings, and no held-out ratings, are refused", run: empty },
+    Check { name: "the report tells what happened", run: report },
+    Check { name: "interrupted and resumed it ends in the same bytes", run: resumed },
+];
+
+/// Ratings with a known truth behind them.
+pub fn made(seed: u64) -> Result<Ratings, String> {
+    found(RatingsSpec { rank: 3, ..RatingsSpec::new(90, 50, 1500) }.make(seed))
+        .map(|made| made.ratings)
+}
+
+/// Fits with quick parameters.
+pub fn fit(model: &dyn Estimator, data: &Ratings) -> Result<AnyFitted, String> {
+    found(model.fit(&quick(model), &AnyData::Ratings(data.clone()), None, &Run::default()))
+}
+
+fn bytes(fitted: &AnyFitted) -> Result<Vec<u8>, String> {
+    found(fitted.to_bytes())
+}
+
+fn refit(model: &dyn Estimator) -> Finding {
+    let data = made(1)?;
+    ensure!(bytes(&fit(model, &data)?)? == bytes(&fit(model, &data)?)?, "two fits differ");
+    Ok(())
+}
+
+fn threads(model: &dyn Estimator) -> Finding {
+    let data = found(RatingsSpec::new(500, 200, 25_000).make(2))?.ratings;
+    let with = |threads: usize| -> Result<Vec<u8>, String> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|e| e.to_string())?.install(|| bytes(&fit(model, &data)?))
+    };
+    let one = with(1)?;
+    for threads in [2, 7] {
+        ensure!(one == with(threads)?, "1 and {threads} threads differ");
+    }
+    Ok(())
+}
+
+fn order(model: &dyn Estimator) -> Finding {
+    let data = made(3)?;
+    let mut rows: Vec<_> = data.iter().collect();
+    rows.sort_by_key(|r| (r.item.wrapping_mul(2_654_435_761), r.user.wrapping_mul(40_503)));
+    let shuffled = found(Ratings::from_triplets(rows.iter().map(|r| {
+        (data.users().get(r.user as usize), data.items().get(r.item as usize), r.value)
+    })))?;
+    ensure!(shuffled == data, "the data differ");
+    ensure!(bytes(&fit(model, &data)?)? == bytes(&fit(model, &shuffled)?)?, "the models differ");
+    Ok(())
+}
+
+fn names(model: &dyn Estimator) -> Finding {
+    let data = made(4)?;
+    let rows: Vec<_> = data.iter().collect();
+    let texts: Vec<(String, String)> = rows
+        .iter()
+        .map(|r| (format!("user {:05}", r.user), format!("«{:05}», item", r.item)))
+        .collect();
+    let renamed = found(Ratings::from_triplets(
+        rows.iter().zip(&texts).map(|(r, (u, i))| (Id::Text(u), Id::Text(i), r.value)),
+    ))?;
+    let pairs: Vec<_> = rows.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    let (a, b) = (fit(model, &data)?, fit(model, &renamed)?);
+    let (a, b) = (found(a.recommend())?.predict(&pairs), found(b.recommend())?.predict(&pairs));
+    ensure!(a == b, "predictions differ");
+    Ok(())
+}
+
+fn round_trip(model: &dyn Estimator) -> Finding {
+    let data = made(5)?;
+    let fitted = fit(model, &data)?;
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = folder.path().join("m.gradus");
+    found(fitted.save(&path))?;
+    let loaded = found(gradus::load(&path))?;
+    ensure!(loaded.kind == model.name(), "loaded as {}", loaded.kind);
+    ensure!(bytes(&loaded)? == bytes(&fitted)?, "bytes differ after loading");
+    let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    let (a, b) =
+        (found(fitted.recommend())?.predict(&pairs), found(loaded.recommend())?.predict(&pairs));
+    ensure!(a == b, "predictions differ after loading");
+    Ok(())
+}
+
+fn damaged(model: &dyn Estimator) -> Finding {
+    let good = bytes(&fit(model, &made(6)?)?)?;
+    let read =
+        |bytes: Vec<u8>| Reader::from_bytes(bytes).and_then(|mut file| model.read(&mut file));
+    for length in (0..good.len()).step_by(good.len() / 97 + 1) {
+        ensure!(read(good[..length].to_vec()).is_err(), "a file cut at {length} was accepted");
+    }
+    for at in (0..good.len()).step_by(good.len() / 1499 + 1) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x55;
+        // A flipped digit may still be a valid model; it must not panic, and must still predict.
+        if let Ok(fitted) = read(bad)
+            && let Ok(model) = fitted.recommend()
+        {
+            model.predict(&[(Some(0), Some(0)), (None, Some(1)), (Some(u32::MAX), None)]);
+        }
+    }
+    Ok(())
+}
+
+fn weights(model: &dyn Estimator) -> Finding {
+    let data = made(7)?;
+    let rows: Vec<_> = data.iter().collect();
+    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
+    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
+    let weights: Vec<f32> = (0..rows.len()).map(|n| [1.0, 3.0][n % 2]).collect();
+    let ids = (data.users().clone(), data.items().clone());
+    let weighted = found(Ratings::from_indexed(
+        ids,
+        (&users, &items),
+        &values,
+        Some(&weights),
+        Duplicates::Error,
+    ))?;
+    let mut builder = RatingsBuilder::new();
+    for (row, &weight) in rows.iter().zip(&weights) {
+        let (user, item) =
+            (data.users().get(row.user as usize), data.items().get(row.item as usize));
+        for _ in 0..weight as usize {
+            found(builder.push_weighted(user, item, row.value, 1.0))?;
+        }
+    }
+    let repeated = found(builder.finish(Duplicates::Mean))?;
+    let pairs: Vec<_> = rows.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    let (a, b) = (fit(model, &weighted)?, fit(model, &repeated)?);
+    let (a, b) = (found(a.recommend())?.predict(&pairs), found(b.recommend())?.predict(&pairs));
+    let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    ensure!(worst < 1e-3, "predictions differ by {worst}");
+    Ok(())
+}
+
+fn edges(model: &dyn Estimator) -> Finding {
+    let one = |user: i64, item: i64, value: f32| (Id::Int(user), Id::Int(item), value);
+    let cases = [
+        ("one rating", Ratings::from_triplets([one(1, 1, 4.0)])),
+        ("one user", Ratings::from_triplets((0..9).map(|n| one(1, n, n as f32)))),
+        ("one item", Ratings::from_triplets((0..9).map(|n| one(n, 1, n as f32)))),
+        ("equal ratings", Ratings::from_triplets((0..30).map(|n| one(n % 5, n % 6, 3.0)))),
+        (
+            "large values",
+            Ratings::from_triplets((0..30).map(|n| one(n % 5, n % 6, 1e6 * n as f32))),
+        ),
+        (
+            "small values",
+            Ratings::from_triplets((0..30).map(|n| one(n % 5, n % 6, 1e-6 * n as f32))),
+        ),
+        (
+            "negative values",
+            Ratings::from_triplets((0..30).map(|n| one(n % 5, n % 6, -(n as f32)))),
+        ),
+    ];
+    for (name, data) in cases {
+        let data = found(data)?;
+        let fitted = fit(model, &data).map_err(|error| format!("{name}: {error}"))?;
+        let pairs: Vec<_> = data
+            .iter()
+            .map(|r| (Some(r.user), Some(r.item)))
+            .chain([(None, Some(0)), (Some(0), None), (None, None)])
+            .collect();
+        let predicted = found(fitted.recommend())?.predict(&pairs);
+        ensure!(predicted.iter().all(|p| p.is_finite()), "{name}: {predicted:?}");
+    }
+    Ok(())
+}
+
+fn empty(model: &dyn Estimator) -> Finding {
+    let none = |n: usize| {
+        let ids = (Ids::range(n), Ids::range(n));
+        found(Ratings::from_indexed(ids, (&[], &[]), &[], None, Duplicates::Error))
+    };
+    let run = Run::default();
+    let nothing = AnyData::Ratings(none(2)?);
+    let text = error_text(model.fit(&quick(model), &nothing, None, &run))?;
+    ensure!(text.contains("no ratings"), "{text:?}");
+    let data = AnyData::Ratings(made(8)?);
+    let text = error_text(model.fit(&quick(model), &data, Some(&nothing), &run))?;
+    ensure!(text.contains("held-out"), "{text:?}");
+    Ok(())
+}
+
+/// Notes the events, and may raise a flag after so many iterations.
+struct Notes {
+    events: Mutex<Vec<&'static str>>,
+    after: Option<(usize, Stop)>,
+}
+
+impl Notes {
+    fn new(after: Option<(usize, Stop)>) -> Self {
+        Self { events: Mutex::new(Vec::new()), after }
+    }
+
+    fn taken(&self) -> Vec<&'static str> {
+        self.events.lock().map(|events| events.clone()).unwrap_or_default()
+    }
+}
+
+impl Observer for Notes {
+    fn notice(&self, event: &Event<'_>) {
+        let name = match event {
+            Event::Started { .. } => "started",
+            Event::Iteration { .. } => "iteration",
+            Event::Finished => "finished",
+            _ => return,
+        };
+        if let Ok(mut events) = self.events.lock() {
+            events.push(name);
+            let done = events.iter().filter(|e| **e == "iteration").count();
+            if let Some((after, stop)) = &self.after
+                && name == "iteration"
+                && done == *after
+            {
+                stop.request();
+            }
+        }
+    }
+}
+
+fn report(model: &dyn Estimator) -> Finding {
+    let (train, held) = made(9)?.partition(|at| at % 10 != 0);
+    let notes = Notes::new(None);
+    let run = Run { observer: &notes, ..Run::default() };
+    let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
+    let fitted = found(model.fit(&quick(model), &train, Some(&held), &run))?;
+    let report = &fitted.report;
+    ensure!(report.seed == 7, "seed {}", report.seed);
+    ensure!(
+        report.iterations == report.trace.len(),
+        "{} iterations in the trace",
+        report.trace.len()
+    );
+    ensure!(report.clock.len() == report.trace.len(), "{} times", report.clock.len());
+    ensure!(report.clock.is_sorted() && report.seconds >= 0.0, "times run backwards");
+    ensure!(report.trace.iter().all(|p| p.objective.is_finite()), "an objective is not finite");
+    ensure!(report.trace.iter().all(|p| p.validation.is_some()), "a held-out score is missing");
+    let best = report.trace.get(report.best).ok_or("no best point")?;
+    ensure!(Some(best.objective) == Some(report.objective), "not the objective of the best point");
+    ensure!(best.validation == report.validation, "not the score of the best point");
+    let scores = report.trace.iter().filter_map(|p| p.validation);
+    ensure!(report.validation == scores.reduce(f64::min), "not the best score");
+    ensure!(report.baselines.len() >= 2, "no baselines");
+    let mut expected = vec!["started"];
+    expected.extend(vec!["iteration"; report.iterations]);
+    expected.push("finished");
+    ensure!(notes.taken() == expected, "the observer was told {:?}", notes.taken());
+    Ok(())
+}
+
+fn resumed(model: &dyn Estimator) -> Finding {
+    let (train, held) = made(10)?.partition(|at| at % 10 != 0);
+    let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    for held in [None, Some(&held)] {
+        let whole = found(model.fit(&quick(model), &train, held, &Run::default()))?;
+        let path = folder.path().join("checkpoint");
+        let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
+        let stop = Stop::new();
+        let notes = Notes::new(Some((2, stop.clone())));
+        let run = Run { observer: &notes, stop, checkpoint: Some(checkpoint.clone()) };
+        let part = found(model.fit(&quick(model), &train, held, &run))?;
+        ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
+        ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
+        let text = error_text(gradus::load(&path))?;
+        ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
+        let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
+        let rest = found(model.fit(&quick(model), &train, held, &run))?;
+        ensure!(bytes(&rest)? == bytes(&whole)?, "the resumed fit ends in other bytes");
+        std::fs::remove_file(&path).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}

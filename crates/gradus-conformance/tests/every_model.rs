@@ -1,0 +1,37 @@
+//! Runs every check on every model of the registry.
+
+use gradus_conformance::checks;
+use std::panic::AssertUnwindSafe;
+
+#[test]
+fn every_model_passes_every_check() {
+    let mut failures = Vec::new();
+    for model in gradus::models() {
+        let checks = checks(*model);
+        let failed: Vec<String> = checks
+            .iter()
+            .filter_map(|check| {
+                let finding = std::panic::catch_unwind(AssertUnwindSafe(|| (check.run)(*model)))
+                    .unwrap_or_else(|_| Err("panicked".into()));
+                finding.err().map(|what| format!("{}: {}: {what}", model.name(), check.name))
+            })
+            .collect();
+        println!(
+            "{}: {} of {} checks passed",
+            model.name(),
+            checks.len() - failed.len(),
+            checks.len()
+        );
+        failures.extend(failed);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn names_are_unique() {
+    let mut names: Vec<_> = gradus::models().iter().map(|model| model.name()).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}

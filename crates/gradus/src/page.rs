@@ -1,0 +1,146 @@
+//! The report of a fitted model as a page: one HTML file that needs nothing else.
+
+use gradus_core::estimator::AnyFitted;
+use gradus_report::{Bars, Column, Line, Page, Table, predicted_vs_true};
+use gradus_select::metrics::RatingErrors;
+use serde_json::Value;
+
+/// Predictions on ratings the model had not seen, to show in the page.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// Where the ratings came from.
+    pub source: String,
+    /// The ratings.
+    pub truth: Vec<f32>,
+    /// What the model predicted.
+    pub predicted: Vec<f32>,
+    /// The errors.
+    pub errors: RatingErrors,
+}
+
+/// The page of a model: how the fit went, how good it is, what it was told.
+///
+/// Add sections of your own with [`Page::section`], then [`Page::to_html`].
+pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
+    let report = &fitted.report;
+    let metric = report.metric.to_uppercase();
+    let mut stats: Vec<(String, String, String)> = Vec::new();
+    if let Some(tested) = tested {
+        stats.push((
+            "test RMSE".into(),
+            format!("{:.4}", tested.errors.rmse),
+            format!("MAE {:.4} on {} ratings", tested.errors.mae, tested.errors.count),
+        ));
+    } else if let Some(score) = report.validation {
+        let worst = report.baselines.first();
+        let note = worst.map(|b| format!("{}: {:.4}", b.name, b.score)).unwrap_or_default();
+        stats.push((format!("held-out {metric}"), format!("{score:.4}"), note));
+    }
+    for (name, fact) in fitted.model.facts() {
+        stats.push((name.into(), fact, String::new()));
+    }
+    let subtitle = format!(
+        "Model `{}`, {} iterations, {}; seed {}.",
+        fitted.kind, report.iterations, report.stop_reason, report.seed
+    );
+    let mut page = Page::new(title)
+        .subtitle(subtitle)
+        .stats(stats)
+        .section("How the fit went", |section| {
+            let section = section
+                .text("The objective after each iteration, and the error on held-out ratings if there were any.");
+            match held_out(fitted, &metric) {
+                Some(held) => section.columns(|l| l.chart(objective(fitted)), |r| r.chart(held)),
+                None => section.chart(objective(fitted)),
+            }
+        });
+    if let Some(bars) = against_baselines(fitted, &metric) {
+        page = page.section("Against simpler models", |section| {
+            section.text("Error on the same held-out ratings; shorter is better.").chart(bars)
+        });
+    }
+    if let Some(tested) = tested {
+        page = page.section("Predicted against true", |section| {
+            section
+                .text(format!(
+                    "{} ratings of {} that the model had not seen. For each true value: the middle half of the predictions, with the median and the tails.",
+                    tested.errors.count, tested.source
+                ))
+                .chart(predicted_vs_true(&tested.predicted, &tested.truth).x_label("true rating").y_label("predicted"))
+        });
+    }
+    page.section("Parameters", |section| {
+        let mut table = Table::new([Column::text("parameter"), Column::text("value")]);
+        for (name, value) in &fitted.params {
+            table = table.row([name.as_str().into(), shown(value).into()]);
+        }
+        let section = section.table(&table);
+        report.notes.iter().fold(section, |section, note| section.note(note))
+    })
+    .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))
+}
+
+/// A parameter as a person would write it: single precision without a double's digits.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "not given".into(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if !number.is_u64() && !number.is_i64() => {
+            number.as_f64().map_or_else(|| number.to_string(), |x| (x as f32).to_string())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The starts of the trace, each as points over its iterations.
+fn starts(
+    fitted: &AnyFitted,
+    value: impl Fn(&gradus_core::report::Iteration) -> Option<f64>,
+) -> Vec<(String, Vec<(f64, f64)>)> {
+    let trace = &fitted.report.trace;
+    let n_starts = trace.last().map_or(0, |point| point.restart + 1);
+    (0..n_starts)
+        .map(|start| {
+            let name = if n_starts > 1 { format!("start {}", start + 1) } else { String::new() };
+            let points = trace.iter().filter(|point| point.restart == start);
+            let points = points.filter_map(|p| Some((p.iteration as f64, value(p)?)));
+            (name, points.collect())
+        })
+        .collect()
+}
+
+fn objective(fitted: &AnyFitted) -> Line {
+    let line = Line::new().title("Objective").x_label("iteration").y_label("objective").markers();
+    starts(fitted, |point| Some(point.objective))
+        .into_iter()
+        .fold(line, |line, (name, points)| line.series(name, points))
+}
+
+fn held_out(fitted: &AnyFitted, metric: &str) -> Option<Line> {
+    let report = &fitted.report;
+    report.validation?;
+    let line = Line::new()
+        .title(format!("Held-out {metric}"))
+        .x_label("iteration")
+        .y_label(metric)
+        .markers();
+    let line = starts(fitted, |point| point.validation)
+        .into_iter()
+        .fold(line, |line, (name, points)| line.series(name, points));
+    let line = match report.trace.get(report.best) {
+        Some(best) => line.marker(best.iteration as f64, "kept"),
+        None => line,
+    };
+    // The nearest baseline only: a far one would squeeze the curve.
+    Some(match report.baselines.last() {
+        Some(baseline) => line.reference(baseline.score, &baseline.name),
+        None => line,
+    })
+}
+
+fn against_baselines(fitted: &AnyFitted, metric: &str) -> Option<Bars> {
+    let score = fitted.report.validation?;
+    let baselines = fitted.report.baselines.iter().map(|b| (b.name.clone(), b.score));
+    let all = baselines.chain([(fitted.kind.to_owned(), score)]);
+    Some(Bars::new(all).decimals(4).highlight(fitted.kind).x_label(format!("held-out {metric}")))
+}

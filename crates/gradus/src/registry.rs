@@ -1,0 +1,50 @@
+//! Every model there is. A new one joins with one line here, and has the command line, saving,
+//! loading and the conformance suite from then on.
+
+use gradus_core::estimator::{AnyFitted, Entry, Estimator};
+use gradus_core::file::Reader;
+use gradus_core::{Error, Result};
+use gradus_factor::Als;
+use std::path::Path;
+
+static MODELS: &[&dyn Estimator] = &[&Entry::<Als>::new()];
+
+/// Every model there is, by name.
+pub fn models() -> &'static [&'static dyn Estimator] {
+    MODELS
+}
+
+/// The model of this name.
+///
+/// # Errors
+/// If there is none; the message lists those there are.
+pub fn find(name: &str) -> Result<&'static dyn Estimator> {
+    MODELS.iter().copied().find(|model| model.name() == name).ok_or_else(|| Error::UnknownName {
+        what: "model",
+        name: name.to_owned(),
+        known: MODELS.iter().map(|model| model.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Loads a model file of any kind.
+///
+/// # Errors
+/// If the file is broken, a checkpoint, or of a kind this build does not know.
+pub fn load(path: impl AsRef<Path>) -> Result<AnyFitted> {
+    read(&mut Reader::open(path.as_ref())?)
+}
+
+/// Reads a model of any kind from an opened file.
+pub(crate) fn read(file: &mut Reader) -> Result<AnyFitted> {
+    let kind = file.kind().to_owned();
+    if let Some(model) = kind.strip_suffix(".checkpoint") {
+        return Err(Error::format(
+            file.path(),
+            format!(
+                "is a checkpoint of `{model}`, not a model; finish it with `gradus fit {model} … --resume`"
+            ),
+        ));
+    }
+    let model = find(&kind).map_err(|error| Error::format(file.path(), error.to_string()))?;
+    model.read(file)
+}
