@@ -1,0 +1,314 @@
+//! `gradus fit MODEL DATA -o FILE`
+
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
+use crate::progress::{Bar, stop_on_ctrl_c};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::estimator::{AnyData, AnyFitted, Run};
+use gradus::core::iterate::Checkpoint;
+use gradus::core::params::{ParamKind, ParamSpec};
+use gradus::core::report::StopReason;
+use gradus::data::Ratings;
+use gradus::page::shown;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Args)]
+struct FitArgs {
+    /// The ratings: CSV, TSV, JSON Lines or Parquet, plain, .gz or .zst; `-` for standard input
+    data: PathBuf,
+
+    /// Where to save the model
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Share of the ratings to hold out: scored after every iteration, reason to stop early
+    #[arg(long, value_name = "SHARE", conflicts_with = "validation")]
+    holdout: Option<f64>,
+
+    /// A file of ratings to hold out instead
+    #[arg(long, value_name = "FILE")]
+    validation: Option<PathBuf>,
+
+    /// Keep the state of the fit in a file while it runs, so that a killed fit can be resumed
+    /// [default file: the output's name with .checkpoint]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Checkpoints")]
+    checkpoint: Option<Option<PathBuf>>,
+
+    /// Seconds between two checkpoints at least
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, help_heading = "Checkpoints")]
+    checkpoint_every: f64,
+
+    /// Go on from the checkpoint, to the very same result as without interruption
+    #[arg(long, help_heading = "Checkpoints")]
+    resume: bool,
+
+    #[command(flatten)]
+    input: DataArgs,
+}
+
+pub fn command() -> Command {
+    let models = gradus::models().iter().map(|model| {
+        let (summary, _) = model.docs();
+        let command = FitArgs::augment_args(Command::new(model.name()).about(summary));
+        command
+            .after_help(format!("`gradus models {}` explains the model.", model.name()))
+            .args(model.specs().iter().map(parameter))
+    });
+    Command::new("fit")
+        .about("Train a model on a file of data")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("MODEL")
+        .subcommand_help_heading("Models")
+        .subcommands(models)
+}
+
+/// `max_iter` → `max-iter`; a switch that is on by default is offered as `no-…`.
+fn flag_name(spec: &ParamSpec) -> String {
+    let name = spec.name.replace('_', "-");
+    if is_on_by_default(spec) { format!("no-{name}") } else { name }
+}
+
+fn is_on_by_default(spec: &ParamSpec) -> bool {
+    spec.kind == ParamKind::Bool && spec.default == Value::Bool(true)
+}
+
+/// The flag of a parameter, made from its definition.
+fn parameter(spec: &ParamSpec) -> Arg {
+    let arg = Arg::new(spec.name.clone()).long(flag_name(spec)).help_heading("Model parameters");
+    if spec.kind == ParamKind::Bool {
+        let help = if is_on_by_default(spec) { "Turn off: " } else { "" };
+        return arg.action(ArgAction::SetTrue).help(format!("{help}{}", one_line(&spec.doc)));
+    }
+    let default = match &spec.default {
+        Value::Null => String::new(),
+        value => format!(" [default: {}]", shown(value)),
+    };
+    let choices = match &spec.kind {
+        ParamKind::Choice(choices) => {
+            let words: Vec<_> = choices.iter().map(|(word, _)| word.as_str()).collect();
+            format!(" [{}]", words.join("|"))
+        }
+        _ => String::new(),
+    };
+    let checked = spec.clone();
+    arg.value_name(match spec.kind {
+        ParamKind::Integer { .. } => "N",
+        ParamKind::Number { .. } => "X",
+        _ => "WORD",
+    })
+    .allow_negative_numbers(true)
+    .help(format!("{}{choices}{default}", one_line(&spec.doc)))
+    .value_parser(move |text: &str| checked.parse(text))
+}
+
+fn one_line(doc: &str) -> String {
+    doc.split("\n\n").next().unwrap_or_default().replace('\n', " ").trim_end_matches('.').to_owned()
+}
+
+/// The parameters given on the command line.
+fn parameters(specs: &[ParamSpec], matches: &ArgMatches) -> Map<String, Value> {
+    let mut record = Map::new();
+    for spec in specs {
+        if spec.kind == ParamKind::Bool {
+            if matches.get_flag(&spec.name) {
+                record.insert(spec.name.clone(), Value::Bool(!is_on_by_default(spec)));
+            }
+        } else if let Some(value) = matches.get_one::<Value>(&spec.name) {
+            record.insert(spec.name.clone(), value.clone());
+        }
+    }
+    record
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Err(Failure::Usage("fit: no model; see `gradus models`".into()));
+    };
+    let model = gradus::find(name)?;
+    let args = FitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let params = parameters(&model.specs(), matches);
+    // Before the long wait for the data, not after it.
+    check_output(&args.output)?;
+    if !(args.checkpoint_every >= 0.0 && args.checkpoint_every.is_finite()) {
+        return Err(Failure::Usage(format!(
+            "--checkpoint-every {}: must be a number of seconds, 0 or more",
+            args.checkpoint_every
+        )));
+    }
+    let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
+
+    let (ratings, summary) = args.input.ratings(&args.data, context)?;
+    let (train, held) = match (args.holdout, &args.validation) {
+        (Some(share), _) => {
+            let (train, held) = gradus::select::split::holdout(&ratings, share, seed)?;
+            (train, Some(held))
+        }
+        (None, Some(path)) => (ratings, Some(args.input.ratings(path, context)?.0)),
+        (None, None) => (ratings, None),
+    };
+    context.remark(format_args!(
+        "{}: {} ratings of {} items by {} users, read in {}",
+        args.data.display(),
+        grouped(
+            train.len()
+                + if args.holdout.is_some() { held.as_ref().map_or(0, Ratings::len) } else { 0 }
+        ),
+        grouped(train.n_items()),
+        grouped(train.n_users()),
+        seconds(summary.seconds)
+    ));
+    let data = json!({
+        "file": args.data.display().to_string(),
+        "users": train.n_users(),
+        "items": train.n_items(),
+        "ratings": train.len(),
+        "held_out": held.as_ref().map(Ratings::len),
+        "skipped": summary.skipped,
+        "load_seconds": summary.seconds,
+    });
+
+    let keep = args.checkpoint.clone().flatten().unwrap_or_else(|| with_suffix(&args.output));
+    let every = if args.checkpoint.is_some() || args.resume {
+        Duration::from_secs_f64(args.checkpoint_every)
+    } else {
+        // Only written when interrupted.
+        Duration::MAX
+    };
+    if args.resume && !keep.exists() {
+        context.remark(format_args!("{}: no checkpoint there, beginning anew", keep.display()));
+    }
+    let bar = Bar::new(context.quiet || context.json);
+    let run = Run {
+        observer: &bar,
+        stop: stop_on_ctrl_c(),
+        checkpoint: Some(Checkpoint { path: keep.clone(), every, resume: args.resume }),
+    };
+    let (train, held) = (AnyData::Ratings(train), held.map(AnyData::Ratings));
+    let fitted = match model.fit(&params, &train, held.as_ref(), &run) {
+        Err(_) if run.stop.requested() => {
+            context.remark("interrupted before the first iteration was done; nothing to save");
+            return Err(Failure::Interrupted);
+        }
+        fitted => fitted?,
+    };
+    fitted.save(&args.output)?;
+    show(&fitted, &args.output, &data, context)?;
+    if fitted.report.stop_reason == StopReason::Interrupted {
+        context.remark(format_args!(
+            "interrupted: the best model so far is in {}, the state in {}; go on with\n  {}",
+            args.output.display(),
+            keep.display(),
+            resume_command()
+        ));
+        return Err(Failure::Interrupted);
+    }
+    if keep.exists() {
+        std::fs::remove_file(&keep).map_err(|error| gradus::Error::io(&keep, error))?;
+    }
+    Ok(())
+}
+
+fn check_output(output: &Path) -> Outcome {
+    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(Failure::Usage(format!("--output {}: no such folder", output.display())));
+    }
+    if output.is_dir() {
+        return Err(Failure::Usage(format!("--output {}: is a folder", output.display())));
+    }
+    Ok(())
+}
+
+/// `m.gradus` → `m.gradus.checkpoint`.
+fn with_suffix(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".checkpoint");
+    name.into()
+}
+
+/// The command line of this process, with `--resume`.
+fn resume_command() -> String {
+    let mut words: Vec<String> = std::env::args()
+        .map(|word| {
+            let plain = !word.is_empty()
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+".contains(c));
+            if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+        })
+        .collect();
+    if let Some(first) = words.first_mut() {
+        *first = "gradus".into();
+    }
+    if !words.iter().any(|word| word == "--resume") {
+        words.push("--resume".into());
+    }
+    words.join(" ")
+}
+
+fn show(fitted: &AnyFitted, output: &Path, data: &Value, context: Context) -> Outcome {
+    let report = &fitted.report;
+    if context.json {
+        return context.json(&json!({
+            "model": fitted.kind,
+            "file": output.display().to_string(),
+            "params": fitted.params,
+            "data": data,
+            "report": report.to_json(),
+            "peak_rss_bytes": peak_memory(),
+        }));
+    }
+    if context.quiet {
+        return Ok(());
+    }
+    context.say(format_args!(
+        "{}: {} iterations in {}, {}",
+        fitted.kind,
+        report.iterations,
+        seconds(report.seconds),
+        report.stop_reason
+    ))?;
+    if let Some(score) = report.validation {
+        let metric = report.metric.to_uppercase();
+        let mut table = Table::new(&["held-out", &format!(">{metric}")]);
+        for baseline in &report.baselines {
+            table.row([baseline.name.clone(), format!("{:.4}", baseline.score)]);
+        }
+        table.row([fitted.kind.to_owned(), format!("{score:.4}")]);
+        context.say(table)?;
+    }
+    for note in &report.notes {
+        context.remark(format_args!("note: {note}"));
+    }
+    context.say(format_args!("saved {}", output.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_of_every_model_is_a_flag() {
+        for model in gradus::models() {
+            let specs = model.specs();
+            let command = command();
+            let command = command.find_subcommand(model.name()).unwrap().clone();
+            for spec in &specs {
+                let flag = flag_name(spec);
+                assert!(command.get_arguments().any(|a| a.get_long() == Some(&flag)), "--{flag}");
+            }
+            let matches =
+                command.try_get_matches_from(["x", "data.csv", "-o", "m", "--seed", "7"]).unwrap();
+            let given = parameters(&specs, &matches);
+            assert_eq!(Value::Object(given), json!({"seed": 7}));
+        }
+    }
+
+    #[test]
+    fn a_flag_outside_its_range_names_the_rule() {
+        let error = command().try_get_matches_from(["fit", "als", "d", "-o", "m", "--rank", "0"]);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("rank") && error.contains("must be an integer from 1"), "{error}");
+    }
+}

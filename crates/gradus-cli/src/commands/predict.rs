@@ -1,0 +1,100 @@
+//! `gradus predict FILE PAIRS`
+
+use crate::input::{DataArgs, Known};
+use crate::output::{Context, Failure, Outcome, grouped};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::data::Id;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+#[derive(Args)]
+struct PredictArgs {
+    /// The model
+    model: PathBuf,
+
+    /// Pairs of user and item; `-` for standard input
+    pairs: PathBuf,
+
+    /// Where to write the predictions, CSV [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: DataArgs,
+}
+
+pub fn command() -> Command {
+    PredictArgs::augment_args(
+        Command::new("predict").about("Predict the rating of each pair of user and item in a file"),
+    )
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let args = PredictArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let fitted = gradus::load(&args.model)?;
+    let model = fitted.recommend()?;
+    let pairs = args.input.pairs(&args.pairs, context)?;
+    let known = Known::of(&pairs, model);
+    let predicted = model.predict(&known.indices);
+    let ids = |at: usize| (pairs.users.get(at), pairs.items.get(at));
+    match &args.output {
+        Some(path) => {
+            let refused = |error| gradus::Error::io(path, error);
+            let mut file = BufWriter::new(File::create(path).map_err(refused)?);
+            write(&mut file, ids, &predicted, context.json).map_err(refused)?;
+            file.flush().map_err(refused)?;
+            context.remark(format_args!(
+                "{} predictions in {}",
+                grouped(predicted.len()),
+                path.display()
+            ));
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            write(&mut out, ids, &predicted, context.json)?;
+            out.flush()?;
+        }
+    }
+    if known.users + known.items > 0 {
+        context.remark(format_args!(
+            "{} pairs have a user and {} an item the model does not know; they got the best guess without it",
+            grouped(known.users),
+            grouped(known.items)
+        ));
+    }
+    Ok(())
+}
+
+/// CSV with a header, or a JSON object a line.
+fn write<'a>(
+    out: &mut impl Write,
+    ids: impl Fn(usize) -> (Id<'a>, Id<'a>),
+    predicted: &[f32],
+    json: bool,
+) -> std::io::Result<()> {
+    if !json {
+        writeln!(out, "user,item,prediction")?;
+    }
+    for (at, prediction) in predicted.iter().enumerate() {
+        let (user, item) = ids(at);
+        if json {
+            let line = json!({"user": user, "item": item, "prediction": prediction});
+            writeln!(out, "{line}")?;
+        } else {
+            writeln!(out, "{},{},{prediction}", quoted(user), quoted(item))?;
+        }
+    }
+    Ok(())
+}
+
+/// An id as a field of a CSV file.
+pub fn quoted(id: Id<'_>) -> String {
+    match id {
+        Id::Text(text) if text.contains(['"', ',', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        id => id.to_string(),
+    }
+}

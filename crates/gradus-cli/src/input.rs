@@ -1,0 +1,184 @@
+//! Reading data for a command: the flags that say how, and ids looked up in a model.
+
+use crate::output::{Context, Failure, Outcome, grouped};
+use clap::{Args, ValueEnum};
+use gradus::core::recommend::Recommend;
+use gradus::data::{
+    Duplicates, Format, OnError, Pairs, Ratings, ReadOptions, ReadSummary, read_pairs, read_ratings,
+};
+use std::path::Path;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatName {
+    Csv,
+    Tsv,
+    Jsonl,
+    Parquet,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OnErrorName {
+    /// Stop at the first bad row
+    Fail,
+    /// Leave bad rows out and count them
+    Skip,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DuplicatesName {
+    /// Keep the last
+    Last,
+    /// Keep the mean
+    Mean,
+    /// Refuse
+    Error,
+}
+
+/// How a file of ratings is read.
+#[derive(Args)]
+#[command(next_help_heading = "Reading the data")]
+pub struct DataArgs {
+    /// Format of the file [default: by its name, then its content]
+    #[arg(long, value_enum)]
+    format: Option<FormatName>,
+
+    /// Character between columns [default: detected]
+    #[arg(long, value_name = "CHAR")]
+    delimiter: Option<String>,
+
+    /// Whether the first row holds names [default: detected]
+    #[arg(long, value_name = "BOOL")]
+    header: Option<bool>,
+
+    /// Column of the users, by name or position from 1 [default: detected]
+    #[arg(long, value_name = "COLUMN")]
+    user_column: Option<String>,
+
+    /// Column of the items
+    #[arg(long, value_name = "COLUMN")]
+    item_column: Option<String>,
+
+    /// Column of the ratings
+    #[arg(long, value_name = "COLUMN")]
+    rating_column: Option<String>,
+
+    /// Column of the weights
+    #[arg(long, value_name = "COLUMN")]
+    weight_column: Option<String>,
+
+    /// What to do with a row that cannot be read
+    #[arg(long, value_enum, default_value = "fail")]
+    on_error: OnErrorName,
+
+    /// What to do with a pair of user and item that occurs twice
+    #[arg(long, value_enum, default_value = "last")]
+    duplicates: DuplicatesName,
+}
+
+impl DataArgs {
+    fn options(&self) -> Outcome<ReadOptions> {
+        let delimiter = match self.delimiter.as_deref() {
+            None => None,
+            Some("\\t" | "tab") => Some(b'\t'),
+            Some(text) => match text.as_bytes() {
+                [byte] => Some(*byte),
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "--delimiter {text}: must be one character, or `tab`"
+                    )));
+                }
+            },
+        };
+        let mut options = ReadOptions::new()
+            .format(self.format.map(|format| match format {
+                FormatName::Csv => Format::Csv,
+                FormatName::Tsv => Format::Tsv,
+                FormatName::Jsonl => Format::JsonLines,
+                FormatName::Parquet => Format::Parquet,
+            }))
+            .delimiter(delimiter)
+            .header(self.header)
+            .on_error(match self.on_error {
+                OnErrorName::Fail => OnError::Fail,
+                OnErrorName::Skip => OnError::Skip,
+            })
+            .duplicates(match self.duplicates {
+                DuplicatesName::Last => Duplicates::Last,
+                DuplicatesName::Mean => Duplicates::Mean,
+                DuplicatesName::Error => Duplicates::Error,
+            });
+        if let Some(column) = &self.user_column {
+            options = options.user(column.as_str());
+        }
+        if let Some(column) = &self.item_column {
+            options = options.item(column.as_str());
+        }
+        if let Some(column) = &self.rating_column {
+            options = options.rating(column.as_str());
+        }
+        if let Some(column) = &self.weight_column {
+            options = options.weight(column.as_str());
+        }
+        Ok(options)
+    }
+
+    /// Reads ratings.
+    pub fn ratings(&self, path: &Path, context: Context) -> Outcome<(Ratings, ReadSummary)> {
+        let (ratings, summary) = read_ratings(path, &self.options()?)?;
+        remark_on_skipped(path, &summary, context);
+        Ok((ratings, summary))
+    }
+
+    /// Reads pairs of user and item, with ratings if the file has them.
+    pub fn pairs(&self, path: &Path, context: Context) -> Outcome<Pairs> {
+        let (pairs, summary) = read_pairs(path, &self.options()?)?;
+        remark_on_skipped(path, &summary, context);
+        Ok(pairs)
+    }
+
+    /// Reads pairs that must have ratings, and the ratings.
+    pub fn rated_pairs(&self, path: &Path, context: Context) -> Outcome<(Pairs, Vec<f32>)> {
+        let mut pairs = self.pairs(path, context)?;
+        let values = pairs.values.take().ok_or_else(|| {
+            gradus::Error::format(path, "has no column of ratings; name it with --rating-column")
+        })?;
+        Ok((pairs, values))
+    }
+}
+
+/// Pairs in the indices of a model.
+pub struct Known {
+    /// Index of user and item; `None` is one the model does not know.
+    pub indices: Vec<(Option<u32>, Option<u32>)>,
+    /// Pairs whose user is unknown.
+    pub users: usize,
+    /// Pairs whose item is unknown.
+    pub items: usize,
+}
+
+impl Known {
+    /// Looks the ids of the pairs up.
+    pub fn of(pairs: &Pairs, model: &dyn Recommend) -> Self {
+        let find = |(user, item)| (model.users().find(user), model.items().find(item));
+        let indices: Vec<_> = pairs.iter().map(find).collect();
+        Self {
+            users: indices.iter().filter(|pair| pair.0.is_none()).count(),
+            items: indices.iter().filter(|pair| pair.1.is_none()).count(),
+            indices,
+        }
+    }
+}
+
+fn remark_on_skipped(path: &Path, summary: &ReadSummary, context: Context) {
+    if summary.skipped == 0 {
+        return;
+    }
+    context.remark(format_args!(
+        "{}: {} bad rows left out, the first:",
+        path.display(),
+        grouped(summary.skipped as usize)
+    ));
+    for error in summary.first_errors.iter().take(3) {
+        context.remark(format_args!("  {error}"));
+    }
+}

@@ -1,0 +1,184 @@
+//! What the command prints: tables for people, JSON for programs, and how it fails.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write};
+use std::process::ExitCode;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something is wrong with the data, the model or a parameter: exit code 1.
+    Gradus(gradus::Error),
+    /// The command line contradicts itself: exit code 2, as for any usage error.
+    Usage(String),
+    /// Nothing could be printed.
+    Output(io::Error),
+    /// Ctrl-C; what could be saved is saved: exit code 130.
+    Interrupted,
+}
+
+/// The result of a command.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Usage(_) => 2,
+            Self::Interrupted => 130,
+            Self::Gradus(_) | Self::Output(_) => 1,
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gradus(error) => error.fmt(f),
+            Self::Usage(text) => f.write_str(text),
+            Self::Output(error) => write!(f, "cannot print: {error}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl From<gradus::Error> for Failure {
+    fn from(error: gradus::Error) -> Self {
+        Self::Gradus(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What every command is told: the flags that all of them take.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Print JSON.
+    pub json: bool,
+    /// Say nothing but the result.
+    pub quiet: bool,
+}
+
+impl Context {
+    /// A remark on standard error, unless `--quiet`.
+    pub fn remark(&self, text: impl fmt::Display) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// A line on standard output.
+    pub fn say(&self, text: impl fmt::Display) -> Outcome {
+        Ok(writeln!(io::stdout().lock(), "{text}")?)
+    }
+
+    /// A JSON value on standard output.
+    pub fn json(&self, value: &serde_json::Value) -> Outcome {
+        let text = if io::stdout().is_terminal() {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
+        self.say(text.map_err(io::Error::from)?)
+    }
+}
+
+/// A table for people: columns padded to their widest cell.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<bool>,
+}
+
+impl Table {
+    /// Begins with the headers; a header that starts with `>` aligns its column to the right.
+    pub fn new(headers: &[&str]) -> Self {
+        Self {
+            right: headers.iter().map(|header| header.starts_with('>')).collect(),
+            rows: vec![headers.iter().map(|h| h.trim_start_matches('>').to_owned()).collect()],
+        }
+    }
+
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
+        for (number, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let pad = " ".repeat(widths[column] - cell.chars().count());
+                if self.right[column] {
+                    line += &pad;
+                    line += cell;
+                } else {
+                    line += cell;
+                    line += &pad;
+                }
+                line += "  ";
+            }
+            if number > 0 {
+                writeln!(f)?;
+            }
+            f.write_str(line.trim_end())?;
+            if number == 0 {
+                let rule: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
+                write!(f, "\n{}", rule.join("──"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `1234567` → `1,234,567`.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Seconds with the digits that matter.
+pub fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.0} s") }
+}
+
+/// The largest amount of memory this process has held, where the system tells.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown: Vec<_> = [0, 12, 123, 1234, 1234567].map(grouped).to_vec();
+        assert_eq!(shown, ["0", "12", "123", "1,234", "1,234,567"]);
+    }
+
+    #[test]
+    fn tables_align_their_columns() {
+        let mut table = Table::new(&["item", ">score"]);
+        table.row(["Alien", "4.5"]);
+        table.row(["é", "12.25"]);
+        assert_eq!(table.to_string(), "item   score\n────────────\nAlien    4.5\né      12.25");
+    }
+}
