@@ -50,7 +50,7 @@ class Gradus(Peer):
             answer, child = self._json(self._fit(job, model), timeout)
             rmse = self._json(["evaluate", model, f"{job.data}/test.csv"])[0]["rmse"] if job.score else None
         report = answer["report"]
-        trace = [(step["iteration"], step["seconds"], step.get("validation_rmse")) for step in report["trace"]]
+        trace = [(step["iteration"], step["seconds"], step.get("validation")) for step in report["trace"]]
         # Nothing is taken off for the empty program: a few MB, which count against gradus.
         memory = child.peak or answer["peak_rss_bytes"]
         return Result(report["seconds"], trace, rmse, memory, child.wall)
@@ -60,7 +60,7 @@ class Gradus(Peer):
         with tempfile.TemporaryDirectory() as folder:
             command = [*self._fit(job, Path(folder) / "m.gradus"), "--validation", f"{job.data}/test.csv"]
             answer, _ = self._json(command, timeout)
-        return [(step["iteration"], step["validation_rmse"]) for step in answer["report"]["trace"]]
+        return [(step["iteration"], step["validation"]) for step in answer["report"]["trace"]]
 
     def _fit(self, job, model):
         command = ["fit", "als", f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
