@@ -66,6 +66,10 @@ pub struct DataArgs {
     #[arg(long, value_name = "COLUMN")]
     weight_column: Option<String>,
 
+    /// Read no ratings: every row counts as 1
+    #[arg(long, conflicts_with = "rating_column")]
+    implicit: bool,
+
     /// What to do with a row that cannot be read
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnErrorName,
@@ -98,6 +102,7 @@ impl DataArgs {
             }))
             .delimiter(delimiter)
             .header(self.header)
+            .implicit(self.implicit)
             .on_error(match self.on_error {
                 OnErrorName::Fail => OnError::Fail,
                 OnErrorName::Skip => OnError::Skip,

@@ -8,9 +8,6 @@ mod progress;
 use output::Failure;
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // Usage errors end here with code 2 and a hint.
     let matches = commands::command().get_matches();

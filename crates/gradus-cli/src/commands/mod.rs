@@ -42,6 +42,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
+        .args_override_self(true)
         .arg(
             Arg::new("json")
                 .long("json")

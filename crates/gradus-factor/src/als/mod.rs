@@ -20,7 +20,7 @@ pub use crate::latent::Scaling;
 /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
 /// vector of `rank` factors for each. The fit minimises
 ///
-///     Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)
+/// `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
 ///
 /// over the ratings that are there, where `s` is the number of ratings of the row (`scaling =
 /// count`) or 1 (`scaling = none`). The mean α is not penalised.

@@ -175,8 +175,11 @@ fn error_by_rank(
     context.remark("\nTraining at other ranks for the report …");
     let mut curve = Vec::new();
     for rank in RANKS {
-        let fitted =
-            Als { rank, ..params.clone() }.fit_job(train, &Job::default().validation(test))?;
+        let fitted = Als { rank, ..params.clone() }
+            .fit_job(train, &Job::default().validation(test).stop(stop_on_ctrl_c()))?;
+        if fitted.report.stop_reason == StopReason::Interrupted {
+            return Err(Failure::Interrupted);
+        }
         curve.push((rank, fitted.report.validation.unwrap_or(f64::NAN)));
     }
     Ok(curve)

@@ -335,7 +335,7 @@ pub(super) fn choose(
                 let (first, second) = (first.name(), second.name());
                 let reason = format!(
                     "{first} and {second} are both column `{}`: say which they are with \
-                     `--{first}` and `--{second}`",
+                     `--{first}-column` and `--{second}-column`",
                     a.name
                 );
                 return Err(Error::format(file, reason));
@@ -393,7 +393,7 @@ fn missing(role: Role, names: Option<&[String]>, n_columns: usize) -> String {
         Role::Rating => ", or take every row as 1 with `--implicit`",
         _ => "",
     };
-    format!("there is no {name} column {among}: name it with `--{name}`{other}")
+    format!("there is no {name} column {among}: name it with `--{name}-column`{other}")
 }
 
 fn listed(names: &[String]) -> String {
