@@ -34,7 +34,7 @@ enum DuplicatesName {
     Error,
 }
 
-/// How a file of ratings is read.
+// How a file of ratings is read. Not a doc comment: clap would show it in place of the command's.
 #[derive(Args)]
 #[command(next_help_heading = "Reading the data")]
 pub struct DataArgs {

@@ -87,9 +87,9 @@ section{margin-top:44px;padding-top:20px;border-top:1px solid $rule$}\
 p{margin:0 0 14px;max-width:68ch;overflow-wrap:anywhere;white-space:pre-line}\
 .sub{margin:8px 0 0;font-size:17px;color:$muted$}\
 .note{font-size:13.5px;color:$muted$}\
-.stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:1px;margin:32px 0 0;\
+.stats{display:flex;flex-wrap:wrap;gap:1px;margin:32px 0 0;\
 background:$rule$;border:1px solid $rule$;border-radius:6px;overflow:hidden}\
-.stats div{background:$bg$;padding:14px 16px 13px;display:flex;flex-direction:column;min-width:0;\
+.stats div{flex:1 1 130px;background:$bg$;padding:14px 16px 13px;display:flex;flex-direction:column;min-width:0;\
 box-shadow:0 0 0 1px $rule$}\
 .stats dt{font-size:13px;color:$muted$;overflow-wrap:anywhere}\
 .stats dd{margin:0;overflow-wrap:anywhere}\
@@ -122,7 +122,7 @@ text-align:left}\
 footer{margin-top:52px;padding-top:16px;padding-bottom:40px;font-size:13px;color:$muted$;\
 overflow-wrap:anywhere}\
 @media (max-width:680px){main,header,footer{padding-left:16px;padding-right:16px}header{padding-top:28px}\
-h1{font-size:25px}section{margin-top:32px}.stats{grid-template-columns:repeat(2,1fr)}\
+h1{font-size:25px}section{margin-top:32px}.stats div{flex-basis:40%}\
 .stats .v{font-size:22px}.cols{display:block}.cols>div>:first-child{margin-top:20px}.cols>div>:last-child{margin-bottom:20px}\
 .wide{display:none}.narrow{display:block}figure svg{width:100%;max-width:520px}\
 th,td{padding-right:14px}.meter{width:48px}}\

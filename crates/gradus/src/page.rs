@@ -1,7 +1,7 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else.
 
 use gradus_core::estimator::AnyFitted;
-use gradus_report::{Bars, Column, Line, Page, Table, predicted_vs_true};
+use gradus_report::{Bars, Column, Line, Page, Table, number, predicted_vs_true};
 use gradus_select::metrics::RatingErrors;
 use serde_json::Value;
 
@@ -37,10 +37,11 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
         stats.push((format!("held-out {metric}"), format!("{score:.4}"), note));
     }
     for (name, fact) in fitted.model.facts() {
+        let fact = fact.parse::<u32>().map_or(fact, |whole| number(f64::from(whole)));
         stats.push((name.into(), fact, String::new()));
     }
     let subtitle = format!(
-        "Model `{}`, {} iterations, {}; seed {}.",
+        "Model {}, {} iterations, {}; seed {}.",
         fitted.kind, report.iterations, report.stop_reason, report.seed
     );
     let mut page = Page::new(title)

@@ -426,7 +426,7 @@ impl Model for LatentFactors {
             ("mean", format!("{:.4}", self.mean)),
         ];
         if let Some((low, high)) = self.range {
-            facts.push(("range", format!("{low} to {high}")));
+            facts.push(("range", format!("{low}–{high}")));
         }
         if let Some(history) = &self.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));

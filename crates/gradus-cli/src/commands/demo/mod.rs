@@ -110,8 +110,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     }
 
-    let by_rank = error_by_rank(&params, &train, &test, context)?;
-    let recovered = recovery::canonical_correlations(&fitted, &made, &train);
+    let (by_rank, at_planted_rank) = error_by_rank(&params, &train, &test, &made, context)?;
+    let recovered = at_planted_rank
+        .map(|fitted| recovery::canonical_correlations(&fitted, &made, &train))
+        .unwrap_or_default();
     let model_file = args.output.join("demo.gradus");
     let report_file = args.output.join("report.html");
     fitted.save(&model_file)?;
@@ -165,15 +167,16 @@ fn typical_user(train: &Ratings) -> u32 {
     (0..train.n_users() as u32).min_by_key(|user| count(user).abs_diff(30)).unwrap_or(0)
 }
 
-/// Held-out error at several ranks, other parameters equal.
+/// Held-out error at several ranks, other parameters equal; and the model at the planted rank.
 fn error_by_rank(
     params: &Als,
     train: &Ratings,
     test: &Ratings,
+    made: &MadeRatings,
     context: Context,
-) -> Outcome<Vec<(usize, f64)>> {
+) -> Outcome<(Vec<(usize, f64)>, Option<Fitted<Als>>)> {
     context.remark("\nTraining at other ranks for the report …");
-    let mut curve = Vec::new();
+    let (mut curve, mut at_planted_rank) = (Vec::new(), None);
     for rank in RANKS {
         let fitted = Als { rank, ..params.clone() }
             .fit_job(train, &Job::default().validation(test).stop(stop_on_ctrl_c()))?;
@@ -181,8 +184,11 @@ fn error_by_rank(
             return Err(Failure::Interrupted);
         }
         curve.push((rank, fitted.report.validation.unwrap_or(f64::NAN)));
+        if rank == made.truth.item_factors.n_cols() {
+            at_planted_rank = Some(fitted);
+        }
     }
-    Ok(curve)
+    Ok((curve, at_planted_rank))
 }
 
 /// The sections that only planted data can have.
@@ -212,7 +218,7 @@ fn with_truth(
     })
     .section("What was recovered of the planted factors", |section| {
         section
-            .text("The ratings were made from planted factors. Left: the canonical correlations between planted and learned item factors; 1 is a direction found exactly, 0 one that was missed. Right: predictions for held-out pairs against the planted value before noise and rounding.")
+            .text("The ratings were made from planted factors. Left: the canonical correlations between the planted item factors and those learned at the same rank, over items with 30 ratings or more; 1 is a direction found exactly, 0 one that was missed. Right: predictions for held-out pairs against the planted value before noise and rounding.")
             .columns(|left| left.chart(bars), |right| right.chart(cloud))
     })
 }
