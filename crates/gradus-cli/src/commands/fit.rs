@@ -144,6 +144,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let (train, held) = match (args.holdout, &args.validation) {
         (Some(share), _) => {
             let (train, held) = gradus::select::split::holdout(&ratings, share, seed)?;
+            drop(ratings);
             (train, Some(held))
         }
         (None, Some(path)) => (ratings, Some(args.input.ratings(path, context)?.0)),
