@@ -10,7 +10,7 @@
 //! | [`iterate`] | the loop every iterative fit shares: stopping, restarts, checkpoints |
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
 //! | [`recommend`] | what a recommender can do |
-//! | [`file`] | the model file |
+//! | [`file`](mod@file) | the model file |
 //! | [`error`] | the one error type: argument, value, rule |
 
 pub mod data;

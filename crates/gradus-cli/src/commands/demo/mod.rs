@@ -167,6 +167,9 @@ fn typical_user(train: &Ratings) -> u32 {
     (0..train.n_users() as u32).min_by_key(|user| count(user).abs_diff(30)).unwrap_or(0)
 }
 
+/// Ranks and the held-out error at each.
+type Curve = Vec<(usize, f64)>;
+
 /// Held-out error at several ranks, other parameters equal; and the model at the planted rank.
 fn error_by_rank(
     params: &Als,
@@ -174,7 +177,7 @@ fn error_by_rank(
     test: &Ratings,
     made: &MadeRatings,
     context: Context,
-) -> Outcome<(Vec<(usize, f64)>, Option<Fitted<Als>>)> {
+) -> Outcome<(Curve, Option<Fitted<Als>>)> {
     context.remark("\nTraining at other ranks for the report …");
     let (mut curve, mut at_planted_rank) = (Vec::new(), None);
     for rank in RANKS {
