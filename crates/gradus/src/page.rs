@@ -64,7 +64,7 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
         page = page.section("Predicted against true", |section| {
             section
                 .text(format!(
-                    "{} ratings of {} that the model had not seen. For each true value: the middle half of the predictions, with the median and the tails.",
+                    "{} ratings of {} that the model was not trained on. For each true value: the middle half of the predictions, with the median and the tails.",
                     tested.errors.count, tested.source
                 ))
                 .chart(predicted_vs_true(&tested.predicted, &tested.truth).x_label("true rating").y_label("predicted"))

@@ -76,7 +76,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let errors = rating_errors(&truth, &predicted, None)?;
     let tested = Tested { source: "the demo".into(), truth, predicted, errors };
     if !context.json {
-        let mut table = Table::new(&["on ratings it has not seen", ">RMSE"]);
+        let mut table = Table::new(&["on held-out ratings", ">RMSE"]);
         for baseline in &fitted.report.baselines {
             table.row([baseline.name.clone(), format!("{:.4}", baseline.score)]);
         }
