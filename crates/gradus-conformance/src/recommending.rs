@@ -76,7 +76,12 @@ fn unknown(model: &dyn Estimator) -> Finding {
 
 fn similar(model: &dyn Estimator) -> Finding {
     let fitted = fit(model, &made(24)?)?;
+    let similar = model.traits().similar;
     let model = found(fitted.recommend())?;
+    if !similar {
+        error_text(model.similar_items(5, 8))?;
+        return Ok(());
+    }
     let near = found(model.similar_items(5, 8))?;
     ensure!(near.len() == 8, "{} items", near.len());
     ensure!(near.iter().all(|s| s.item != 5), "the item itself");
@@ -107,6 +112,9 @@ fn explained(model: &dyn Estimator) -> Finding {
 }
 
 fn folded_in(model: &dyn Estimator) -> Finding {
+    if !model.traits().exact_fold_in {
+        return Ok(());
+    }
     let data = made(26)?;
     let fitted = fit(model, &data)?;
     let model = found(fitted.recommend())?;

@@ -25,6 +25,8 @@ pub trait Fit: Params {
     type Data: Dataset;
     /// What it learns.
     type Model: Model;
+    /// What can be expected of it.
+    const TRAITS: Traits = Traits::DEFAULT;
 
     /// Fits the model, with everything a long run may want: see [`Job`].
     ///
@@ -41,10 +43,41 @@ pub trait Fit: Params {
     }
 }
 
-/// How a fit is run. Only `validation` changes its result.
+/// What can be expected of a kind of model. The conformance suite holds it to this, and the
+/// command line chooses what to show by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// It takes steps, can be interrupted and resumed. False of a closed form.
+    pub iterative: bool,
+    /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
+    /// pair that is absent means something too, and it is judged by ranking.
+    pub implicit: bool,
+    /// A weight of 3 equals three observations.
+    pub weights: bool,
+    /// Folding in a user by their training data gives the very user of the model.
+    pub exact_fold_in: bool,
+    /// It can say which items are alike.
+    pub similar: bool,
+}
+
+impl Traits {
+    /// An iterative model of ratings that keeps every law.
+    pub const DEFAULT: Self = Self {
+        iterative: true,
+        implicit: false,
+        weights: true,
+        exact_fold_in: true,
+        similar: true,
+    };
+}
+
+/// How a fit is run. Only `validation` and `warm` change its result.
 pub struct Job<'a, D> {
     /// Held-out data: scored after every iteration, and reason to stop early.
     pub validation: Option<&'a D>,
+    /// A fitted model to start from instead of at random, where it is of the same type and fits
+    /// the data; otherwise it is left aside.
+    pub warm: Option<&'a dyn Model>,
     /// Who is told what happens.
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
@@ -55,7 +88,13 @@ pub struct Job<'a, D> {
 
 impl<D> Default for Job<'_, D> {
     fn default() -> Self {
-        Self { validation: None, observer: &Silent, stop: Stop::new(), checkpoint: None }
+        Self {
+            validation: None,
+            warm: None,
+            observer: &Silent,
+            stop: Stop::new(),
+            checkpoint: None,
+        }
     }
 }
 
@@ -64,6 +103,18 @@ impl<'a, D> Job<'a, D> {
     pub fn validation(mut self, data: &'a D) -> Self {
         self.validation = Some(data);
         self
+    }
+
+    /// Starts from this model instead of at random.
+    pub fn warm(mut self, model: &'a dyn Model) -> Self {
+        self.warm = Some(model);
+        self
+    }
+
+    /// The model to start from, if there is one of this type.
+    pub fn warm_model<M: Model>(&self) -> Option<&'a M> {
+        let model: &dyn std::any::Any = self.warm?;
+        model.downcast_ref()
     }
 
     /// Tells this observer what happens.
@@ -110,7 +161,7 @@ impl Dataset for Ratings {
 }
 
 /// A fitted model: what was learned, without its parameters and report (those are in [`Fitted`]).
-pub trait Model: Send + Sync + 'static {
+pub trait Model: std::any::Any + Send + Sync {
     /// Puts everything it knows into the file.
     fn write<'a>(&'a self, file: &mut Writer<'a>);
 
@@ -245,6 +296,8 @@ pub trait Estimator: Send + Sync {
     fn specs(&self) -> Vec<params::ParamSpec>;
     /// The kind of data it learns from.
     fn data(&self) -> &'static str;
+    /// What can be expected of it.
+    fn traits(&self) -> Traits;
     /// Fits it.
     fn fit(
         &self,
@@ -259,6 +312,8 @@ pub trait Estimator: Send + Sync {
 
 /// The parts of a [`Job`] that do not depend on the kind of data.
 pub struct Run<'a> {
+    /// A fitted model to start from instead of at random.
+    pub warm: Option<&'a dyn Model>,
     /// Who is told what happens.
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
@@ -269,7 +324,7 @@ pub struct Run<'a> {
 
 impl Default for Run<'_> {
     fn default() -> Self {
-        Self { observer: &Silent, stop: Stop::new(), checkpoint: None }
+        Self { warm: None, observer: &Silent, stop: Stop::new(), checkpoint: None }
     }
 }
 
@@ -306,6 +361,10 @@ impl<P: Fit> Estimator for Entry<P> {
         P::Data::NAME
     }
 
+    fn traits(&self) -> Traits {
+        P::TRAITS
+    }
+
     fn fit(
         &self,
         params: &Map<String, Value>,
@@ -316,6 +375,7 @@ impl<P: Fit> Estimator for Entry<P> {
         let wrong = || Error::data(format!("model `{}` learns from {}", P::NAME, P::Data::NAME));
         let job = Job {
             validation: validation.map(|v| P::Data::from_any(v).ok_or_else(wrong)).transpose()?,
+            warm: run.warm,
             observer: run.observer,
             stop: run.stop.clone(),
             checkpoint: run.checkpoint.clone(),

@@ -38,7 +38,8 @@ pub trait Solver {
     /// In that case the state must be as it was before.
     fn step(&self, state: &mut Self::State, watch: &Watch<'_>) -> Result<Option<f64>>;
 
-    /// The held-out score, smaller is better, if there is held-out data.
+    /// The held-out score, if there is held-out data: an error, or a score under
+    /// [`Rules::higher_is_better`].
     fn validate(&self, state: &Self::State) -> Option<f64>;
 
     /// Puts the state into a file under names that begin with `prefix`.
@@ -75,12 +76,14 @@ impl Watch<'_> {
 }
 
 /// When the loop ends, and what it is called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules<'a> {
     /// The model's name.
     pub model: &'a str,
     /// What the held-out score measures.
     pub metric: &'a str,
+    /// Whether a larger held-out score is better: true of NDCG, false of RMSE.
+    pub higher_is_better: bool,
     /// Iterations at most, for each start.
     pub max_iter: usize,
     /// Ends when the objective falls by less than this share of itself.
@@ -108,17 +111,23 @@ struct Course {
 }
 
 impl Course {
-    /// The quality of a point: held-out score if there is one, else the objective.
-    fn quality(&self, at: usize) -> f64 {
+    /// The badness of a point: its held-out score if there is one, else the objective.
+    fn badness(&self, at: usize, rules: &Rules<'_>) -> f64 {
         let point = &self.trace[at];
-        point.validation.unwrap_or(point.objective)
+        match point.validation {
+            Some(score) if rules.higher_is_better => -score,
+            Some(score) => score,
+            None => point.objective,
+        }
     }
 
     /// Why the current start is over, if it is.
     fn over(&self, rules: &Rules<'_>) -> Option<StopReason> {
         let last = self.trace.len().checked_sub(1).filter(|_| self.iteration > 0)?;
         let first = self.trace.len() - self.iteration;
-        let best = (first..=last).min_by(|&a, &b| self.quality(a).total_cmp(&self.quality(b)))?;
+        let best = (first..=last).min_by(|&a, &b| {
+            self.badness(a, rules).total_cmp(&self.badness(b, rules))
+        })?;
         if self.trace[last].validation.is_some()
             && rules.patience > 0
             && last - best >= rules.patience
@@ -167,7 +176,7 @@ pub fn run<S: Solver, D>(
             if course.restart + 1 >= rules.restarts {
                 break reason;
             }
-            set_aside(&course, &state, &mut best);
+            set_aside(&course, rules, &state, &mut best);
             course.restart += 1;
             course.iteration = 0;
             state = solver.start(course.restart)?;
@@ -195,7 +204,7 @@ pub fn run<S: Solver, D>(
         course.trace.push(point);
         course.clock.push(seconds);
         if validation.is_some() {
-            set_aside(&course, &state, &mut best);
+            set_aside(&course, rules, &state, &mut best);
         }
         if let Some(checkpoint) = &job.checkpoint
             && written.elapsed() >= checkpoint.every
@@ -210,7 +219,10 @@ pub fn run<S: Solver, D>(
         Error::data(format!("{}: interrupted before the first iteration was done", rules.model))
     })?;
     let (at, state) = match best {
-        Some((at, best)) if course.iteration == 0 || course.quality(at) <= course.quality(last) => {
+        Some((at, best))
+            if course.iteration == 0
+                || course.badness(at, rules) <= course.badness(last, rules) =>
+        {
             (at, best)
         }
         _ => (last, state),
@@ -221,6 +233,7 @@ pub fn run<S: Solver, D>(
         objective: course.trace[at].objective,
         validation: course.trace[at].validation,
         metric: rules.metric.to_owned(),
+        higher_is_better: rules.higher_is_better,
         best: at,
         seed: rules.seed,
         baselines: Vec::new(),
@@ -232,10 +245,44 @@ pub fn run<S: Solver, D>(
     Ok((state, report))
 }
 
+/// Runs a fit that has a closed form, telling the observer as [`run`] would: one iteration.
+///
+/// `solve` gives what was found, the objective and the held-out score.
+pub fn direct<T, D>(
+    rules: &Rules<'_>,
+    job: &Job<'_, D>,
+    solve: impl FnOnce() -> Result<(T, f64, Option<f64>)>,
+) -> Result<(T, Report)> {
+    let begun = Instant::now();
+    job.observer.notice(&Event::Started { model: rules.model, max_iterations: 1, done: 0 });
+    let (found, objective, validation) = solve()?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let point = Iteration { restart: 0, iteration: 1, objective, validation };
+    job.observer.notice(&Event::Iteration { point: &point, metric: rules.metric, seconds });
+    job.observer.notice(&Event::Finished);
+    let report = Report {
+        iterations: 1,
+        stop_reason: StopReason::Solved,
+        objective,
+        validation,
+        metric: rules.metric.to_owned(),
+        higher_is_better: rules.higher_is_better,
+        best: 0,
+        seed: rules.seed,
+        baselines: Vec::new(),
+        notes: Vec::new(),
+        seconds,
+        clock: vec![seconds],
+        trace: vec![point],
+    };
+    Ok((found, report))
+}
+
 /// Keeps a copy of the state if the last point is the best so far.
-fn set_aside<T: Clone>(course: &Course, state: &T, best: &mut Best<T>) {
+fn set_aside<T: Clone>(course: &Course, rules: &Rules<'_>, state: &T, best: &mut Best<T>) {
     let last = course.trace.len() - 1;
-    if best.as_ref().is_none_or(|(at, _)| course.quality(last) < course.quality(*at)) {
+    if best.as_ref().is_none_or(|(at, _)| course.badness(last, rules) < course.badness(*at, rules))
+    {
         *best = Some((last, state.clone()));
     }
 }
@@ -339,6 +386,7 @@ mod tests {
         Rules {
             model: "halving",
             metric: "distance",
+            higher_is_better: false,
             max_iter: 10,
             tol: 0.0,
             patience: 2,
@@ -350,7 +398,7 @@ mod tests {
     }
 
     fn job(checkpoint: Option<Checkpoint>, stop: Stop) -> Job<'static, ()> {
-        Job { validation: None, observer: &Silent, stop, checkpoint }
+        Job { stop, checkpoint, ..Job::default() }
     }
 
     #[test]

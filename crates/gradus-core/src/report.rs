@@ -13,6 +13,8 @@ pub enum StopReason {
     NoImprovement,
     /// The number of iterations asked for was done.
     MaxIterations,
+    /// The solution has a closed form; there was nothing to iterate.
+    Solved,
     /// Someone asked it to stop; the model is the best so far.
     Interrupted,
 }
@@ -23,6 +25,7 @@ impl fmt::Display for StopReason {
             Self::Converged => "converged (the objective fell by less than the tolerance)",
             Self::NoImprovement => "stopped early (the held-out score no longer improved)",
             Self::MaxIterations => "reached the number of iterations asked for",
+            Self::Solved => "solved in closed form",
             Self::Interrupted => "interrupted",
         })
     }
@@ -67,6 +70,9 @@ pub struct Report {
     pub validation: Option<f64>,
     /// What the held-out score measures, `rmse` for one.
     pub metric: String,
+    /// Whether a larger held-out score is better.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub higher_is_better: bool,
     /// Which point of the trace the model was taken from.
     pub best: usize,
     /// The seed of the random numbers.

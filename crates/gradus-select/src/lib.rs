@@ -3,7 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`split`] | setting ratings aside |
-//! | [`metrics`] | the error of predictions |
+//! | [`metrics`] | the error of predictions, the quality of rankings |
 
 pub mod metrics;
 pub mod split;

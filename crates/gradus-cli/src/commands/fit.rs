@@ -183,6 +183,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let bar = Bar::new(context.quiet || context.json);
     let run = Run {
+        warm: None,
         observer: &bar,
         stop: stop_on_ctrl_c(),
         checkpoint: Some(Checkpoint { path: keep.clone(), every, resume: args.resume }),

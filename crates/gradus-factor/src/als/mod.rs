@@ -3,7 +3,7 @@
 mod solve;
 
 use crate::baseline;
-use crate::latent::{FoldIn, LatentFactors};
+use crate::latent::{LatentFactors, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job};
@@ -109,8 +109,8 @@ impl Als {
         Self::default()
     }
 
-    fn fold_in(&self) -> FoldIn {
-        FoldIn { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
+    fn rule(&self) -> Squares {
+        Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
 }
 
@@ -124,10 +124,12 @@ impl Fit for Als {
         if data.is_empty() {
             return Err(Error::data("als: no ratings to learn from"));
         }
-        let solver = solve::Solver::new(self, data, job.validation)?;
+        let warm = job.warm_model::<LatentFactors>();
+        let solver = solve::Solver::new(self, data, job.validation, warm)?;
         let rules = Rules {
             model: Self::NAME,
             metric: "rmse",
+            higher_is_better: false,
             max_iter: self.max_iter,
             tol: self.tol,
             patience: self.patience,

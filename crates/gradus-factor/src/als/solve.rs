@@ -1,7 +1,7 @@
 //! One iteration: the mean, then all items, then all users.
 
 use super::Als;
-use crate::latent::{self, Held, LatentFactors};
+use crate::latent::{self, FoldIn, Held, LatentFactors, Parts};
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -21,6 +21,8 @@ pub(super) struct Solver<'a> {
     data: &'a Ratings,
     level: Level,
     held: Option<Held>,
+    /// A model to start from, of the same users.
+    warm: Option<&'a LatentFactors>,
     /// Where predictions are clipped, if they are.
     range: Option<(f32, f32)>,
     mean: f64,
@@ -115,7 +117,12 @@ struct Block<'b> {
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(params: &'a Als, data: &'a Ratings, held: Option<&Ratings>) -> Result<Self> {
+    pub(super) fn new(
+        params: &'a Als,
+        data: &'a Ratings,
+        held: Option<&Ratings>,
+        warm: Option<&'a LatentFactors>,
+    ) -> Result<Self> {
         let (mut sum, mut weight) = (0.0, 0.0);
         for rating in data.iter() {
             sum += f64::from(rating.weight) * f64::from(rating.value);
@@ -129,6 +136,7 @@ impl<'a> Solver<'a> {
             data,
             level: Level::best(),
             held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            warm: warm.filter(|warm| warm.knows(data)),
             range: params.clip.then(|| latent::range(data)),
             mean: sum / weight,
             weight,
@@ -140,10 +148,14 @@ impl<'a> Solver<'a> {
     pub(super) fn into_model(self, state: State) -> LatentFactors {
         LatentFactors::new(
             self.data,
-            state.mean,
-            (state.user_bias, state.users),
-            (state.item_bias, state.items),
-            self.params.fold_in(),
+            Parts {
+                mean: state.mean,
+                user_bias: state.user_bias,
+                item_bias: state.item_bias,
+                user_factors: state.users,
+                item_factors: state.items,
+                fold_in: FoldIn::Squares(self.params.rule()),
+            },
             self.range,
             self.params.keep_history,
         )
@@ -210,7 +222,7 @@ impl<'a> Solver<'a> {
             targets.extend(indices.iter().zip(values).map(|(&index, &value)| {
                 (f64::from(value) - half.mean) as f32 - half.fixed_bias[index as usize]
             }));
-            let lambda = self.params.fold_in().lambda(indices.len(), weights);
+            let lambda = self.params.rule().lambda(indices.len(), weights);
             let solution = solver.solve(
                 &RowProblem {
                     factors: half.fixed.as_slice(),
@@ -256,10 +268,18 @@ impl iterate::Solver for Solver<'_> {
                 *x = (scale * stream.normal()) as f32;
             }
         });
+        let mut user_bias = vec![0.0; self.data.n_users()];
+        if let Some(warm) = self.warm.filter(|_| restart == 0) {
+            let common = k.min(warm.rank());
+            for (user, bias) in user_bias.iter_mut().enumerate() {
+                users.row_mut(user)[..common].copy_from_slice(&warm.user_factors(user)[..common]);
+                *bias = if self.params.biases { warm.user_bias()[user] } else { 0.0 };
+            }
+        }
         Ok(State {
             mean: self.mean,
             drift: 0.0,
-            user_bias: vec![0.0; self.data.n_users()],
+            user_bias,
             item_bias: vec![0.0; self.data.n_items()],
             users,
             items: Rows::zeros(self.data.n_items(), k),

@@ -4,8 +4,9 @@
 //! the item's factors with a 1 appended for the bias, `y_j` the rating less mean and item bias,
 //! and `A = Σ_j w_j v_j v_jᵀ + λI`. So the score of item `i` is the sum
 //! `α + β_i + Σ_j w_j y_j v_jᵀ A⁻¹ v_i`, one term for each rating: an exact account, no estimate.
+//! Where a solver stopped short of that solution, the difference is left in the base.
 
-use super::LatentFactors;
+use super::{FoldIn, LatentFactors};
 use gradus_core::kernel::solve_semidefinite;
 use gradus_core::recommend::{Contribution, Explanation, Target};
 use gradus_core::{Error, Result};
@@ -27,13 +28,13 @@ impl LatentFactors {
                 (&profile.items, &profile.values, None)
             }
         };
-        let base = self.mean + f64::from(self.item_bias[item]);
-        let lambda = f64::from(self.fold_in.lambda(items.len(), weights));
+        let FoldIn::Squares(rule) = &self.fold_in;
+        let lambda = f64::from(rule.lambda(items.len(), weights));
         let vector = |item: usize| -> Vec<f64> {
             let factors = self.item_factors(item).iter().map(|&x| f64::from(x));
-            factors.chain(self.fold_in.biases.then_some(1.0)).collect()
+            factors.chain(rule.biases.then_some(1.0)).collect()
         };
-        let d = self.rank() + usize::from(self.fold_in.biases);
+        let d = self.rank() + usize::from(rule.biases);
         let mut system = vec![0.0; d * d];
         for at in 0..d {
             system[at * d + at] = lambda;
@@ -65,6 +66,10 @@ impl LatentFactors {
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
-        Ok(Explanation { score: (base + total) as f32, base: base as f32, contributions })
+        let (person, _) = self.person(target)?;
+        let score = self.person_score(&person, item);
+        // What no rating accounts for: mean and item bias, and what a solver left unsolved.
+        let base = (f64::from(score) - total) as f32;
+        Ok(Explanation { score, base, contributions })
     }
 }

@@ -4,57 +4,22 @@
 //! new users, explaining, saving and loading are the same for all of them and live here.
 
 mod explain;
+mod fold_in;
 mod held;
 mod top;
 
+pub use fold_in::{FoldIn, Scaling, Squares};
 pub(crate) use held::Held;
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::{self, Level, RowProblem, RowSolver, Rows, padded};
-use gradus_core::recommend::{Explanation, Filter, Profile, Recommend, Scored, Target};
+use gradus_core::kernel::{self, Level, Rows};
+use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// How the penalty of a row grows with its number of ratings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Scaling {
-    /// λ times the number of the row's ratings (the sum of their weights): the common choice, whose best λ hardly depends on the size of the data.
-    #[default]
-    Count,
-    /// λ for every row alike: rows with many ratings are fitted more closely.
-    None,
-}
-
-/// How a row is solved when the other side is known: enough to fold in a new user.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FoldIn {
-    /// Strength of the penalty.
-    pub regularization: f32,
-    /// How it grows with the row.
-    pub scaling: Scaling,
-    /// Whether there is a bias to solve for.
-    pub biases: bool,
-}
-
-impl FoldIn {
-    /// The penalty of a row with so many ratings.
-    pub(crate) fn lambda(&self, count: usize, weights: Option<&[f32]>) -> f32 {
-        match self.scaling {
-            Scaling::None => self.regularization,
-            Scaling::Count => {
-                let count = weights
-                    .map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
-                (f64::from(self.regularization) * count) as f32
-            }
-        }
-    }
-}
 
 /// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
 ///
@@ -154,17 +119,25 @@ pub struct Person {
     pub factors: Vec<f32>,
 }
 
+/// What a solver found, to put a model together from.
+pub(crate) struct Parts {
+    pub(crate) mean: f64,
+    pub(crate) user_bias: Vec<f32>,
+    pub(crate) item_bias: Vec<f32>,
+    pub(crate) user_factors: Rows,
+    pub(crate) item_factors: Rows,
+    pub(crate) fold_in: FoldIn,
+}
+
 impl LatentFactors {
     /// Puts a model together from what a solver found.
     pub(crate) fn new(
         data: &Ratings,
-        mean: f64,
-        (user_bias, user_factors): (Vec<f32>, Rows),
-        (item_bias, item_factors): (Vec<f32>, Rows),
-        fold_in: FoldIn,
+        parts: Parts,
         range: Option<(f32, f32)>,
         keep_history: bool,
     ) -> Self {
+        let Parts { mean, user_bias, item_bias, user_factors, item_factors, fold_in } = parts;
         let history = keep_history.then(|| History {
             ratings: data.by_user_shared(),
             weights: data.weights_by_user().map(<[f32]>::to_vec),
@@ -182,6 +155,11 @@ impl LatentFactors {
             history,
             level: Level::best(),
         }
+    }
+
+    /// Whether it is of the same users and items as the data: then a fit can start from it.
+    pub(crate) fn knows(&self, data: &Ratings) -> bool {
+        self.users == *data.users() && self.items == *data.items()
     }
 
     /// Number of factors.
@@ -225,47 +203,6 @@ impl LatentFactors {
         self.range
     }
 
-    /// Solves for a new user from a handful of ratings, the items held fixed.
-    ///
-    /// For a user of the training data with the ratings of the training data this gives the very
-    /// factors of the model.
-    pub fn fold_in(&self, profile: &Profile) -> Result<Person> {
-        profile.check(self.items.len())?;
-        // In the order in which training saw them, so that the sums agree to the last bit.
-        let mut order: Vec<usize> = (0..profile.items.len()).collect();
-        order.sort_unstable_by_key(|&at| profile.items[at]);
-        let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
-        let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
-        Ok(self.solve_person(&items, &values, None))
-    }
-
-    fn solve_person(&self, items: &[u32], values: &[f32], weights: Option<&[f32]>) -> Person {
-        let targets: Vec<f32> = items
-            .iter()
-            .zip(values)
-            .map(|(&item, &value)| {
-                (f64::from(value) - self.mean) as f32 - self.item_bias[item as usize]
-            })
-            .collect();
-        let lambda = self.fold_in.lambda(items.len(), weights);
-        let mut factors = vec![0.0; padded(self.rank())];
-        let solution = RowSolver::new(self.rank(), self.level).solve(
-            &RowProblem {
-                factors: self.item_factors.as_slice(),
-                indices: items,
-                targets: &targets,
-                weights,
-                lambda,
-                bias: self.fold_in.biases.then_some(lambda),
-                base: None,
-                residuals: false,
-                upcoming: &[],
-            },
-            &mut factors,
-        );
-        Person { bias: solution.bias, factors }
-    }
-
     /// The person behind a target, and the items they have rated, sorted.
     fn person(&self, target: &Target<'_>) -> Result<(Person, Option<Vec<u32>>)> {
         match target {
@@ -283,6 +220,13 @@ impl LatentFactors {
                 Ok((self.fold_in(profile)?, Some(seen)))
             }
         }
+    }
+
+    /// The score of an item for someone, before clipping.
+    fn person_score(&self, person: &Person, item: usize) -> f32 {
+        let product = kernel::dot(self.level, &person.factors, self.item_factors.row(item));
+        // The same order of additions as in `score`.
+        self.mean as f32 + person.bias + self.item_bias[item] + product
     }
 
     fn user_row(&self, user: u32) -> Result<usize> {

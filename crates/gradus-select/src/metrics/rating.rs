@@ -1,4 +1,4 @@
-//! The error of predictions.
+//! The error of predicted ratings.
 
 use gradus_core::{Error, Result};
 use serde::Serialize;
