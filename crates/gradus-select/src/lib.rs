@@ -1,9 +1,11 @@
-//! Splits and metrics: how good a model is, measured on what it has not seen.
+//! Splits, metrics and search: how good a model is, measured on what it has not seen.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`split`] | setting ratings aside |
+//! | [`search`] | choosing parameters by trying them |
 //! | [`metrics`] | the error of predictions, the quality of rankings |
 
 pub mod metrics;
+pub mod search;
 pub mod split;

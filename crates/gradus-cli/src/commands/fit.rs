@@ -66,17 +66,17 @@ pub fn command() -> Command {
 }
 
 /// `max_iter` → `max-iter`; a switch that is on by default is offered as `no-…`.
-fn flag_name(spec: &ParamSpec) -> String {
+pub(super) fn flag_name(spec: &ParamSpec) -> String {
     let name = spec.name.replace('_', "-");
     if is_on_by_default(spec) { format!("no-{name}") } else { name }
 }
 
-fn is_on_by_default(spec: &ParamSpec) -> bool {
+pub(super) fn is_on_by_default(spec: &ParamSpec) -> bool {
     spec.kind == ParamKind::Bool && spec.default == Value::Bool(true)
 }
 
 /// The flag of a parameter, made from its definition.
-fn parameter(spec: &ParamSpec) -> Arg {
+pub(super) fn parameter(spec: &ParamSpec) -> Arg {
     let arg = Arg::new(spec.name.clone()).long(flag_name(spec)).help_heading("Model parameters");
     if spec.kind == ParamKind::Bool {
         let help = if is_on_by_default(spec) { "Turn off: " } else { "" };
@@ -104,7 +104,7 @@ fn parameter(spec: &ParamSpec) -> Arg {
     .value_parser(move |text: &str| checked.parse(text))
 }
 
-fn one_line(doc: &str) -> String {
+pub(super) fn one_line(doc: &str) -> String {
     doc.split("\n\n").next().unwrap_or_default().replace('\n', " ").trim_end_matches('.').to_owned()
 }
 
@@ -213,7 +213,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     Ok(())
 }
 
-fn check_output(output: &Path) -> Outcome {
+pub(super) fn check_output(output: &Path) -> Outcome {
     let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(Failure::Usage(format!("--output {}: no such folder", output.display())));

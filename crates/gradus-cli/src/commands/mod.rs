@@ -9,6 +9,7 @@ mod models;
 mod predict;
 mod recommend;
 mod report;
+mod select;
 mod shell;
 mod similar;
 
@@ -21,6 +22,7 @@ type Entry = (fn() -> Command, fn(&ArgMatches, Context) -> Outcome);
 const COMMANDS: &[Entry] = &[
     (demo::command, demo::run),
     (fit::command, fit::run),
+    (select::command, select::run),
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),
     (similar::command, similar::run),

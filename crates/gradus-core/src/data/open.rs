@@ -1,12 +1,51 @@
-//! Files, compressed or not.
+//! Files, compressed or not: the one place that knows how data is packed.
 
 use crate::{Error, Result};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// A buffer large enough that the system is asked rarely, small enough for the cache.
 const BUFFER: usize = 1 << 17;
+
+/// How a file is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// gzip, of one member or several.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Packing {
+    /// How the file that begins with these bytes is packed, if it is.
+    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+        match start {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// What the packed bytes hold.
+    pub(crate) fn unpack<'a>(
+        self,
+        packed: impl BufRead + Send + 'a,
+    ) -> io::Result<Box<dyn Read + Send + 'a>> {
+        Ok(match self {
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(packed)?),
+        })
+    }
+}
 
 /// Opens `path` for reading; gzip and Zstandard are recognised by their first bytes, whatever the
 /// file is called.
@@ -14,14 +53,10 @@ pub(crate) fn open_decompressed(path: &Path) -> Result<Box<dyn BufRead + Send>> 
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let mut plain = BufReader::with_capacity(BUFFER, file);
     let start = plain.fill_buf().map_err(|source| Error::io(path, source))?;
-    let unpacked: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
-        Box::new(flate2::bufread::MultiGzDecoder::new(plain))
-    } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::stream::read::Decoder::with_buffer(plain);
-        Box::new(decoder.map_err(|source| Error::io(path, source))?)
-    } else {
+    let Some(packing) = Packing::of(start) else {
         return Ok(Box::new(plain));
     };
+    let unpacked = packing.unpack(plain).map_err(|source| Error::io(path, source))?;
     Ok(Box::new(BufReader::with_capacity(BUFFER, unpacked)))
 }
 

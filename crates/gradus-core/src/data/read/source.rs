@@ -1,8 +1,9 @@
 //! Opens a path or standard input and undoes compression.
 
+use crate::data::open::Packing;
 use crate::{Error, Result};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -26,7 +27,7 @@ pub(super) struct Input<'a> {
     #[cfg_attr(not(feature = "tables"), allow(dead_code))]
     pub file: Option<File>,
     rest: Box<dyn Read + Send + 'a>,
-    compression: Option<&'static str>,
+    packing: Option<Packing>,
 }
 
 impl Input<'_> {
@@ -51,7 +52,7 @@ impl Input<'_> {
     }
 
     fn error(&self, error: io::Error) -> Error {
-        match (self.compression, error.kind()) {
+        match (self.packing.map(Packing::name), error.kind()) {
             (Some(kind), io::ErrorKind::UnexpectedEof) => {
                 Error::format(&self.name, format!("the {kind} data ends too early"))
             }
@@ -96,20 +97,16 @@ fn with<'a, T>(
     let mut head = Vec::new();
     let fail = |error| Error::io(name, error);
     (&mut input).take(8).read_to_end(&mut head).map_err(fail)?;
-    let compression = match head.as_slice() {
-        [0x1f, 0x8b, ..] => Some("gzip"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
-        _ => None,
-    };
+    let packing = Packing::of(&head);
     let raw = Cursor::new(head).chain(input);
-    match compression {
+    match packing {
         None => start(Box::new(raw), name, file, None, body),
-        Some(kind) => std::thread::scope(|scope| {
+        Some(packing) => std::thread::scope(|scope| {
             let (sender, pieces) = mpsc::sync_channel(PIECES);
-            scope.spawn(move || decompress(Box::new(raw), kind, &sender));
+            scope.spawn(move || decompress(Box::new(raw), packing, &sender));
             // The input owns the receiving end: when `body` is done with it, the thread stops.
             let input = Pieces { pieces, piece: Cursor::new(Vec::new()) };
-            start(Box::new(input), name, None, compression, body)
+            start(Box::new(input), name, None, Some(packing), body)
         }),
     }
 }
@@ -118,7 +115,7 @@ fn start<T>(
     rest: Box<dyn Read + Send + '_>,
     name: &str,
     file: Option<File>,
-    compression: Option<&'static str>,
+    packing: Option<Packing>,
     body: impl FnOnce(Input<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut input = Input {
@@ -128,7 +125,7 @@ fn start<T>(
         is_whole: false,
         file,
         rest,
-        compression,
+        packing,
     };
     let mut sample = Vec::new();
     input.is_whole = input.fill(&mut sample, SAMPLE)?;
@@ -143,16 +140,16 @@ fn start<T>(
 }
 
 /// Decompresses into the channel until there is no more, or nobody to take it.
-fn decompress(raw: Box<dyn Read + '_>, kind: &str, sender: &mpsc::SyncSender<io::Result<Vec<u8>>>) {
-    let mut input: Box<dyn Read + '_> = if kind == "gzip" {
-        Box::new(flate2::read::MultiGzDecoder::new(raw))
-    } else {
-        match zstd::Decoder::new(raw) {
-            Ok(decoder) => Box::new(decoder),
-            Err(error) => {
-                let _ = sender.send(Err(error));
-                return;
-            }
+fn decompress(
+    raw: Box<dyn Read + Send + '_>,
+    packing: Packing,
+    sender: &mpsc::SyncSender<io::Result<Vec<u8>>>,
+) {
+    let mut input = match packing.unpack(BufReader::with_capacity(PIECE, raw)) {
+        Ok(input) => input,
+        Err(error) => {
+            let _ = sender.send(Err(error));
+            return;
         }
     };
     loop {
