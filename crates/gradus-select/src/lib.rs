@@ -4,6 +4,10 @@
 //! |---|---|
 //! | [`split`] | setting ratings aside |
 //! | [`metrics`] | the error of predictions, the quality of rankings |
+//! | [`evaluate_ranking`] | how well a recommender ranks what its users went on to like |
 
+mod evaluate;
 pub mod metrics;
 pub mod split;
+
+pub use evaluate::{Estimate, RankingAt, RankingOptions, RankingReport, Skipped, evaluate_ranking};
