@@ -11,6 +11,7 @@ mod recommend;
 mod report;
 mod shell;
 mod similar;
+mod split;
 
 use crate::output::{Context, Failure, Outcome};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -20,6 +21,7 @@ type Entry = (fn() -> Command, fn(&ArgMatches, Context) -> Outcome);
 
 const COMMANDS: &[Entry] = &[
     (demo::command, demo::run),
+    (split::command, split::run),
     (fit::command, fit::run),
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),

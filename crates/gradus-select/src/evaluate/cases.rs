@@ -173,7 +173,7 @@ impl<'a> Cases<'a> {
 
     /// Why nobody is left.
     fn nobody(&self, test: &Ratings, options: &RankingOptions<'_>) -> Error {
-        let Skipped { unknown_users, nothing_relevant, nothing_known } = self.skipped;
+        let Skipped { unknown_users, nothing_relevant, nothing_known, .. } = self.skipped;
         let n = unknown_users + nothing_relevant + nothing_known;
         let reason = if nothing_relevant == n {
             let highest = test.by_user().values().iter().copied().fold(f32::MIN, f32::max);

@@ -34,8 +34,8 @@ pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> R
                 Ok((Judged { at, auc }, shown))
             })
             .collect::<Result<_>>()?;
-        for (judged, shown) in &judged {
-            totals.add(judged, Some(shown));
+        for (case, (judged, shown)) in block.iter().zip(&judged) {
+            totals.add(case.relevant.len(), judged, Some(shown));
         }
     }
     Ok(())

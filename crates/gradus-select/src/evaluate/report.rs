@@ -48,12 +48,14 @@ pub struct Skipped {
     pub nothing_relevant: usize,
     /// What is relevant to them is unknown to the model, or in training as well.
     pub nothing_known: usize,
+    /// Of a sample: they have rated every item, so there is none to rank theirs among.
+    pub no_others: usize,
 }
 
 impl Skipped {
     /// All of them.
     pub fn total(&self) -> usize {
-        self.unknown_users + self.nothing_relevant + self.nothing_known
+        self.unknown_users + self.nothing_relevant + self.nothing_known + self.no_others
     }
 }
 
@@ -118,7 +120,10 @@ impl Running {
 /// The sums over the users so far, always added in the order of the users.
 pub(super) struct Totals {
     pub lengths: Vec<usize>,
+    /// Users with no items to rank theirs among.
+    pub no_others: usize,
     users: usize,
+    relevant: usize,
     at: Vec<[Running; 7]>,
     auc: Running,
     /// The best place at which each item was shown to anyone.
@@ -135,7 +140,9 @@ impl Totals {
     ) -> Self {
         Self {
             lengths: lengths.to_vec(),
+            no_others: 0,
             users: 0,
+            relevant: 0,
             at: vec![Default::default(); lengths.len()],
             auc: Running::default(),
             best_place: vec![usize::MAX; n_items],
@@ -143,9 +150,11 @@ impl Totals {
         }
     }
 
-    /// Adds a user, with the list that was shown to them if it was the best of the catalogue.
-    pub(super) fn add(&mut self, judged: &Judged, shown: Option<&[u32]>) {
+    /// Adds a user with so many relevant items, and the list that was shown to them if it was the
+    /// best of the catalogue.
+    pub(super) fn add(&mut self, relevant: usize, judged: &Judged, shown: Option<&[u32]>) {
         self.users += 1;
+        self.relevant += relevant;
         for ((sums, at), &k) in self.at.iter_mut().zip(&judged.at).zip(&self.lengths) {
             let [precision, recall, ndcg, map, mrr, hit_rate, new] = sums;
             precision.add(at.precision);
@@ -191,9 +200,9 @@ impl Totals {
             threshold: options.threshold,
             users: self.users,
             folded_in: cases.folded_in(),
-            skipped: cases.skipped,
+            skipped: Skipped { no_others: self.no_others, ..cases.skipped },
             items,
-            relevant: cases.all.iter().map(|case| case.relevant.len()).sum(),
+            relevant: self.relevant,
             unknown_items: cases.unknown_items,
             in_training: cases.in_training,
             at: at.collect(),

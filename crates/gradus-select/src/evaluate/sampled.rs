@@ -11,31 +11,44 @@ use rayon::prelude::*;
 /// Users judged at a time.
 const BLOCK: usize = 1024;
 
-/// Judges every case by each of its relevant items among `n` others drawn at random; a user's
-/// measures are the means over these lists.
+/// Judges every case by each of its relevant items among `n` others drawn at random (all there are,
+/// where these are fewer); a user's measures are the means over these lists.
 pub(super) fn judge(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) -> Result<()> {
     if n == 0 {
         return Err(Error::parameter("sampled", n, "must be at least 1"));
     }
     for block in cases.all.chunks(BLOCK) {
         let lengths = &totals.lengths;
-        let judged: Vec<Judged> = block
+        let judged: Vec<Option<Judged>> = block
             .par_iter()
             .map(|case| one(cases, case, n, seed, lengths))
             .collect::<Result<_>>()?;
-        for judged in &judged {
-            totals.add(judged, None);
+        for (case, judged) in block.iter().zip(&judged) {
+            match judged {
+                Some(judged) => totals.add(case.relevant.len(), judged, None),
+                None => totals.no_others += 1,
+            }
         }
+    }
+    if totals.no_others == cases.all.len() {
+        let reason =
+            "nobody to rank for: every user has rated every item, so there is none to draw";
+        return Err(Error::data(reason));
     }
     Ok(())
 }
 
-fn one(cases: &Cases<'_>, case: &Case, n: usize, seed: u64, lengths: &[usize]) -> Result<Judged> {
+/// Nothing where the user has rated every item.
+fn one(
+    cases: &Cases<'_>,
+    case: &Case,
+    n: usize,
+    seed: u64,
+    lengths: &[usize],
+) -> Result<Option<Judged>> {
     let free = free(cases, case);
     if free.is_empty() {
-        let reason =
-            "sampled: a user has rated every item, so there is none to rank the test items among";
-        return Err(Error::data(reason));
+        return Ok(None);
     }
     let mut stream = Stream::new(seed, "evaluate.sampled", case.number);
     let drawn: Vec<Vec<u32>> = case
@@ -78,7 +91,7 @@ fn one(cases: &Cases<'_>, case: &Case, n: usize, seed: u64, lengths: &[usize]) -
             sum.hit_rate += share * list.hit_rate;
         }
     }
-    Ok(Judged { at, auc: Some(area) })
+    Ok(Some(Judged { at, auc: Some(area) }))
 }
 
 /// The items a user has neither in training nor in the test, ascending.

@@ -258,7 +258,16 @@ proptest! {
         let model = toy(&train, &scores, true);
         let options = RankingOptions { at: vec![1, 4], sampled: Some(n), seed, auc: true, ..Default::default() };
         let cases = judged(&train, &test, 1, false);
-        let Ok(report) = evaluate_ranking(&model, &all(&test), &options) else { return Ok(()) };
+        let has_others = |case: &(i64, Vec<u32>, Vec<u32>)| {
+            case.2.iter().any(|&item| !test.contains_key(&(case.0, i64::from(item))))
+        };
+        let (cases, alone): (Vec<_>, Vec<_>) = cases.into_iter().partition(has_others);
+        let Ok(report) = evaluate_ranking(&model, &all(&test), &options) else {
+            prop_assert!(cases.is_empty());
+            return Ok(());
+        };
+        prop_assert_eq!((report.users, report.skipped.no_others), (cases.len(), alone.len()));
+        prop_assert_eq!(report.relevant, cases.iter().map(|case| case.1.len()).sum::<usize>());
         prop_assert_eq!((report.protocol, report.sampled), ("sampled", Some(n)));
         prop_assert!(report.at.iter().all(|at| at.coverage.is_none() && at.novelty.is_none()));
         let (mut rates, mut areas) = (Expected { values: Vec::new() }, Expected { values: Vec::new() });

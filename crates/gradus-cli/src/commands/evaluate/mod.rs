@@ -1,10 +1,11 @@
-//! `gradus evaluate FILE DATA`
+//! `gradus evaluate MODEL TEST`
 
-use crate::input::{DataArgs, Known};
-use crate::output::{Context, Failure, Outcome, Table, grouped};
+mod ranking;
+mod rating;
+
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::select::metrics::rating_errors;
-use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -15,13 +16,60 @@ struct EvaluateArgs {
     /// Ratings the model has not seen; `-` for standard input
     data: PathBuf,
 
+    /// Judge the ranking of items instead of the error of ratings; the default for models of
+    /// clicks, plays and purchases
+    #[arg(long, help_heading = "Ranking")]
+    ranking: bool,
+
+    /// Lengths of list to judge
+    #[arg(
+        long,
+        value_name = "K,…",
+        value_delimiter = ',',
+        default_value = "5,10,20",
+        help_heading = "Ranking"
+    )]
+    at: Vec<usize>,
+
+    /// Test ratings of at least this count as relevant [default: all for models of clicks, plays
+    /// and purchases; for models of ratings the upper quarter of the scale, 4 of 1–5]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Ranking")]
+    threshold: Option<f32>,
+
+    /// Rank each relevant item among N random items the user has not rated instead of all items;
+    /// such figures cannot be compared with those of the full ranking
+    #[arg(long, value_name = "N", help_heading = "Ranking")]
+    sampled: Option<usize>,
+
+    /// Seed of that draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Ranking")]
+    seed: u64,
+
+    /// Also the area under the ROC curve, which takes the full ranking of every user
+    #[arg(long, help_heading = "Ranking")]
+    auc: bool,
+
+    /// Ratings to fold users in by, as if the model had never seen them
+    #[arg(long, value_name = "FILE", help_heading = "Ranking")]
+    fold_in: Option<PathBuf>,
+
+    /// Rank also what the user has in training
+    #[arg(long, help_heading = "Ranking")]
+    include_seen: bool,
+
+    /// The training ratings, for a model that did not keep them: what not to recommend again, and
+    /// what the baselines are made of
+    #[arg(long, value_name = "FILE")]
+    train: Option<PathBuf>,
+
     #[command(flatten)]
     input: DataArgs,
 }
 
 pub fn command() -> Command {
     EvaluateArgs::augment_args(
-        Command::new("evaluate").about("Measure a model's error on ratings it has not seen"),
+        Command::new("evaluate")
+            .about("Measure a model on ratings it has not seen: its error, or how well it ranks"),
     )
 }
 
@@ -29,28 +77,22 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         EvaluateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fitted = gradus::load(&args.model)?;
-    let model = fitted.recommend()?;
-    let (pairs, truth) = args.input.rated_pairs(&args.data, context)?;
-    let Known { indices, users: unknown_users, items: unknown_items } = Known::of(&pairs, model);
-    let predicted = model.predict(&indices);
-    let errors = rating_errors(&truth, &predicted, None)?;
-    if context.json {
-        return context.json(&json!({
-            "model": fitted.kind,
-            "rmse": errors.rmse,
-            "mae": errors.mae,
-            "count": errors.count,
-            "unknown_users": unknown_users,
-            "unknown_items": unknown_items,
-        }));
+    let implicit = gradus::find(fitted.kind)?.traits().implicit;
+    if implicit || args.ranking {
+        return ranking::run(&args, &fitted, implicit, context);
     }
-    let mut table = Table::new(&["", ">"]);
-    table.row(["RMSE".to_owned(), format!("{:.4}", errors.rmse)]);
-    table.row(["MAE".to_owned(), format!("{:.4}", errors.mae)]);
-    table.row(["ratings".to_owned(), grouped(errors.count)]);
-    if unknown_users + unknown_items > 0 {
-        table.row(["of users unknown to the model".to_owned(), grouped(unknown_users)]);
-        table.row(["of items unknown to the model".to_owned(), grouped(unknown_items)]);
+    let set = [
+        ("--sampled", args.sampled.is_some()),
+        ("--threshold", args.threshold.is_some()),
+        ("--auc", args.auc),
+        ("--fold-in", args.fold_in.is_some()),
+        ("--include-seen", args.include_seen),
+    ];
+    if let Some((flag, _)) = set.iter().find(|(_, is_set)| *is_set) {
+        return Err(Failure::Usage(format!(
+            "{flag} is about rankings, and `{}` predicts ratings: say --ranking as well",
+            fitted.kind
+        )));
     }
-    context.say(table)
+    rating::run(&args, &fitted, context)
 }
