@@ -10,9 +10,9 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, curve, load, quality
+from suites import als, curve, load, metrics, quality
 
-SUITES = {"als": als, "load": load, "quality": quality, "curve": curve}
+SUITES = {"als": als, "load": load, "quality": quality, "curve": curve, "metrics": metrics}
 
 
 def options(arguments):

@@ -62,6 +62,12 @@ def make(**arguments):
     return preparation.make(**arguments)
 
 
+def judge(**arguments):
+    import judges
+
+    return judges.judge(**arguments)
+
+
 def _ratings(job, part):
     import preparation
 
@@ -70,5 +76,5 @@ def _ratings(job, part):
 
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
-    value = {"fit": fit, "load": load, "prepare": prepare, "make": make}[task](**json.loads(arguments))
+    value = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge}[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

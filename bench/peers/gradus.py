@@ -55,6 +55,19 @@ class Gradus(Peer):
         memory = child.peak or answer["peak_rss_bytes"]
         return Result(report["seconds"], trace, rmse, memory, child.wall)
 
+    def rank(self, folder, model, at, threshold, threads, timeout=None):
+        """Fits with the defaults and judges the ranking: ({measure@k: mean}, seconds of the judging)."""
+        self._call(["fit", "als", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"], timeout)
+        lengths = ",".join(map(str, at))
+        command = ["evaluate", model, f"{folder}/test.csv", "--ranking", "--auc", "--at", lengths]
+        answer, child = self._json([*command, "--threshold", threshold, "--threads", threads], timeout)
+        means = {"auc": answer["ranking"]["auc"]["mean"]}
+        for row in answer["ranking"]["at"]:
+            for name in ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "novelty"):
+                means[f"{name}@{row['k']}"] = row[name]["mean"]
+            means[f"coverage@{row['k']}"] = row["coverage"]
+        return means, child.wall
+
     def trace(self, job, timeout=None):
         """A fit that scores the held-out ratings after each iteration; its clock is not used."""
         with tempfile.TemporaryDirectory() as folder:

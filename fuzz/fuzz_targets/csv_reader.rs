@@ -21,7 +21,7 @@ fn read(bytes: &[u8], name: &str, options: &ReadOptions) -> Outcome {
 fuzz_target!(|bytes: &[u8]| {
     for on_error in [OnError::Fail, OnError::Skip] {
         for name in ["x", "x.jsonl"] {
-            let options = ReadOptions::new().on_error(on_error);
+            let options = ReadOptions::new().on_error(on_error).times(true);
             let whole = read(bytes, name, &options);
             for block in [1, 7, 64] {
                 let other = read(bytes, name, &options.clone().block_bytes(block));

@@ -4,7 +4,8 @@ use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{Args, ValueEnum};
 use gradus::core::recommend::Recommend;
 use gradus::data::{
-    Duplicates, Format, OnError, Pairs, Ratings, ReadOptions, ReadSummary, read_pairs, read_ratings,
+    Duplicates, Format, OnError, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary,
+    read_pairs, read_ratings,
 };
 use std::path::Path;
 
@@ -66,6 +67,10 @@ pub struct DataArgs {
     #[arg(long, value_name = "COLUMN")]
     weight_column: Option<String>,
 
+    /// Column of the times, for commands that look at them: numbers, or dates like 2001-12-31
+    #[arg(long, value_name = "COLUMN")]
+    time_column: Option<String>,
+
     /// Read no ratings: every row counts as 1
     #[arg(long, conflicts_with = "rating_column")]
     implicit: bool,
@@ -80,6 +85,14 @@ pub struct DataArgs {
 }
 
 impl DataArgs {
+    fn policy(&self) -> Duplicates {
+        match self.duplicates {
+            DuplicatesName::Last => Duplicates::Last,
+            DuplicatesName::Mean => Duplicates::Mean,
+            DuplicatesName::Error => Duplicates::Error,
+        }
+    }
+
     fn options(&self) -> Outcome<ReadOptions> {
         let delimiter = match self.delimiter.as_deref() {
             None => None,
@@ -107,11 +120,7 @@ impl DataArgs {
                 OnErrorName::Fail => OnError::Fail,
                 OnErrorName::Skip => OnError::Skip,
             })
-            .duplicates(match self.duplicates {
-                DuplicatesName::Last => Duplicates::Last,
-                DuplicatesName::Mean => Duplicates::Mean,
-                DuplicatesName::Error => Duplicates::Error,
-            });
+            .duplicates(self.policy());
         if let Some(column) = &self.user_column {
             options = options.user(column.as_str());
         }
@@ -124,14 +133,42 @@ impl DataArgs {
         if let Some(column) = &self.weight_column {
             options = options.weight(column.as_str());
         }
-        Ok(options)
+        if let Some(column) = &self.time_column {
+            options = options.time(column.as_str());
+        }
+        Ok(options.times(false))
     }
 
-    /// Reads ratings.
+    /// Reads ratings, without their times.
     pub fn ratings(&self, path: &Path, context: Context) -> Outcome<(Ratings, ReadSummary)> {
-        let (ratings, summary) = read_ratings(path, &self.options()?)?;
+        self.read(path, self.options()?, context)
+    }
+
+    /// Reads ratings, with their times if the file has them.
+    pub fn timed_ratings(&self, path: &Path, context: Context) -> Outcome<(Ratings, ReadSummary)> {
+        self.read(path, self.options()?.times(true), context)
+    }
+
+    fn read(
+        &self,
+        path: &Path,
+        options: ReadOptions,
+        context: Context,
+    ) -> Outcome<(Ratings, ReadSummary)> {
+        let (ratings, summary) = read_ratings(path, &options)?;
         remark_on_skipped(path, &summary, context);
         Ok((ratings, summary))
+    }
+
+    /// Reads ratings to rank by; every row counts as 1 where there is no column of ratings, which
+    /// the second result tells.
+    pub fn interactions(&self, path: &Path, context: Context) -> Outcome<(Ratings, bool)> {
+        let pairs = self.pairs(path, context)?;
+        let has_values = pairs.values.is_some();
+        let values = pairs.values.unwrap_or_else(|| vec![1.0; pairs.users.len()]);
+        let mut builder = RatingsBuilder::new();
+        builder.push_columns(pairs.users.as_slice(), pairs.items.as_slice(), &values, None)?;
+        Ok((builder.finish(self.policy())?, has_values))
     }
 
     /// Reads pairs of user and item, with ratings if the file has them.

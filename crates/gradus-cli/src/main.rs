@@ -4,6 +4,7 @@ mod commands;
 mod input;
 mod output;
 mod progress;
+mod splitting;
 
 use output::Failure;
 use std::process::ExitCode;

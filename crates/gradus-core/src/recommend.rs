@@ -2,6 +2,7 @@
 
 use crate::data::{Csr, Ids};
 use crate::{Error, Result};
+use rayon::prelude::*;
 
 /// A score for an item, by index.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,6 +112,15 @@ pub trait Recommend: Send + Sync {
 
     /// The best `n` items, best first; ties go to the smaller index.
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;
+
+    /// The best `n` items for each of many users, as [`top`](Self::top) gives them; by default one
+    /// after the other on all cores.
+    ///
+    /// # Shapes
+    /// One list for each user.
+    fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
+        users.par_iter().map(|&user| self.top(&Target::User(user), n, filter)).collect()
+    }
 
     /// The `n` items most like this one (cosine of what the model knows of them), without itself.
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>>;

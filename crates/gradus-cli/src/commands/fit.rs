@@ -3,6 +3,7 @@
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use crate::progress::{Bar, stop_on_ctrl_c};
+use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyData, AnyFitted, Run};
 use gradus::core::iterate::Checkpoint;
@@ -26,6 +27,11 @@ struct FitArgs {
     /// Share of the ratings to hold out: scored after every iteration, reason to stop early
     #[arg(long, value_name = "SHARE", conflicts_with = "validation")]
     holdout: Option<f64>,
+
+    /// What is held out; for per-user and last, --holdout may also be a number of each user's
+    /// ratings
+    #[arg(long, value_enum, default_value = "random", requires = "holdout")]
+    split: SplitName,
 
     /// A file of ratings to hold out instead
     #[arg(long, value_name = "FILE")]
@@ -140,10 +146,14 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
 
-    let (ratings, summary) = args.input.ratings(&args.data, context)?;
+    let (ratings, summary) = if args.split == SplitName::Last {
+        args.input.timed_ratings(&args.data, context)?
+    } else {
+        args.input.ratings(&args.data, context)?
+    };
     let (train, held) = match (args.holdout, &args.validation) {
         (Some(share), _) => {
-            let (train, held) = gradus::select::split::holdout(&ratings, share, seed)?;
+            let (train, held) = args.split.split(&ratings, share, seed)?;
             drop(ratings);
             (train, Some(held))
         }
@@ -167,6 +177,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         "items": train.n_items(),
         "ratings": train.len(),
         "held_out": held.as_ref().map(Ratings::len),
+        "split": args.holdout.map(|_| args.split.name()),
         "skipped": summary.skipped,
         "load_seconds": summary.seconds,
     });

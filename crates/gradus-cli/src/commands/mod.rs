@@ -12,6 +12,7 @@ mod report;
 mod select;
 mod shell;
 mod similar;
+mod split;
 
 use crate::output::{Context, Failure, Outcome};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -21,6 +22,7 @@ type Entry = (fn() -> Command, fn(&ArgMatches, Context) -> Outcome);
 
 const COMMANDS: &[Entry] = &[
     (demo::command, demo::run),
+    (split::command, split::run),
     (fit::command, fit::run),
     (select::command, select::run),
     (evaluate::command, evaluate::run),

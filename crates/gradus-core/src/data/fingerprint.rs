@@ -33,7 +33,7 @@ impl Hash {
 
 impl Ratings {
     /// A number that differs between data sets that differ (but for chance): a checkpoint is only
-    /// taken up with the data it was made from.
+    /// taken up with the data it was made from. Times do not count: no fit looks at them.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Hash(self.len() as u64);
         hash.ids(self.users());

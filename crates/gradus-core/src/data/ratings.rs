@@ -44,6 +44,8 @@ pub struct Ratings {
     by_item: Csr,
     /// Weights in the order of `by_user` and of `by_item`.
     weights: Option<(Vec<f32>, Vec<f32>)>,
+    /// Times in the order of `by_user`.
+    times: Option<Vec<i64>>,
 }
 
 impl Ratings {
@@ -123,7 +125,7 @@ impl Ratings {
             }
         }
         let (by_item, _) = builder::transpose(&by_user, None);
-        Ok(Self::from_parts(Arc::new(users), Arc::new(items), by_user, by_item, None))
+        Ok(Self::from_parts(Arc::new(users), Arc::new(items), by_user, by_item, None, None))
     }
 
     pub(super) fn from_parts(
@@ -132,8 +134,25 @@ impl Ratings {
         by_user: Csr,
         by_item: Csr,
         weights: Option<(Vec<f32>, Vec<f32>)>,
+        times: Option<Vec<i64>>,
     ) -> Self {
-        Self { users, items, by_user: Arc::new(by_user), by_item, weights }
+        Self { users, items, by_user: Arc::new(by_user), by_item, weights, times }
+    }
+
+    /// The same ratings with the time of each, in the order of
+    /// [`by_user().values()`](Self::by_user); any time they had is forgotten.
+    ///
+    /// # Errors
+    /// If there are not as many times as ratings.
+    pub fn with_times(self, times: Vec<i64>) -> Result<Self> {
+        if times.len() != self.len() {
+            return Err(Error::Shape {
+                what: "times".into(),
+                expected: format!("{} (one for each rating)", self.len()),
+                got: times.len().to_string(),
+            });
+        }
+        Ok(Self { times: Some(times), ..self })
     }
 
     /// The ratings for which `keep` holds, over the same users and items: a user or an item may be
@@ -167,6 +186,7 @@ impl Ratings {
         let mut indptr = Vec::with_capacity(self.n_users() + 1);
         let (mut indices, mut values) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(n));
+        let mut times = self.times.as_ref().map(|_| Vec::with_capacity(n));
         indptr.push(0);
         for user in 0..self.n_users() {
             for at in self.by_user.range(user).filter(|&at| mask[at] == wanted) {
@@ -175,13 +195,16 @@ impl Ratings {
                 if let (Some(weights), Some((by_user, _))) = (&mut weights, &self.weights) {
                     weights.push(by_user[at]);
                 }
+                if let (Some(times), Some(all)) = (&mut times, &self.times) {
+                    times.push(all[at]);
+                }
             }
             indptr.push(indices.len());
         }
         let by_user = Csr::from_trusted(self.n_items(), indptr, indices, values);
         let (by_item, weights_by_item) = builder::transpose(&by_user, weights.as_deref());
         let weights = weights.zip(weights_by_item);
-        Self::from_parts(self.users.clone(), self.items.clone(), by_user, by_item, weights)
+        Self::from_parts(self.users.clone(), self.items.clone(), by_user, by_item, weights, times)
     }
 
     /// The ids of the users: row `u` of [`by_user`](Self::by_user) belongs to `users().get(u)`.
@@ -217,6 +240,13 @@ impl Ratings {
     /// The weights in the order of `by_item().values()`, if there are any.
     pub fn weights_by_item(&self) -> Option<&[f32]> {
         self.weights.as_ref().map(|(_, by_item)| by_item.as_slice())
+    }
+
+    /// When each rating was given, in the order of `by_user().values()`, if that was read: see
+    /// [`ReadOptions::times`](super::ReadOptions::times). Any number that grows with time; seconds
+    /// since 1970 where the file has dates.
+    pub fn times(&self) -> Option<&[i64]> {
+        self.times.as_deref()
     }
 
     /// Number of users.

@@ -283,6 +283,10 @@ impl Recommend for LatentFactors {
         self.top_items(target, n, filter)
     }
 
+    fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
+        Self::top_many(self, users, n, filter)
+    }
+
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
         self.nearest_items(self.item_row(item)?, n)
     }

@@ -12,6 +12,31 @@ pub struct RatingErrors {
     pub mae: f64,
     /// How many pairs it was taken over.
     pub count: usize,
+    /// Standard error of the first, from the spread of the squared errors (delta method).
+    pub rmse_error: f64,
+    /// Standard error of the second, from the spread of the absolute errors.
+    pub mae_error: f64,
+}
+
+impl RatingErrors {
+    /// Where the root mean squared error of ever more such pairs would lie, 95 times out of 100.
+    ///
+    /// Both intervals are normal, and take the pairs as independent. Ratings of the same user or
+    /// item are not quite, so the truth is a little wider.
+    pub fn rmse_interval(&self) -> (f64, f64) {
+        interval(self.rmse, self.rmse_error)
+    }
+
+    /// The same for the mean absolute error.
+    pub fn mae_interval(&self) -> (f64, f64) {
+        interval(self.mae, self.mae_error)
+    }
+}
+
+/// The middle 95 % of a normal distribution, which starts at 0.
+fn interval(mean: f64, error: f64) -> (f64, f64) {
+    const WIDTH: f64 = 1.959_963_984_540_054;
+    ((mean - WIDTH * error).max(0.0), mean + WIDTH * error)
 }
 
 /// Root mean squared and mean absolute error, weighted if weights are given.
@@ -61,7 +86,19 @@ pub fn rating_errors(
     if total == 0.0 {
         return Err(Error::data("no ratings to compare predictions with (or all have weight 0)"));
     }
-    Ok(RatingErrors { rmse: (squares / total).sqrt(), mae: absolutes / total, count: truth.len() })
+    let (mse, mae) = (squares / total, absolutes / total);
+    let (mut spread_of_squares, mut spread_of_absolutes) = (0.0, 0.0);
+    for (at, (&truth, &predicted)) in truth.iter().zip(predicted).enumerate() {
+        let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
+        let error = f64::from(predicted) - f64::from(truth);
+        spread_of_squares += weight * (error * error - mse).powi(2);
+        spread_of_absolutes += weight * (error.abs() - mae).powi(2);
+    }
+    let rmse = mse.sqrt();
+    // The error of a root is that of its square over twice the root.
+    let rmse_error = if rmse > 0.0 { spread_of_squares.sqrt() / total / (2.0 * rmse) } else { 0.0 };
+    let mae_error = spread_of_absolutes.sqrt() / total;
+    Ok(RatingErrors { rmse, mae, count: truth.len(), rmse_error, mae_error })
 }
 
 #[cfg(test)]
@@ -74,6 +111,33 @@ mod tests {
         let weighted = rating_errors(&truth, &predicted, Some(&[2.0, 1.0, 0.0])).unwrap();
         let repeated = rating_errors(&[1.0, 1.0, 2.0], &[1.5, 1.5, 4.0], None).unwrap();
         assert_eq!((weighted.rmse, weighted.mae), (repeated.rmse, repeated.mae));
+        assert_eq!(weighted.rmse_error, repeated.rmse_error);
+        assert_eq!(weighted.mae_error, repeated.mae_error);
+    }
+
+    #[test]
+    fn the_interval_holds_the_truth_95_times_of_100() {
+        use gradus_core::random::Stream;
+        // Normal errors of spread 0.8: RMSE 0.8, MAE 0.8 √(2/π).
+        let (rmse, mae) = (0.8, 0.8 * (2.0 / std::f64::consts::PI).sqrt());
+        let (mut rmse_held, mut mae_held) = (0, 0);
+        for sample in 0..1000 {
+            let mut stream = Stream::new(3, "errors", sample);
+            let predicted: Vec<f32> = (0..400).map(|_| (0.8 * stream.normal()) as f32).collect();
+            let errors = rating_errors(&[0.0; 400], &predicted, None).unwrap();
+            let holds = |(low, high): (f64, f64), truth: f64| low <= truth && truth <= high;
+            rmse_held += i32::from(holds(errors.rmse_interval(), rmse));
+            mae_held += i32::from(holds(errors.mae_interval(), mae));
+        }
+        assert!((930..970).contains(&rmse_held), "{rmse_held}");
+        assert!((930..970).contains(&mae_held), "{mae_held}");
+    }
+
+    #[test]
+    fn perfect_predictions_have_no_error() {
+        let errors = rating_errors(&[1.0, 2.0], &[1.0, 2.0], None).unwrap();
+        assert_eq!((errors.rmse, errors.rmse_error, errors.mae_error), (0.0, 0.0, 0.0));
+        assert_eq!(errors.rmse_interval(), (0.0, 0.0));
     }
 
     #[test]

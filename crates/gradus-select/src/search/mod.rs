@@ -15,7 +15,6 @@ use crate::split;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
-use gradus_core::random::Stream;
 use gradus_core::recommend::{Filter, Recommend, Target};
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
@@ -107,7 +106,7 @@ impl Search<'_> {
         let done = AtomicUsize::new(0);
         for fold in 0..planned {
             let (train, held) = match self.plan {
-                Plan::Folds(k) => fold_of(data, k, fold, self.seed)?,
+                Plan::Folds(k) => split::folds(data, k, self.seed)?.get(fold)?,
                 Plan::Holdout(share) => split::holdout(data, share, self.seed)?,
             };
             let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
@@ -205,19 +204,6 @@ impl Plan {
             _ => Ok(()),
         }
     }
-}
-
-/// The data without one of `k` random folds, and that fold.
-fn fold_of(data: &Ratings, k: usize, fold: usize, seed: u64) -> Result<(Ratings, Ratings)> {
-    if data.len() < k {
-        return Err(Error::data(format!(
-            "{k} folds need at least as many ratings, not {}",
-            data.len()
-        )));
-    }
-    let mut places = Stream::new(seed, "search.folds", 0).permutation(data.len());
-    places.iter_mut().for_each(|place| *place %= k);
-    Ok(data.partition(|at| places[at] != fold))
 }
 
 /// One fit on one fold: the loss at every held-out point, smaller is better.

@@ -4,7 +4,7 @@
 //! them so already), and the matrix by item is the transpose of the one by user. Every step is a
 //! stable sort, so the outcome depends neither on the number of threads nor on the chunks.
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Extras};
 use crate::data::{Csr, Duplicates, Ids, Ratings};
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -21,21 +21,14 @@ pub(super) fn assemble(
     item_places: &[u32],
     duplicates: Duplicates,
 ) -> Result<Ratings> {
-    let (mut indptr, mut entries, mut weights) =
+    let (mut indptr, mut entries, mut beside) =
         scatter(chunks, users.len(), user_places, item_places);
-    let (mut indices, mut values, n_repeats) =
-        sort_rows(&indptr, &mut entries, weights.as_deref_mut());
+    let (mut indices, mut values, n_repeats) = sort_rows(&indptr, &mut entries, &mut beside);
     drop(entries);
     if n_repeats > 0 {
-        settle(
-            (&users, &items),
-            &mut indptr,
-            &mut indices,
-            &mut values,
-            weights.as_mut(),
-            duplicates,
-        )?;
+        settle((&users, &items), &mut indptr, &mut indices, &mut values, &mut beside, duplicates)?;
     }
+    let Beside { weights, times } = beside;
     let by_user = Csr::from_trusted(items.len(), indptr, indices, values);
     let (by_item, weights_by_item) = transpose(&by_user, weights.as_deref());
     Ok(Ratings::from_parts(
@@ -44,19 +37,33 @@ pub(super) fn assemble(
         by_user,
         by_item,
         weights.zip(weights_by_item),
+        times,
     ))
 }
 
+/// What a rating may have beside its value.
+struct Beside {
+    weights: Option<Vec<f32>>,
+    times: Option<Vec<i64>>,
+}
+
+/// A part of it.
+struct BesidePart<'a> {
+    weights: Option<&'a mut [f32]>,
+    times: Option<&'a mut [i64]>,
+}
+
 /// The ratings by user, in order of arrival: row starts, entries (item in the high half, the bits of
-/// the value in the low one: one place to write instead of two) and weights.
+/// the value in the low one: one place to write instead of two) and what is beside them.
 fn scatter(
     chunks: Vec<Chunk>,
     n_users: usize,
     user_places: &[u32],
     item_places: &[u32],
-) -> (Vec<usize>, Vec<u64>, Option<Vec<f32>>) {
+) -> (Vec<usize>, Vec<u64>, Beside) {
     let n: usize = chunks.iter().map(Chunk::len).sum();
-    let weighted = chunks.iter().any(Chunk::is_weighted);
+    let has = |extra: fn(Extras) -> bool| chunks.iter().any(|chunk| extra(chunk.extras()));
+    let (weighted, timed) = (has(|extras| extras.weights), has(|extras| extras.times));
     let mut groups = split_chunks(chunks, n_groups(n, n_users));
     let mut counts: Vec<Vec<usize>> = groups
         .par_iter()
@@ -74,9 +81,11 @@ fn scatter(
 
     let mut entries = zeros::<u64>(n);
     let mut weights = weighted.then(|| zeros::<f32>(n));
+    let mut times = timed.then(|| zeros::<i64>(n));
     let places = atomic_u64(&mut entries);
     let weight_places =
         weights.as_mut().map(|weights| atomic_u32(bytemuck::cast_slice_mut(weights)));
+    let time_places = times.as_mut().map(|times| atomic_u64(bytemuck::cast_slice_mut(times)));
     groups.par_iter_mut().zip(&mut counts).for_each(|(chunks, next)| {
         for chunk in chunks.drain(..) {
             let rows = chunk.rows();
@@ -89,11 +98,14 @@ fn scatter(
                     let weight = rows.weights.map_or(1.0, |weights| weights[k]);
                     places[*next].store(weight.to_bits(), Relaxed);
                 }
+                if let (Some(places), Some(times)) = (time_places, rows.times) {
+                    places[*next].store(times[k].cast_unsigned(), Relaxed);
+                }
                 *next += 1;
             }
         }
     });
-    (indptr, entries, weights)
+    (indptr, entries, Beside { weights, times })
 }
 
 /// Sorts each row by item, keeping the order of arrival among equals, and takes the entries apart.
@@ -101,36 +113,38 @@ fn scatter(
 fn sort_rows(
     indptr: &[usize],
     entries: &mut [u64],
-    weights: Option<&mut [f32]>,
+    beside: &mut Beside,
 ) -> (Vec<u32>, Vec<f32>, usize) {
     let mut indices = vec![0u32; entries.len()];
     let mut values = vec![0f32; entries.len()];
     let ranges = split_rows(indptr, 4 * rayon::current_num_threads());
     let lengths: Vec<usize> =
         ranges.iter().map(|rows| indptr[rows.end] - indptr[rows.start]).collect();
-    let weights: Vec<Option<&mut [f32]>> = match weights {
-        Some(weights) => split_mut(weights, &lengths).into_iter().map(Some).collect(),
-        None => lengths.iter().map(|_| None).collect(),
-    };
+    let beside: Vec<BesidePart<'_>> = split_maybe(beside.weights.as_deref_mut(), &lengths)
+        .into_iter()
+        .zip(split_maybe(beside.times.as_deref_mut(), &lengths))
+        .map(|(weights, times)| BesidePart { weights, times })
+        .collect();
     let parts = (
         ranges,
         split_mut(entries, &lengths),
-        weights,
+        beside,
         split_mut(&mut indices, &lengths),
         split_mut(&mut values, &lengths),
     );
     let n_repeats = parts
         .into_par_iter()
-        .map(|(rows, entries, mut weights, indices, values)| {
+        .map(|(rows, entries, mut beside, indices, values)| {
             let base = indptr[rows.start];
             let mut n_repeats = 0;
             for row in rows {
                 let at = indptr[row] - base..indptr[row + 1] - base;
                 let entries = &mut entries[at.clone()];
                 if !entries.is_sorted_by(|a, b| a >> 32 < b >> 32) {
-                    match &mut weights {
-                        None => entries.sort_by_key(|entry| entry >> 32),
-                        Some(weights) => sort_weighted(entries, &mut weights[at.clone()]),
+                    if beside.is_empty() {
+                        entries.sort_by_key(|entry| entry >> 32);
+                    } else {
+                        beside.sort_with(entries, at.clone());
                     }
                     let same = |pair: &&[u64]| pair[0] >> 32 == pair[1] >> 32;
                     n_repeats += entries.windows(2).filter(same).count();
@@ -146,11 +160,29 @@ fn sort_rows(
     (indices, values, n_repeats)
 }
 
-fn sort_weighted(entries: &mut [u64], weights: &mut [f32]) {
-    let mut both: Vec<(u64, f32)> = entries.iter().copied().zip(weights.iter().copied()).collect();
-    both.sort_by_key(|(entry, _)| entry >> 32);
-    for (k, (entry, weight)) in both.into_iter().enumerate() {
-        (entries[k], weights[k]) = (entry, weight);
+impl BesidePart<'_> {
+    fn is_empty(&self) -> bool {
+        self.weights.is_none() && self.times.is_none()
+    }
+
+    /// Sorts the entries of a row by item, and what stands beside them at `at` along with them.
+    fn sort_with(&mut self, entries: &mut [u64], at: Range<usize>) {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(|&k| entries[k] >> 32);
+        permute(entries, &order);
+        if let Some(weights) = &mut self.weights {
+            permute(&mut weights[at.clone()], &order);
+        }
+        if let Some(times) = &mut self.times {
+            permute(&mut times[at], &order);
+        }
+    }
+}
+
+fn permute<T: Copy>(slice: &mut [T], order: &[usize]) {
+    let before = slice.to_vec();
+    for (place, &from) in slice.iter_mut().zip(order) {
+        *place = before[from];
     }
 }
 
@@ -160,7 +192,7 @@ fn settle(
     indptr: &mut [usize],
     indices: &mut Vec<u32>,
     values: &mut Vec<f32>,
-    mut weights: Option<&mut Vec<f32>>,
+    Beside { weights, times }: &mut Beside,
     duplicates: Duplicates,
 ) -> Result<()> {
     let (mut kept, mut start) = (0, 0);
@@ -185,7 +217,14 @@ fn settle(
                 }
             };
             (indices[kept], values[kept]) = (item, value);
-            if let (Some(weights), Some(weight)) = (&mut weights, weight) {
+            if let Some(times) = times.as_mut() {
+                times[kept] = match duplicates {
+                    // The mean of several ratings is as recent as the last of them.
+                    Duplicates::Mean => times[run.clone()].iter().copied().fold(i64::MIN, i64::max),
+                    _ => times[run.end - 1],
+                };
+            }
+            if let (Some(weights), Some(weight)) = (weights.as_mut(), weight) {
                 if weight.is_infinite() {
                     let (user, item) = (users.get(user), items.get(item as usize));
                     return Err(Error::data(format!(
@@ -205,6 +244,10 @@ fn settle(
     if let Some(weights) = weights {
         weights.truncate(kept);
         weights.shrink_to_fit();
+    }
+    if let Some(times) = times {
+        times.truncate(kept);
+        times.shrink_to_fit();
     }
     Ok(())
 }
@@ -309,6 +352,13 @@ fn split_rows(indptr: &[usize], n: usize) -> Vec<Range<usize>> {
         }
     }
     ranges
+}
+
+fn split_maybe<'a, T>(slice: Option<&'a mut [T]>, lengths: &[usize]) -> Vec<Option<&'a mut [T]>> {
+    match slice {
+        Some(slice) => split_mut(slice, lengths).into_iter().map(Some).collect(),
+        None => lengths.iter().map(|_| None).collect(),
+    }
 }
 
 fn split_mut<'a, T>(mut slice: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {

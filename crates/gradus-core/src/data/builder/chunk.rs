@@ -11,16 +11,23 @@ pub(super) const CHUNK_ROWS: usize = 1 << 18;
 
 enum Pages {
     Mapped(MmapMut),
-    /// Where mapping is refused or there is none.
-    Heap(Vec<u32>),
+    /// Where mapping is refused or there is none. Words of 8 bytes, for the times among them.
+    Heap(Vec<u64>),
 }
 
-/// A fixed number of rows: user, item, value and, in a weighted chunk, weight.
+/// What rows have beside user, item and value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extras {
+    pub weights: bool,
+    pub times: bool,
+}
+
+/// A fixed number of rows: time, if they have one, user, item, value and, if they have one, weight.
 pub(super) struct Chunk {
     pages: Pages,
     rows: usize,
     len: usize,
-    weighted: bool,
+    extras: Extras,
 }
 
 /// The free rest of a chunk.
@@ -29,6 +36,7 @@ pub(super) struct Room<'a> {
     pub items: &'a mut [u32],
     pub values: &'a mut [f32],
     pub weights: Option<&'a mut [f32]>,
+    pub times: Option<&'a mut [i64]>,
 }
 
 /// The rows of a chunk.
@@ -37,16 +45,17 @@ pub(super) struct Rows<'a> {
     pub items: &'a [u32],
     pub values: &'a [f32],
     pub weights: Option<&'a [f32]>,
+    pub times: Option<&'a [i64]>,
 }
 
 impl Chunk {
-    pub(super) fn new(rows: usize, weighted: bool) -> Self {
-        let words = rows * if weighted { 4 } else { 3 };
+    pub(super) fn new(rows: usize, extras: Extras) -> Self {
+        let words = rows * (3 + usize::from(extras.weights) + 2 * usize::from(extras.times));
         let pages = match MmapMut::map_anon(words * 4) {
             Ok(map) => Pages::Mapped(map),
-            Err(_) => Pages::Heap(vec![0; words]),
+            Err(_) => Pages::Heap(vec![0; words.div_ceil(2)]),
         };
-        Self { pages, rows, len: 0, weighted }
+        Self { pages, rows, len: 0, extras }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,18 +66,20 @@ impl Chunk {
         self.len == self.rows
     }
 
-    pub(super) fn is_weighted(&self) -> bool {
-        self.weighted
+    pub(super) fn extras(&self) -> Extras {
+        self.extras
     }
 
     /// Room for up to `n` more rows; [`grow`](Self::grow) makes them count.
     pub(super) fn room(&mut self, n: usize) -> Room<'_> {
-        let (len, rows, weighted) = (self.len, self.rows, self.weighted);
+        let (len, rows, extras) = (self.len, self.rows, self.extras);
         let end = rows.min(len + n);
         let words: &mut [u32] = match &mut self.pages {
             Pages::Mapped(map) => bytemuck::cast_slice_mut(map),
-            Pages::Heap(words) => words,
+            Pages::Heap(words) => bytemuck::cast_slice_mut(words),
         };
+        // Times come first, where they are aligned.
+        let (times, words) = words.split_at_mut(if extras.times { 2 * rows } else { 0 });
         let (users, words) = words.split_at_mut(rows);
         let (items, words) = words.split_at_mut(rows);
         let (values, weights) = words.split_at_mut(rows);
@@ -76,7 +87,8 @@ impl Chunk {
             users: &mut users[len..end],
             items: &mut items[len..end],
             values: &mut bytemuck::cast_slice_mut(values)[len..end],
-            weights: weighted.then(|| &mut bytemuck::cast_slice_mut(weights)[len..end]),
+            weights: extras.weights.then(|| &mut bytemuck::cast_slice_mut(weights)[len..end]),
+            times: extras.times.then(|| &mut bytemuck::cast_slice_mut(times)[len..end]),
         }
     }
 
@@ -90,8 +102,9 @@ impl Chunk {
         let (len, rows) = (self.len, self.rows);
         let words: &[u32] = match &self.pages {
             Pages::Mapped(map) => bytemuck::cast_slice(map),
-            Pages::Heap(words) => words,
+            Pages::Heap(words) => bytemuck::cast_slice(words),
         };
+        let (times, words) = words.split_at(if self.extras.times { 2 * rows } else { 0 });
         let (users, words) = words.split_at(rows);
         let (items, words) = words.split_at(rows);
         let (values, weights) = words.split_at(rows);
@@ -99,7 +112,8 @@ impl Chunk {
             users: &users[..len],
             items: &items[..len],
             values: &bytemuck::cast_slice(values)[..len],
-            weights: self.weighted.then(|| &bytemuck::cast_slice(weights)[..len]),
+            weights: self.extras.weights.then(|| &bytemuck::cast_slice(weights)[..len]),
+            times: self.extras.times.then(|| &bytemuck::cast_slice(times)[..len]),
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) use assemble::transpose;
 
 use super::{Duplicates, Id, IdSlice, Ids, Ratings};
 use crate::{Error, Result};
-use chunk::{CHUNK_ROWS, Chunk};
+use chunk::{CHUNK_ROWS, Chunk, Extras};
 use intern::Interner;
 
 /// Collects ratings block by block and turns them into [`Ratings`].
@@ -19,7 +19,7 @@ use intern::Interner;
 ///
 /// # Memory
 /// 12 bytes for each rating while they arrive (16 with weights), 20 at the peak of
-/// [`finish`](Self::finish), 16 for the result.
+/// [`finish`](Self::finish), 16 for the result; with times 8 more.
 ///
 /// ```
 /// use gradus_core::data::{Duplicates, Id, RatingsBuilder, TextIds};
@@ -38,8 +38,9 @@ pub struct RatingsBuilder {
     users: Interner,
     items: Interner,
     chunks: Vec<Chunk>,
-    /// Whether a weight was seen; then every chunk from there on has them.
-    weighted: bool,
+    /// Whether a weight was seen (then every chunk from there on has them), and whether the first
+    /// rating had a time (then every rating must have one).
+    extras: Extras,
     len: usize,
 }
 
@@ -56,7 +57,7 @@ impl RatingsBuilder {
             users: Interner::new("user"),
             items: Interner::new("item"),
             chunks: Vec::new(),
-            weighted: false,
+            extras: Extras::default(),
             len: 0,
         }
     }
@@ -76,7 +77,27 @@ impl RatingsBuilder {
     /// # Errors
     /// If the value is not finite.
     pub fn push(&mut self, user: Id<'_>, item: Id<'_>, value: f32) -> Result<()> {
-        self.push_one(user, item, value, None)
+        self.push_one(user, item, value, None, None)
+    }
+
+    /// Adds one rating with the time it was given at: any number that grows with time, seconds
+    /// since 1970 by custom.
+    ///
+    /// # Errors
+    /// If the value is not finite, or the ratings so far have no times.
+    ///
+    /// ```
+    /// use gradus_core::data::{Duplicates, Id, RatingsBuilder};
+    ///
+    /// let mut builder = RatingsBuilder::new();
+    /// builder.push_at(Id::Int(1), Id::Text("Brazil"), 4.0, 978_300_760)?;
+    /// builder.push_at(Id::Int(1), Id::Text("Alien"), 5.0, 978_302_109)?;
+    /// let ratings = builder.finish(Duplicates::Error)?;
+    /// assert_eq!(ratings.times(), Some(&[978_302_109, 978_300_760][..]));
+    /// # Ok::<(), gradus_core::Error>(())
+    /// ```
+    pub fn push_at(&mut self, user: Id<'_>, item: Id<'_>, value: f32, time: i64) -> Result<()> {
+        self.push_one(user, item, value, None, Some(time))
     }
 
     /// Adds one rating with a weight. Weight 0 keeps the rating as an interaction that no fit sees.
@@ -90,7 +111,7 @@ impl RatingsBuilder {
         value: f32,
         weight: f32,
     ) -> Result<()> {
-        self.push_one(user, item, value, Some(weight))
+        self.push_one(user, item, value, Some(weight), None)
     }
 
     fn push_one(
@@ -99,14 +120,19 @@ impl RatingsBuilder {
         item: Id<'_>,
         value: f32,
         weight: Option<f32>,
+        time: Option<i64>,
     ) -> Result<()> {
         check_values(&[value], weight.as_ref().map(std::slice::from_ref))?;
+        self.check_timed(time.is_some())?;
         let (user, item) = (self.users.number_one(user)?, self.items.number_one(item)?);
-        self.weighted |= weight.is_some();
-        let room = open_chunk(&mut self.chunks, self.weighted).room(1);
+        self.extras.weights |= weight.is_some();
+        let room = open_chunk(&mut self.chunks, self.extras).room(1);
         (room.users[0], room.items[0], room.values[0]) = (user, item, value);
         if let Some(weights) = room.weights {
             weights[0] = weight.unwrap_or(1.0);
+        }
+        if let (Some(times), Some(time)) = (room.times, time) {
+            times[0] = time;
         }
         self.count(1);
         Ok(())
@@ -126,9 +152,42 @@ impl RatingsBuilder {
         weights: Option<&[f32]>,
     ) -> Result<()> {
         let (users, items) = (users.into(), items.into());
-        check_lengths(users.len(), items.len(), values, weights)?;
+        check_lengths(users.len(), items.len(), values, weights, None)?;
         check_values(values, weights)?;
-        self.push_checked(users, items, values, weights)
+        self.push_checked(users, items, values, weights, None)
+    }
+
+    /// Adds a block of ratings as [`push_columns`](Self::push_columns) does, with their times.
+    ///
+    /// # Errors
+    /// As [`push_columns`](Self::push_columns), and if the ratings so far have no times.
+    pub fn push_columns_at<'a>(
+        &mut self,
+        users: impl Into<IdSlice<'a>>,
+        items: impl Into<IdSlice<'a>>,
+        values: &[f32],
+        weights: Option<&[f32]>,
+        times: &[i64],
+    ) -> Result<()> {
+        let (users, items) = (users.into(), items.into());
+        check_lengths(users.len(), items.len(), values, weights, Some(times))?;
+        check_values(values, weights)?;
+        self.push_checked(users, items, values, weights, Some(times))
+    }
+
+    /// A rating without a time among others with one cannot be put in order.
+    fn check_timed(&mut self, timed: bool) -> Result<()> {
+        if self.is_empty() {
+            self.extras.times = timed;
+        }
+        if self.extras.times == timed {
+            return Ok(());
+        }
+        let (has, others) = if timed { ("a", "none") } else { ("no", "one") };
+        Err(Error::data(format!(
+            "rating {} has {has} time, those before have {others}: give all of them a time or none",
+            self.len + 1
+        )))
     }
 
     /// Adds a block of columns of equal length whose values and weights were checked.
@@ -138,11 +197,16 @@ impl RatingsBuilder {
         items: IdSlice<'_>,
         values: &[f32],
         weights: Option<&[f32]>,
+        times: Option<&[i64]>,
     ) -> Result<()> {
-        self.weighted |= weights.is_some() && !values.is_empty();
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.check_timed(times.is_some())?;
+        self.extras.weights |= weights.is_some();
         let mut start = 0;
         while start < values.len() {
-            let room = open_chunk(&mut self.chunks, self.weighted).room(values.len() - start);
+            let room = open_chunk(&mut self.chunks, self.extras).room(values.len() - start);
             let end = start + room.users.len();
             self.users.number(users, start, room.users)?;
             self.items.number(items, start, room.items)?;
@@ -151,6 +215,9 @@ impl RatingsBuilder {
                 (Some(room), Some(weights)) => room.copy_from_slice(&weights[start..end]),
                 (Some(room), None) => room.fill(1.0),
                 (None, _) => {}
+            }
+            if let (Some(room), Some(times)) = (room.times, times) {
+                room.copy_from_slice(&times[start..end]);
             }
             self.count(end - start);
             start = end;
@@ -189,7 +256,7 @@ pub(super) fn from_indexed(
     weights: Option<&[f32]>,
     duplicates: Duplicates,
 ) -> Result<Ratings> {
-    check_lengths(user_indices.len(), item_indices.len(), values, weights)?;
+    check_lengths(user_indices.len(), item_indices.len(), values, weights, None)?;
     check_values(values, weights)?;
     for (what, indices, n) in
         [("user", user_indices, users.len()), ("item", item_indices, items.len())]
@@ -202,9 +269,10 @@ pub(super) fn from_indexed(
         }
     }
     let mut chunks = Vec::new();
+    let extras = Extras { weights: weights.is_some(), times: false };
     let mut start = 0;
     while start < values.len() {
-        let chunk = open_chunk(&mut chunks, weights.is_some());
+        let chunk = open_chunk(&mut chunks, extras);
         let room = chunk.room(values.len() - start);
         let range = start..start + room.users.len();
         room.users.copy_from_slice(&user_indices[range.clone()]);
@@ -221,10 +289,10 @@ pub(super) fn from_indexed(
     assemble::assemble(users, items, chunks, &user_places, &item_places, duplicates)
 }
 
-/// A chunk with room in it, weighted if need be.
-fn open_chunk(chunks: &mut Vec<Chunk>, weighted: bool) -> &mut Chunk {
-    if !chunks.last().is_some_and(|chunk| !chunk.is_full() && (chunk.is_weighted() || !weighted)) {
-        chunks.push(Chunk::new(CHUNK_ROWS, weighted));
+/// A chunk with room in it, also for the extras.
+fn open_chunk(chunks: &mut Vec<Chunk>, extras: Extras) -> &mut Chunk {
+    if !chunks.last().is_some_and(|chunk| !chunk.is_full() && chunk.extras() == extras) {
+        chunks.push(Chunk::new(CHUNK_ROWS, extras));
     }
     let last = chunks.len() - 1;
     &mut chunks[last]
@@ -235,11 +303,13 @@ fn check_lengths(
     items: usize,
     values: &[f32],
     weights: Option<&[f32]>,
+    times: Option<&[i64]>,
 ) -> Result<()> {
     let lengths = [
         ("items", items),
         ("values", values.len()),
         ("weights", weights.map_or(users, <[_]>::len)),
+        ("times", times.map_or(users, <[_]>::len)),
     ];
     match lengths.into_iter().find(|&(_, len)| len != users) {
         None => Ok(()),

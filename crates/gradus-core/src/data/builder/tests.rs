@@ -259,3 +259,65 @@ fn partition_keeps_every_rating_on_one_side_and_the_ids_on_both() {
         assert_eq!(all.filter(|_| true), all);
     }
 }
+
+#[test]
+fn times_are_kept_by_rating_and_given_to_all_or_none() {
+    let mut builder = RatingsBuilder::new();
+    builder.push_at(int(2), int(9), 1.0, 50).unwrap();
+    builder.push_at(int(1), int(9), 2.0, -7).unwrap();
+    let (one, two) = ([1, 2].as_slice(), [3, 3].as_slice());
+    builder.push_columns_at(one, two, &[3.0, 4.0], Some(&[2.0, 0.5]), &[i64::MAX, 0]).unwrap();
+    assert_eq!(
+        builder.push(int(1), int(1), 1.0).unwrap_err().to_string(),
+        "rating 5 has no time, those before have one: give all of them a time or none"
+    );
+    assert_eq!(
+        builder.push_columns_at(one, two, &[1.0; 2], None, &[1]).unwrap_err().to_string(),
+        "times: expected 2 (one for each user), got 1"
+    );
+    let ratings = builder.finish(Duplicates::Error).unwrap();
+    assert_eq!(ratings.times(), Some(&[i64::MAX, -7, 0, 50][..]));
+    assert_eq!(ratings.weights_by_user(), Some(&[2.0, 1.0, 0.5, 1.0][..]));
+    assert_eq!(ratings.by_user().values(), [3.0, 2.0, 4.0, 1.0]);
+
+    let mut builder = RatingsBuilder::new();
+    builder.push(int(1), int(1), 1.0).unwrap();
+    assert_eq!(
+        builder.push_at(int(1), int(2), 1.0, 3).unwrap_err().to_string(),
+        "rating 2 has a time, those before have none: give all of them a time or none"
+    );
+    let ratings = builder.finish(Duplicates::Error).unwrap();
+    assert_eq!(
+        ratings.clone().with_times(vec![1, 2]).unwrap_err().to_string(),
+        "times: expected 1 (one for each rating), got 2"
+    );
+    assert_eq!(ratings.with_times(vec![4]).unwrap().times(), Some(&[4][..]));
+}
+
+#[test]
+fn many_times_are_the_same_on_1_2_and_7_threads() {
+    let n = CHUNK_ROWS as i64 + 999;
+    let rows: Vec<(i64, i64, i64)> =
+        (0..n).map(|k| ((k * 7919) % 501, (k * 104_729) % 1000, (k * k) % 10_007)).collect();
+    let mut expected = BTreeMap::new();
+    for &(user, item, time) in &rows {
+        expected.insert((user, item), time);
+    }
+    let expected: Vec<i64> = expected.into_values().collect();
+    for threads in [1, 2, 7] {
+        let ratings = pool(threads).install(|| {
+            let mut builder = RatingsBuilder::new();
+            for rows in rows.chunks(5000 * threads) {
+                let users: Vec<i64> = rows.iter().map(|row| row.0).collect();
+                let items: Vec<i64> = rows.iter().map(|row| row.1).collect();
+                let times: Vec<i64> = rows.iter().map(|row| row.2).collect();
+                let values = vec![1.0; rows.len()];
+                builder
+                    .push_columns_at(users.as_slice(), items.as_slice(), &values, None, &times)
+                    .unwrap();
+            }
+            builder.finish(Duplicates::Last).unwrap()
+        });
+        assert_eq!(ratings.times(), Some(&expected[..]), "{threads} threads");
+    }
+}

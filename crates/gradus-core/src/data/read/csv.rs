@@ -5,10 +5,11 @@
 
 use super::Table;
 use super::blocks::{Delimiter, MAX_RECORD, Record, closing_quote, record};
-use super::detect::{Layout, Role};
+use super::detect::{ByRole, Layout, Role};
 use super::number::{id, number, short_decimal, short_int, shown, weight};
 use super::options::OnError;
 use super::pipeline::{Bad, Parsed, Parser, too_long};
+use super::time::{plain_time, time};
 use crate::data::IdVec;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
@@ -19,7 +20,7 @@ pub(super) struct CsvParser {
     steps: Vec<(usize, Role)>,
     /// The same columns by place.
     wanted: Vec<(usize, Role)>,
-    names: [Option<String>; 4],
+    names: ByRole<Option<String>>,
 }
 
 impl CsvParser {
@@ -53,6 +54,9 @@ impl CsvParser {
             if let Some(weight) = row.weight {
                 table.weights.push(weight);
             }
+            if let Some(time) = row.time {
+                table.times.push(time);
+            }
             at = next;
             n += 1;
         }
@@ -85,6 +89,10 @@ impl CsvParser {
                     let (value, end) = short_decimal(text, at)?;
                     (row.weight, at) = (Some(value), end);
                 }
+                Role::Time => {
+                    let (time, end) = plain_time(text, at)?;
+                    (row.time, at) = (Some(time), end);
+                }
             }
         }
         let end = match *text.get(at)? {
@@ -105,7 +113,7 @@ impl CsvParser {
     /// Reads one row of any kind.
     fn row(&self, line: &[u8], table: &mut Table) -> Result<(), (Option<Role>, String)> {
         let mut fields = Fields { text: line, at: Some(0), delimiter: self.delimiter };
-        let mut found: [Option<Field<'_>>; 4] = Default::default();
+        let mut found: ByRole<Option<Field<'_>>> = Default::default();
         let mut n = 0;
         for &(place, role) in &self.wanted {
             while n < place
@@ -130,7 +138,7 @@ impl CsvParser {
         {
             return Err((None, reason));
         }
-        let [user, item, value, weight_field] = &found;
+        let [user, item, value, weight_field, time_field] = &found;
         let blame = |role| move |reason| (Some(role), reason);
         let (Some(user), Some(item)) = (user, item) else {
             return Err((None, "no user or item column".to_owned()));
@@ -141,10 +149,13 @@ impl CsvParser {
         let value = value.map_err(blame(Role::Rating))?;
         let weight = weight_field.as_ref().map(|field| weight(&field.text)).transpose();
         let weight = weight.map_err(blame(Role::Weight))?;
+        let time = time_field.as_ref().map(|field| time(&field.text)).transpose();
+        let time = time.map_err(blame(Role::Time))?;
         table.users.push(user);
         table.items.push(item);
         table.values.extend(value);
         table.weights.extend(weight);
+        table.times.extend(time);
         Ok(())
     }
 
@@ -195,6 +206,7 @@ struct FastRow {
     item: i64,
     value: Option<f32>,
     weight: Option<f32>,
+    time: Option<i64>,
 }
 
 /// A field without its quotes.

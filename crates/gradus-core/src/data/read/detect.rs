@@ -5,6 +5,7 @@ use super::csv::Fields;
 use super::number::shown;
 use super::options::{Column, Columns, Format, ReadOptions};
 use super::source::Input;
+use super::time::looks_like_time;
 use crate::{Error, Result};
 
 /// Between the columns of some MovieLens files.
@@ -17,13 +18,18 @@ pub(super) enum Role {
     Item,
     Rating,
     Weight,
+    Time,
 }
 
+/// One of something for each [`Role`].
+pub(super) type ByRole<T> = [T; 5];
+
 impl Role {
-    pub(super) const ALL: [Self; 4] = [Self::User, Self::Item, Self::Rating, Self::Weight];
+    pub(super) const ALL: ByRole<Self> =
+        [Self::User, Self::Item, Self::Rating, Self::Weight, Self::Time];
 
     pub(super) fn name(self) -> &'static str {
-        ["user", "item", "rating", "weight"][self as usize]
+        ["user", "item", "rating", "weight", "time"][self as usize]
     }
 
     /// Names such a column goes by, best first; compared without case and without `_`, `-` and
@@ -109,6 +115,21 @@ impl Role {
                 "quantity",
             ],
             Self::Weight => &["weight", "weights", "sampleweight", "confidence"],
+            Self::Time => &[
+                "timestamp",
+                "time",
+                "datetime",
+                "date",
+                "ts",
+                "unixtime",
+                "unixtimestamp",
+                "unixreviewtime",
+                "eventtime",
+                "createdat",
+                "ratedat",
+                "timeunix",
+                "epoch",
+            ],
         }
     }
 }
@@ -143,7 +164,7 @@ pub(super) struct Layout {
     /// Whether rows are looked up by name (JSON objects).
     pub by_name: bool,
     /// The columns, by [`Role`].
-    pub chosen: [Option<Chosen>; 4],
+    pub chosen: ByRole<Option<Chosen>>,
 }
 
 impl Layout {
@@ -154,15 +175,16 @@ impl Layout {
     }
 
     /// The names of the columns, by role.
-    pub(super) fn names(&self) -> [Option<String>; 4] {
+    pub(super) fn names(&self) -> ByRole<Option<String>> {
         self.chosen.clone().map(|chosen| chosen.map(|chosen| chosen.name))
     }
 }
 
 impl From<&Layout> for Columns {
     fn from(layout: &Layout) -> Self {
-        let [user, item, rating, weight] = layout.names();
-        Self { user: user.unwrap_or_default(), item: item.unwrap_or_default(), rating, weight }
+        let [user, item, rating, weight, time] = layout.names();
+        let (user, item) = (user.unwrap_or_default(), item.unwrap_or_default());
+        Self { user, item, rating, weight, time }
     }
 }
 
@@ -231,17 +253,17 @@ pub(super) fn csv(
         };
         return Err(Error::format(&input.name, reason));
     };
-    let named = [&options.user, &options.item, &options.rating, &options.weight]
-        .into_iter()
-        .any(|column| matches!(column, Some(Column::Name(_))));
+    let named = options.columns().iter().any(|column| matches!(column, Some(Column::Name(_))));
     let has_header = match options.header {
         Some(header) => header,
         None => named || looks_like_header(&first, rows.next().map(|(second, _)| second)),
     };
     let names = has_header.then(|| first.clone());
-    let third_is_number = first.get(2).is_some_and(|field| is_number(field));
-    let chosen =
-        choose(&input.name, options, need, names.as_deref(), first.len(), third_is_number)?;
+    let guess = Guess {
+        third_is_number: first.get(2).is_some_and(|field| is_number(field)),
+        fourth_is_time: first.get(3).is_some_and(|field| looks_like_time(field.as_bytes())),
+    };
+    let chosen = choose(&input.name, options, need, names.as_deref(), first.len(), guess)?;
     let mut lines_before = 0;
     if has_header {
         let header: Vec<u8> = input.sample.drain(..first_end).collect();
@@ -255,12 +277,20 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
     let lines =
         input.sample.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let first = lines.take(20).find_map(|line| serde_json::from_slice(line).ok());
-    let (names, n, third_is_number) = match &first {
+    let (names, n, guess) = match &first {
         Some(serde_json::Value::Object(map)) => {
-            (Some(map.keys().cloned().collect::<Vec<_>>()), map.len(), false)
+            (Some(map.keys().cloned().collect::<Vec<_>>()), map.len(), Guess::default())
         }
         Some(serde_json::Value::Array(row)) => {
-            (None, row.len(), row.get(2).is_some_and(serde_json::Value::is_number))
+            let is_time = |value: &serde_json::Value| match value {
+                serde_json::Value::String(text) => looks_like_time(text.as_bytes()),
+                other => other.is_i64(),
+            };
+            let guess = Guess {
+                third_is_number: row.get(2).is_some_and(serde_json::Value::is_number),
+                fourth_is_time: row.get(3).is_some_and(is_time),
+            };
+            (None, row.len(), guess)
         }
         _ => {
             let start = shown(&input.sample[..input.sample.len().min(60)]).into_owned();
@@ -269,7 +299,7 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
         }
     };
     let by_name = names.is_some();
-    let asked = [&options.user, &options.item, &options.rating, &options.weight];
+    let asked = options.columns();
     if by_name
         && let Some(column @ Column::Position(_)) =
             asked.into_iter().flatten().find(|column| matches!(column, Column::Position(_)))
@@ -277,9 +307,16 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
         let reason = format!("column {column}: the rows are objects; give the name of the column");
         return Err(Error::format(&input.name, reason));
     }
-    let chosen = choose(&input.name, options, need, names.as_deref(), n, third_is_number)?;
+    let chosen = choose(&input.name, options, need, names.as_deref(), n, guess)?;
     let delimiter = Delimiter::single(b',');
     Ok(Layout { format: Format::JsonLines, delimiter, lines_before: 0, by_name, chosen })
+}
+
+/// What the first row says of columns that have no names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Guess {
+    pub third_is_number: bool,
+    pub fourth_is_time: bool,
 }
 
 /// Which column is which: as told, or by name, or by place.
@@ -289,29 +326,32 @@ pub(super) fn choose(
     need: Need,
     names: Option<&[String]>,
     n_columns: usize,
-    third_is_number: bool,
-) -> Result<[Option<Chosen>; 4]> {
-    let mut told: [Option<usize>; 4] = [None; 4];
-    let asked = [&options.user, &options.item, &options.rating, &options.weight];
-    for (role, column) in Role::ALL.into_iter().zip(asked) {
+    guess: Guess,
+) -> Result<ByRole<Option<Chosen>>> {
+    let mut told: ByRole<Option<usize>> = Default::default();
+    for (role, column) in Role::ALL.into_iter().zip(options.columns()) {
         if let Some(column) = column {
             told[role as usize] = Some(look_up(file, role, column, names, n_columns)?);
         }
     }
     let is_free = |position: &usize| !told.contains(&Some(*position));
-    let mut chosen: [Option<Chosen>; 4] = Default::default();
+    let mut chosen: ByRole<Option<Chosen>> = Default::default();
     for role in Role::ALL {
         let found = match (told[role as usize], names) {
+            // Nobody asked for the times, but a column told to be theirs is no other.
+            _ if role == Role::Time && !options.times => None,
             (Some(position), _) => Some(position),
             (None, _) if role == Role::Rating && need == Need::Pairs => None,
             (None, Some(names)) => by_alias(role, names).filter(is_free),
             (None, None) => {
                 let there = match role {
                     Role::User | Role::Item => true,
-                    Role::Rating => need == Need::Ratings || third_is_number,
+                    Role::Rating => need == Need::Ratings || guess.third_is_number,
                     Role::Weight => false,
+                    Role::Time => guess.fourth_is_time,
                 };
-                Some(role as usize).filter(|&at| there && at < n_columns).filter(is_free)
+                let at = if role == Role::Time { 3 } else { role as usize };
+                Some(at).filter(|&at| there && at < n_columns).filter(is_free)
             }
         };
         if found.is_none()

@@ -2,10 +2,11 @@
 
 use super::Table;
 use super::blocks::{Record, record};
-use super::detect::{Layout, Role};
+use super::detect::{ByRole, Layout, Role};
 use super::number::{id, number, shown, weight};
 use super::options::OnError;
 use super::pipeline::{Bad, Parsed, Parser, too_long};
+use super::time::time;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
@@ -16,9 +17,9 @@ use std::fmt;
 pub(super) struct JsonParser {
     by_name: bool,
     /// By role.
-    names: [Option<String>; 4],
+    names: ByRole<Option<String>>,
     /// By role.
-    positions: [Option<usize>; 4],
+    positions: ByRole<Option<usize>>,
 }
 
 impl JsonParser {
@@ -62,10 +63,15 @@ impl JsonParser {
         };
         let value = read(value, Role::Rating, number)?;
         let weight = read(weighed, Role::Weight, weight)?;
+        let time = get(Role::Time)?
+            .map(|value| number_text(value).and_then(|text| time(text.as_bytes())))
+            .transpose()
+            .map_err(blame(Role::Time))?;
         table.users.push(user);
         table.items.push(item);
         table.values.extend(value);
         table.weights.extend(weight);
+        table.times.extend(time);
         Ok(())
     }
 }
@@ -138,7 +144,7 @@ fn number_text(json: &str) -> Result<Cow<'_, str>, String> {
 struct Row<'a>(&'a JsonParser);
 
 impl<'de> DeserializeSeed<'de> for Row<'_> {
-    type Value = [Option<&'de RawValue>; 4];
+    type Value = ByRole<Option<&'de RawValue>>;
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Self::Value, D::Error> {
         input.deserialize_any(self)
@@ -146,7 +152,7 @@ impl<'de> DeserializeSeed<'de> for Row<'_> {
 }
 
 impl<'de> Visitor<'de> for Row<'_> {
-    type Value = [Option<&'de RawValue>; 4];
+    type Value = ByRole<Option<&'de RawValue>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.by_name {
@@ -160,7 +166,7 @@ impl<'de> Visitor<'de> for Row<'_> {
         if !self.0.by_name {
             return Err(A::Error::custom("expected an array, as on the first line"));
         }
-        let mut found = [None; 4];
+        let mut found = ByRole::default();
         while let Some(role) = map.next_key_seed(Key(&self.0.names))? {
             match role {
                 Some(role) => found[role] = Some(map.next_value()?),
@@ -176,7 +182,7 @@ impl<'de> Visitor<'de> for Row<'_> {
         if self.0.by_name {
             return Err(A::Error::custom("expected an object, as on the first line"));
         }
-        let mut found = [None; 4];
+        let mut found = ByRole::default();
         let mut position = 0;
         loop {
             match self.0.positions.iter().position(|&wanted| wanted == Some(position)) {
@@ -197,7 +203,7 @@ impl<'de> Visitor<'de> for Row<'_> {
 }
 
 /// Which wanted column a key names.
-struct Key<'a>(&'a [Option<String>; 4]);
+struct Key<'a>(&'a ByRole<Option<String>>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
     type Value = Option<usize>;

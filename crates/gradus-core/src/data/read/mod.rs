@@ -7,7 +7,7 @@
 //! | `blocks.rs` | cuts text into blocks of whole records |
 //! | `pipeline.rs` | parses blocks in parallel, hands them on in order |
 //! | `csv.rs`, `jsonl.rs`, `parquet.rs` | the formats |
-//! | `number.rs` | ids and numbers from bytes |
+//! | `number.rs`, `time.rs` | ids, numbers and times from bytes |
 
 mod blocks;
 mod csv;
@@ -19,6 +19,7 @@ mod options;
 mod parquet;
 mod pipeline;
 mod source;
+mod time;
 
 pub use options::{Column, Columns, Format, OnError, ReadOptions, ReadSummary};
 
@@ -39,6 +40,8 @@ pub(crate) struct Table {
     values: Vec<f32>,
     /// Empty where the file has none.
     weights: Vec<f32>,
+    /// Empty where the file has none, or they are not wanted.
+    times: Vec<i64>,
 }
 
 impl Table {
@@ -56,6 +59,7 @@ impl Table {
         }
         self.values.clear();
         self.weights.clear();
+        self.times.clear();
         self
     }
 }
@@ -68,7 +72,7 @@ type Sink<'a> = &'a mut (dyn FnMut(&mut Table) -> Result<()> + Send);
 ///
 /// Without options, the format follows from the file's name and content, the columns from their
 /// names in the header (`user`, `userId`, `customer_id`, …) or, without a header, from their place:
-/// user, item, rating. A row that cannot be used is an error that names its line, or is left out and
+/// user, item, rating. Times are read where [`ReadOptions::times`] asks for them. A row that cannot be used is an error that names its line, or is left out and
 /// counted with [`OnError::Skip`].
 ///
 /// # Errors
@@ -124,8 +128,9 @@ fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSumm
             table.values.resize(table.len(), 1.0);
         }
         let weights = (!table.weights.is_empty()).then_some(table.weights.as_slice());
+        let times = (!table.times.is_empty()).then_some(table.times.as_slice());
         let (users, items) = (table.users.as_slice(), table.items.as_slice());
-        builder.push_checked(users, items, &table.values, weights)
+        builder.push_checked(users, items, &table.values, weights, times)
     })?;
     if builder.is_empty() {
         return Err(nothing_left(&name, &summary));
@@ -204,7 +209,8 @@ fn pairs(input: Input<'_>, options: &ReadOptions) -> Result<(Pairs, ReadSummary)
     let need = if options.implicit { Need::Pairs } else { Need::PairsAndValues };
     let (mut users, mut items, mut values) = (IdVec::new(), IdVec::new(), Vec::new());
     let name = input.name.clone();
-    let summary = read(input, options, need, &mut |table: &mut Table| {
+    let options = options.clone().times(false);
+    let summary = read(input, &options, need, &mut |table: &mut Table| {
         users.append(&table.users);
         items.append(&table.items);
         values.extend_from_slice(&table.values);

@@ -121,6 +121,8 @@ pub struct ReadOptions {
     pub(super) item: Option<Column>,
     pub(super) rating: Option<Column>,
     pub(super) weight: Option<Column>,
+    pub(super) time: Option<Column>,
+    pub(super) times: bool,
     pub(super) implicit: bool,
     pub(super) on_error: OnError,
     pub(super) duplicates: Duplicates,
@@ -138,6 +140,8 @@ impl Default for ReadOptions {
             item: None,
             rating: None,
             weight: None,
+            time: None,
+            times: false,
             implicit: false,
             on_error: OnError::default(),
             duplicates: Duplicates::default(),
@@ -196,6 +200,30 @@ impl ReadOptions {
         self
     }
 
+    /// The column of times, and that they are to be read.
+    pub fn time(mut self, column: impl Into<Column>) -> Self {
+        self.time = Some(column.into());
+        self.times(true)
+    }
+
+    /// Whether to read the times of the ratings, if the file has them; by default not, for they
+    /// take 8 bytes each and no fit looks at them.
+    ///
+    /// Their column is the one [named](Self::time), one called `timestamp`, `time`, `date` and the
+    /// like, or, without a header, the fourth, if it holds integers or dates. An integer or decimal
+    /// number is taken as it stands, a fraction dropped downwards; a date in the order of ISO 8601
+    /// (`2001-12-31T23:59:59+01:00`, the time of day and the zone may be left out) becomes seconds
+    /// since 1970.
+    pub fn times(mut self, read: bool) -> Self {
+        self.times = read;
+        self
+    }
+
+    /// The columns told, in the order of their roles.
+    pub(super) fn columns(&self) -> [&Option<Column>; 5] {
+        [&self.user, &self.item, &self.rating, &self.weight, &self.time]
+    }
+
     /// Whether to read no rating column and take every row as an interaction of value 1.
     pub fn implicit(mut self, implicit: bool) -> Self {
         self.implicit = implicit;
@@ -232,6 +260,7 @@ impl ReadOptions {
             ("item", &self.item),
             ("rating", &self.rating),
             ("weight", &self.weight),
+            ("time", &self.time),
         ];
         for (name, column) in columns {
             if column == &Some(Column::Position(0)) {
@@ -264,6 +293,8 @@ pub struct Columns {
     pub rating: Option<String>,
     /// The column of weights, if one was read.
     pub weight: Option<String>,
+    /// The column of times, if one was read.
+    pub time: Option<String>,
 }
 
 /// What reading a file came to.

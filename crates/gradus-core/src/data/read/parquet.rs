@@ -1,10 +1,11 @@
 //! Parquet files.
 
-use super::detect::{Layout, Need, Role, choose};
+use super::detect::{ByRole, Guess, Layout, Need, Role, choose};
 use super::number::shown;
 use super::options::{Columns, Format, OnError, ReadOptions, ReadSummary};
 use super::pipeline::TOLD;
 use super::source::Input;
+use super::time::{time, whole};
 use super::{Sink, Table};
 use crate::data::{Id, IdVec};
 use crate::{Error, Result};
@@ -12,9 +13,11 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::ChunkReader;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Int64Type, SchemaRef, UInt64Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int64Type, SchemaRef, TimeUnit, UInt64Type,
+};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 16;
@@ -54,7 +57,7 @@ fn read_from<R: ChunkReader + 'static>(
     let metadata = ArrowReaderMetadata::load(&input, Default::default()).map_err(broken)?;
     let schema: SchemaRef = metadata.schema().clone();
     let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let chosen = choose(name, options, need, Some(&names), names.len(), false)?;
+    let chosen = choose(name, options, need, Some(&names), names.len(), Guess::default())?;
     let layout = Layout {
         format: Format::Parquet,
         delimiter: super::blocks::Delimiter::single(b','),
@@ -100,18 +103,69 @@ fn check_type(file: &str, role: Role, name: &str, data: &DataType) -> Result<()>
         other => other,
     };
     let fits = match role {
-        Role::User | Role::Item => {
-            inner.is_integer()
-                || matches!(inner, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-        }
+        Role::User | Role::Item => inner.is_integer() || is_text(inner),
         Role::Rating | Role::Weight => inner.is_numeric() || inner == &DataType::Boolean,
+        Role::Time => {
+            inner.is_numeric() || inner.is_temporal() && !is_clock(inner) || is_text(inner)
+        }
     };
     if fits {
         return Ok(());
     }
-    let wanted = if role <= Role::Item { "integers or text" } else { "numbers" };
+    let wanted = match role {
+        Role::User | Role::Item => "integers or text",
+        Role::Rating | Role::Weight => "numbers",
+        Role::Time => "numbers, dates or text",
+    };
     let reason = format!("column `{name}` ({}) holds {data}, not {wanted}", role.name());
     Err(Error::format(file, reason))
+}
+
+fn is_text(data: &DataType) -> bool {
+    matches!(data, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// Whether it is a time of day or a length of time, which do not say when.
+fn is_clock(data: &DataType) -> bool {
+    matches!(
+        data,
+        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) | DataType::Interval(_)
+    )
+}
+
+/// A column of times: numbers as they stand, dates and timestamps in seconds, text as in CSV.
+fn times(array: &ArrayRef, inner: &DataType) -> Result<Int64Array, arrow::error::ArrowError> {
+    let whole_units = |array: &ArrayRef, per_second: i64| -> Result<Int64Array, _> {
+        let raw = cast(array, &DataType::Int64)?;
+        Ok(raw.as_primitive::<Int64Type>().unary(|time| time.div_euclid(per_second)))
+    };
+    match inner {
+        DataType::Timestamp(unit, _) => {
+            let per_second = match unit {
+                TimeUnit::Second => 1,
+                TimeUnit::Millisecond => 1_000,
+                TimeUnit::Microsecond => 1_000_000,
+                TimeUnit::Nanosecond => 1_000_000_000,
+            };
+            whole_units(array, per_second)
+        }
+        DataType::Date64 => whole_units(array, 1_000),
+        DataType::Date32 => {
+            let days = cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?;
+            Ok(days.as_primitive::<Int64Type>().unary(|day| day * 86_400))
+        }
+        inner if inner.is_integer() => whole_units(array, 1),
+        inner if is_text(inner) => {
+            let texts = cast(array, &DataType::Utf8)?;
+            let texts = texts.as_string::<i32>();
+            Ok(texts.iter().map(|text| text.and_then(|text| time(text.as_bytes()).ok())).collect())
+        }
+        _ => {
+            let numbers = cast(array, &DataType::Float64)?;
+            let numbers = numbers.as_primitive::<Float64Type>();
+            Ok(numbers.iter().map(|number| number.and_then(whole)).collect())
+        }
+    }
 }
 
 /// One column of a batch, in the one type it is read from.
@@ -120,6 +174,8 @@ enum Cells {
     Unsigned(ArrayRef),
     Text(ArrayRef),
     Number(ArrayRef),
+    /// A row that holds no time is null.
+    Time(Int64Array),
 }
 
 impl Cells {
@@ -136,6 +192,7 @@ impl Cells {
             (Role::Rating | Role::Weight, _) => {
                 Self::Number(cast(&cast(array, &DataType::Float64)?, &DataType::Float32)?)
             }
+            (Role::Time, inner) => Self::Time(times(array, &inner)?),
             (_, DataType::UInt64) => Self::Unsigned(cast(array, &DataType::UInt64)?),
             (_, inner) if inner.is_integer() => Self::Int(cast(array, &DataType::Int64)?),
             _ => Self::Text(cast(array, &DataType::Utf8)?),
@@ -143,9 +200,12 @@ impl Cells {
     }
 
     fn is_null(&self, row: usize) -> bool {
-        let (Self::Int(array) | Self::Unsigned(array) | Self::Text(array) | Self::Number(array)) =
-            self;
-        array.is_null(row)
+        match self {
+            Self::Int(array) | Self::Unsigned(array) | Self::Text(array) | Self::Number(array) => {
+                array.is_null(row)
+            }
+            Self::Time(array) => array.is_null(row),
+        }
     }
 
     /// Appends the id of a row.
@@ -160,7 +220,7 @@ impl Cells {
                 }
             }
             Self::Text(array) => ids.push(Id::Text(array.as_string::<i32>().value(row))),
-            Self::Number(_) => unreachable!("ids are not read as numbers"),
+            Self::Number(_) | Self::Time(_) => unreachable!("ids are not read as numbers"),
         }
     }
 
@@ -177,6 +237,13 @@ impl Cells {
             _ => unreachable!("numbers are read as such"),
         }
     }
+
+    fn time(&self, row: usize) -> i64 {
+        match self {
+            Self::Time(array) => array.value(row),
+            _ => unreachable!("times are read as such"),
+        }
+    }
 }
 
 fn convert(
@@ -187,7 +254,7 @@ fn convert(
     summary: &mut ReadSummary,
 ) -> Result<Table> {
     let names = layout.names();
-    let mut cells: [Option<Cells>; 4] = Default::default();
+    let mut cells: ByRole<Option<Cells>> = Default::default();
     for (position, role) in layout.positions() {
         // The projection keeps the order of the file.
         let at = layout.positions().filter(|&(other, _)| other < position).count();
@@ -197,17 +264,13 @@ fn convert(
         })?;
         cells[role as usize] = Some(column);
     }
-    let [Some(users), Some(items), values, weights] = cells else {
-        unreachable!("every layout has a user and an item")
-    };
-    if let Some(table) = columns(&users, &items, values.as_ref(), weights.as_ref()) {
+    if let Some(table) = columns(&cells) {
         return Ok(table);
     }
     let mut table = Table::default();
     let first = summary.rows + summary.skipped;
     for row in 0..batch.num_rows() {
-        let fault = fault(row, [Some(&users), Some(&items), values.as_ref(), weights.as_ref()]);
-        if let Some((role, reason)) = fault {
+        if let Some((role, reason)) = fault(row, &cells) {
             let error = Error::Row {
                 file: file.to_owned(),
                 line: first + row as u64 + 1,
@@ -223,29 +286,26 @@ fn convert(
             }
             continue;
         }
-        users.push_id(row, &mut table.users);
-        items.push_id(row, &mut table.items);
+        let [users, items, values, weights, times] = &cells;
+        users.iter().for_each(|users| users.push_id(row, &mut table.users));
+        items.iter().for_each(|items| items.push_id(row, &mut table.items));
         table.values.extend(values.as_ref().map(|values| values.number(row)));
         table.weights.extend(weights.as_ref().map(|weights| weights.number(row)));
+        table.times.extend(times.as_ref().map(|times| times.time(row)));
     }
     Ok(table)
 }
 
 /// The batch as it stands, if its ids are integers and no row is bad: 20 M rows take 1.2 s so, and
 /// 2 s one by one.
-fn columns(
-    users: &Cells,
-    items: &Cells,
-    values: Option<&Cells>,
-    weights: Option<&Cells>,
-) -> Option<Table> {
-    let ids = |cells: &Cells| match cells {
-        Cells::Int(ids) if ids.null_count() == 0 => {
+fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Option<Table> {
+    let ids = |cells: &Option<Cells>| match cells {
+        Some(Cells::Int(ids)) if ids.null_count() == 0 => {
             Some(IdVec::Int(ids.as_primitive::<Int64Type>().values().to_vec()))
         }
         _ => None,
     };
-    let numbers = |cells: Option<&Cells>, least: f32| match cells {
+    let numbers = |cells: &Option<Cells>, least: f32| match cells {
         None => Some(Vec::new()),
         Some(Cells::Number(numbers)) if numbers.null_count() == 0 => {
             let numbers = numbers.as_primitive::<Float32Type>().values();
@@ -254,20 +314,27 @@ fn columns(
         }
         Some(_) => None,
     };
+    let times = match times {
+        None => Vec::new(),
+        Some(Cells::Time(times)) if times.null_count() == 0 => times.values().to_vec(),
+        Some(_) => return None,
+    };
     Some(Table {
         users: ids(users)?,
         items: ids(items)?,
         values: numbers(values, f32::MIN)?,
         weights: numbers(weights, 0.0)?,
+        times,
     })
 }
 
 /// What is wrong with a row, if anything.
-fn fault(row: usize, cells: [Option<&Cells>; 4]) -> Option<(Role, String)> {
+fn fault(row: usize, cells: &ByRole<Option<Cells>>) -> Option<(Role, String)> {
     for (role, cells) in Role::ALL.into_iter().zip(cells) {
         let Some(cells) = cells else { continue };
         if cells.is_null(row) {
-            return Some((role, "null".to_owned()));
+            let reason = if role == Role::Time { "missing, or not a time" } else { "null" };
+            return Some((role, reason.to_owned()));
         }
         let reason = match role {
             Role::User | Role::Item => cells.text(row).and_then(|text| match text {
@@ -284,6 +351,7 @@ fn fault(row: usize, cells: [Option<&Cells>; 4]) -> Option<(Role, String)> {
                 }
                 _ => None,
             },
+            Role::Time => None,
         };
         if let Some(reason) = reason {
             return Some((role, reason));

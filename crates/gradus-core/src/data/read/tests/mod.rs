@@ -2,6 +2,7 @@ mod dirty;
 mod layouts;
 mod mutations;
 mod round_trip;
+mod times;
 
 use super::*;
 

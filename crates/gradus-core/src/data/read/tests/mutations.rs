@@ -22,15 +22,16 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 fn read_all(bytes: &[u8]) {
     for on_error in [OnError::Fail, OnError::Skip] {
         for name in ["x", "x.jsonl"] {
-            let options = ReadOptions::new().on_error(on_error);
+            let options = ReadOptions::new().on_error(on_error).times(true);
             let result = read_with(bytes, name, &options);
             if let Ok((ratings, summary)) = result {
                 assert!(ratings.len() as u64 <= summary.rows);
+                assert_eq!(ratings.times().is_some(), summary.columns.time.is_some());
                 assert!(on_error == OnError::Skip || summary.skipped == 0);
             }
         }
         let options = ReadOptions::new().on_error(on_error).implicit(true).header(false);
-        let options = options.delimiter(b',').format(Format::Csv);
+        let options = options.delimiter(b',').format(Format::Csv).time(3);
         let _ = read_with(bytes, "x", &options);
         let _ = read_pairs_from(bytes, "x", &options);
     }

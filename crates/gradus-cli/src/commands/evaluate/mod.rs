@@ -1,0 +1,98 @@
+//! `gradus evaluate MODEL TEST`
+
+mod ranking;
+mod rating;
+
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use std::path::PathBuf;
+
+#[derive(Args)]
+struct EvaluateArgs {
+    /// The model
+    model: PathBuf,
+
+    /// Ratings the model has not seen; `-` for standard input
+    data: PathBuf,
+
+    /// Judge the ranking of items instead of the error of ratings; the default for models of
+    /// clicks, plays and purchases
+    #[arg(long, help_heading = "Ranking")]
+    ranking: bool,
+
+    /// Lengths of list to judge
+    #[arg(
+        long,
+        value_name = "K,…",
+        value_delimiter = ',',
+        default_value = "5,10,20",
+        help_heading = "Ranking"
+    )]
+    at: Vec<usize>,
+
+    /// Test ratings of at least this count as relevant [default: all for models of clicks, plays
+    /// and purchases; for models of ratings the upper quarter of the scale, 4 of 1–5]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Ranking")]
+    threshold: Option<f32>,
+
+    /// Rank each relevant item among N random items the user has not rated instead of all items;
+    /// such figures cannot be compared with those of the full ranking
+    #[arg(long, value_name = "N", help_heading = "Ranking")]
+    sampled: Option<usize>,
+
+    /// Seed of that draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Ranking")]
+    seed: u64,
+
+    /// Also the area under the ROC curve, which takes the full ranking of every user
+    #[arg(long, help_heading = "Ranking")]
+    auc: bool,
+
+    /// Ratings to fold users in by, as if the model had never seen them
+    #[arg(long, value_name = "FILE", help_heading = "Ranking")]
+    fold_in: Option<PathBuf>,
+
+    /// Rank also what the user has in training
+    #[arg(long, help_heading = "Ranking")]
+    include_seen: bool,
+
+    /// The training ratings, for a model that did not keep them: what not to recommend again, and
+    /// what the baselines are made of
+    #[arg(long, value_name = "FILE")]
+    train: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: DataArgs,
+}
+
+pub fn command() -> Command {
+    EvaluateArgs::augment_args(
+        Command::new("evaluate")
+            .about("Measure a model on ratings it has not seen: its error, or how well it ranks"),
+    )
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let args =
+        EvaluateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let fitted = gradus::load(&args.model)?;
+    let implicit = gradus::find(fitted.kind)?.traits().implicit;
+    if implicit || args.ranking {
+        return ranking::run(&args, &fitted, implicit, context);
+    }
+    let set = [
+        ("--sampled", args.sampled.is_some()),
+        ("--threshold", args.threshold.is_some()),
+        ("--auc", args.auc),
+        ("--fold-in", args.fold_in.is_some()),
+        ("--include-seen", args.include_seen),
+    ];
+    if let Some((flag, _)) = set.iter().find(|(_, is_set)| *is_set) {
+        return Err(Failure::Usage(format!(
+            "{flag} is about rankings, and `{}` predicts ratings: say --ranking as well",
+            fitted.kind
+        )));
+    }
+    rating::run(&args, &fitted, context)
+}

@@ -1,0 +1,165 @@
+//! How well a model ranks what its users went on to like.
+
+use super::EvaluateArgs;
+use crate::output::{Context, Outcome, Table, grouped};
+use gradus::core::estimator::AnyFitted;
+use gradus::data::Ratings;
+use gradus::select::{Estimate, RankingAt, RankingOptions, RankingReport, evaluate_ranking};
+use serde_json::json;
+
+pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Context) -> Outcome {
+    let model = fitted.recommend()?;
+    let (test, has_values) = args.input.interactions(&args.data, context)?;
+    let read = |path: &Option<std::path::PathBuf>| -> Outcome<Option<Ratings>> {
+        let Some(path) = path else { return Ok(None) };
+        Ok(Some(args.input.interactions(path, context)?.0))
+    };
+    let (training, fold_in) = (read(&args.train)?, read(&args.fold_in)?);
+    let scale = match (args.threshold, has_values && !implicit) {
+        (None, true) => {
+            let values = match (&training, model.history()) {
+                (Some(training), _) => training.by_user().values(),
+                (None, Some(history)) => history.values(),
+                (None, None) => test.by_user().values(),
+            };
+            Some(Scale::of(values))
+        }
+        _ => None,
+    };
+    let options = RankingOptions {
+        at: args.at.clone(),
+        threshold: args.threshold.or(scale.as_ref().map(Scale::upper_quarter)),
+        training: training.as_ref(),
+        fold_in: fold_in.as_ref(),
+        include_seen: args.include_seen,
+        // It comes for nothing with a sample.
+        auc: args.auc || args.sampled.is_some(),
+        sampled: args.sampled,
+        seed: args.seed,
+    };
+    let report = evaluate_ranking(model, &test, &options)?;
+    if context.json {
+        let mut told = json!({"model": fitted.kind, "ranking": report});
+        told["ranking"]["threshold_is_default"] = scale.is_some().into();
+        if report.sampled.is_some() {
+            told["ranking"]["note"] = CAUTION.into();
+        }
+        return context.json(&told);
+    }
+    context.say(table(&report))?;
+    say_counts(&report, args.include_seen, context)?;
+    if let (Some(threshold), Some(scale)) = (report.threshold, &scale) {
+        context.say(format_args!(
+            "ratings of at least {threshold} are relevant: the upper quarter of the scale {}–{}; \
+             choose with --threshold",
+            scale.low, scale.high
+        ))?;
+    } else if let Some(threshold) = report.threshold {
+        context.say(format_args!("ratings of at least {threshold} are relevant"))?;
+    }
+    Ok(())
+}
+
+const CAUTION: &str =
+    "sampled figures cannot be compared with those of the full ranking, nor of another sample size";
+
+/// The lowest and the highest rating.
+struct Scale {
+    low: f32,
+    high: f32,
+}
+
+impl Scale {
+    fn of(values: &[f32]) -> Self {
+        Self {
+            low: values.iter().copied().fold(f32::INFINITY, f32::min),
+            high: values.iter().copied().fold(f32::NEG_INFINITY, f32::max),
+        }
+    }
+
+    fn upper_quarter(&self) -> f32 {
+        self.low + 0.75 * (self.high - self.low)
+    }
+}
+
+fn table(report: &RankingReport) -> Table {
+    let title = match report.sampled {
+        Some(n) => format!("sampled, among {n}"),
+        None => "full ranking".to_owned(),
+    };
+    let headers: Vec<String> =
+        std::iter::once(title).chain(report.at.iter().map(|at| format!(">@{}", at.k))).collect();
+    let mut table = Table::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+    type Measure = (&'static str, fn(&RankingAt) -> Option<Estimate>);
+    let measures: [Measure; 7] = [
+        ("precision", |at| Some(at.precision)),
+        ("recall", |at| Some(at.recall)),
+        ("NDCG", |at| Some(at.ndcg)),
+        ("MAP", |at| Some(at.map)),
+        ("MRR", |at| Some(at.mrr)),
+        ("hit rate", |at| Some(at.hit_rate)),
+        ("novelty, bits", |at| at.novelty),
+    ];
+    for (name, measure) in measures {
+        let cells: Option<Vec<String>> =
+            report.at.iter().map(|at| measure(at).map(shown)).collect();
+        if let Some(cells) = cells {
+            table.row(std::iter::once(name.to_owned()).chain(cells));
+        }
+    }
+    let coverage: Option<Vec<f64>> = report.at.iter().map(|at| at.coverage).collect();
+    if let Some(coverage) = coverage {
+        let cells = coverage.iter().map(|share| format!("{share:.4}"));
+        table.row(std::iter::once("coverage".to_owned()).chain(cells));
+    }
+    if let Some(auc) = report.auc {
+        table.row(["AUC".to_owned(), shown(auc)]);
+    }
+    table
+}
+
+fn shown(estimate: Estimate) -> String {
+    if estimate.standard_error.is_nan() {
+        return format!("{:.4}", estimate.mean);
+    }
+    format!("{:.4} ± {:.4}", estimate.mean, estimate.standard_error)
+}
+
+fn say_counts(report: &RankingReport, include_seen: bool, context: Context) -> Outcome {
+    let seen = if include_seen { "" } else { ", without what the user has in training" };
+    context.say(match report.sampled {
+        None => format!(
+            "means over {} users (± standard error) by {} relevant ratings; all {} items were \
+             ranked{seen}",
+            grouped(report.users),
+            grouped(report.relevant),
+            grouped(report.items)
+        ),
+        Some(n) => format!(
+            "means over {} users (± standard error) by {} relevant ratings, each item ranked among \
+             {n} random ones the user has not rated; {CAUTION}",
+            grouped(report.users),
+            grouped(report.relevant)
+        ),
+    })?;
+    if report.folded_in > 0 {
+        context.say(format_args!("of whom were folded in: {}", grouped(report.folded_in)))?;
+    }
+    let counts = [
+        (report.skipped.unknown_users, "users skipped, unknown to the model"),
+        (report.skipped.nothing_relevant, "users skipped, with nothing relevant in the test"),
+        (
+            report.skipped.nothing_known,
+            "users skipped, with nothing relevant that could be recommended",
+        ),
+        (report.skipped.no_others, "users skipped, who have rated every item"),
+        (report.unknown_items, "relevant ratings left out, of items the model does not know"),
+        (report.in_training, "relevant ratings left out, in training as well"),
+    ];
+    for (count, what) in counts {
+        if count > 0 {
+            context.say(format_args!("{what}: {}", grouped(count)))?;
+        }
+    }
+    Ok(())
+}

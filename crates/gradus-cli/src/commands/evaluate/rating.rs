@@ -1,0 +1,109 @@
+//! The error of predicted ratings, beside that of simpler models.
+
+use super::EvaluateArgs;
+use crate::input::Known;
+use crate::output::{Context, Outcome, Table, grouped};
+use gradus::core::estimator::AnyFitted;
+use gradus::core::recommend::Recommend;
+use gradus::data::Ratings;
+use gradus::factor::baseline::biases;
+use gradus::select::metrics::{RatingErrors, rating_errors};
+use serde_json::{Value, json};
+
+pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+    let model = fitted.recommend()?;
+    let (pairs, truth) = args.input.rated_pairs(&args.data, context)?;
+    let Known { indices, users: unknown_users, items: unknown_items } = Known::of(&pairs, model);
+    let errors = rating_errors(&truth, &model.predict(&indices), None)?;
+    let training = match &args.train {
+        Some(path) => Some(args.input.ratings(path, context)?.0),
+        None => kept(model)?,
+    };
+    let mut rows = match &training {
+        // By the ids of the training data, which may have come from a file.
+        Some(training) => {
+            let find = |(user, item)| (training.users().find(user), training.items().find(item));
+            baselines(training, &pairs.iter().map(find).collect::<Vec<_>>(), &truth)?
+        }
+        None => Vec::new(),
+    };
+    if context.json {
+        let baselines: Vec<Value> = rows.iter().map(|(name, errors)| said(name, errors)).collect();
+        let mut told = json!({"model": fitted.kind});
+        if let (Value::Object(told), Value::Object(errors)) = (&mut told, said("", &errors)) {
+            told.extend(errors.into_iter().filter(|(name, _)| name != "name"));
+            told.insert("count".into(), truth.len().into());
+            told.insert("unknown_users".into(), unknown_users.into());
+            told.insert("unknown_items".into(), unknown_items.into());
+            told.insert("baselines".into(), baselines.into());
+        }
+        return context.json(&told);
+    }
+    rows.push((fitted.kind, errors));
+    let mut table = Table::new(&["", ">RMSE", "95 %", ">MAE", "95 %"]);
+    for (name, errors) in &rows {
+        let shown = |(low, high): (f64, f64)| format!("{low:.4}–{high:.4}");
+        table.row([
+            (*name).to_owned(),
+            format!("{:.4}", errors.rmse),
+            shown(errors.rmse_interval()),
+            format!("{:.4}", errors.mae),
+            shown(errors.mae_interval()),
+        ]);
+    }
+    context.say(table)?;
+    context.say(format_args!("on {} ratings", grouped(truth.len())))?;
+    if unknown_users + unknown_items > 0 {
+        context.say(format_args!(
+            "of which {} are of users and {} of items unknown to the model",
+            grouped(unknown_users),
+            grouped(unknown_items)
+        ))?;
+    }
+    Ok(())
+}
+
+fn said(name: &str, errors: &RatingErrors) -> Value {
+    json!({
+        "name": name,
+        "rmse": errors.rmse,
+        "rmse_error": errors.rmse_error,
+        "rmse_interval": errors.rmse_interval(),
+        "mae": errors.mae,
+        "mae_error": errors.mae_error,
+        "mae_interval": errors.mae_interval(),
+    })
+}
+
+/// The training ratings the model kept.
+fn kept(model: &dyn Recommend) -> Outcome<Option<Ratings>> {
+    let Some(history) = model.history() else { return Ok(None) };
+    let (users, items) = (model.users().clone(), model.items().clone());
+    Ok(Some(Ratings::from_by_user(users, items, history.clone())?))
+}
+
+/// The errors of the mean of all ratings, and of the mean with biases, clipped to their range.
+fn baselines(
+    training: &Ratings,
+    pairs: &[(Option<u32>, Option<u32>)],
+    truth: &[f32],
+) -> Outcome<Vec<(&'static str, RatingErrors)>> {
+    let values = training.by_user().values();
+    let low = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let biases = biases(training);
+    let mean = biases.mean as f32;
+    let bias = |biases: &[f32], index: Option<u32>| index.map_or(0.0, |at| biases[at as usize]);
+    let with_biases: Vec<f32> = pairs
+        .iter()
+        .map(|&(user, item)| {
+            let rating = mean + bias(&biases.users, user) + bias(&biases.items, item);
+            rating.clamp(low, high)
+        })
+        .collect();
+    let global = vec![mean.clamp(low, high); truth.len()];
+    Ok(vec![
+        ("global mean", rating_errors(truth, &global, None)?),
+        ("biases only", rating_errors(truth, &with_biases, None)?),
+    ])
+}

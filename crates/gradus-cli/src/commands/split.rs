@@ -1,0 +1,146 @@
+//! `gradus split DATA -o TRAIN --test TEST`
+
+use super::predict::quoted;
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome, grouped};
+use crate::splitting::{SplitName, amount};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::data::Ratings;
+use gradus::select::split::{ColdUsers, cold_users, folds};
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+struct SplitArgs {
+    /// The ratings; `-` for standard input
+    data: PathBuf,
+
+    /// What is held out
+    #[arg(long, value_enum, default_value = "random")]
+    by: SplitName,
+
+    /// How much to hold out: a share below 1, or, for per-user and last, a number of each user's
+    /// ratings
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    holdout: f64,
+
+    /// Hold out part I of K equal random parts instead
+    #[arg(long, value_name = "I/K", conflicts_with_all = ["by", "holdout"])]
+    fold: Option<String>,
+
+    /// Share or number of each cold user's ratings to test on; the rest are to fold them in by
+    #[arg(long, value_name = "X", default_value_t = 0.2)]
+    cold_test: f64,
+
+    /// Where to write the training ratings, CSV
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Where to write the held-out ratings, CSV
+    #[arg(long, value_name = "FILE")]
+    test: PathBuf,
+
+    /// Where to write what cold users are folded in by, CSV
+    #[arg(long, value_name = "FILE", required_if_eq("by", "cold"))]
+    fold_in: Option<PathBuf>,
+
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    input: DataArgs,
+}
+
+pub fn command() -> Command {
+    SplitArgs::augment_args(
+        Command::new("split").about("Split ratings into files to train and to test on"),
+    )
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let args = SplitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let fold = args.fold.as_deref().map(part).transpose()?;
+    if args.fold_in.is_some() && args.by != SplitName::Cold {
+        return Err(Failure::Usage("--fold-in goes with --by cold".into()));
+    }
+    let (ratings, summary) = args.input.timed_ratings(&args.data, context)?;
+    let (train, test, fold_in) = match (fold, args.by) {
+        (Some((part, of)), _) => {
+            let (train, test) = folds(&ratings, of, args.seed)?.get(part - 1)?;
+            (train, test, None)
+        }
+        (None, SplitName::Cold) => {
+            let ColdUsers { train, fold_in, test } =
+                cold_users(&ratings, args.holdout, amount(args.cold_test), args.seed)?;
+            (train, test, Some(fold_in))
+        }
+        (None, by) => {
+            let (train, test) = by.split(&ratings, args.holdout, args.seed)?;
+            (train, test, None)
+        }
+    };
+    let rated = summary.columns.rating.is_some();
+    let mut files = vec![("train", &args.output, &train), ("test", &args.test, &test)];
+    if let (Some(path), Some(fold_in)) = (&args.fold_in, &fold_in) {
+        files.push(("fold_in", path, fold_in));
+    }
+    for (_, path, ratings) in &files {
+        write(path, ratings, rated).map_err(|error| gradus::Error::io(path, error))?;
+    }
+    if context.json {
+        let told = files.iter().map(|(name, path, ratings)| {
+            let told = json!({"file": path.display().to_string(), "ratings": ratings.len()});
+            ((*name).to_owned(), told)
+        });
+        return context.json(&serde_json::Value::Object(told.collect()));
+    }
+    for (_, path, ratings) in &files {
+        context.remark(format_args!("{} ratings in {}", grouped(ratings.len()), path.display()));
+    }
+    Ok(())
+}
+
+/// `2/5`: the second of five.
+fn part(text: &str) -> Outcome<(usize, usize)> {
+    let wrong = || {
+        Failure::Usage(format!("--fold {text}: must be I/K with 1 ≤ I ≤ K and K ≥ 2, as in 2/5"))
+    };
+    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
+    let (part, of): (usize, usize) =
+        (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+    if part == 0 || part > of || of < 2 { Err(wrong()) } else { Ok((part, of)) }
+}
+
+/// The columns there are: user, item, rating, weight, time.
+fn write(path: &Path, ratings: &Ratings, rated: bool) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let (weights, times) = (ratings.weights_by_user(), ratings.times());
+    let header = [
+        Some("user,item"),
+        rated.then_some("rating"),
+        weights.map(|_| "weight"),
+        times.map(|_| "time"),
+    ];
+    writeln!(out, "{}", header.into_iter().flatten().collect::<Vec<_>>().join(","))?;
+    let items: Vec<String> = ratings.items().iter().map(quoted).collect();
+    for user in 0..ratings.n_users() {
+        let id = quoted(ratings.users().get(user));
+        for at in ratings.by_user().range(user) {
+            write!(out, "{id},{}", items[ratings.by_user().indices()[at] as usize])?;
+            if rated {
+                write!(out, ",{}", ratings.by_user().values()[at])?;
+            }
+            if let Some(weights) = weights {
+                write!(out, ",{}", weights[at])?;
+            }
+            if let Some(times) = times {
+                write!(out, ",{}", times[at])?;
+            }
+            writeln!(out)?;
+        }
+    }
+    out.flush()
+}

@@ -1,0 +1,71 @@
+//! Ranks the whole catalogue for each user.
+
+use super::cases::{Case, Cases};
+use super::report::{Judged, Totals};
+use crate::metrics::ranking::{AtK, auc, hits, judged_order};
+use gradus_core::recommend::Scored;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// So many scores are held at a time, 8 bytes each.
+const SCORES: usize = 1 << 22;
+
+/// Judges every case in turn, a block of them at a time.
+pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> Result<()> {
+    let n_items = cases.model.items().len();
+    let longest = totals.lengths.last().copied().unwrap_or(0).min(n_items);
+    // One more than is judged tells whether the last place is tied with what comes behind.
+    let n = if with_auc { n_items } else { (longest + 1).min(n_items) };
+    let block = (SCORES / n.max(1)).clamp(8, 1024);
+    for block in cases.all.chunks(block) {
+        let lists = cases.top(block, n)?;
+        let lengths = &totals.lengths;
+        let judged: Vec<(Judged, Vec<u32>)> = block
+            .par_iter()
+            .zip(lists)
+            .map(|(case, list)| {
+                let list = whole_ties(cases, case, list, longest)?;
+                let order = judged_order(&list, &case.relevant);
+                let hits = hits(&order, &case.relevant, longest);
+                let at = lengths.iter().map(|&k| AtK::of(&hits, case.relevant.len(), k)).collect();
+                let auc = if with_auc { auc(&list, &case.relevant) } else { None };
+                // What a user is shown, in the order of the model.
+                let shown = list.iter().take(longest).map(|scored| scored.item).collect();
+                Ok((Judged { at, auc }, shown))
+            })
+            .collect::<Result<_>>()?;
+        for (case, (judged, shown)) in block.iter().zip(&judged) {
+            totals.add(case.relevant.len(), judged, Some(shown));
+        }
+    }
+    Ok(())
+}
+
+/// The list, made longer until the group of equal scores at place `longest` is whole.
+fn whole_ties(
+    cases: &Cases<'_>,
+    case: &Case,
+    mut list: Vec<Scored>,
+    longest: usize,
+) -> Result<Vec<Scored>> {
+    let n_items = cases.model.items().len();
+    loop {
+        if let Some(bad) = list.iter().find(|scored| scored.score.is_nan()) {
+            let item = cases.model.items().get(bad.item as usize);
+            return Err(Error::data(format!("the model's score of item `{item}` is not a number")));
+        }
+        let (Some(at), Some(last)) = (list.get(longest.saturating_sub(1)), list.last()) else {
+            return Ok(list);
+        };
+        let is_cut = list.len() > longest && at.score == last.score && list.len() < n_items;
+        if !is_cut {
+            return Ok(list);
+        }
+        let n = list.len();
+        let mut longer = cases.top(std::slice::from_ref(case), n.saturating_mul(4))?;
+        list = longer.pop().unwrap_or_default();
+        if list.len() <= n {
+            return Ok(list);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! How well a recommender ranks what its users went on to like.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `cases.rs` | whom to ask for, what is relevant to them, what is left out and why |
+//! | `full.rs` | ranks the whole catalogue for each user |
+//! | `sampled.rs` | ranks each test item among a few others |
+//! | `report.rs` | means, their errors, and what was counted |
+
+mod cases;
+mod full;
+mod report;
+mod sampled;
+
+pub use report::{Estimate, RankingAt, RankingReport, Skipped};
+
+use cases::Cases;
+use gradus_core::data::Ratings;
+use gradus_core::recommend::Recommend;
+use gradus_core::{Error, Result};
+use report::Totals;
+
+/// How a ranking is judged. By default the whole catalogue is ranked, without what the user has in
+/// training, and every test rating counts as relevant.
+#[derive(Clone, Debug)]
+pub struct RankingOptions<'a> {
+    /// The lengths of list to judge; by default 5, 10 and 20.
+    pub at: Vec<usize>,
+    /// Test ratings of at least this value are relevant; by default all of them.
+    pub threshold: Option<f32>,
+    /// What the users have in training, and so is not to be recommended; by default the model's own
+    /// [`history`](Recommend::history).
+    pub training: Option<&'a Ratings>,
+    /// Ratings to fold users in by: a user who has some is taken as someone new, described by them,
+    /// whether the model knows them or not.
+    pub fold_in: Option<&'a Ratings>,
+    /// Rank also what the user has in training.
+    pub include_seen: bool,
+    /// Also the area under the ROC curve. It needs the full ranking of every user: several times
+    /// the work.
+    pub auc: bool,
+    /// Rank each relevant item among so many random ones that the user has not rated, instead of
+    /// the whole catalogue. Quick, and common in papers, but another measure: it can put models in
+    /// another order (Krichene and Rendle, *On sampled metrics for item recommendation*, 2020).
+    pub sampled: Option<usize>,
+    /// The seed of that draw.
+    pub seed: u64,
+}
+
+impl Default for RankingOptions<'_> {
+    fn default() -> Self {
+        Self {
+            at: vec![5, 10, 20],
+            threshold: None,
+            training: None,
+            fold_in: None,
+            include_seen: false,
+            auc: false,
+            sampled: None,
+            seed: 0,
+        }
+    }
+}
+
+impl RankingOptions<'_> {
+    /// The lengths, ascending and each once.
+    fn lengths(&self) -> Result<Vec<usize>> {
+        let mut at = self.at.clone();
+        at.sort_unstable();
+        at.dedup();
+        match at.first() {
+            None => Err(Error::parameter("at", "nothing", "must name at least one length of list")),
+            Some(0) => Err(Error::parameter("at", 0, "a list must have at least one place")),
+            Some(_) => Ok(at),
+        }
+    }
+}
+
+/// Judges a model's rankings by what its users did next: precision, recall, NDCG, MAP, MRR and hit
+/// rate at each length, novelty and coverage, and the area under the ROC curve if it is asked for.
+/// Each is the mean over users, with its standard error; definitions are in
+/// [`metrics::ranking`](crate::metrics::ranking).
+///
+/// A user is judged by the relevant test items that the model knows and the user does not have in
+/// training; what is left out is counted in the report. A relevant item that has the same score as
+/// others is placed behind them: see [`judged_order`](crate::metrics::ranking::judged_order).
+///
+/// The result is the same on any number of threads. Memory is that of the test data and of the
+/// lists of a few hundred users.
+///
+/// # Errors
+/// If an option makes no sense, the model kept no history and none is given, or no user can be
+/// judged: the message says why.
+pub fn evaluate_ranking(
+    model: &dyn Recommend,
+    test: &Ratings,
+    options: &RankingOptions<'_>,
+) -> Result<RankingReport> {
+    let lengths = options.lengths()?;
+    if options.threshold.is_some_and(|threshold| !threshold.is_finite()) {
+        let threshold = options.threshold.unwrap_or_default();
+        return Err(Error::parameter("threshold", threshold, "must be a finite number"));
+    }
+    let cases = Cases::new(model, test, options)?;
+    let mut totals = Totals::new(&lengths, model.items().len(), cases.popularity());
+    match options.sampled {
+        None => full::judge(&cases, options.auc, &mut totals)?,
+        Some(n) => sampled::judge(&cases, n, options.seed, &mut totals)?,
+    }
+    Ok(totals.report(&cases, options))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! Means, their errors, and what was counted.
+
+use super::RankingOptions;
+use super::cases::Cases;
+use crate::metrics::ranking::{AtK, novelty};
+use serde::Serialize;
+
+/// A mean over users.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error: the spread over users, divided by the root of their number. Not a number
+    /// (null in JSON) for one user.
+    pub standard_error: f64,
+}
+
+/// The measures of lists of one length.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankingAt {
+    /// The length of the lists.
+    pub k: usize,
+    /// Share of the places that hold relevant items.
+    pub precision: Estimate,
+    /// Share of the relevant items that are in the list.
+    pub recall: Estimate,
+    /// Normalised discounted cumulative gain.
+    pub ndcg: Estimate,
+    /// Mean average precision.
+    pub map: Estimate,
+    /// Mean reciprocal rank of the first hit.
+    pub mrr: Estimate,
+    /// Share of users with a hit.
+    pub hit_rate: Estimate,
+    /// How little known the items are, in bits; nothing where the training data is not known, or
+    /// items were sampled.
+    pub novelty: Option<Estimate>,
+    /// Share of the catalogue that is in someone's list; nothing where items were sampled.
+    pub coverage: Option<f64>,
+}
+
+/// Users who could not be judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The model does not know them, and nothing is there to fold them in by.
+    pub unknown_users: usize,
+    /// None of their test ratings reaches the threshold.
+    pub nothing_relevant: usize,
+    /// What is relevant to them is unknown to the model, or in training as well.
+    pub nothing_known: usize,
+    /// Of a sample: they have rated every item, so there is none to rank theirs among.
+    pub no_others: usize,
+}
+
+impl Skipped {
+    /// All of them.
+    pub fn total(&self) -> usize {
+        self.unknown_users + self.nothing_relevant + self.nothing_known + self.no_others
+    }
+}
+
+/// What [`evaluate_ranking`](super::evaluate_ranking) found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankingReport {
+    /// `full` (every item is ranked) or `sampled`.
+    pub protocol: &'static str,
+    /// Among how many random items each relevant one was ranked, if items were sampled. Such
+    /// figures cannot be compared with those of the full ranking, nor with other sample sizes.
+    pub sampled: Option<usize>,
+    /// The value from which on a test rating counted as relevant, if not all did.
+    pub threshold: Option<f32>,
+    /// Users judged.
+    pub users: usize,
+    /// Those of them who were folded in.
+    pub folded_in: usize,
+    /// Users not judged.
+    pub skipped: Skipped,
+    /// Items in the catalogue.
+    pub items: usize,
+    /// Relevant test ratings the users were judged by.
+    pub relevant: usize,
+    /// Relevant test ratings left out because the model does not know the item.
+    pub unknown_items: usize,
+    /// Relevant test ratings left out because they are in training as well.
+    pub in_training: usize,
+    /// The measures for each length of list.
+    pub at: Vec<RankingAt>,
+    /// The chance that a relevant item is ranked above another, if it was asked for.
+    pub auc: Option<Estimate>,
+}
+
+/// The measures of one user.
+pub(super) struct Judged {
+    pub at: Vec<AtK>,
+    pub auc: Option<f64>,
+}
+
+/// A running mean and the squares around it (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    n: usize,
+    mean: f64,
+    squares: f64,
+}
+
+impl Running {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        let before = value - self.mean;
+        self.mean += before / self.n as f64;
+        self.squares += before * (value - self.mean);
+    }
+
+    fn estimate(&self) -> Estimate {
+        let n = self.n as f64;
+        Estimate { mean: self.mean, standard_error: (self.squares / (n - 1.0) / n).sqrt() }
+    }
+}
+
+/// The sums over the users so far, always added in the order of the users.
+pub(super) struct Totals {
+    pub lengths: Vec<usize>,
+    /// Users with no items to rank theirs among.
+    pub no_others: usize,
+    users: usize,
+    relevant: usize,
+    at: Vec<[Running; 7]>,
+    auc: Running,
+    /// The best place at which each item was shown to anyone.
+    best_place: Vec<usize>,
+    /// For each item how many users know it, and how many users there are.
+    popularity: Option<(Vec<u32>, usize)>,
+}
+
+impl Totals {
+    pub(super) fn new(
+        lengths: &[usize],
+        n_items: usize,
+        popularity: Option<(Vec<u32>, usize)>,
+    ) -> Self {
+        Self {
+            lengths: lengths.to_vec(),
+            no_others: 0,
+            users: 0,
+            relevant: 0,
+            at: vec![Default::default(); lengths.len()],
+            auc: Running::default(),
+            best_place: vec![usize::MAX; n_items],
+            popularity,
+        }
+    }
+
+    /// Adds a user with so many relevant items, and the list that was shown to them if it was the
+    /// best of the catalogue.
+    pub(super) fn add(&mut self, relevant: usize, judged: &Judged, shown: Option<&[u32]>) {
+        self.users += 1;
+        self.relevant += relevant;
+        for ((sums, at), &k) in self.at.iter_mut().zip(&judged.at).zip(&self.lengths) {
+            let [precision, recall, ndcg, map, mrr, hit_rate, new] = sums;
+            precision.add(at.precision);
+            recall.add(at.recall);
+            ndcg.add(at.ndcg);
+            map.add(at.map);
+            mrr.add(at.mrr);
+            hit_rate.add(at.hit_rate);
+            if let (Some(shown), Some((known, users))) = (shown, &self.popularity) {
+                new.add(novelty(shown, known, *users, k));
+            }
+        }
+        for (place, &item) in shown.unwrap_or_default().iter().enumerate() {
+            let best = &mut self.best_place[item as usize];
+            *best = place.min(*best);
+        }
+        if let Some(auc) = judged.auc {
+            self.auc.add(auc);
+        }
+    }
+
+    pub(super) fn report(&self, cases: &Cases<'_>, options: &RankingOptions<'_>) -> RankingReport {
+        let sampled = options.sampled;
+        let items = self.best_place.len();
+        let at = self.at.iter().zip(&self.lengths).map(|(sums, &k)| {
+            let [precision, recall, ndcg, map, mrr, hit_rate, new] = sums.map(|sum| sum.estimate());
+            let covered = self.best_place.iter().filter(|&&place| place < k).count();
+            RankingAt {
+                k,
+                precision,
+                recall,
+                ndcg,
+                map,
+                mrr,
+                hit_rate,
+                novelty: (sums[6].n > 0).then_some(new),
+                coverage: sampled.is_none().then_some(covered as f64 / items as f64),
+            }
+        });
+        RankingReport {
+            protocol: if sampled.is_some() { "sampled" } else { "full" },
+            sampled,
+            threshold: options.threshold,
+            users: self.users,
+            folded_in: cases.folded_in(),
+            skipped: Skipped { no_others: self.no_others, ..cases.skipped },
+            items,
+            relevant: self.relevant,
+            unknown_items: cases.unknown_items,
+            in_training: cases.in_training,
+            at: at.collect(),
+            auc: (options.auc && self.auc.n > 0).then(|| self.auc.estimate()),
+        }
+    }
+}
