@@ -57,21 +57,38 @@ impl HeldItems {
 
     /// The mean NDCG over the users; `score` fills in the scores of all items for a user.
     pub(crate) fn ndcg(&self, score: impl Fn(usize, &mut [f32]) + Sync) -> f64 {
-        let each: Vec<f64> = self
+        self.ndcg_in_blocks(1, |users, scores| score(users[0] as usize, scores))
+    }
+
+    /// The same, with the scores of up to `block` users filled in at once: a row of all items for
+    /// each.
+    pub(crate) fn ndcg_in_blocks(
+        &self,
+        block: usize,
+        score: impl Fn(&[u32], &mut [f32]) + Sync,
+    ) -> f64 {
+        let n_items = self.seen.n_cols();
+        let each: Vec<Vec<f64>> = self
             .users
-            .par_iter()
+            .par_chunks(block)
             .map_init(
-                || vec![0.0; self.seen.n_cols()],
-                |scores, (user, relevant)| {
-                    score(*user as usize, scores);
-                    let seen = self.seen.row(*user as usize).0;
-                    let best = catalogue::best_of(scores, seen, None, PLACES);
-                    let ranked: Vec<u32> = best.iter().map(|scored| scored.item).collect();
-                    ndcg(&ranked, relevant, PLACES)
+                || vec![0.0; n_items * block],
+                |scores, block| {
+                    let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
+                    let scores = &mut scores[..n_items * block.len()];
+                    score(&users, scores);
+                    let rows = block.iter().zip(scores.chunks_exact(n_items));
+                    rows.map(|((user, relevant), scores)| {
+                        let seen = self.seen.row(*user as usize).0;
+                        let best = catalogue::best_of(scores, seen, None, PLACES);
+                        let ranked: Vec<u32> = best.iter().map(|scored| scored.item).collect();
+                        ndcg(&ranked, relevant, PLACES)
+                    })
+                    .collect()
                 },
             )
             .collect();
-        each.iter().sum::<f64>() / each.len() as f64
+        each.iter().flatten().sum::<f64>() / self.users.len() as f64
     }
 
     /// What a list in random order gets on average.

@@ -133,34 +133,44 @@ impl Kernel for Improve<'_> {
         errors.resize(n.max(errors.len()), 0.0);
         along.resize(n.max(along.len()), 0.0);
         let (errors, along) = (&mut errors[..n], &mut along[..n]);
+        let (residual, scale) = (residual.as_mut_slice(), scale.as_mut_slice());
+        let (direction, product) = (direction.as_mut_slice(), product.as_mut_slice());
 
         // The first pass: errors, residual and diagonal; the rows are gathered by the way.
         residual.fill(0.0);
         scale.fill(0.0);
         let (mut residual_b, mut diagonal_b) = (0.0f64, lambda_b);
         for j in 0..n {
-            if let Some(&next) = indices.get(j + AHEAD) {
+            diagonal_b += f64::from(weight(j));
+        }
+        let fetch = |j: usize, count: usize| {
+            for &next in indices.iter().skip(j + AHEAD).take(count) {
                 prefetch(factors, next as usize * stride, stride);
             }
-            let row = &factors[indices[j] as usize * stride..][..stride];
-            if !packed.is_empty() {
-                packed[j * stride..][..stride].copy_from_slice(row);
+        };
+        let in_place = |j: usize| &factors[indices[j] as usize * stride..][..stride];
+        let fours = n / 4 * 4;
+        for j in (0..n).step_by(4) {
+            fetch(j, 4);
+            for at in j..n.min(j + 4) {
+                if !packed.is_empty() {
+                    packed[at * stride..][..stride].copy_from_slice(in_place(at));
+                }
             }
-            let w = weight(j);
-            let error = targets[j] - bias - dot(lanes, row, x);
-            errors[j] = error;
-            let by = lanes.splat(w * error);
-            let w_lanes = lanes.splat(w);
-            for column in (0..stride).step_by(L::N) {
-                let v = lanes.load(&row[column..]);
-                let sum = lanes.fma(by, v, lanes.load(&residual[column..]));
-                lanes.store(&mut residual[column..], sum);
-                let wv = lanes.mul(w_lanes, v);
-                let sum = lanes.fma(wv, v, lanes.load(&scale[column..]));
-                lanes.store(&mut scale[column..], sum);
+            let sums = (&mut *residual, &mut *scale);
+            if j < fours {
+                let rows = std::array::from_fn(|i| in_place(j + i));
+                let w = std::array::from_fn(|i| weight(j + i));
+                let to = &mut errors[j..j + 4];
+                residual_b += begin::<L, 4>(lanes, rows, x, bias, &targets[j..], w, sums, to);
+            } else {
+                for at in j..n {
+                    let sums = (&mut *sums.0, &mut *sums.1);
+                    let to = &mut errors[at..=at];
+                    let (rows, w) = ([in_place(at)], [weight(at)]);
+                    residual_b += begin::<L, 1>(lanes, rows, x, bias, &targets[at..], w, sums, to);
+                }
             }
-            residual_b += f64::from(w * error);
-            diagonal_b += f64::from(w);
         }
         if let Some(base) = base {
             product.fill(0.0);
@@ -197,62 +207,25 @@ impl Kernel for Improve<'_> {
                 + f64::from(lambda) * f64::from(dot(lanes, direction, direction))
                 + lambda_b * f64::from(direction_b) * f64::from(direction_b);
             let mut product_b = 0.0f64;
-            let direction_row = &direction[..stride];
             let row_of = |j: usize| {
-                if packed.is_empty() {
-                    &factors[indices[j] as usize * stride..][..stride]
-                } else {
-                    &packed[j * stride..][..stride]
-                }
+                if packed.is_empty() { in_place(j) } else { &packed[j * stride..][..stride] }
             };
-            let mut j = 0;
-            // Four rows at a time: their sums need not wait for each other.
-            while j + 4 <= n {
+            for j in (0..fours).step_by(4) {
                 if packed.is_empty() {
-                    for &next in indices.iter().skip(j + AHEAD).take(4) {
-                        prefetch(factors, next as usize * stride, stride);
-                    }
+                    fetch(j, 4);
                 }
-                let rows: [&[f32]; 4] = [row_of(j), row_of(j + 1), row_of(j + 2), row_of(j + 3)];
-                let mut sums = [lanes.zero(); 4];
-                for column in (0..stride).step_by(L::N) {
-                    let d = lanes.load(&direction_row[column..]);
-                    for i in 0..4 {
-                        sums[i] = lanes.fma(lanes.load(&rows[i][column..]), d, sums[i]);
-                    }
-                }
-                let mut by = [lanes.zero(); 4];
-                for i in 0..4 {
-                    let q = lanes.sum(sums[i]) + direction_b;
-                    let wq = weight(j + i) * q;
-                    along[j + i] = q;
-                    curvature += f64::from(wq) * f64::from(q);
-                    product_b += f64::from(wq);
-                    by[i] = lanes.splat(wq);
-                }
-                for column in (0..stride).step_by(L::N) {
-                    let mut sum = lanes.load(&product[column..]);
-                    for i in 0..4 {
-                        sum = lanes.fma(by[i], lanes.load(&rows[i][column..]), sum);
-                    }
-                    lanes.store(&mut product[column..], sum);
-                }
-                j += 4;
+                let rows = std::array::from_fn(|i| row_of(j + i));
+                let w = std::array::from_fn(|i| weight(j + i));
+                let to = &mut along[j..j + 4];
+                let (c, b) = multiply::<L, 4>(lanes, rows, direction, direction_b, w, product, to);
+                curvature += c;
+                product_b += b;
             }
-            while j < n {
-                let row = row_of(j);
-                let q = dot(lanes, row, direction_row) + direction_b;
-                let wq = weight(j) * q;
-                along[j] = q;
-                curvature += f64::from(wq) * f64::from(q);
-                product_b += f64::from(wq);
-                let by = lanes.splat(wq);
-                for column in (0..stride).step_by(L::N) {
-                    let sum = lanes.load(&product[column..]);
-                    let sum = lanes.fma(by, lanes.load(&row[column..]), sum);
-                    lanes.store(&mut product[column..], sum);
-                }
-                j += 1;
+            for j in fours..n {
+                let (rows, w, to) = ([row_of(j)], [weight(j)], &mut along[j..=j]);
+                let (c, b) = multiply::<L, 1>(lanes, rows, direction, direction_b, w, product, to);
+                curvature += c;
+                product_b += b;
             }
             if !(curvature > 0.0) {
                 break;
@@ -290,6 +263,87 @@ impl Kernel for Improve<'_> {
         }
         RowSolution { bias, squares, errors: sum, fallback: false }
     }
+}
+
+/// Of a group of rows: their errors at `x`, and `Σ w e v` and `Σ w v²` added to `sums`. Gives `Σ w e`.
+///
+/// The rows of a group share a pass over the sums, and need not wait for each other.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn begin<L: Lanes, const G: usize>(
+    lanes: L,
+    rows: [&[f32]; G],
+    x: &[f32],
+    bias: f32,
+    targets: &[f32],
+    weights: [f32; G],
+    (residual, squares): (&mut [f32], &mut [f32]),
+    errors: &mut [f32],
+) -> f64 {
+    let along = dots(lanes, rows, x);
+    let (mut by, mut w, mut total) = ([lanes.zero(); G], [lanes.zero(); G], 0.0);
+    for i in 0..G {
+        errors[i] = targets[i] - bias - along[i];
+        by[i] = lanes.splat(weights[i] * errors[i]);
+        w[i] = lanes.splat(weights[i]);
+        total += f64::from(weights[i] * errors[i]);
+    }
+    for column in (0..x.len()).step_by(L::N) {
+        let mut sum = lanes.load(&residual[column..]);
+        let mut square = lanes.load(&squares[column..]);
+        for i in 0..G {
+            let v = lanes.load(&rows[i][column..]);
+            sum = lanes.fma(by[i], v, sum);
+            square = lanes.fma(lanes.mul(w[i], v), v, square);
+        }
+        lanes.store(&mut residual[column..], sum);
+        lanes.store(&mut squares[column..], square);
+    }
+    total
+}
+
+/// Of a group of rows: the direction as they see it, `q = v·p + p_b`, and `Σ w q v` added to
+/// `product`. Gives `Σ w q²` and `Σ w q`.
+#[inline(always)]
+fn multiply<L: Lanes, const G: usize>(
+    lanes: L,
+    rows: [&[f32]; G],
+    direction: &[f32],
+    direction_b: f32,
+    weights: [f32; G],
+    product: &mut [f32],
+    along: &mut [f32],
+) -> (f64, f64) {
+    let dots = dots(lanes, rows, direction);
+    let (mut by, mut curvature, mut total) = ([lanes.zero(); G], 0.0, 0.0);
+    for i in 0..G {
+        let q = dots[i] + direction_b;
+        let wq = weights[i] * q;
+        along[i] = q;
+        curvature += f64::from(wq) * f64::from(q);
+        total += f64::from(wq);
+        by[i] = lanes.splat(wq);
+    }
+    for column in (0..direction.len()).step_by(L::N) {
+        let mut sum = lanes.load(&product[column..]);
+        for i in 0..G {
+            sum = lanes.fma(by[i], lanes.load(&rows[i][column..]), sum);
+        }
+        lanes.store(&mut product[column..], sum);
+    }
+    (curvature, total)
+}
+
+#[inline(always)]
+fn dots<L: Lanes, const G: usize>(lanes: L, rows: [&[f32]; G], x: &[f32]) -> [f32; G] {
+    let mut sums = [lanes.zero(); G];
+    for column in (0..x.len()).step_by(L::N) {
+        let x = lanes.load(&x[column..]);
+        for i in 0..G {
+            sums[i] = lanes.fma(lanes.load(&rows[i][column..]), x, sums[i]);
+        }
+    }
+    sums.map(|sum| lanes.sum(sum))
 }
 
 #[inline(always)]

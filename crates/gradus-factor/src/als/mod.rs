@@ -20,10 +20,10 @@ use solve::{Method, Plan};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RowMethod {
-    /// Exactly, by a Cholesky factor of its normal equations: fewest iterations.
+    /// Exactly, by a Cholesky factor of its normal equations: users folded in get their very factors.
     #[default]
     Cholesky,
-    /// By a few conjugate gradient steps from where it is: cheaper iterations at a large rank.
+    /// By a few conjugate gradient steps from where it is: cheaper from a rank of about 64 on.
     Cg,
 }
 
@@ -46,7 +46,8 @@ pub enum RowMethod {
 /// Cost of an iteration: `2 n rank²` operations for `n` ratings and `rank³/3` for each user and
 /// item; with `solver = cg` `8 n rank` and as much again for each of the `cg_steps`. Conjugate
 /// gradients improve each row instead of solving it, from where the last iteration left it; the
-/// objective still never rises, and iterations are cheaper, but more are needed.
+/// objective still never rises, and three steps lower it almost as far as an exact solve does. From
+/// a rank of about 64 on that is the faster way.
 ///
 /// Use another model for clicks, plays or purchases, where what is *not* there also means
 /// something. For pure ranking quality at the same speed that other model is better, too.

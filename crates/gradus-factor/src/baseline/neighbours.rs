@@ -50,8 +50,8 @@ pub struct Neighbours {
     /// How alike two items are.
     pub similarity: Similarity,
 
-    /// How many neighbours each item keeps. More hardly cost anything to fit, but memory and time
-    /// to recommend.
+    /// How many neighbours each item keeps. More rank better on sparse data, up to all, and hardly
+    /// cost anything to fit, but memory and time to recommend.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub neighbours: usize,
 

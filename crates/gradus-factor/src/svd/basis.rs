@@ -10,6 +10,8 @@ pub(super) const WIDTH: usize = 16;
 
 /// A column that keeps less than this share of itself beside the others has nothing new to say.
 const NEW: f64 = 1e-11;
+/// A column that was taken for new and loses so much the second time was rounding error.
+const STILL_NEW: f64 = 1e-2;
 
 /// Orthonormal columns, by rows: `n` rows of `len` values at a distance of `room`.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,20 +78,26 @@ impl Basis {
     /// Everything is done twice: what rounding leaves of the old after the first time is gone after
     /// the second.
     pub(super) fn extend(&mut self, z: &mut [f64]) -> Split {
-        let mut scale = column_norms(z);
+        let scale = sums(z, |row, sums| {
+            for i in 0..WIDTH {
+                sums[i] += row[i] * row[i];
+            }
+        });
         let (mut inside, mut outside) = (vec![0.0; self.len * WIDTH], [0.0; WIDTH * WIDTH]);
         for i in 0..WIDTH {
             outside[i * WIDTH + i] = 1.0;
         }
-        for _ in 0..2 {
+        for round in 0..2 {
             let part = self.project_out(z);
             add_product(&mut inside, &part, &outside);
-            let turned = orthonormalise(z, &scale);
+            let turned = if round == 0 {
+                orthonormalise(z, &scale.map(|square| NEW * square.sqrt()), 2)
+            } else {
+                orthonormalise(z, &[STILL_NEW; WIDTH], 1)
+            };
             let before = outside;
             outside = [0.0; WIDTH * WIDTH];
             add_product(&mut outside, &turned, &before);
-            // From now on a column is of length 1 or gone.
-            scale = [1.0; WIDTH];
         }
         let kept: Vec<usize> = (0..WIDTH)
             .filter(|&column| z.iter().skip(column).step_by(WIDTH).any(|&x| x != 0.0))
@@ -167,42 +175,41 @@ fn sums(z: &[f64], of: impl Fn(&[f64], &mut [f64; WIDTH]) + Sync) -> [f64; WIDTH
     total
 }
 
-fn column_norms(z: &[f64]) -> [f64; WIDTH] {
-    sums(z, |row, sums| {
-        for i in 0..WIDTH {
-            sums[i] += row[i] * row[i];
-        }
-    })
-    .map(f64::sqrt)
-}
-
-/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt: `Z = new · R`. A
-/// column of which less than [`NEW`] of its `scale` is left becomes 0. Gives `R` by rows.
-fn orthonormalise(z: &mut [f64], scale: &[f64; WIDTH]) -> [f64; WIDTH * WIDTH] {
+/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt in so many passes a
+/// column: `Z = new · R`. A column of which no more than `least` is left becomes 0. Gives `R` by rows.
+///
+/// Columns that are nearly alike need two passes: one leaves each at an angle to the others that is
+/// as large as rounding is to what was left of it, and the next columns would be turned by that.
+fn orthonormalise(z: &mut [f64], least: &[f64; WIDTH], passes: usize) -> [f64; WIDTH * WIDTH] {
     let mut r = [0.0; WIDTH * WIDTH];
     for column in 0..WIDTH {
-        let along = sums(z, |row, sums| {
-            for i in 0..WIDTH {
-                sums[i] += row[column] * row[i];
+        for pass in 1..=passes {
+            let along = sums(z, |row, sums| {
+                for i in 0..WIDTH {
+                    sums[i] += row[column] * row[i];
+                }
+            });
+            let known: f64 = along[..column].iter().map(|x| x * x).sum();
+            let norm = (along[column] - known).max(0.0).sqrt();
+            let by = if pass < passes {
+                1.0
+            } else if norm > least[column] && norm.is_normal() {
+                r[column * WIDTH + column] = norm;
+                1.0 / norm
+            } else {
+                0.0
+            };
+            // All earlier columns at once; they are orthonormal already.
+            z.par_chunks_mut(ROWS * WIDTH).for_each(|part| {
+                for row in part.chunks_exact_mut(WIDTH) {
+                    let known: f64 = (0..column).map(|i| along[i] * row[i]).sum();
+                    row[column] = (row[column] - known) * by;
+                }
+            });
+            for i in 0..column {
+                r[i * WIDTH + column] += along[i];
             }
-        });
-        // All earlier columns at once; they are orthonormal already.
-        z.par_chunks_mut(ROWS * WIDTH).for_each(|part| {
-            for row in part.chunks_exact_mut(WIDTH) {
-                let known: f64 = (0..column).map(|i| along[i] * row[i]).sum();
-                row[column] -= known;
-            }
-        });
-        let norm = column_norms(z)[column];
-        let new = norm > NEW * scale[column] && norm.is_normal();
-        let by = if new { 1.0 / norm } else { 0.0 };
-        z.par_chunks_mut(ROWS * WIDTH).for_each(|part| {
-            part.chunks_exact_mut(WIDTH).for_each(|row| row[column] *= by);
-        });
-        for i in 0..column {
-            r[i * WIDTH + column] = along[i];
         }
-        r[column * WIDTH + column] = if new { norm } else { 0.0 };
     }
     r
 }
