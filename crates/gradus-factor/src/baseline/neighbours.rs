@@ -34,11 +34,11 @@ pub enum Similarity {
 ///
 /// The similarity `s_ij` of two items is a product over the users they share (`similarity` says
 /// which), and each item keeps the `neighbours` most like it. The score of item `j` for a user is
-/// `Σ_i s_ij r_ui` over the items `i` they chose that have `j` among their neighbours; so every
+/// `Σ_i s_ij r_ui` over the items `i` they chose that are among the neighbours of `j`; so every
 /// recommendation is explained by the user's own items, and a new user needs no training. The
 /// objective in the report is the share of all similarity that the kept neighbours leave out.
 ///
-/// Cost: `Σ_u n_u²` for users with `n_u` items, in parallel; `neighbours · n_u` to recommend. Use a
+/// Cost: `Σ_u n_u²` for users with `n_u` items, in parallel; some `neighbours · n_u` to recommend. Use a
 /// latent factor model where users have few items in common, or where a few users have very many.
 ///
 /// References: Sarwar, Karypis, Konstan, Riedl: Item-based collaborative filtering recommendation
@@ -267,7 +267,7 @@ impl Fit for Neighbours {
         let catalogue = Catalogue::new(data, true);
         let (rule, mut report) = iterate::direct(&rules, job, || {
             let (matrix, left) = self.similarities(data, job)?;
-            let rule = Similarities { matrix };
+            let rule = Similarities::new(matrix);
             let score = held.as_ref().map(|held| {
                 held.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
             });
@@ -283,15 +283,21 @@ impl Fit for Neighbours {
 /// The nearest items of each item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similarities {
-    /// Row `i` holds the items most like `i` (without itself) and how alike they are.
-    pub matrix: Csr,
+    /// Row `j` holds the items most like `j` (without itself) and how alike they are.
+    matrix: Csr,
+    /// Its transpose: row `i` holds the items that have `i` among their neighbours.
+    reach: Csr,
 }
 
 impl Similarities {
-    /// How much `other` counts for someone who chose `item`.
-    fn between(&self, item: u32, other: usize) -> f32 {
-        let (near, values) = self.matrix.row(item as usize);
-        near.binary_search(&(other as u32)).map_or(0.0, |at| values[at])
+    fn new(matrix: Csr) -> Self {
+        Self { reach: matrix.transpose(), matrix }
+    }
+
+    /// The neighbours: row `j` holds the items most like `j` (without itself, ascending) and how
+    /// alike they are.
+    pub fn matrix(&self) -> &Csr {
+        &self.matrix
     }
 }
 
@@ -307,7 +313,7 @@ impl Rule for Similarities {
         if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
             return Err(file.broken("matrix `similarity`: the items of a row do not ascend"));
         }
-        Ok(Self { matrix })
+        Ok(Self::new(matrix))
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -325,17 +331,21 @@ impl Rule for Similarities {
         scores.fill(0.0);
         for (at, (&item, &value)) in taste.items.iter().zip(&*taste.values).enumerate() {
             let strength = value * taste.weight(at);
-            let (near, values) = self.matrix.row(item as usize);
-            for (&other, &similarity) in near.iter().zip(values) {
+            let (reached, values) = self.reach.row(item as usize);
+            for (&other, &similarity) in reached.iter().zip(values) {
                 scores[other as usize] += strength * similarity;
             }
         }
     }
 
     fn parts(&self, taste: &Taste<'_>, item: usize) -> Vec<f32> {
+        let (near, values) = self.matrix.row(item);
         let rated = taste.items.iter().zip(&*taste.values).enumerate();
         rated
-            .map(|(at, (&rated, &value))| value * taste.weight(at) * self.between(rated, item))
+            .map(|(at, (rated, &value))| {
+                let similarity = near.binary_search(rated).map_or(0.0, |at| values[at]);
+                value * taste.weight(at) * similarity
+            })
             .collect()
     }
 

@@ -195,8 +195,11 @@ fn neighbours_agree_with_dense_formulas() {
                     for at in data.by_user().range(user) {
                         let weight = data.weights_by_user().map_or(1.0, |w| w[at]);
                         let strength = f64::from(data.by_user().values()[at] * weight);
-                        let row = &exact[data.by_user().indices()[at] as usize];
-                        scores.iter_mut().zip(row).for_each(|(s, r)| *s += strength * r);
+                        let rated = data.by_user().indices()[at] as usize;
+                        scores
+                            .iter_mut()
+                            .zip(&exact)
+                            .for_each(|(s, row)| *s += strength * row[rated]);
                     }
                     let pairs: Vec<_> =
                         (0..40).map(|item| (Some(user as u32), Some(item))).collect();
