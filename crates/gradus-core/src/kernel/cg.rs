@@ -196,7 +196,8 @@ impl Kernel for Improve<'_> {
         // Below this the residual is rounding error and steps would only stir it.
         let least = 1e-12 * slope;
         for _ in 0..steps {
-            if !(slope > least && slope.is_finite()) {
+            let worth_a_step = slope > least && slope.is_finite();
+            if !worth_a_step {
                 break;
             }
             product.fill(0.0);
@@ -227,7 +228,9 @@ impl Kernel for Improve<'_> {
                 curvature += c;
                 product_b += b;
             }
-            if !(curvature > 0.0) {
+            // Nothing is curved where the numbers are too small for single precision.
+            let curved = curvature > 0.0;
+            if !curved {
                 break;
             }
             let step = slope / curvature;

@@ -266,7 +266,8 @@ impl Rule for Biases {
 
     fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
         let Scalars { mean, damping, range } = file.get("model")?;
-        if range.is_some_and(|(low, high)| !(low <= high)) || !(damping >= 0.0) {
+        let fits = range.is_none_or(|(low, high)| low <= high) && damping >= 0.0;
+        if !fits {
             return Err(file.broken("header `model`: damping or range make no sense"));
         }
         let users = file.finite("user_bias", &[n_users])?;

@@ -1,3 +1,6 @@
+// Several arrays share the index of a row or column.
+#![allow(clippy::needless_range_loop)]
+
 use super::*;
 use gradus_core::data::make::RatingsSpec;
 use gradus_core::data::{Duplicates, Id, Ids};

@@ -1,5 +1,8 @@
 //! Orthonormal columns that grow block by block.
 
+// Several arrays share the index of a row or column.
+#![allow(clippy::needless_range_loop)]
+
 use super::matrix::ROWS;
 use gradus_core::kernel::{Level, block};
 use gradus_core::random::Stream;

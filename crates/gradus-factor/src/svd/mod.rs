@@ -115,7 +115,8 @@ fn check(matrix: &dyn Matrix, k: usize, options: &Options) -> Result<f64> {
         let rule = format!("must be from 1 to {}, the smaller side of {m} × {n}", m.min(n));
         return Err(Error::parameter("k", k, rule));
     }
-    if !(options.tol >= 0.0) {
+    let fits = options.tol >= 0.0;
+    if !fits {
         return Err(Error::parameter("tol", options.tol, "must be 0 or more"));
     }
     if options.max_iter == 0 {

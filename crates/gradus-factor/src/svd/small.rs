@@ -1,6 +1,9 @@
 //! Small dense problems in double precision: eigenvalues of a symmetric matrix, singular values of
 //! a square one. Matrices are by rows, `n × n`.
 
+// Several arrays share the index of a row or column.
+#![allow(clippy::needless_range_loop)]
+
 /// Sweeps of Jacobi rotations at most; quadratic convergence needs about eight.
 const SWEEPS: usize = 60;
 

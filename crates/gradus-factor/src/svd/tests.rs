@@ -131,7 +131,11 @@ fn deficient_graded_and_repeated_values_agree_with_jacobi() {
     check_all(&Dense::full(8, 12, 0.0), 4, "zeros");
     check_all(&Dense::full(30, 20, 1.0), 3, "ones");
     check_all(&Dense::from_fn(100, 100, |r, c| f64::from(u8::from(r == c))), 20, "identity");
-    let twos = |r: usize, c: usize| if r != c { 0.0 } else { if r < 30 { 2.0 } else { 1.0 } };
+    let twos = |r: usize, c: usize| match (r == c, r < 30) {
+        (false, _) => 0.0,
+        (true, true) => 2.0,
+        (true, false) => 1.0,
+    };
     check_all(&Dense::from_fn(110, 110, twos), 25, "30 times 2");
 }
 
