@@ -4,11 +4,21 @@
 //! |---|---|
 //! | [`latent`] | the fitted model `r̂ = α + β_u + β_i + γ_u·γ_i` and everything done with it |
 //! | [`als`] | alternating least squares |
-//! | [`baseline`] | what a model has to beat |
+//! | [`ccd`] | cyclic coordinate descent |
+//! | [`svd`] | truncated singular value decomposition, and the recommender made of it |
+//! | [`baseline`] | simple models: means, biases, popularity, item neighbours; what others have to beat |
 
 pub mod als;
 pub mod baseline;
+mod catalogue;
+pub mod ccd;
 pub mod latent;
+mod ranking;
+pub mod svd;
 
 pub use als::Als;
+pub use baseline::{Bias, Mean, Neighbours, Popular};
+pub use catalogue::Taste;
+pub use ccd::Ccd;
 pub use latent::LatentFactors;
+pub use svd::PureSvd;

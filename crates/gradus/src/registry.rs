@@ -4,10 +4,18 @@
 use gradus_core::estimator::{AnyFitted, Entry, Estimator};
 use gradus_core::file::Reader;
 use gradus_core::{Error, Result};
-use gradus_factor::Als;
+use gradus_factor::{Als, Bias, Ccd, Mean, Neighbours, Popular, PureSvd};
 use std::path::Path;
 
-static MODELS: &[&dyn Estimator] = &[&Entry::<Als>::new()];
+static MODELS: &[&dyn Estimator] = &[
+    &Entry::<Als>::new(),
+    &Entry::<Ccd>::new(),
+    &Entry::<PureSvd>::new(),
+    &Entry::<Mean>::new(),
+    &Entry::<Bias>::new(),
+    &Entry::<Popular>::new(),
+    &Entry::<Neighbours>::new(),
+];
 
 /// Every model there is, by name.
 pub fn models() -> &'static [&'static dyn Estimator] {

@@ -105,6 +105,16 @@ impl Csr {
         &self.values
     }
 
+    /// The same entries with other values, one for each place of [`values`](Self::values).
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn with_values(&self, values: Vec<f32>) -> Self {
+        assert_eq!(values.len(), self.nnz(), "one value for each entry");
+        let (indptr, indices) = (self.indptr.clone(), self.indices.clone());
+        Self { n_cols: self.n_cols, indptr, indices, values }
+    }
+
     /// The transposed matrix; the entries of its rows ascend.
     pub fn transpose(&self) -> Self {
         let mut indptr = vec![0usize; self.n_cols + 1];

@@ -10,6 +10,9 @@
 //! | `gram.rs` | [`gram::Gram`], which gathers the rows a problem touches and sums `Σ w v vᵀ` |
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
+//! | `cg.rs` | [`RowCg`], the same row improved by conjugate gradient steps |
+//! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
+//! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
 //!
 //! # Determinism
@@ -20,7 +23,10 @@
 // Several arrays share the index of a register tile, and constant bounds are what unrolls it.
 #![allow(clippy::needless_range_loop)]
 
+pub mod block;
+mod cg;
 pub mod cholesky;
+mod coordinate;
 mod dot;
 pub mod gram;
 mod lanes;
@@ -32,6 +38,8 @@ mod testing;
 use std::fmt;
 use std::sync::OnceLock;
 
+pub use cg::RowCg;
+pub use coordinate::{RowCoordinates, fit_scalar};
 pub use dot::{dot, scores};
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};

@@ -313,23 +313,24 @@ impl Kernel for Residuals<'_> {
     }
 }
 
+/// Problems with a slow answer, for the tests of all that solve or improve a row.
 #[cfg(test)]
-mod tests {
+pub(super) mod cases {
     use super::super::Rows;
-    use super::super::testing::{LENGTHS, Random, SIZES, solve_dense};
+    use super::super::testing::{Random, solve_dense};
     use super::*;
 
-    struct Case {
-        rows: Rows,
-        indices: Vec<u32>,
-        targets: Vec<f32>,
-        weights: Option<Vec<f32>>,
-        lambda: f32,
-        bias: Option<f32>,
+    pub struct Case {
+        pub rows: Rows,
+        pub indices: Vec<u32>,
+        pub targets: Vec<f32>,
+        pub weights: Option<Vec<f32>>,
+        pub lambda: f32,
+        pub bias: Option<f32>,
     }
 
     impl Case {
-        fn new(k: usize, n: usize, weighted: bool, bias: bool, seed: u64) -> Case {
+        pub fn new(k: usize, n: usize, weighted: bool, bias: bool, seed: u64) -> Case {
             let mut random = Random(seed);
             let lambda = 0.1 * n.max(1) as f32;
             Case {
@@ -342,7 +343,7 @@ mod tests {
             }
         }
 
-        fn problem(&self) -> RowProblem<'_> {
+        pub fn problem(&self) -> RowProblem<'_> {
             RowProblem {
                 factors: self.rows.as_slice(),
                 indices: &self.indices,
@@ -356,18 +357,18 @@ mod tests {
             }
         }
 
-        fn solve(&self, level: Level) -> (Vec<f32>, RowSolution) {
+        pub fn solve(&self, level: Level) -> (Vec<f32>, RowSolution) {
             let mut out = vec![f32::NAN; self.rows.stride()];
             let found = RowSolver::new(self.rows.k(), level).solve(&self.problem(), &mut out);
             (out, found)
         }
 
-        fn weight(&self, n: usize) -> f64 {
+        pub fn weight(&self, n: usize) -> f64 {
             self.weights.as_ref().map_or(1.0, |w| f64::from(w[n]))
         }
 
         /// The solution by dense elimination of the normal equations, the bias last.
-        fn oracle(&self) -> Vec<f64> {
+        pub fn oracle(&self) -> Vec<f64> {
             let k = self.rows.k();
             let size = k + usize::from(self.bias.is_some());
             let mut a = vec![vec![0.0; size]; size];
@@ -389,7 +390,7 @@ mod tests {
         }
 
         /// `Σ w e²` and `Σ w e` at `x` and `beta`, by plain loops.
-        fn residuals(&self, x: &[f64], beta: f64) -> (f64, f64) {
+        pub fn residuals(&self, x: &[f64], beta: f64) -> (f64, f64) {
             let (mut squares, mut errors) = (0.0, 0.0);
             for (n, &index) in self.indices.iter().enumerate() {
                 let row = self.rows.row(index as usize);
@@ -401,26 +402,34 @@ mod tests {
             (squares, errors)
         }
 
-        fn objective(&self, x: &[f64], beta: f64) -> f64 {
+        pub fn objective(&self, x: &[f64], beta: f64) -> f64 {
             let penalty: f64 = x.iter().map(|x| x * x).sum::<f64>() * f64::from(self.lambda);
             let bias = f64::from(self.bias.unwrap_or(0.0)) * beta * beta;
             self.residuals(x, beta).0 + penalty + bias
         }
 
-        fn objective_of(&self, solved: &(Vec<f32>, RowSolution)) -> f64 {
+        pub fn objective_of(&self, solved: &(Vec<f32>, RowSolution)) -> f64 {
             self.objective(&wide(&solved.0[..self.rows.k()]), f64::from(solved.1.bias))
         }
 
-        fn oracle_objective(&self) -> f64 {
+        pub fn oracle_objective(&self) -> f64 {
             let best = self.oracle();
             let k = self.rows.k();
             self.objective(&best[..k], best.get(k).copied().unwrap_or(0.0))
         }
     }
 
-    fn wide(x: &[f32]) -> Vec<f64> {
+    pub fn wide(x: &[f32]) -> Vec<f64> {
         x.iter().map(|&x| f64::from(x)).collect()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rows;
+    use super::super::testing::{LENGTHS, SIZES};
+    use super::cases::{Case, wide};
+    use super::*;
 
     #[test]
     fn every_level_agrees_with_double_precision() {

@@ -1,11 +1,10 @@
 //! One iteration: the mean, then all items, then all users.
 
-use super::Als;
-use crate::latent::{self, FoldIn, Held, LatentFactors, Parts};
+use crate::latent::{self, FoldIn, Held, LatentFactors, Parts, Squares};
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::{Level, RowProblem, RowSolver, Rows};
+use gradus_core::kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver, Rows};
 use gradus_core::random::Stream;
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
@@ -15,50 +14,102 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// alone, and sums are taken block by block, so results do not depend on the number of threads.
 const BLOCK: usize = 1 << 14;
 
+/// How a row is solved while the other side is held fixed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Method {
+    /// Exactly.
+    Cholesky,
+    /// By so many conjugate gradient steps from where it is.
+    Cg(usize),
+    /// By so many rounds over its coordinates from where it is.
+    Coordinates(usize),
+}
+
+/// What to fit, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The name of the model.
+    pub(crate) model: &'static str,
+    pub(crate) rank: usize,
+    pub(crate) rule: Squares,
+    pub(crate) method: Method,
+    pub(crate) clip: bool,
+    pub(crate) keep_history: bool,
+    pub(crate) seed: u64,
+}
+
+/// The workspace of a method, one for each thread.
+enum Worker {
+    Cholesky(Box<RowSolver>),
+    Cg(RowCg, usize),
+    Coordinates(RowCoordinates, usize),
+}
+
+impl Worker {
+    fn new(plan: &Plan, level: Level) -> Self {
+        match plan.method {
+            Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(plan.rank, level))),
+            Method::Cg(steps) => Self::Cg(RowCg::new(plan.rank, level), steps),
+            Method::Coordinates(rounds) => {
+                Self::Coordinates(RowCoordinates::new(plan.rank, level), rounds)
+            }
+        }
+    }
+
+    /// Solves or improves a row in place.
+    fn solve(&mut self, problem: &RowProblem<'_>, row: &mut [f32], bias: f32) -> RowSolution {
+        match self {
+            Self::Cholesky(solver) => solver.solve(problem, row),
+            Self::Cg(solver, steps) => solver.improve(problem, *steps, row, bias),
+            Self::Coordinates(solver, rounds) => solver.improve(problem, *rounds, row, bias),
+        }
+    }
+}
+
 /// The solver, bound to its data.
-pub(super) struct Solver<'a> {
-    params: &'a Als,
+pub(crate) struct Solver<'a> {
+    pub(crate) plan: Plan,
     data: &'a Ratings,
-    level: Level,
+    pub(crate) level: Level,
     held: Option<Held>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     /// Where predictions are clipped, if they are.
     range: Option<(f32, f32)>,
     mean: f64,
-    weight: f64,
-    users: Side<'a>,
-    items: Side<'a>,
+    pub(crate) weight: f64,
+    pub(crate) users: Side<'a>,
+    pub(crate) items: Side<'a>,
 }
 
 /// What changes from step to step.
 #[derive(Clone)]
-pub(super) struct State {
-    mean: f64,
+pub(crate) struct State {
+    pub(crate) mean: f64,
     /// Mean error after the last iteration: by so much the mean is moved at the start of the next.
-    drift: f64,
-    user_bias: Vec<f32>,
-    item_bias: Vec<f32>,
-    users: Rows,
-    items: Rows,
-    pub(super) fallbacks: u64,
+    pub(crate) drift: f64,
+    pub(crate) user_bias: Vec<f32>,
+    pub(crate) item_bias: Vec<f32>,
+    pub(crate) users: Rows,
+    pub(crate) items: Rows,
+    pub(crate) fallbacks: u64,
 }
 
 #[cfg(test)]
 impl State {
     /// The factors of the users, to compare with an oracle.
-    pub(super) fn users_as_f64(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn users_as_f64(&self) -> Vec<Vec<f64>> {
         let row = |user| self.users.row(user)[..self.users.k()].iter().map(|&x| f64::from(x));
         (0..self.users.n_rows()).map(|user| row(user).collect()).collect()
     }
 }
 
 /// One side of the data: its rows and how they are cut into blocks.
-struct Side<'a> {
-    rows: &'a Csr,
-    weights: Option<&'a [f32]>,
+pub(crate) struct Side<'a> {
+    pub(crate) rows: &'a Csr,
+    pub(crate) weights: Option<&'a [f32]>,
     /// Row bounds of the blocks.
-    bounds: Vec<usize>,
+    pub(crate) bounds: Vec<usize>,
 }
 
 impl<'a> Side<'a> {
@@ -104,6 +155,8 @@ struct Half<'s> {
     side: &'s Side<'s>,
     fixed: &'s Rows,
     fixed_bias: &'s [f32],
+    /// The side to be solved as it is.
+    start: (&'s Rows, &'s [f32]),
     mean: f64,
     /// Whether the errors are summed.
     residuals: bool,
@@ -117,8 +170,8 @@ struct Block<'b> {
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(
-        params: &'a Als,
+    pub(crate) fn new(
+        plan: Plan,
         data: &'a Ratings,
         held: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
@@ -129,15 +182,18 @@ impl<'a> Solver<'a> {
             weight += f64::from(rating.weight);
         }
         if weight <= 0.0 {
-            return Err(Error::data("als: all ratings have weight 0; nothing to learn from"));
+            return Err(Error::data(format!(
+                "{}: all ratings have weight 0; nothing to learn from",
+                plan.model
+            )));
         }
         Ok(Self {
-            params,
             data,
             level: Level::best(),
             held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
             warm: warm.filter(|warm| warm.knows(data)),
-            range: params.clip.then(|| latent::range(data)),
+            range: plan.clip.then(|| latent::range(data)),
+            plan,
             mean: sum / weight,
             weight,
             users: Side::new(data.by_user(), data.weights_by_user()),
@@ -145,7 +201,7 @@ impl<'a> Solver<'a> {
         })
     }
 
-    pub(super) fn into_model(self, state: State) -> LatentFactors {
+    pub(crate) fn into_model(self, state: State) -> LatentFactors {
         LatentFactors::new(
             self.data,
             Parts {
@@ -154,10 +210,10 @@ impl<'a> Solver<'a> {
                 item_bias: state.item_bias,
                 user_factors: state.users,
                 item_factors: state.items,
-                fold_in: FoldIn::Squares(self.params.rule()),
+                fold_in: FoldIn::Squares(self.plan.rule),
             },
             self.range,
-            self.params.keep_history,
+            self.plan.keep_history,
         )
     }
 
@@ -169,8 +225,12 @@ impl<'a> Solver<'a> {
         share: (f64, f64),
     ) -> Option<(Vec<f32>, Rows, Sums)> {
         let n_rows = half.side.rows.n_rows();
-        let k = self.params.rank;
+        let k = self.plan.rank;
         let (mut bias, mut factors) = (vec![0.0; n_rows], Rows::zeros(n_rows, k));
+        if self.plan.method != Method::Cholesky {
+            factors.as_mut_slice().copy_from_slice(half.start.0.as_slice());
+            bias.copy_from_slice(half.start.1);
+        }
         let mut blocks = Vec::with_capacity(half.side.bounds.len());
         let (mut rest, mut rest_bias) = (factors.as_mut_slice(), bias.as_mut_slice());
         let stride = half.fixed.stride();
@@ -185,7 +245,7 @@ impl<'a> Solver<'a> {
         let sums: Vec<Sums> = blocks
             .into_par_iter()
             .map_init(
-                || (RowSolver::new(k, self.level), Vec::new()),
+                || (Worker::new(&self.plan, self.level), Vec::new()),
                 |(solver, targets), block| {
                     if watch.stopped() {
                         return Sums::default();
@@ -210,7 +270,7 @@ impl<'a> Solver<'a> {
         &self,
         half: &Half<'_>,
         block: Block<'_>,
-        solver: &mut RowSolver,
+        solver: &mut Worker,
         targets: &mut Vec<f32>,
     ) -> Sums {
         let mut sums = Sums::default();
@@ -222,7 +282,7 @@ impl<'a> Solver<'a> {
             targets.extend(indices.iter().zip(values).map(|(&index, &value)| {
                 (f64::from(value) - half.mean) as f32 - half.fixed_bias[index as usize]
             }));
-            let lambda = self.params.rule().lambda(indices.len(), weights);
+            let lambda = self.plan.rule.lambda(indices.len(), weights);
             let solution = solver.solve(
                 &RowProblem {
                     factors: half.fixed.as_slice(),
@@ -230,12 +290,13 @@ impl<'a> Solver<'a> {
                     targets,
                     weights,
                     lambda,
-                    bias: self.params.biases.then_some(lambda),
+                    bias: self.plan.rule.biases.then_some(lambda),
                     base: None,
                     residuals: half.residuals,
                     upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
                 },
                 out,
+                *out_bias,
             );
             *out_bias = solution.bias;
             let norm: f64 = out.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
@@ -253,15 +314,15 @@ impl iterate::Solver for Solver<'_> {
     type State = State;
 
     fn start(&self, restart: usize) -> Result<State> {
-        let k = self.params.rank;
+        let k = self.plan.rank;
         let mut users = Rows::zeros(self.data.n_users(), k);
         // Small enough that the biases explain what they can before the factors do.
         let scale = 0.1 / (k as f64).sqrt();
-        let stride = users.stride();
+        let (stride, purpose) = (users.stride(), format!("{}.users", self.plan.model));
         users.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, factors)| {
             let mut stream = Stream::new(
-                self.params.seed,
-                "als.users",
+                self.plan.seed,
+                &purpose,
                 (row as u64).wrapping_add((restart as u64) << 32),
             );
             for x in &mut factors[..k] {
@@ -273,7 +334,7 @@ impl iterate::Solver for Solver<'_> {
             let common = k.min(warm.rank());
             for (user, bias) in user_bias.iter_mut().enumerate() {
                 users.row_mut(user)[..common].copy_from_slice(&warm.user_factors(user)[..common]);
-                *bias = if self.params.biases { warm.user_bias()[user] } else { 0.0 };
+                *bias = if self.plan.rule.biases { warm.user_bias()[user] } else { 0.0 };
             }
         }
         Ok(State {
@@ -293,6 +354,7 @@ impl iterate::Solver for Solver<'_> {
             side: &self.items,
             fixed: &state.users,
             fixed_bias: &state.user_bias,
+            start: (&state.items, &state.item_bias),
             mean,
             residuals: false,
         };
@@ -303,6 +365,7 @@ impl iterate::Solver for Solver<'_> {
             side: &self.users,
             fixed: &items,
             fixed_bias: &item_bias,
+            start: (&state.users, &state.user_bias),
             mean,
             residuals: true,
         };
@@ -334,7 +397,7 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.plan.rank);
         let (mean, drift, fallbacks) = file.get(&format!("{prefix}scalars"))?;
         Ok(State {
             mean,

@@ -153,7 +153,7 @@ fn iterations_agree_with_the_slow_oracle() {
             small().scaling(Scaling::None).regularization(0.5),
             small().rank(17).regularization(0.1),
         ] {
-            let solver = solve::Solver::new(&params, data, None, None).unwrap();
+            let solver = solve::Solver::new(params.plan(), data, None, None).unwrap();
             let mut state = solver.start(0).unwrap();
             let start = state.users_as_f64();
             let sum: f64 = data.iter().map(|r| f64::from(r.weight) * f64::from(r.value)).sum();
@@ -553,4 +553,48 @@ fn an_interrupted_step_leaves_the_state_as_it_was() {
     let two = params.clone().max_iter(2).fit(&data).unwrap();
     assert_eq!(fitted.user_factors(5), two.user_factors(5));
     assert_eq!(fitted.item_factors(7), two.item_factors(7));
+}
+
+#[test]
+fn conjugate_gradients_never_rise_and_end_where_exact_solves_do() {
+    let data = made(17);
+    for params in [
+        small(),
+        small().biases(false),
+        small().scaling(Scaling::None).regularization(3.0),
+        small().rank(30).regularization(0.05),
+    ] {
+        let params = params.max_iter(200);
+        for steps in [1, 3, 8] {
+            let cg = params.clone().solver(RowMethod::Cg).cg_steps(steps);
+            let report = cg.fit(&data).unwrap().report;
+            for pair in report.trace.windows(2) {
+                let (before, after) = (pair[0].objective, pair[1].objective);
+                assert!(after <= before * (1.0 + 1e-6), "{cg:?}: {before} then {after}");
+            }
+            let exact = params.fit(&data).unwrap().report.objective;
+            // Another path may end in another of several minima, hardly worse.
+            assert!(report.objective < 1.02 * exact, "{steps}: {} {exact}", report.objective);
+        }
+    }
+}
+
+#[test]
+fn many_conjugate_gradient_steps_are_an_exact_solve() {
+    let data = made(18);
+    let exact = small().max_iter(3).fit(&data).unwrap();
+    let cg = small().max_iter(3).solver(RowMethod::Cg).cg_steps(50).fit(&data).unwrap();
+    for (a, b) in exact.report.trace.iter().zip(&cg.report.trace) {
+        assert!((a.objective / b.objective - 1.0).abs() < 1e-4, "{} {}", a.objective, b.objective);
+    }
+}
+
+#[test]
+fn conjugate_gradients_give_the_same_bits_on_any_number_of_threads() {
+    let data = RatingsSpec::new(900, 300, 60_000).make(19).unwrap().ratings;
+    let params = Als::new().rank(20).max_iter(3).solver(RowMethod::Cg);
+    let bytes = |threads| in_pool(threads, || params.fit(&data).unwrap().to_bytes().unwrap());
+    let one = bytes(1);
+    assert!(one == bytes(2), "2 threads");
+    assert!(one == bytes(7), "7 threads");
 }

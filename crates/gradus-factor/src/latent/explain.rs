@@ -28,7 +28,12 @@ impl LatentFactors {
                 (&profile.items, &profile.values, None)
             }
         };
-        let FoldIn::Squares(rule) = &self.fold_in;
+        let rule = match &self.fold_in {
+            FoldIn::Squares(rule) => rule,
+            FoldIn::Projection(_) => {
+                return self.explain_projection(target, (items, values, weights), item);
+            }
+        };
         let lambda = f64::from(rule.lambda(items.len(), weights));
         let vector = |item: usize| -> Vec<f64> {
             let factors = self.item_factors(item).iter().map(|&x| f64::from(x));
@@ -69,6 +74,40 @@ impl LatentFactors {
         let (person, _) = self.person(target)?;
         let score = self.person_score(&person, item);
         // What no rating accounts for: mean and item bias, and what a solver left unsolved.
+        let base = (f64::from(score) - total) as f32;
+        Ok(Explanation { score, base, contributions })
+    }
+
+    /// With orthogonal item factors a rating of `j` adds `r_j Σ_t v_jt v_it / Σ v_t²` to item `i`.
+    fn explain_projection(
+        &self,
+        target: &Target<'_>,
+        (items, values, weights): (&[u32], &[f32], Option<&[f32]>),
+        item: usize,
+    ) -> Result<Explanation> {
+        let inverse = self.inverse_lengths();
+        let direction: Vec<f64> = self
+            .item_factors(item)
+            .iter()
+            .zip(&inverse)
+            .map(|(&x, by)| f64::from(x) * by)
+            .collect();
+        let rated = items.iter().zip(values).enumerate();
+        let mut contributions: Vec<Contribution> = rated
+            .map(|(at, (&item, &value))| {
+                let weight = weights.map_or(1.0, |weights| weights[at]);
+                let factors = self.item_factors(item as usize).iter().zip(&direction);
+                let along: f64 = factors.map(|(&x, d)| f64::from(x) * d).sum();
+                let contribution = (f64::from(value * weight) * along) as f32;
+                Contribution { item, value, contribution }
+            })
+            .collect();
+        let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
+        contributions.sort_by(|a, b| {
+            b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
+        });
+        let (person, _) = self.person(target)?;
+        let score = self.person_score(&person, item);
         let base = (f64::from(score) - total) as f32;
         Ok(Explanation { score, base, contributions })
     }

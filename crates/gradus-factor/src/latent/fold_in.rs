@@ -26,6 +26,17 @@ pub enum Scaling {
 pub enum FoldIn {
     /// Least squares with a penalty.
     Squares(Squares),
+    /// Projection on the factors of the items, where what is absent is 0.
+    Projection(Projection),
+}
+
+/// Projection on item factors whose columns are orthogonal: `x_t = Σ_j r_j v_jt / Σ_i v_it²` over the
+/// rated items `j` and all items `i`. It minimises `Σ_i (r_i − x·v_i)²` with 0 for what is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Projection {
+    /// The power of the singular values in the item factors; the rest is in those of the users.
+    pub power: f32,
 }
 
 /// Least squares with a penalty: `Σ w (y − x·v − β)² + λ_row (‖x‖² + β²)`.
@@ -77,7 +88,34 @@ impl LatentFactors {
     ) -> Person {
         match &self.fold_in {
             FoldIn::Squares(rule) => self.solve_squares(rule, items, values, weights),
+            FoldIn::Projection(_) => self.project(items, values, weights),
         }
+    }
+
+    /// The inverse squares of the lengths of the columns of item factors; 0 where there is nothing.
+    pub(super) fn inverse_lengths(&self) -> Vec<f64> {
+        let mut lengths = vec![0.0; self.rank()];
+        for item in 0..self.items.len() {
+            for (length, &x) in lengths.iter_mut().zip(self.item_factors(item)) {
+                *length += f64::from(x) * f64::from(x);
+            }
+        }
+        lengths.into_iter().map(|length| if length > 0.0 { 1.0 / length } else { 0.0 }).collect()
+    }
+
+    fn project(&self, items: &[u32], values: &[f32], weights: Option<&[f32]>) -> Person {
+        let mut sums = vec![0.0; self.rank()];
+        for (at, (&item, &value)) in items.iter().zip(values).enumerate() {
+            let value = f64::from(value * weights.map_or(1.0, |weights| weights[at]));
+            for (sum, &x) in sums.iter_mut().zip(self.item_factors(item as usize)) {
+                *sum += value * f64::from(x);
+            }
+        }
+        let mut factors = vec![0.0; padded(self.rank())];
+        for ((to, sum), by) in factors.iter_mut().zip(sums).zip(self.inverse_lengths()) {
+            *to = (sum * by) as f32;
+        }
+        Person { bias: 0.0, factors }
     }
 
     fn solve_squares(

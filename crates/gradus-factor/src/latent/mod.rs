@@ -8,18 +8,18 @@ mod fold_in;
 mod held;
 mod top;
 
-pub use fold_in::{FoldIn, Scaling, Squares};
+pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use held::Held;
 
+use crate::catalogue::{self, History};
+use gradus_core::Result;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
-use gradus_core::{Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
 ///
@@ -54,13 +54,6 @@ pub struct LatentFactors {
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
-}
-
-/// What the users rated in training.
-#[derive(Clone, Debug)]
-struct History {
-    ratings: Arc<Csr>,
-    weights: Option<Vec<f32>>,
 }
 
 /// The smallest and the largest value.
@@ -138,10 +131,7 @@ impl LatentFactors {
         keep_history: bool,
     ) -> Self {
         let Parts { mean, user_bias, item_bias, user_factors, item_factors, fold_in } = parts;
-        let history = keep_history.then(|| History {
-            ratings: data.by_user_shared(),
-            weights: data.weights_by_user().map(<[f32]>::to_vec),
-        });
+        let history = keep_history.then(|| History::of(data));
         Self {
             users: data.users().clone(),
             items: data.items().clone(),
@@ -230,21 +220,11 @@ impl LatentFactors {
     }
 
     fn user_row(&self, user: u32) -> Result<usize> {
-        if (user as usize) < self.users.len() {
-            Ok(user as usize)
-        } else {
-            let rule = format!("must be below the number of users, {}", self.users.len());
-            Err(Error::parameter("user", user, rule))
-        }
+        catalogue::user_row(user, self.users.len())
     }
 
     fn item_row(&self, item: u32) -> Result<usize> {
-        if (item as usize) < self.items.len() {
-            Ok(item as usize)
-        } else {
-            let rule = format!("must be below the number of items, {}", self.items.len());
-            Err(Error::parameter("item", item, rule))
-        }
+        catalogue::item_row(item, self.items.len())
     }
 
     fn clipped(&self, score: f32) -> f32 {
@@ -325,10 +305,7 @@ impl Model for LatentFactors {
         write_rows(file, "user_factors", &self.user_factors);
         write_rows(file, "item_factors", &self.item_factors);
         if let Some(history) = &self.history {
-            file.csr("history", &history.ratings);
-            if let Some(weights) = &history.weights {
-                file.tensor("history.weights", &[weights.len()], weights);
-            }
+            history.write(file);
         }
     }
 
@@ -340,17 +317,8 @@ impl Model for LatentFactors {
         if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits {
             return Err(file.broken("header `model`: rank, mean or range make no sense"));
         }
-        let history = if scalars.history {
-            let ratings = file.csr("history", n_users, n_items)?;
-            let weights = if file.has("history.weights") {
-                Some(file.finite("history.weights", &[ratings.nnz()])?)
-            } else {
-                None
-            };
-            Some(History { ratings: Arc::new(ratings), weights })
-        } else {
-            None
-        };
+        let history =
+            if scalars.history { Some(History::read(file, n_users, n_items)?) } else { None };
         Ok(Self {
             mean: scalars.mean,
             user_bias: file.finite("user_bias", &[n_users])?,

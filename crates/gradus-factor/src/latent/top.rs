@@ -1,6 +1,7 @@
 //! The best items for someone, and the items most like another.
 
 use super::LatentFactors;
+use crate::catalogue;
 use gradus_core::kernel;
 use gradus_core::recommend::{Filter, Scored, Target, TopN};
 use gradus_core::{Error, Result};
@@ -25,8 +26,8 @@ impl LatentFactors {
         filter: &Filter,
     ) -> Result<Vec<Scored>> {
         let (person, seen) = self.person(target)?;
-        let seen = self.to_leave_out(seen.as_deref(), filter)?;
-        let allowed = self.allowed(filter)?;
+        let seen = catalogue::left_out(seen.as_deref(), filter)?;
+        let allowed = catalogue::allowed(filter, self.items_len())?;
         let seeker = Seeker { constant: self.mean as f32 + person.bias, seen };
         let mut found = self.top_block(&person.factors, &[seeker], n, &allowed);
         Ok(found.pop().unwrap_or_default())
@@ -41,9 +42,9 @@ impl LatentFactors {
         }
         let seen = |user: u32| {
             let seen = self.history.as_ref().map(|h| h.ratings.row(user as usize).0);
-            self.to_leave_out(seen, filter)
+            catalogue::left_out(seen, filter)
         };
-        let allowed = self.allowed(filter)?;
+        let allowed = catalogue::allowed(filter, self.items_len())?;
         let blocks: Result<Vec<_>> = users
             .par_chunks(USERS)
             .map(|block| {
@@ -58,37 +59,6 @@ impl LatentFactors {
             })
             .collect();
         Ok(blocks?.into_iter().flatten().collect())
-    }
-
-    /// What the user has seen, if the filter wants it left out.
-    fn to_leave_out<'a>(&self, seen: Option<&'a [u32]>, filter: &Filter) -> Result<&'a [u32]> {
-        match seen {
-            _ if filter.include_seen => Ok(&[]),
-            Some(seen) => Ok(seen),
-            None => Err(Error::data(
-                "the model was fitted with keep_history = false and cannot leave out what the user \
-                 has rated; ask for it with include_seen",
-            )),
-        }
-    }
-
-    /// Which items the filter lets through, by index; `None` is all.
-    fn allowed(&self, filter: &Filter) -> Result<Option<Vec<bool>>> {
-        let listed = filter.allow.iter().flatten().chain(&filter.deny);
-        for &item in listed {
-            self.item_row(item)?;
-        }
-        if filter.allow.is_none() && filter.deny.is_empty() {
-            return Ok(None);
-        }
-        let mut allowed = vec![filter.allow.is_none(); self.items_len()];
-        for &item in filter.allow.iter().flatten() {
-            allowed[item as usize] = true;
-        }
-        for &item in &filter.deny {
-            allowed[item as usize] = false;
-        }
-        Ok(Some(allowed))
     }
 
     fn items_len(&self) -> usize {

@@ -1,0 +1,116 @@
+//! The mean of all ratings.
+
+use super::{Rule, Scorer, not_empty, scores};
+use crate::catalogue::{Catalogue, Taste};
+use crate::latent::Held;
+use derive_setters::Setters;
+use gradus_core::Result;
+use gradus_core::data::Ratings;
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Rules};
+use gradus_core::params::{self, Params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The mean of all ratings: predicts the same for everyone and everything.
+///
+/// `r̂ = α` with `α = Σ w r / Σ w`, which minimises `Σ w (r − α)²` over all constants. Its error is
+/// the spread of the ratings, so a model that does not beat it has learned nothing. All items
+/// score alike; recommendations come in the order of the ids.
+///
+/// Cost: one pass over the ratings. Use `bias` for the least that tells items apart, and `popular`
+/// for recommendations without ratings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mean {
+    /// Whether the model keeps the training ratings, to leave out what a user has seen.
+    pub keep_history: bool,
+}
+
+impl Default for Mean {
+    fn default() -> Self {
+        Self { keep_history: true }
+    }
+}
+
+impl Params for Mean {}
+
+impl Mean {
+    /// The default preset.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// The (weighted) mean of the ratings; 0 where nothing weighs anything.
+pub(super) fn mean_of(data: &Ratings) -> f64 {
+    let (sum, weight) = data.iter().fold((0.0, 0.0), |(sum, weight), rating| {
+        let w = f64::from(rating.weight);
+        (sum + w * f64::from(rating.value), weight + w)
+    });
+    if weight > 0.0 { sum / weight } else { 0.0 }
+}
+
+impl Fit for Mean {
+    const NAME: &'static str = "mean";
+    type Data = Ratings;
+    type Model = Scorer<Constant>;
+    const TRAITS: Traits = Traits { iterative: false, similar: false, ..Traits::DEFAULT };
+
+    fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        self.check()?;
+        not_empty(Self::NAME, data)?;
+        let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
+        let held = held.transpose()?;
+        let rules = Rules {
+            model: Self::NAME,
+            metric: "rmse",
+            params: params::record(self),
+            ..Rules::default()
+        };
+        let (mean, mut report) = iterate::direct(&rules, job, || {
+            let mean = mean_of(data);
+            let squares = data.iter().map(|r| {
+                let error = f64::from(r.value) - mean;
+                f64::from(r.weight) * error * error
+            });
+            let score = held.as_ref().map(|held| held.rmse(None, |_, _| mean as f32));
+            Ok((mean, squares.sum(), score))
+        })?;
+        if let Some(held) = job.validation {
+            report.baselines = scores(data, held)?;
+        }
+        let model = Scorer::new(Catalogue::new(data, self.keep_history), Constant { mean });
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+/// The same score for all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Constant {
+    /// The score.
+    pub mean: f64,
+}
+
+impl Rule for Constant {
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.set("model", self);
+    }
+
+    fn read(file: &mut Reader, _: usize, _: usize) -> Result<Self> {
+        file.get("model")
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![("mean", format!("{:.4}", self.mean))]
+    }
+
+    fn score(&self, _: Option<&Taste<'_>>, _: Option<usize>) -> f32 {
+        self.mean as f32
+    }
+
+    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
+        vec![0.0; taste.items.len()]
+    }
+}

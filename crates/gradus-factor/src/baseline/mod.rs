@@ -1,0 +1,77 @@
+//! Simple models: what others have to beat, and often good enough.
+//!
+//! | file | model |
+//! |---|---|
+//! | `mean.rs` | [`Mean`]: the mean of all ratings |
+//! | `bias.rs` | [`Bias`]: the mean with a bias for each user and item |
+//! | `popular.rs` | [`Popular`]: what most people chose |
+//! | `neighbours.rs` | [`Neighbours`]: items like those the user chose |
+//! | `scorer.rs` | [`Scorer`], what their fitted models share |
+
+mod bias;
+mod mean;
+mod neighbours;
+mod popular;
+mod scorer;
+#[cfg(test)]
+mod tests;
+
+pub use bias::{Bias, Biases, biases};
+pub use mean::{Constant, Mean};
+pub use neighbours::{Neighbours, Similarities, Similarity};
+pub(crate) use popular::popularity;
+pub use popular::{Measure, Popular, Popularity};
+pub use scorer::{Rule, Scorer};
+
+use crate::latent::{Held, range};
+use gradus_core::data::Ratings;
+use gradus_core::progress::Stop;
+use gradus_core::report::Baseline;
+use gradus_core::{Error, Result};
+
+/// Damping of the biases that other models are compared with.
+const DAMPING: f64 = 5.0;
+
+/// The errors of the baselines on held-out ratings.
+pub(crate) fn scores(data: &Ratings, held: &Ratings) -> Result<Vec<Baseline>> {
+    let held = Held::new(held, data.users(), data.items())?;
+    let (biases, _) = bias::solve(data, DAMPING, &Stop::new())?;
+    let range = Some(range(data));
+    let mean = biases.mean as f32;
+    Ok(vec![
+        Baseline { name: "global mean".into(), score: held.rmse(range, |_, _| mean) },
+        Baseline {
+            name: "biases only".into(),
+            score: held.rmse(range, |user, item| biases.predict(user, item)),
+        },
+    ])
+}
+
+/// Refuses data without a single rating that weighs something.
+pub(crate) fn not_empty(model: &str, data: &Ratings) -> Result<()> {
+    if data.is_empty() {
+        return Err(Error::data(format!("{model}: no ratings to learn from")));
+    }
+    if data.weights_by_user().is_some_and(|weights| weights.iter().all(|&w| w == 0.0)) {
+        return Err(Error::data(format!(
+            "{model}: all ratings have weight 0; nothing to learn from"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses values that cannot be signs of interest.
+pub(crate) fn not_negative(model: &str, data: &Ratings) -> Result<()> {
+    match data.by_user().values().iter().find(|&&value| value < 0.0) {
+        Some(value) => Err(Error::data(format!(
+            "{model}: a value of {value} is negative; it learns from signs of interest (counts, \
+             clicks), which are 0 or more"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The error of a fit that was stopped before it had anything to show.
+fn interrupted(model: &str) -> Error {
+    Error::data(format!("{model}: interrupted before it was done"))
+}

@@ -1,0 +1,158 @@
+//! What most people chose.
+
+use super::{Rule, Scorer, not_empty, not_negative};
+use crate::catalogue::{Catalogue, Taste};
+use crate::ranking::{HeldItems, METRIC};
+use derive_setters::Setters;
+use gradus_core::Result;
+use gradus_core::data::Ratings;
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Rules};
+use gradus_core::params::{self, Params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the popularity of an item is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// The share of all pairs that are of this item: the chance that the next one is.
+    #[default]
+    Share,
+    /// The number of users who chose it (the sum of the weights).
+    Count,
+    /// The sum of the values (times their weights): plays instead of players.
+    Sum,
+}
+
+/// What most people chose: recommends the most popular items that the user has not seen.
+///
+/// The score of an item is the number of users who chose it, `Σ_u w_ui`, as a share of all pairs
+/// unless `measure` says otherwise; it is the same for everyone. As shares the scores are the
+/// maximum-likelihood estimate of the next choice of anyone; the objective in the report is the
+/// entropy `−Σ p ln p` of these shares.
+///
+/// Cost: one pass over the data. It is what a recommender has to beat on data without opinions,
+/// and what to show to someone of whom nothing is known. Use `neighbours` or a latent factor model
+/// for recommendations that depend on the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+pub struct Popular {
+    /// How the popularity of an item is measured.
+    pub measure: Measure,
+
+    /// Whether the model keeps the training data, to leave out what a user has seen.
+    pub keep_history: bool,
+}
+
+impl Default for Popular {
+    fn default() -> Self {
+        Self { measure: Measure::Share, keep_history: true }
+    }
+}
+
+impl Params for Popular {}
+
+impl Popular {
+    /// The default preset.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// The (weighted) number of users of each item.
+pub(crate) fn popularity(data: &Ratings) -> Vec<f32> {
+    counts(data, |_| 1.0).into_iter().map(|count| count as f32).collect()
+}
+
+/// The sum over each item's ratings of weight times `of(value)`.
+fn counts(data: &Ratings, of: impl Fn(f32) -> f64) -> Vec<f64> {
+    let rows = data.by_item();
+    (0..data.n_items())
+        .map(|item| {
+            let each = rows.range(item).map(|at| {
+                let weight = data.weights_by_item().map_or(1.0, |weights| f64::from(weights[at]));
+                weight * of(rows.values()[at])
+            });
+            each.sum()
+        })
+        .collect()
+}
+
+impl Fit for Popular {
+    const NAME: &'static str = "popular";
+    type Data = Ratings;
+    type Model = Scorer<Popularity>;
+    const TRAITS: Traits =
+        Traits { iterative: false, implicit: true, similar: false, ..Traits::DEFAULT };
+
+    fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        self.check()?;
+        not_empty(Self::NAME, data)?;
+        not_negative(Self::NAME, data)?;
+        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
+        let rules = Rules {
+            model: Self::NAME,
+            metric: METRIC,
+            higher_is_better: true,
+            params: params::record(self),
+            ..Rules::default()
+        };
+        let (scores, mut report) = iterate::direct(&rules, job, || {
+            let mut scores = match self.measure {
+                Measure::Sum => counts(data, f64::from),
+                Measure::Share | Measure::Count => counts(data, |_| 1.0),
+            };
+            let total: f64 = scores.iter().sum();
+            let shares = scores.iter().filter(|&&score| score > 0.0).map(|score| score / total);
+            let entropy: f64 = -shares.map(|share| share * share.ln()).sum::<f64>();
+            if self.measure == Measure::Share {
+                scores.iter_mut().for_each(|score| *score /= total);
+            }
+            let scores: Vec<f32> =
+                scores.into_iter().map(|score| score.min(f64::from(f32::MAX)) as f32).collect();
+            let score = held.as_ref().map(|held| held.ndcg(|_, row| row.copy_from_slice(&scores)));
+            Ok((scores, entropy.max(0.0), score))
+        })?;
+        if let Some(held) = &held {
+            report.baselines = held.baselines(data);
+        }
+        let catalogue = Catalogue::new(data, self.keep_history);
+        let model = Scorer::new(catalogue, Popularity { scores });
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+/// A score for each item, the same for everyone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Popularity {
+    /// The scores.
+    pub scores: Vec<f32>,
+}
+
+impl Rule for Popularity {
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.tensor("scores", &[self.scores.len()], &self.scores);
+    }
+
+    fn read(file: &mut Reader, _: usize, n_items: usize) -> Result<Self> {
+        Ok(Self { scores: file.finite("scores", &[n_items])? })
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn score(&self, _: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
+        item.map_or(0.0, |item| self.scores[item])
+    }
+
+    fn scores(&self, _: &Taste<'_>, scores: &mut [f32]) {
+        scores.copy_from_slice(&self.scores);
+    }
+
+    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
+        vec![0.0; taste.items.len()]
+    }
+}

@@ -1,0 +1,173 @@
+//! A recommender that is not latent: a rule that scores items from what a user rated.
+
+use crate::catalogue::{self, Catalogue, Taste};
+use gradus_core::data::{Csr, Ids};
+use gradus_core::estimator::Model;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Scored, Target};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// How items are scored. What every recommender does besides is in [`Scorer`].
+pub trait Rule: Sized + Send + Sync + 'static {
+    /// Whether scores are made from the ratings of the user: the history is then always kept.
+    const FROM_HISTORY: bool = false;
+
+    /// Puts everything it knows into the file.
+    fn write<'a>(&'a self, file: &mut Writer<'a>);
+
+    /// Reads it back, trusting nothing.
+    fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self>;
+
+    /// What is worth telling about it.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+
+    /// The score of a pair before clipping; `None` is a user or item the model does not know.
+    fn score(&self, taste: Option<&Taste<'_>>, item: Option<usize>) -> f32;
+
+    /// The scores of all items for someone; the same bits as [`score`](Self::score).
+    fn scores(&self, taste: &Taste<'_>, scores: &mut [f32]) {
+        for (item, score) in scores.iter_mut().enumerate() {
+            *score = self.score(Some(taste), Some(item));
+        }
+    }
+
+    /// What predictions are clipped to.
+    fn range(&self) -> Option<(f32, f32)> {
+        None
+    }
+
+    /// What each of someone's ratings adds to the score of an item.
+    fn parts(&self, taste: &Taste<'_>, item: usize) -> Vec<f32>;
+
+    /// The items most like this one.
+    ///
+    /// # Errors
+    /// If the model cannot tell.
+    fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
+        let _ = (item, n);
+        Err(Error::data("this model knows nothing by which items could be alike"))
+    }
+}
+
+/// The fitted model of a [`Rule`].
+#[derive(Clone, Debug)]
+pub struct Scorer<R> {
+    catalogue: Catalogue,
+    rule: R,
+}
+
+impl<R: Rule> Scorer<R> {
+    pub(crate) fn new(catalogue: Catalogue, rule: R) -> Self {
+        Self { catalogue, rule }
+    }
+
+    /// The rule that scores.
+    pub fn rule(&self) -> &R {
+        &self.rule
+    }
+
+    fn clipped(&self, score: f32) -> f32 {
+        self.rule.range().map_or(score, |(low, high)| score.clamp(low, high))
+    }
+}
+
+impl<R: Rule> Recommend for Scorer<R> {
+    fn users(&self) -> &Ids {
+        &self.catalogue.users
+    }
+
+    fn items(&self) -> &Ids {
+        &self.catalogue.items
+    }
+
+    fn history(&self) -> Option<&Csr> {
+        self.catalogue.history.as_ref().map(|history| &*history.ratings)
+    }
+
+    fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
+        let known = |index: Option<u32>, ids: &Ids| {
+            index.map(|index| index as usize).filter(|&index| index < ids.len())
+        };
+        pairs
+            .par_iter()
+            .with_min_len(256)
+            .map(|&(user, item)| {
+                let taste =
+                    known(user, &self.catalogue.users).map(|user| self.catalogue.of_user(user));
+                let item = known(item, &self.catalogue.items);
+                self.clipped(self.rule.score(taste.as_ref(), item))
+            })
+            .collect()
+    }
+
+    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+        let taste = self.catalogue.taste(target)?;
+        let seen = self.catalogue.seen(&taste, filter)?;
+        let n_items = self.catalogue.items.len();
+        let allowed = catalogue::allowed(filter, n_items)?;
+        let mut scores = vec![0.0; n_items];
+        self.rule.scores(&taste, &mut scores);
+        Ok(catalogue::best_of(&scores, seen, allowed.as_deref(), n))
+    }
+
+    fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
+        self.rule.similar(catalogue::item_row(item, self.catalogue.items.len())?, n)
+    }
+
+    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
+        let row = catalogue::item_row(item, self.catalogue.items.len())?;
+        let taste = self.catalogue.taste(target)?;
+        if taste.user.is_some() && self.catalogue.history.is_none() {
+            return Err(Error::data(
+                "the model was fitted with keep_history = false and cannot explain",
+            ));
+        }
+        let score = self.rule.score(Some(&taste), Some(row));
+        let parts = self.rule.parts(&taste, row);
+        let total: f64 = parts.iter().map(|&part| f64::from(part)).sum();
+        let rated = taste.items.iter().zip(&*taste.values).zip(parts);
+        let mut contributions: Vec<Contribution> = rated
+            .map(|((&item, &value), contribution)| Contribution { item, value, contribution })
+            .collect();
+        contributions.sort_by(|a, b| {
+            b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
+        });
+        Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
+    }
+}
+
+impl<R: Rule> Model for Scorer<R> {
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        self.catalogue.write(file);
+        self.rule.write(file);
+    }
+
+    fn read(file: &mut Reader) -> Result<Self> {
+        let catalogue = Catalogue::read(file)?;
+        if R::FROM_HISTORY && catalogue.history.is_none() {
+            return Err(file.broken("header `history`: this kind of model cannot do without"));
+        }
+        let rule = R::read(file, catalogue.users.len(), catalogue.items.len())?;
+        Ok(Self { catalogue, rule })
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("users", self.catalogue.users.len().to_string()),
+            ("items", self.catalogue.items.len().to_string()),
+        ];
+        facts.extend(self.rule.facts());
+        if let Some((low, high)) = self.rule.range() {
+            facts.push(("range", format!("{low}–{high}")));
+        }
+        if let Some(history) = &self.catalogue.history {
+            facts.push(("ratings kept", history.ratings.nnz().to_string()));
+        }
+        facts
+    }
+
+    fn recommend(&self) -> Option<&dyn Recommend> {
+        Some(self)
+    }
+}

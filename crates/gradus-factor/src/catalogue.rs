@@ -1,0 +1,201 @@
+//! Whom and what a recommender knows, and what a request may ask of it: ids, the history of the
+//! users, filters, and the best of a row of scores. Shared by all recommenders of this crate.
+
+use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::recommend::{Filter, Scored, Target, TopN};
+use gradus_core::{Error, Result};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What the users rated in training.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub(crate) ratings: Arc<Csr>,
+    pub(crate) weights: Option<Vec<f32>>,
+}
+
+impl History {
+    pub(crate) fn of(data: &Ratings) -> Self {
+        Self {
+            ratings: data.by_user_shared(),
+            weights: data.weights_by_user().map(<[f32]>::to_vec),
+        }
+    }
+
+    pub(crate) fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.csr("history", &self.ratings);
+        if let Some(weights) = &self.weights {
+            file.tensor("history.weights", &[weights.len()], weights);
+        }
+    }
+
+    pub(crate) fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
+        let ratings = file.csr("history", n_users, n_items)?;
+        let weights = if file.has("history.weights") {
+            Some(file.finite("history.weights", &[ratings.nnz()])?)
+        } else {
+            None
+        };
+        Ok(Self { ratings: Arc::new(ratings), weights })
+    }
+
+    /// The items, values and weights of a user.
+    pub(crate) fn row(&self, user: usize) -> (&[u32], &[f32], Option<&[f32]>) {
+        let (items, values) = self.ratings.row(user);
+        (items, values, self.weights.as_ref().map(|w| &w[self.ratings.range(user)]))
+    }
+}
+
+/// The row of a user, if there is one of this number.
+pub(crate) fn user_row(user: u32, n_users: usize) -> Result<usize> {
+    if (user as usize) < n_users {
+        return Ok(user as usize);
+    }
+    Err(Error::parameter("user", user, format!("must be below the number of users, {n_users}")))
+}
+
+/// The row of an item, if there is one of this number.
+pub(crate) fn item_row(item: u32, n_items: usize) -> Result<usize> {
+    if (item as usize) < n_items {
+        return Ok(item as usize);
+    }
+    Err(Error::parameter("item", item, format!("must be below the number of items, {n_items}")))
+}
+
+/// What the user has seen, if the filter wants it left out.
+pub(crate) fn left_out<'a>(seen: Option<&'a [u32]>, filter: &Filter) -> Result<&'a [u32]> {
+    match seen {
+        _ if filter.include_seen => Ok(&[]),
+        Some(seen) => Ok(seen),
+        None => Err(Error::data(
+            "the model was fitted with keep_history = false and cannot leave out what the user \
+             has rated; ask for it with include_seen",
+        )),
+    }
+}
+
+/// Which items the filter lets through, by index; `None` is all.
+pub(crate) fn allowed(filter: &Filter, n_items: usize) -> Result<Option<Vec<bool>>> {
+    for &item in filter.allow.iter().flatten().chain(&filter.deny) {
+        item_row(item, n_items)?;
+    }
+    if filter.allow.is_none() && filter.deny.is_empty() {
+        return Ok(None);
+    }
+    let mut allowed = vec![filter.allow.is_none(); n_items];
+    for &item in filter.allow.iter().flatten() {
+        allowed[item as usize] = true;
+    }
+    for &item in &filter.deny {
+        allowed[item as usize] = false;
+    }
+    Ok(Some(allowed))
+}
+
+/// The best `n` of a row of scores, one for each item, without those in `seen` (ascending).
+pub(crate) fn best_of(
+    scores: &[f32],
+    seen: &[u32],
+    allowed: Option<&[bool]>,
+    n: usize,
+) -> Vec<Scored> {
+    let mut best = TopN::new(n);
+    for (item, &score) in scores.iter().enumerate() {
+        if best.wants(score) {
+            let free = allowed.is_none_or(|allowed| allowed[item]);
+            let item = item as u32;
+            if free && seen.binary_search(&item).is_err() {
+                best.push(Scored { item, score });
+            }
+        }
+    }
+    best.into_sorted()
+}
+
+/// Someone as their ratings tell, in ascending order of the items.
+#[derive(Clone, Debug)]
+pub struct Taste<'a> {
+    /// The row of the user, if it is one of the training data.
+    pub user: Option<usize>,
+    /// The items they rated; none where the model kept no history.
+    pub items: Cow<'a, [u32]>,
+    /// Their ratings.
+    pub values: Cow<'a, [f32]>,
+    /// The weights of these, if they have any.
+    pub weights: Option<&'a [f32]>,
+}
+
+impl Taste<'_> {
+    /// The weight of the rating at this place.
+    pub fn weight(&self, at: usize) -> f32 {
+        self.weights.map_or(1.0, |weights| weights[at])
+    }
+}
+
+/// The users and items of a model, with the history of the users where it is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Catalogue {
+    pub(crate) users: Ids,
+    pub(crate) items: Ids,
+    pub(crate) history: Option<History>,
+}
+
+impl Catalogue {
+    pub(crate) fn new(data: &Ratings, keep_history: bool) -> Self {
+        Self {
+            users: data.users().clone(),
+            items: data.items().clone(),
+            history: keep_history.then(|| History::of(data)),
+        }
+    }
+
+    pub(crate) fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.set("history", &self.history.is_some());
+        file.ids("users", &self.users);
+        file.ids("items", &self.items);
+        if let Some(history) = &self.history {
+            history.write(file);
+        }
+    }
+
+    pub(crate) fn read(file: &mut Reader) -> Result<Self> {
+        let kept: bool = file.get("history")?;
+        let (users, items) = (file.ids("users")?, file.ids("items")?);
+        let history =
+            if kept { Some(History::read(file, users.len(), items.len())?) } else { None };
+        Ok(Self { users, items, history })
+    }
+
+    /// The taste of a user of the training data.
+    pub(crate) fn of_user(&self, row: usize) -> Taste<'_> {
+        let (items, values, weights) =
+            self.history.as_ref().map_or((&[][..], &[][..], None), |history| history.row(row));
+        Taste { user: Some(row), items: items.into(), values: values.into(), weights }
+    }
+
+    /// The taste behind a target.
+    pub(crate) fn taste(&self, target: &Target<'_>) -> Result<Taste<'_>> {
+        match target {
+            Target::User(user) => Ok(self.of_user(user_row(*user, self.users.len())?)),
+            Target::Profile(profile) => {
+                profile.check(self.items.len())?;
+                // In the order in which training saw them, so that sums agree to the last bit.
+                let mut order: Vec<usize> = (0..profile.items.len()).collect();
+                order.sort_unstable_by_key(|&at| profile.items[at]);
+                Ok(Taste {
+                    user: None,
+                    items: order.iter().map(|&at| profile.items[at]).collect(),
+                    values: order.iter().map(|&at| profile.values[at]).collect(),
+                    weights: None,
+                })
+            }
+        }
+    }
+
+    /// What to leave out for this taste, as the filter wants.
+    pub(crate) fn seen<'t>(&self, taste: &'t Taste<'_>, filter: &Filter) -> Result<&'t [u32]> {
+        let known = taste.user.is_none() || self.history.is_some();
+        left_out(known.then_some(&*taste.items), filter)
+    }
+}

@@ -1,0 +1,251 @@
+//! One iteration, dimension by dimension: the item and user biases, then each latent factor.
+//!
+//! The errors of all ratings are held twice, by item and by user, so that every row of a side lies
+//! together. A pass over a side fits one number of each row and takes the change off the errors of
+//! that side; the other side's errors learn of it in their next pass, which comes right after.
+
+use crate::als::solve::{Side, Solver, State};
+use gradus_core::Result;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Watch};
+use gradus_core::kernel::{self, Rows, fit_scalar};
+use rayon::prelude::*;
+use std::sync::Mutex;
+
+/// The solver by dimensions, around the state and the data of alternating least squares.
+pub(super) struct Descent<'a> {
+    pub(super) solver: Solver<'a>,
+    inner: usize,
+    /// The errors by item and by user, kept from step to step for their memory alone.
+    room: Mutex<[Vec<f32>; 2]>,
+}
+
+/// One number for each row: a bias, or a latent factor.
+#[derive(Clone)]
+struct Column(Vec<f32>);
+
+impl Column {
+    fn of(rows: &Rows, at: usize) -> Self {
+        Self(rows.as_slice().chunks_exact(rows.stride()).map(|row| row[at]).collect())
+    }
+
+    fn put(&self, rows: &mut Rows, at: usize) {
+        let stride = rows.stride();
+        for (row, &x) in rows.as_mut_slice().chunks_exact_mut(stride).zip(&self.0) {
+            row[at] = x;
+        }
+    }
+}
+
+/// What the other side's last pass changed, not yet taken off this side's errors:
+/// `own[row] · change[other]`.
+struct Pending {
+    own: Vec<f32>,
+    change: Vec<f32>,
+}
+
+/// A pass over one side.
+struct Pass<'p> {
+    side: &'p Side<'p>,
+    pending: Option<&'p Pending>,
+    /// The numbers of the other side that are multiplied with those to be fitted.
+    others: &'p [f32],
+}
+
+impl<'a> Descent<'a> {
+    pub(super) fn new(solver: Solver<'a>, inner: usize) -> Self {
+        Self { solver, inner, room: Mutex::default() }
+    }
+
+    /// The errors of all ratings of a side.
+    fn errors(
+        &self,
+        side: &Side<'_>,
+        mean: f64,
+        own: (&Rows, &[f32]),
+        other: (&Rows, &[f32]),
+        errors: &mut Vec<f32>,
+    ) {
+        let level = self.solver.level;
+        errors.resize(side.rows.nnz(), 0.0);
+        blocks(side, errors).into_par_iter().for_each(|(first, last, errors)| {
+            let start = side.rows.indptr()[first];
+            for row in first..last {
+                let range = side.rows.range(row);
+                let factors = own.0.row(row);
+                for at in range {
+                    let index = side.rows.indices()[at] as usize;
+                    let known = own.1[row] + other.1[index];
+                    let product = kernel::dot(level, factors, other.0.row(index));
+                    let value = (f64::from(side.rows.values()[at]) - mean) as f32;
+                    errors[at - start] = value - known - product;
+                }
+            }
+        });
+    }
+
+    /// Fits one number of each row, and gives what changed.
+    fn pass(&self, pass: &Pass<'_>, errors: &mut [f32], own: &mut [f32]) -> Vec<f32> {
+        let Pass { side, pending, others } = *pass;
+        // What is gathered together lies together: the pending change and the other's number.
+        let pairs: Vec<[f32; 2]> = match pending {
+            Some(pending) => pending.change.iter().zip(others).map(|(&c, &o)| [c, o]).collect(),
+            None => others.iter().map(|&o| [0.0, o]).collect(),
+        };
+        let (level, rule) = (self.solver.level, &self.solver.plan.rule);
+        let mut change = vec![0.0; own.len()];
+        let mut rest = (own, change.as_mut_slice());
+        let mut work = Vec::with_capacity(side.bounds.len());
+        for (first, last, errors) in blocks(side, errors) {
+            let (own, own_rest) = rest.0.split_at_mut(last - first);
+            let (change, change_rest) = rest.1.split_at_mut(last - first);
+            work.push((first, errors, own, change));
+            rest = (own_rest, change_rest);
+        }
+        work.into_par_iter().for_each_init(Vec::new, |gathered, (first, errors, own, change)| {
+            let start = side.rows.indptr()[first];
+            for (row, (own, change)) in (first..).zip(own.iter_mut().zip(change)) {
+                let range = side.rows.range(row);
+                let errors = &mut errors[range.start - start..range.end - start];
+                let indices = &side.rows.indices()[range.clone()];
+                gathered.clear();
+                match pending {
+                    Some(pending) => {
+                        let by = pending.own[row];
+                        gathered.extend(indices.iter().zip(&mut *errors).map(|(&index, error)| {
+                            let [change, other] = pairs[index as usize];
+                            *error -= by * change;
+                            other
+                        }));
+                    }
+                    None => gathered.extend(indices.iter().map(|&i| pairs[i as usize][1])),
+                }
+                let weights = side.weights.map(|weights| &weights[range]);
+                let lambda = rule.lambda(indices.len(), weights);
+                let best = if indices.is_empty() {
+                    0.0
+                } else {
+                    fit_scalar(level, errors, gathered, weights, lambda, *own)
+                };
+                *change = best - *own;
+                *own = best;
+            }
+        });
+        change
+    }
+
+    /// The sums `Σ w e` and `Σ w e²` over the errors of the users' side, block by block.
+    fn sums(&self, errors: &mut [f32]) -> (f64, f64) {
+        let side = &self.solver.users;
+        let parts: Vec<(f64, f64)> = blocks(side, errors)
+            .into_par_iter()
+            .map(|(first, _, errors)| {
+                let start = side.rows.indptr()[first];
+                errors.iter().enumerate().fold((0.0, 0.0), |(sum, squares), (at, &e)| {
+                    let w = side.weights.map_or(1.0, |w| f64::from(w[start + at]));
+                    let e = f64::from(e);
+                    (sum + w * e, squares + w * e * e)
+                })
+            })
+            .collect();
+        parts.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    fn penalty(&self, side: &Side<'_>, rows: &Rows, bias: &[f32]) -> f64 {
+        let each: Vec<f64> = (0..side.rows.n_rows())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|row| {
+                let weights = side.weights.map(|weights| &weights[side.rows.range(row)]);
+                let lambda = self.solver.plan.rule.lambda(side.rows.range(row).len(), weights);
+                let all = rows.row(row).iter().chain([&bias[row]]);
+                f64::from(lambda) * all.map(|&x| f64::from(x) * f64::from(x)).sum::<f64>()
+            })
+            .collect();
+        each.iter().sum()
+    }
+}
+
+/// A side's errors in its blocks: first row, last row, errors.
+fn blocks<'e>(side: &Side<'_>, errors: &'e mut [f32]) -> Vec<(usize, usize, &'e mut [f32])> {
+    let (mut blocks, mut rest) = (Vec::with_capacity(side.bounds.len()), errors);
+    for bound in side.bounds.windows(2) {
+        let length = side.rows.indptr()[bound[1]] - side.rows.indptr()[bound[0]];
+        let (block, after) = rest.split_at_mut(length);
+        blocks.push((bound[0], bound[1], block));
+        rest = after;
+    }
+    blocks
+}
+
+impl iterate::Solver for Descent<'_> {
+    type State = State;
+
+    fn start(&self, restart: usize) -> Result<State> {
+        self.solver.start(restart)
+    }
+
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+        let Solver { users: by_user, items: by_item, plan, weight, .. } = &self.solver;
+        let mut room = self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let [item_errors, user_errors] = &mut *room;
+        let State { mut mean, mut users, mut items, mut user_bias, mut item_bias, .. } =
+            state.clone();
+        // Afresh in every step: nothing but the model is carried over, and no rounding adds up.
+        self.errors(by_user, mean, (&users, &user_bias), (&items, &item_bias), user_errors);
+        let drift = self.sums(user_errors).0 / weight;
+        mean += drift;
+        user_errors.par_iter_mut().for_each(|error| *error -= drift as f32);
+        self.errors(by_item, mean, (&items, &item_bias), (&users, &user_bias), item_errors);
+
+        let ones = |n: usize| vec![1.0; n];
+        let mut for_items: Option<Pending> = None;
+        if plan.rule.biases {
+            let others = ones(users.n_rows());
+            let pass = Pass { side: by_item, pending: None, others: &others };
+            let change = self.pass(&pass, item_errors, &mut item_bias);
+            let pending = Pending { own: others, change };
+            let others = ones(items.n_rows());
+            let pass = Pass { side: by_user, pending: Some(&pending), others: &others };
+            let change = self.pass(&pass, user_errors, &mut user_bias);
+            for_items = Some(Pending { own: others, change });
+        }
+        for t in 0..plan.rank {
+            let (mut item_t, mut user_t) = (Column::of(&items, t), Column::of(&users, t));
+            for _ in 0..self.inner {
+                if watch.stopped() {
+                    return Ok(None);
+                }
+                let pending = for_items.as_ref();
+                let pass = Pass { side: by_item, pending, others: &user_t.0 };
+                let change = self.pass(&pass, item_errors, &mut item_t.0);
+                let pending = Pending { own: user_t.0.clone(), change };
+                let pass = Pass { side: by_user, pending: Some(&pending), others: &item_t.0 };
+                let change = self.pass(&pass, user_errors, &mut user_t.0);
+                for_items = Some(Pending { own: item_t.0.clone(), change });
+            }
+            item_t.put(&mut items, t);
+            user_t.put(&mut users, t);
+            watch.within((t + 1) as f64 / plan.rank as f64);
+        }
+        let squares = self.sums(user_errors).1;
+        let objective = squares
+            + self.penalty(by_user, &users, &user_bias)
+            + self.penalty(by_item, &items, &item_bias);
+        let fallbacks = state.fallbacks;
+        *state = State { mean, drift: 0.0, user_bias, item_bias, users, items, fallbacks };
+        Ok(Some(objective))
+    }
+
+    fn validate(&self, state: &State) -> Option<f64> {
+        self.solver.validate(state)
+    }
+
+    fn write_state<'s>(&self, state: &'s State, prefix: &str, file: &mut Writer<'s>) {
+        self.solver.write_state(state, prefix, file);
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
+        self.solver.read_state(prefix, file)
+    }
+}

@@ -1,0 +1,161 @@
+//! Held-out items, and how well a model ranks them: how models of implicit feedback are judged.
+
+use crate::catalogue;
+use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_core::report::Baseline;
+use gradus_core::{Error, Result};
+use gradus_select::metrics::ranking::ndcg;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The length of the list that is judged.
+pub(crate) const PLACES: usize = 20;
+/// What the score is called.
+pub(crate) const METRIC: &str = "ndcg@20";
+
+/// The held-out items of each user who has any that training knows but did not show them.
+pub(crate) struct HeldItems {
+    users: Vec<(u32, Vec<u32>)>,
+    seen: Arc<Csr>,
+}
+
+impl HeldItems {
+    pub(crate) fn new(held: &Ratings, data: &Ratings) -> Result<Self> {
+        let map = |from: &Ids, to: &Ids| -> Vec<Option<u32>> {
+            if from == to {
+                (0..from.len() as u32).map(Some).collect()
+            } else {
+                from.iter().map(|id| to.find(id)).collect()
+            }
+        };
+        let (user_of, item_of) = (map(held.users(), data.users()), map(held.items(), data.items()));
+        let mut users = Vec::new();
+        for (row, user) in user_of.into_iter().enumerate() {
+            let Some(user) = user else { continue };
+            let seen = data.by_user().row(user as usize).0;
+            let mut relevant: Vec<u32> = held
+                .by_user()
+                .range(row)
+                .filter(|&at| held.weights_by_user().is_none_or(|weights| weights[at] > 0.0))
+                .filter_map(|at| item_of[held.by_user().indices()[at] as usize])
+                .filter(|item| seen.binary_search(item).is_err())
+                .collect();
+            relevant.sort_unstable();
+            if !relevant.is_empty() {
+                users.push((user, relevant));
+            }
+        }
+        if users.is_empty() {
+            return Err(Error::data(
+                "held-out ratings: there are none of a user and an item that training knows and \
+                 has not paired already",
+            ));
+        }
+        users.sort_unstable_by_key(|(user, _)| *user);
+        Ok(Self { users, seen: data.by_user_shared() })
+    }
+
+    /// The mean NDCG over the users; `score` fills in the scores of all items for a user.
+    pub(crate) fn ndcg(&self, score: impl Fn(usize, &mut [f32]) + Sync) -> f64 {
+        self.ndcg_in_blocks(1, |users, scores| score(users[0] as usize, scores))
+    }
+
+    /// The same, with the scores of up to `block` users filled in at once: a row of all items for
+    /// each.
+    pub(crate) fn ndcg_in_blocks(
+        &self,
+        block: usize,
+        score: impl Fn(&[u32], &mut [f32]) + Sync,
+    ) -> f64 {
+        let n_items = self.seen.n_cols();
+        let each: Vec<Vec<f64>> = self
+            .users
+            .par_chunks(block)
+            .map_init(
+                || vec![0.0; n_items * block],
+                |scores, block| {
+                    let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
+                    let scores = &mut scores[..n_items * block.len()];
+                    score(&users, scores);
+                    let rows = block.iter().zip(scores.chunks_exact(n_items));
+                    rows.map(|((user, relevant), scores)| {
+                        let seen = self.seen.row(*user as usize).0;
+                        let best = catalogue::best_of(scores, seen, None, PLACES);
+                        let ranked: Vec<u32> = best.iter().map(|scored| scored.item).collect();
+                        ndcg(&ranked, relevant, PLACES)
+                    })
+                    .collect()
+                },
+            )
+            .collect();
+        each.iter().flatten().sum::<f64>() / self.users.len() as f64
+    }
+
+    /// What a list in random order gets on average.
+    fn by_chance(&self) -> f64 {
+        let gain = |places: usize| -> f64 {
+            (0..places).map(|place| 1.0 / (place as f64 + 2.0).log2()).sum()
+        };
+        let each = self.users.iter().map(|(user, relevant)| {
+            let unseen = self.seen.n_cols() - self.seen.range(*user as usize).len();
+            let hit = relevant.len() as f64 / unseen as f64;
+            hit * gain(unseen.min(PLACES)) / gain(relevant.len().min(PLACES))
+        });
+        each.sum::<f64>() / self.users.len() as f64
+    }
+
+    /// What a model has to beat: chance and popularity.
+    pub(crate) fn baselines(&self, data: &Ratings) -> Vec<Baseline> {
+        let counts = crate::baseline::popularity(data);
+        vec![
+            Baseline { name: "random order".into(), score: self.by_chance() },
+            Baseline {
+                name: "most popular".into(),
+                score: self.ndcg(|_, scores| scores.copy_from_slice(&counts)),
+            },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_core::data::Id;
+    use gradus_core::data::make::RatingsSpec;
+
+    #[test]
+    fn chance_is_the_mean_over_many_random_orders() {
+        let data = RatingsSpec::new(40, 60, 800).make(1).unwrap().ratings;
+        let (train, held) = data.partition(|at| at % 4 != 0);
+        let held = HeldItems::new(&held, &train).unwrap();
+        let rounds = 300;
+        let mean: f64 = (0..rounds)
+            .map(|round| {
+                held.ndcg(|user, scores| {
+                    let mut stream =
+                        gradus_core::random::Stream::new(round, "test.order", user as u64);
+                    scores.fill_with(|| stream.uniform() as f32);
+                })
+            })
+            .sum::<f64>()
+            / rounds as f64;
+        assert!((mean / held.by_chance() - 1.0).abs() < 0.02, "{mean} {}", held.by_chance());
+    }
+
+    #[test]
+    fn only_new_pairs_of_known_users_and_items_count() {
+        let of = |rows: &[(i64, i64)]| {
+            Ratings::from_triplets(rows.iter().map(|&(u, i)| (Id::Int(u), Id::Int(i), 1.0)))
+                .unwrap()
+        };
+        let train = of(&[(1, 10), (1, 11), (2, 12), (3, 13)]);
+        // Seen, unknown item, unknown user: nothing is left but (2, 10).
+        let held = of(&[(1, 10), (1, 99), (9, 10), (2, 10)]);
+        let judge = HeldItems::new(&held, &train).unwrap();
+        assert_eq!(judge.users, [(1, vec![0])]);
+        assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 0.0])), 1.0);
+        let second = judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 2.0]));
+        assert_eq!(second, 1.0 / 3f64.log2());
+        assert!(HeldItems::new(&of(&[(1, 10)]), &train).is_err());
+    }
+}

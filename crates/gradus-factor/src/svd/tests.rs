@@ -1,0 +1,265 @@
+use super::*;
+use gradus_core::data::make::RatingsSpec;
+use gradus_core::data::{Csr, Ratings};
+use gradus_core::estimator::{Fit, Job};
+use gradus_core::random::Stream;
+use gradus_core::recommend::{Profile, Recommend, Target};
+
+/// All singular values, largest first: textbook one-sided Jacobi on the columns of the matrix.
+fn oracle(a: &Dense<f64>) -> Vec<f64> {
+    let a = if a.n_rows() >= a.n_cols() { a.clone() } else { a.transpose() };
+    let mut columns: Vec<Vec<f64>> =
+        (0..a.n_cols()).map(|c| a.rows().map(|row| row[c]).collect()).collect();
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    for _ in 0..40 {
+        for i in 0..columns.len() {
+            for j in i + 1..columns.len() {
+                let (p, q, r) = (
+                    dot(&columns[i], &columns[i]),
+                    dot(&columns[j], &columns[j]),
+                    dot(&columns[i], &columns[j]),
+                );
+                if r.abs() <= 1e-16 * (p * q).sqrt() {
+                    continue;
+                }
+                let angle = 0.5 * (2.0 * r).atan2(p - q);
+                let (sine, cosine) = angle.sin_cos();
+                for row in 0..columns[i].len() {
+                    let (x, y) = (columns[i][row], columns[j][row]);
+                    columns[i][row] = cosine * x + sine * y;
+                    columns[j][row] = cosine * y - sine * x;
+                }
+            }
+        }
+    }
+    let mut values: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
+    values.sort_by(|a, b| b.total_cmp(a));
+    values
+}
+
+fn normal(m: usize, n: usize, seed: u64) -> Dense<f64> {
+    let mut stream = Stream::new(seed, "test.normal", 0);
+    Dense::from_fn(m, n, |_, _| stream.normal())
+}
+
+fn product(a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
+    Dense::from_fn(a.n_rows(), b.n_cols(), |r, c| {
+        a.row(r).iter().enumerate().map(|(i, x)| x * b.row(i)[c]).sum()
+    })
+}
+
+/// A matrix with these singular values, in general position.
+fn with_values(m: usize, n: usize, values: &[f64], seed: u64) -> Dense<f64> {
+    let orthonormal = |rows: usize, seed: u64| {
+        let mut basis = Basis::new(rows, values.len());
+        let mut index = 0;
+        while basis.len < values.len() {
+            basis.extend_at_random(seed, index);
+            index += 1;
+        }
+        Dense::new(rows, values.len(), basis.packed()).unwrap()
+    };
+    let (u, v) = (orthonormal(m, seed), orthonormal(n, seed + 1));
+    let scaled = Dense::from_fn(m, values.len(), |r, c| u.row(r)[c] * values[c]);
+    product(&scaled, &v.transpose())
+}
+
+fn orthonormal(a: &Dense<f64>) -> bool {
+    (0..a.n_cols()).all(|i| {
+        (0..a.n_cols()).all(|j| {
+            let dot: f64 = a.rows().map(|row| row[i] * row[j]).sum();
+            (dot - f64::from(u8::from(i == j))).abs() < 1e-11
+        })
+    })
+}
+
+fn check_all(a: &Dense<f64>, k: usize, what: &str) {
+    let exact = oracle(a);
+    let found = truncated(a, k, &Options::default()).unwrap();
+    let (scale, total) = (exact[0].max(1e-300), a.values().iter().map(|x| x * x).sum::<f64>());
+    assert!(found.converged, "{what} {k}: {} restarts", found.iterations);
+    for (got, want) in found.s.iter().zip(&exact) {
+        assert!((got - want).abs() < 1e-11 * scale, "{what} {k}: {got} for {want}");
+    }
+    assert!(orthonormal(&found.u) && orthonormal(&found.v), "{what} {k}");
+    let scaled = Dense::from_fn(a.n_rows(), k, |r, c| found.u.row(r)[c] * found.s[c]);
+    let image = product(a, &found.v);
+    let off = image.values().iter().zip(scaled.values()).map(|(x, y)| (x - y).abs());
+    assert!(off.fold(0.0, f64::max) < 1e-7 * scale, "{what} {k}: A v is not s u");
+    // The error reported is the one that is there, and the tail of the singular values.
+    let near = product(&scaled, &found.v.transpose());
+    let squares = a.values().iter().zip(near.values()).map(|(x, y)| (x - y).powi(2));
+    let error = squares.sum::<f64>();
+    let tail: f64 = exact[k..].iter().map(|s| s * s).sum();
+    assert!((found.error.powi(2) - error).abs() < 1e-11 * total, "{what} {k}");
+    assert!((found.error.powi(2) - tail).abs() < 1e-11 * total, "{what} {k}");
+}
+
+#[test]
+fn many_shapes_agree_with_jacobi() {
+    for (m, n) in [(1, 1), (1, 9), (9, 1), (2, 2), (5, 3), (3, 5), (40, 40), (90, 30), (30, 170)] {
+        let a = normal(m, n, (m * 100 + n) as u64);
+        for k in [1, 2, 7, m.min(n)] {
+            if k <= m.min(n) {
+                check_all(&a, k, &format!("{m} × {n}"));
+            }
+        }
+    }
+    // Large enough to restart.
+    check_all(&normal(260, 200, 7), 5, "260 × 200");
+    check_all(&normal(150, 210, 8), 20, "150 × 210");
+}
+
+#[test]
+fn deficient_graded_and_repeated_values_agree_with_jacobi() {
+    let graded: Vec<f64> = (0..20).map(|i| 0.5f64.powi(i)).collect();
+    for (values, what) in [
+        (vec![3.0, 2.0, 1.0], "rank 3"),
+        (vec![2.0; 9], "9 times 2"),
+        ([vec![5.0], vec![2.0; 12], vec![1.0; 12]].concat(), "repeated"),
+        (graded, "graded"),
+        (vec![1e-8, 1e-9], "small"),
+        (vec![1e5, 1.0], "far apart"),
+    ] {
+        for (m, n) in [(60, 45), (45, 120)] {
+            let a = with_values(m, n, &values, 5);
+            for k in [1, 3, values.len(), values.len() + 4] {
+                check_all(&a, k, what);
+            }
+        }
+    }
+    check_all(&Dense::full(8, 12, 0.0), 4, "zeros");
+    check_all(&Dense::full(30, 20, 1.0), 3, "ones");
+    check_all(&Dense::from_fn(100, 100, |r, c| f64::from(u8::from(r == c))), 20, "identity");
+    let twos = |r: usize, c: usize| match (r == c, r < 30) {
+        (false, _) => 0.0,
+        (true, true) => 2.0,
+        (true, false) => 1.0,
+    };
+    check_all(&Dense::from_fn(110, 110, twos), 25, "30 times 2");
+}
+
+#[test]
+fn a_sparse_matrix_is_its_dense_form() {
+    let data = RatingsSpec::new(120, 70, 1800).make(1).unwrap().ratings;
+    let csr: &Csr = data.by_user();
+    let mut dense = Dense::full(120, 70, 0.0);
+    for r in data.iter() {
+        dense.row_mut(r.user as usize)[r.item as usize] = f64::from(r.value);
+    }
+    let exact = oracle(&dense);
+    let sparse = truncated(&Sparse::new(csr), 10, &Options::default()).unwrap();
+    let full = truncated(&dense, 10, &Options::default()).unwrap();
+    for ((a, b), want) in sparse.s.iter().zip(&full.s).zip(&exact) {
+        assert!((a - want).abs() < 1e-11 * exact[0] && (b - want).abs() < 1e-11 * exact[0]);
+    }
+    assert!((sparse.error / full.error - 1.0).abs() < 1e-10);
+}
+
+#[test]
+fn rank_one_is_the_first_singular_pair() {
+    for (m, n) in [(1, 1), (30, 20), (20, 30)] {
+        let a = normal(m, n, 3);
+        let options = Options { tol: 1e-14, max_iter: 5000, seed: 1 };
+        let one = rank_one(&a, &options).unwrap();
+        let best = truncated(&a, 1, &Options::default()).unwrap();
+        assert!(one.converged && (one.s - best.s[0]).abs() < 1e-9 * best.s[0], "{m} × {n}");
+        assert!((one.error - best.error).abs() < 1e-5 * best.s[0]);
+        assert!(one.trace.windows(2).all(|pair| pair[1] <= pair[0]));
+        let product: f64 = one.u.iter().zip(best.u.values()).map(|(a, b)| a * b).sum();
+        assert!(product.abs() > 1.0 - 1e-5, "{m} × {n}: {product}");
+    }
+    let zeros = rank_one(&Dense::full(3, 2, 0.0), &Options::default()).unwrap();
+    assert_eq!((zeros.s, zeros.error, zeros.converged), (0.0, 0.0, true));
+    // By hand: 2 × 2 of rank one.
+    let hand = Dense::from_rows(&[[3.0, 6.0], [4.0, 8.0]]);
+    let one = rank_one(&hand, &Options::default()).unwrap();
+    assert!((one.s - 125f64.sqrt()).abs() < 1e-12 && one.error < 1e-6);
+    assert!(
+        (one.u[0] / one.u[1] - 0.75).abs() < 1e-12 && (one.v[1] / one.v[0] - 2.0).abs() < 1e-12
+    );
+}
+
+#[test]
+fn what_cannot_be_decomposed_is_named() {
+    let say =
+        |a: &Dense<f64>, k, options: Options| truncated(a, k, &options).unwrap_err().to_string();
+    let a = normal(3, 4, 1);
+    let options = Options::default();
+    assert!(say(&a, 0, options).contains("`k` = 0: must be from 1 to 3"));
+    assert!(say(&a, 4, options).contains("smaller side of 3 × 4"));
+    assert!(say(&Dense::full(2, 2, f64::NAN), 1, options).contains("finite"));
+    assert!(say(&Dense::full(2, 2, 1e200), 1, options).contains("1e150"));
+    assert!(say(&a, 1, Options { tol: f64::NAN, ..options }).contains("`tol`"));
+    assert!(say(&a, 1, Options { max_iter: 0, ..options }).contains("`max_iter`"));
+}
+
+#[test]
+fn the_same_bits_on_any_number_of_threads() {
+    let data = RatingsSpec::new(1500, 1100, 30_000).make(2).unwrap().ratings;
+    let found = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| truncated(&Sparse::new(data.by_user()), 6, &Options::default()).unwrap())
+    };
+    let one = found(1);
+    assert!(one.converged);
+    assert!(one == found(2) && one == found(7));
+}
+
+fn counts(seed: u64) -> Ratings {
+    RatingsSpec { rank: 3, ..RatingsSpec::new(90, 50, 1500) }.make(seed).unwrap().ratings
+}
+
+#[test]
+fn the_recommender_scores_by_the_best_approximation() {
+    for data in [counts(3), RatingsSpec::new(40, 90, 900).make(4).unwrap().ratings] {
+        let fitted = PureSvd::new().rank(7).tol(0.0).max_iter(6).fit(&data).unwrap();
+        let best = truncated(&Sparse::new(data.by_user()), 7, &Options::default()).unwrap();
+        assert!((fitted.report.objective.sqrt() / best.error - 1.0).abs() < 1e-9);
+        for pair in fitted.report.trace.windows(2) {
+            assert!(pair[1].objective <= pair[0].objective * (1.0 + 1e-12));
+        }
+        let pairs: Vec<_> = (0..data.n_users() as u32)
+            .flat_map(|u| (0..data.n_items() as u32).map(move |i| (Some(u), Some(i))))
+            .collect();
+        for (&(user, item), got) in pairs.iter().zip(fitted.predict(&pairs)) {
+            let (u, v) = (best.u.row(user.unwrap() as usize), best.v.row(item.unwrap() as usize));
+            let want: f64 = (0..7).map(|t| u[t] * best.s[t] * v[t]).sum();
+            assert!((f64::from(got) - want).abs() < 1e-4, "{got} for {want}");
+        }
+        // A user of the training data, folded in.
+        let (items, values) = data.by_user().row(5);
+        let profile = Profile { items: items.to_vec(), values: values.to_vec() };
+        let person = fitted.fold_in(&profile).unwrap();
+        for (a, b) in person.factors.iter().zip(fitted.user_factors(5)) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
+        let reason = fitted.explain(&Target::Profile(&profile), 3).unwrap();
+        let sum: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
+        assert!((sum - reason.score).abs() < 1e-4 && reason.base.abs() < 1e-4);
+    }
+}
+
+#[test]
+fn more_factors_than_the_data_can_have_are_zero_and_said_so() {
+    let fitted = PureSvd::new().rank(64).fit(&counts(5)).unwrap();
+    assert!(fitted.report.notes[0].contains("factors past 50 are 0"), "{:?}", fitted.report.notes);
+    assert!(fitted.user_factors(3)[50..].iter().all(|&x| x == 0.0));
+    assert!(fitted.report.objective < 1e-6);
+}
+
+#[test]
+fn planted_structure_beats_popularity() {
+    let mut rows = Vec::new();
+    let mut stream = Stream::new(1, "test.camps", 0);
+    for user in 0..80i64 {
+        for item in stream.sample(30, 12).unwrap() {
+            let item = item as i64 + 30 * (user % 2);
+            rows.push((gradus_core::data::Id::Int(user), gradus_core::data::Id::Int(item), 1.0));
+        }
+    }
+    let (train, held) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);
+    let job = Job::default().validation(&held);
+    let report = PureSvd::new().rank(2).fit_job(&train, &job).unwrap().report;
+    assert!(report.validation.unwrap() > 1.3 * report.baselines[1].score, "{report:?}");
+}
