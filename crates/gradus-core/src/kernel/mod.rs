@@ -11,6 +11,7 @@
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
+//! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
 //!
 //! # Determinism
 //! Every result is a function of the input and the level alone: never of the number of threads, of
@@ -22,6 +23,7 @@
 
 pub mod cholesky;
 mod dot;
+mod gather;
 pub mod gram;
 mod lanes;
 mod row_solve;
@@ -33,6 +35,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub use dot::{dot, scores};
+pub use gather::{dots, sum_rows};
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
 
