@@ -3,7 +3,7 @@
 mod solve;
 
 use crate::baseline;
-use crate::latent::{LatentFactors, Squares};
+use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job};
@@ -13,7 +13,7 @@ use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::latent::Scaling;
+pub use crate::latent::{Normalize, Scaling};
 
 /// Biased matrix factorisation by alternating least squares: predicts ratings, recommends items.
 ///
@@ -57,6 +57,11 @@ pub struct Als {
     /// Whether users and items have biases.
     pub biases: bool,
 
+    /// Whether ratings are brought to a common mean and spread before the fit (and back on
+    /// prediction). With biases there is little left for it to do; it is for people who use the
+    /// scale very differently, and for models without biases.
+    pub normalize: Normalize,
+
     /// Iterations at most (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
@@ -90,6 +95,7 @@ impl Default for Als {
             regularization: 0.09,
             scaling: Scaling::Count,
             biases: true,
+            normalize: Normalize::None,
             max_iter: 20,
             tol: 1e-4,
             patience: 3,
@@ -125,7 +131,8 @@ impl Fit for Als {
             return Err(Error::data("als: no ratings to learn from"));
         }
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Solver::new(self, data, job.validation, warm)?;
+        let input = Normalised::new(self.normalize, data);
+        let solver = solve::Solver::new(self, &input, job.validation, warm)?;
         let rules = Rules {
             model: Self::NAME,
             metric: "rmse",
