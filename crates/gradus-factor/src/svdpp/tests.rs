@@ -289,7 +289,7 @@ fn telling() -> (Ratings, Ratings) {
     let row = |user: u32, item: u32, value: f64| {
         (Id::Int(user.into()), Id::Int(item.into()), value as f32)
     };
-    let sign = |n: u32| if n % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |n: u32| 1.0 - 2.0 * f64::from(n % 2);
     for user in 0..800 {
         for item in 0..30 {
             let noise = 1.5 * stream.normal();
