@@ -10,9 +10,9 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, curve, load, metrics, quality
+from suites import als, curve, load, metrics, quality, svdpp
 
-SUITES = {"als": als, "load": load, "quality": quality, "curve": curve, "metrics": metrics}
+SUITES = {"als": als, "load": load, "quality": quality, "curve": curve, "metrics": metrics, "svdpp": svdpp}
 
 
 def options(arguments):
@@ -26,7 +26,7 @@ def options(arguments):
     parser.add_argument("--repeat", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each contestant")
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
-    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als and quality: which data sets")
+    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp: which data sets")
     parser.add_argument("--rank", type=int, default=64, help="als, curve: factors")
     parser.add_argument("--regularization", type=float, default=0.05, help="als, curve: λ, scaled by counts")
     parser.add_argument("--iterations", type=int, default=10, help="als: ALS iterations of a full fit")

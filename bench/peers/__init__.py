@@ -19,6 +19,12 @@ PEERS = [
     Surprise("surprise-baseline", "BaselineOnly", largest=2_000_000),
 ]
 
+# Of other models than that of the als suite; other suites name them.
+MORE = [
+    Gradus("gradus-svdpp", "svdpp", "SVD++, ALS and CG"),
+    Cmfrec("cmfrec-implicit", use_cg=True, implicit=True),
+]
+
 
 def by_key(key):
-    return next(peer for peer in PEERS if peer.key == key)
+    return next(peer for peer in [*PEERS, *MORE] if peer.key == key)

@@ -1,4 +1,4 @@
-"""cmfrec: collective matrix factorisation, here its explicit ALS without side information."""
+"""cmfrec: collective matrix factorisation, here its explicit ALS without side information but who rated what."""
 
 from peers.base import Peer
 
@@ -6,9 +6,10 @@ from peers.base import Peer
 class Cmfrec(Peer):
     name = "cmfrec"
 
-    def __init__(self, key, use_cg):
+    def __init__(self, key, use_cg, implicit=False):
         self.key = key
         self.use_cg = use_cg
+        self.implicit = implicit
         self.solver = "ALS, CG (3 steps)" if use_cg else "ALS, Cholesky"
         if not use_cg:
             self.note = "its RMSE varies from run to run with several threads"
@@ -42,6 +43,7 @@ class Cmfrec(Peer):
                 niter=job.iterations,
                 user_bias=True,
                 item_bias=True,
+                add_implicit_features=self.implicit,
                 use_float=True,
                 precompute_for_predictions=False,
                 random_state=job.seed,

@@ -13,10 +13,11 @@ BINARY = ROOT / "target" / "release" / "gradus"
 
 
 class Gradus(Peer):
-    key = "gradus"
     name = "gradus"
-    solver = "ALS, Cholesky"
     has_clock = True
+
+    def __init__(self, key="gradus", model="als", solver="ALS, Cholesky"):
+        self.key, self.model, self.solver = key, model, solver
 
     def environment(self, threads):
         return {}
@@ -76,7 +77,7 @@ class Gradus(Peer):
         return [(step["iteration"], step["validation"]) for step in answer["report"]["trace"]]
 
     def _fit(self, job, model):
-        command = ["fit", "als", f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
+        command = ["fit", self.model, f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
         if not job.defaults:
             command += ["--rank", job.rank, "--regularization", job.regularization, "--scaling", job.scaling]
             command += ["--max-iter", job.iterations, "--tol", 0, "--seed", job.seed]

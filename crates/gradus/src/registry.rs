@@ -4,11 +4,12 @@
 use gradus_core::estimator::{AnyFitted, Entry, Estimator};
 use gradus_core::file::Reader;
 use gradus_core::{Error, Result};
-use gradus_factor::{Als, Bias, Ccd, Mean, Neighbours, Popular, PureSvd};
+use gradus_factor::{Als, Bias, Ccd, Mean, Neighbours, Popular, PureSvd, Svdpp};
 use std::path::Path;
 
 static MODELS: &[&dyn Estimator] = &[
     &Entry::<Als>::new(),
+    &Entry::<Svdpp>::new(),
     &Entry::<Ccd>::new(),
     &Entry::<PureSvd>::new(),
     &Entry::<Mean>::new(),

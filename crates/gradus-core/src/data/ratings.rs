@@ -180,6 +180,18 @@ impl Ratings {
         (self.masked(&kept, true), self.masked(&kept, false))
     }
 
+    /// The same ratings with other values. `value` is asked once for each, in the order of
+    /// [`iter`](Self::iter), and must give finite numbers.
+    pub fn map_values(&self, value: impl FnMut(Rating) -> f32) -> Self {
+        let values: Vec<f32> = self.iter().map(value).collect();
+        let (indptr, indices) = (self.by_user.indptr().to_vec(), self.by_user.indices().to_vec());
+        let by_user = Csr::from_trusted(self.n_items(), indptr, indices, values);
+        let (by_item, weights_by_item) = builder::transpose(&by_user, self.weights_by_user());
+        let weights = self.weights_by_user().map(<[f32]>::to_vec).zip(weights_by_item);
+        let (users, items) = (self.users.clone(), self.items.clone());
+        Self::from_parts(users, items, by_user, by_item, weights, self.times.clone())
+    }
+
     /// The ratings whose place in `mask` is `wanted`.
     fn masked(&self, mask: &[bool], wanted: bool) -> Self {
         let n = mask.iter().filter(|&&kept| kept == wanted).count();

@@ -14,6 +14,7 @@
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
+//! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
 //!
 //! # Determinism
 //! Every result is a function of the input and the level alone: never of the number of threads, of
@@ -28,6 +29,7 @@ mod cg;
 pub mod cholesky;
 mod coordinate;
 mod dot;
+mod gather;
 pub mod gram;
 mod lanes;
 mod row_solve;
@@ -41,6 +43,7 @@ use std::sync::OnceLock;
 pub use cg::RowCg;
 pub use coordinate::{RowCoordinates, fit_scalar};
 pub use dot::{dot, scores};
+pub use gather::{dots, sum_rows};
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
 

@@ -3,7 +3,7 @@
 pub(crate) mod solve;
 
 use crate::baseline;
-use crate::latent::{LatentFactors, Squares};
+use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job};
@@ -13,8 +13,9 @@ use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::latent::Scaling;
-use solve::{Method, Plan};
+use crate::half::Method;
+pub use crate::latent::{Normalize, Scaling};
+use solve::Plan;
 
 /// How a row is solved while the other side is held fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +74,11 @@ pub struct Als {
     /// Whether users and items have biases.
     pub biases: bool,
 
+    /// Whether ratings are brought to a common mean and spread before the fit (and back on
+    /// prediction). With biases there is little left for it to do; it is for people who use the
+    /// scale very differently, and for models without biases.
+    pub normalize: Normalize,
+
     /// How a row is solved while the other side is held fixed.
     pub solver: RowMethod,
 
@@ -113,6 +119,7 @@ impl Default for Als {
             regularization: 0.09,
             scaling: Scaling::Count,
             biases: true,
+            normalize: Normalize::None,
             solver: RowMethod::Cholesky,
             cg_steps: 3,
             max_iter: 20,
@@ -156,7 +163,8 @@ impl Fit for Als {
             return Err(Error::data("als: no ratings to learn from"));
         }
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Solver::new(self.plan(), data, job.validation, warm)?;
+        let input = Normalised::new(self.normalize, data);
+        let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
         let rules = Rules {
             model: Self::NAME,
             metric: "rmse",

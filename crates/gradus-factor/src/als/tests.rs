@@ -153,7 +153,8 @@ fn iterations_agree_with_the_slow_oracle() {
             small().scaling(Scaling::None).regularization(0.5),
             small().rank(17).regularization(0.1),
         ] {
-            let solver = solve::Solver::new(params.plan(), data, None, None).unwrap();
+            let input = Normalised::new(Normalize::None, data);
+            let solver = solve::Solver::new(params.plan(), &input, None, None).unwrap();
             let mut state = solver.start(0).unwrap();
             let start = state.users_as_f64();
             let sum: f64 = data.iter().map(|r| f64::from(r.weight) * f64::from(r.value)).sum();

@@ -4,7 +4,8 @@
 //! together. A pass over a side fits one number of each row and takes the change off the errors of
 //! that side; the other side's errors learn of it in their next pass, which comes right after.
 
-use crate::als::solve::{Side, Solver, State};
+use crate::als::solve::{Solver, State};
+use crate::half::{Side, Vectors};
 use gradus_core::Result;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -189,8 +190,9 @@ impl iterate::Solver for Descent<'_> {
         let Solver { users: by_user, items: by_item, plan, weight, .. } = &self.solver;
         let mut room = self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let [item_errors, user_errors] = &mut *room;
-        let State { mut mean, mut users, mut items, mut user_bias, mut item_bias, .. } =
-            state.clone();
+        let State { mut mean, users, items, .. } = state.clone();
+        let Vectors { factors: mut users, bias: mut user_bias } = users;
+        let Vectors { factors: mut items, bias: mut item_bias } = items;
         // Afresh in every step: nothing but the model is carried over, and no rounding adds up.
         self.errors(by_user, mean, (&users, &user_bias), (&items, &item_bias), user_errors);
         let drift = self.sums(user_errors).0 / weight;
@@ -233,7 +235,9 @@ impl iterate::Solver for Descent<'_> {
             + self.penalty(by_user, &users, &user_bias)
             + self.penalty(by_item, &items, &item_bias);
         let fallbacks = state.fallbacks;
-        *state = State { mean, drift: 0.0, user_bias, item_bias, users, items, fallbacks };
+        let users = Vectors { factors: users, bias: user_bias };
+        let items = Vectors { factors: items, bias: item_bias };
+        *state = State { mean, drift: 0.0, users, items, fallbacks };
         Ok(Some(objective))
     }
 

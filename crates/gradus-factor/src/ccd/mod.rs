@@ -2,9 +2,10 @@
 
 mod dimension;
 
-use crate::als::solve::{self, Method, Plan};
+use crate::als::solve::{self, Plan};
 use crate::baseline;
-use crate::latent::{LatentFactors, Scaling, Squares};
+use crate::half::Method;
+use crate::latent::{LatentFactors, Normalised, Normalize, Scaling, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -145,7 +146,8 @@ impl Fit for Ccd {
             return Err(Error::data("ccd: no ratings to learn from"));
         }
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Solver::new(self.plan(), data, job.validation, warm)?;
+        let input = Normalised::new(Normalize::None, data);
+        let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
         let rules = Rules {
             model: Self::NAME,
             metric: "rmse",

@@ -121,7 +121,8 @@ fn both_orders_follow_the_slow_oracle() {
                 small(order).biases(false).inner(2),
                 small(order).scaling(Scaling::None).regularization(0.5),
             ] {
-                let start = solve::Solver::new(params.plan(), data, None, None).unwrap();
+                let input = Normalised::new(Normalize::None, data);
+                let start = solve::Solver::new(params.plan(), &input, None, None).unwrap();
                 let state = start.start(0).unwrap();
                 let users = state.users_as_f64().into_iter().map(|mut u| {
                     u.insert(0, 0.0);

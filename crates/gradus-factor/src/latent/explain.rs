@@ -4,9 +4,12 @@
 //! the item's factors with a 1 appended for the bias, `y_j` the rating less mean and item bias,
 //! and `A = Σ_j w_j v_j v_jᵀ + λI`. So the score of item `i` is the sum
 //! `α + β_i + Σ_j w_j y_j v_jᵀ A⁻¹ v_i`, one term for each rating: an exact account, no estimate.
-//! Where a solver stopped short of that solution, the difference is left in the base.
+//! Where users hear the items they rated (`z = s Σ_j c_j`, the centre of the penalty), the solution is
+//! `x = z + A⁻¹ Σ_j w_j (y_j − v_j·z) v_j`, and since `A − Σ_j w_j v_j v_jᵀ = λI` the voice of `j` adds
+//! `λ s c_jᵀ A⁻¹ v_i`. With normalised ratings all this is in normalised units, and each part is
+//! brought back to the ratings' own. Where a solver stopped short of that solution, the difference is left in the base.
 
-use super::{FoldIn, LatentFactors};
+use super::{FoldIn, LatentFactors, fold_in};
 use gradus_core::kernel::solve_semidefinite;
 use gradus_core::recommend::{Contribution, Explanation, Target};
 use gradus_core::{Error, Result};
@@ -56,14 +59,28 @@ impl LatentFactors {
         }
         let mut direction = vector(item);
         solve_semidefinite(d, &mut system, &mut direction);
+        let (person, _) = self.person(target)?;
+        let (_, free) = self.normalised(items, values, weights);
+        // A score of 1 in the units of the fit.
+        let unit = f64::from(person.normal.scale) * f64::from(self.item_normal(item).scale);
+        let share = lambda * f64::from(fold_in::share(items.len(), weights));
+        let voice = |at: usize| -> f64 {
+            let Some(voices) = self.voices.as_ref().filter(|_| weight(at) > 0.0) else {
+                return 0.0;
+            };
+            let j = items[at] as usize;
+            let voice = voices.factors.row(j)[..self.rank()].iter().chain([&voices.bias[j]]);
+            voice.zip(&direction).map(|(&c, d)| f64::from(c) * d).sum()
+        };
         let mut contributions: Vec<Contribution> = vectors
             .iter()
             .enumerate()
             .map(|(at, v)| {
                 let j = items[at];
-                let y = f64::from(values[at]) - self.mean - f64::from(self.item_bias[j as usize]);
+                let y = f64::from(free[at]) - self.mean - f64::from(self.item_bias[j as usize]);
                 let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
-                let contribution = (weight(at) * y * along) as f32;
+                let part = weight(at) * y * along + share * voice(at);
+                let contribution = (unit * part) as f32;
                 Contribution { item: j, value: values[at], contribution }
             })
             .collect();
@@ -71,7 +88,6 @@ impl LatentFactors {
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
-        let (person, _) = self.person(target)?;
         let score = self.person_score(&person, item);
         // What no rating accounts for: mean and item bias, and what a solver left unsolved.
         let base = (f64::from(score) - total) as f32;

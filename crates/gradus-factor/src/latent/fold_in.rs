@@ -1,11 +1,12 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
-use super::{LatentFactors, Person};
+use super::{Affine, LatentFactors, Person};
 use gradus_core::Result;
-use gradus_core::kernel::{RowProblem, RowSolver, padded};
+use gradus_core::kernel::{self, RowProblem, RowSolver, padded};
 use gradus_core::recommend::Profile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How the penalty of a row grows with its number of ratings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +66,19 @@ impl Squares {
     }
 }
 
+/// The share of each voice in what a row hears, `|N|^-½`: a rating of weight zero is as good as
+/// absent, and any other counts once.
+pub(crate) fn share(count: usize, weights: Option<&[f32]>) -> f32 {
+    let count = weights.map_or(count, |weights| weights.iter().filter(|&&w| w > 0.0).count());
+    1.0 / (count.max(1) as f32).sqrt()
+}
+
+/// One for each rating that is heard and zero for each of weight zero; nothing if all are heard.
+pub(crate) fn heard(weights: &[f32]) -> Option<Vec<f32>> {
+    let silent = weights.contains(&0.0);
+    silent.then(|| weights.iter().map(|&w| f32::from(u8::from(w > 0.0))).collect())
+}
+
 impl LatentFactors {
     /// Solves for a new user from a handful of ratings, the items held fixed.
     ///
@@ -115,7 +129,7 @@ impl LatentFactors {
         for ((to, sum), by) in factors.iter_mut().zip(sums).zip(self.inverse_lengths()) {
             *to = (sum * by) as f32;
         }
-        Person { bias: 0.0, factors }
+        Person { bias: 0.0, factors, normal: Affine::IDENTITY }
     }
 
     fn solve_squares(
@@ -125,13 +139,21 @@ impl LatentFactors {
         values: &[f32],
         weights: Option<&[f32]>,
     ) -> Person {
-        let targets: Vec<f32> = items
+        let (normal, values) = self.normalised(items, values, weights);
+        let mut targets: Vec<f32> = items
             .iter()
-            .zip(values)
+            .zip(&*values)
             .map(|(&item, &value)| {
                 (f64::from(value) - self.mean) as f32 - self.item_bias[item as usize]
             })
             .collect();
+        let centre = self.centre(items, weights);
+        if let Some((bias, row)) = &centre {
+            let mut products = vec![0.0; items.len()];
+            let factors = self.item_factors.as_slice();
+            kernel::dots(self.level, factors, items, row, &mut products);
+            targets.iter_mut().zip(products).for_each(|(target, x)| *target -= bias + x);
+        }
         let lambda = rule.lambda(items.len(), weights);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
@@ -148,6 +170,35 @@ impl LatentFactors {
             },
             &mut factors,
         );
-        Person { bias: solution.bias, factors }
+        let mut bias = solution.bias;
+        if let Some((heard, row)) = centre {
+            factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
+            bias += heard;
+        }
+        Person { bias, factors, normal }
+    }
+
+    /// What someone hears of the items they rated: the centre of their penalty, bias and factors.
+    fn centre(&self, items: &[u32], weights: Option<&[f32]>) -> Option<(f32, Vec<f32>)> {
+        let voices = self.voices.as_ref()?;
+        let mut row = vec![0.0; voices.factors.stride()];
+        let heard = weights.and_then(heard);
+        let bias = voices.sum(self.level, items, heard.as_deref(), &mut row);
+        let share = share(items.len(), weights);
+        row.iter_mut().for_each(|x| *x *= share);
+        Some((bias * share, row))
+    }
+
+    /// What someone's values are freed of, and the values without it.
+    pub(super) fn normalised<'v>(
+        &self,
+        items: &[u32],
+        values: &'v [f32],
+        weights: Option<&[f32]>,
+    ) -> (Affine, Cow<'v, [f32]>) {
+        let Some(normal) = &self.normal else { return (Affine::IDENTITY, values.into()) };
+        let person = normal.person(values, weights);
+        let free = |(&item, &value)| normal.apply(person, item, value);
+        (person, items.iter().zip(values).map(free).collect::<Vec<_>>().into())
     }
 }

@@ -6,12 +6,17 @@
 mod explain;
 mod fold_in;
 mod held;
+mod normal;
 mod top;
 
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
+pub(crate) use fold_in::{heard, share};
 pub(crate) use held::Held;
+pub use normal::{Affine, Normalize};
+pub(crate) use normal::{Normal, Normalised};
 
 use crate::catalogue::{self, History};
+use crate::half::Vectors;
 use gradus_core::Result;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
@@ -51,6 +56,11 @@ pub struct LatentFactors {
     user_factors: Rows,
     item_factors: Rows,
     fold_in: FoldIn,
+    /// What it says of a user to have rated an item at all: the centre of a user's penalty is
+    /// `|N|^-½ Σ y_j` over the items rated.
+    voices: Option<Vectors>,
+    /// What the ratings were freed of before the fit.
+    normal: Option<Normal>,
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
@@ -110,6 +120,8 @@ pub struct Person {
     pub bias: f32,
     /// The factors, padded with zeros to the kernel's stride.
     pub factors: Vec<f32>,
+    /// What their ratings are freed of before all else.
+    pub normal: Affine,
 }
 
 /// What a solver found, to put a model together from.
@@ -141,10 +153,27 @@ impl LatentFactors {
             user_factors,
             item_factors,
             fold_in,
+            voices: None,
+            normal: None,
             range,
             history,
             level: Level::best(),
         }
+    }
+
+    /// With the voices of the items.
+    pub(crate) fn with_voices(self, voices: Vectors) -> Self {
+        Self { voices: Some(voices), ..self }
+    }
+
+    /// With what the ratings were freed of before the fit.
+    pub(crate) fn with_normal(self, normal: Option<Normal>) -> Self {
+        Self { normal, ..self }
+    }
+
+    /// The voices of the items, if the fit gave them any.
+    pub(crate) fn voices(&self) -> Option<&Vectors> {
+        self.voices.as_ref()
     }
 
     /// Whether it is of the same users and items as the data: then a fit can start from it.
@@ -201,6 +230,7 @@ impl LatentFactors {
                 let person = Person {
                     bias: self.user_bias[row],
                     factors: self.user_factors.row(row).to_vec(),
+                    normal: self.user_normal(*user),
                 };
                 Ok((person, self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec())))
             }
@@ -216,7 +246,24 @@ impl LatentFactors {
     fn person_score(&self, person: &Person, item: usize) -> f32 {
         let product = kernel::dot(self.level, &person.factors, self.item_factors.row(item));
         // The same order of additions as in `score`.
-        self.mean as f32 + person.bias + self.item_bias[item] + product
+        let x = self.mean as f32 + person.bias + self.item_bias[item] + product;
+        self.undone(person.normal, item as u32, x)
+    }
+
+    /// What the ratings of a known user are freed of.
+    fn user_normal(&self, user: u32) -> Affine {
+        self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.user(Some(user)))
+    }
+
+    /// What the ratings of an item are freed of.
+    fn item_normal(&self, item: usize) -> Affine {
+        self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.item(Some(item as u32)))
+    }
+
+    /// A score in the ratings' own units.
+    #[inline]
+    fn undone(&self, person: Affine, item: u32, x: f32) -> f32 {
+        self.normal.as_ref().map_or(x, |normal| person.undo(normal.item(Some(item)).undo(x)))
     }
 
     fn user_row(&self, user: u32) -> Result<usize> {
@@ -254,7 +301,8 @@ impl Recommend for LatentFactors {
             .with_min_len(1024)
             .map(|&(user, item)| {
                 let (user, item) = (known(user, &self.users), known(item, &self.items));
-                self.clipped(score(self.level, self.mean, users, items, user, item))
+                let x = score(self.level, self.mean, users, items, user, item);
+                self.clipped(self.normal.as_ref().map_or(x, |normal| normal.undo(user, item, x)))
             })
             .collect()
     }
@@ -304,6 +352,12 @@ impl Model for LatentFactors {
         file.tensor("item_bias", &[self.item_bias.len()], &self.item_bias);
         write_rows(file, "user_factors", &self.user_factors);
         write_rows(file, "item_factors", &self.item_factors);
+        if let Some(voices) = &self.voices {
+            voices.write("item_voice", file);
+        }
+        if let Some(normal) = &self.normal {
+            normal.write(file);
+        }
         if let Some(history) = &self.history {
             history.write(file);
         }
@@ -319,6 +373,11 @@ impl Model for LatentFactors {
         }
         let history =
             if scalars.history { Some(History::read(file, n_users, n_items)?) } else { None };
+        let voices = if file.has("item_voices") {
+            Some(Vectors::read("item_voice", file, n_items, scalars.rank)?)
+        } else {
+            None
+        };
         Ok(Self {
             mean: scalars.mean,
             user_bias: file.finite("user_bias", &[n_users])?,
@@ -328,6 +387,8 @@ impl Model for LatentFactors {
             users,
             items,
             fold_in: scalars.fold_in,
+            voices,
+            normal: Normal::read(file, n_users, n_items)?,
             range: scalars.range,
             history,
             level: Level::best(),

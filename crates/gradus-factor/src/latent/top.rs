@@ -1,6 +1,6 @@
 //! The best items for someone, and the items most like another.
 
-use super::LatentFactors;
+use super::{Affine, LatentFactors};
 use crate::catalogue;
 use gradus_core::kernel;
 use gradus_core::recommend::{Filter, Scored, Target, TopN};
@@ -15,6 +15,7 @@ const USERS: usize = 8;
 /// Someone to recommend to: factors and the items to leave out, sorted.
 struct Seeker<'a> {
     constant: f32,
+    normal: Affine,
     seen: &'a [u32],
 }
 
@@ -28,7 +29,8 @@ impl LatentFactors {
         let (person, seen) = self.person(target)?;
         let seen = catalogue::left_out(seen.as_deref(), filter)?;
         let allowed = catalogue::allowed(filter, self.items_len())?;
-        let seeker = Seeker { constant: self.mean as f32 + person.bias, seen };
+        let constant = self.mean as f32 + person.bias;
+        let seeker = Seeker { constant, normal: person.normal, seen };
         let mut found = self.top_block(&person.factors, &[seeker], n, &allowed);
         Ok(found.pop().unwrap_or_default())
     }
@@ -53,7 +55,8 @@ impl LatentFactors {
                 for &user in block {
                     factors.extend_from_slice(self.user_factors.row(user as usize));
                     let constant = self.mean as f32 + self.user_bias[user as usize];
-                    seekers.push(Seeker { constant, seen: seen(user)? });
+                    let normal = self.user_normal(user);
+                    seekers.push(Seeker { constant, normal, seen: seen(user)? });
                 }
                 Ok(self.top_block(&factors, &seekers, n, &allowed))
             })
@@ -86,7 +89,8 @@ impl LatentFactors {
             {
                 for (at, (&product, &bias)) in scores.iter().zip(biases).enumerate() {
                     // The same order of additions as in `score`.
-                    let score = seeker.constant + bias + product;
+                    let x = seeker.constant + bias + product;
+                    let score = self.undone(seeker.normal, (first + at) as u32, x);
                     if best.wants(score) {
                         let item = (first + at) as u32;
                         let free = allowed.as_ref().is_none_or(|allowed| allowed[item as usize]);

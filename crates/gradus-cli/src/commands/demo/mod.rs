@@ -2,6 +2,7 @@
 
 mod recovery;
 
+use super::evaluate::rating::baselines;
 use super::recommend::{explained, scored_json};
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
 use crate::progress::{Bar, stop_on_ctrl_c};
@@ -54,7 +55,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     std::fs::create_dir_all(&args.output).map_err(|e| gradus::Error::io(&args.output, e))?;
 
     let made = RatingsSpec::new(args.users, args.items, args.count).make(args.seed)?;
-    let (train, test) = holdout(&made.ratings, 0.1, args.seed)?;
+    // One part tells when to stop, another, which nothing has seen, how good it is.
+    let (rest, test) = holdout(&made.ratings, 0.1, args.seed)?;
+    let (train, watched) = holdout(&rest, 0.05, args.seed)?;
     context.remark(format_args!(
         "Made {} ratings of {} films by {} users, from {} planted factors, biases and noise.",
         grouped(args.count),
@@ -65,7 +68,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 
     let params = Als { seed: args.seed, ..Als::default() };
     let bar = Bar::new(context.quiet || context.json);
-    let job = Job::default().validation(&test).observer(&bar).stop(stop_on_ctrl_c());
+    let job = Job::default().validation(&watched).observer(&bar).stop(stop_on_ctrl_c());
     let fitted = params.fit_job(&train, &job)?;
     if fitted.report.stop_reason == StopReason::Interrupted {
         return Err(Failure::Interrupted);
@@ -76,9 +79,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let errors = rating_errors(&truth, &predicted, None)?;
     let tested = Tested { source: "the demo".into(), truth, predicted, errors };
     if !context.json {
-        let mut table = Table::new(&["on held-out ratings", ">RMSE"]);
-        for baseline in &fitted.report.baselines {
-            table.row([baseline.name.clone(), format!("{:.4}", baseline.score)]);
+        let mut table = Table::new(&["on ratings it has not seen", ">RMSE"]);
+        for (name, errors) in baselines(&train, &pairs, &tested.truth)? {
+            table.row([name.to_owned(), format!("{:.4}", errors.rmse)]);
         }
         table.row(["als".to_owned(), format!("{:.4}", errors.rmse)]);
         table.row(["the noise itself".to_owned(), format!("{:.4}", best_possible(&made, &test))]);
@@ -110,7 +113,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     }
 
-    let (by_rank, at_planted_rank) = error_by_rank(&params, &train, &test, &made, context)?;
+    let (by_rank, at_planted_rank) = error_by_rank(&params, &train, &watched, &made, context)?;
     let recovered = at_planted_rank
         .map(|fitted| recovery::canonical_correlations(&fitted, &made, &train))
         .unwrap_or_default();
@@ -174,7 +177,7 @@ type Curve = Vec<(usize, f64)>;
 fn error_by_rank(
     params: &Als,
     train: &Ratings,
-    test: &Ratings,
+    watched: &Ratings,
     made: &MadeRatings,
     context: Context,
 ) -> Outcome<(Curve, Option<Fitted<Als>>)> {
@@ -182,7 +185,7 @@ fn error_by_rank(
     let (mut curve, mut at_planted_rank) = (Vec::new(), None);
     for rank in RANKS {
         let fitted = Als { rank, ..params.clone() }
-            .fit_job(train, &Job::default().validation(test).stop(stop_on_ctrl_c()))?;
+            .fit_job(train, &Job::default().validation(watched).stop(stop_on_ctrl_c()))?;
         if fitted.report.stop_reason == StopReason::Interrupted {
             return Err(Failure::Interrupted);
         }

@@ -1,7 +1,7 @@
 //! `gradus evaluate MODEL TEST`
 
 mod ranking;
-mod rating;
+pub mod rating;
 
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome};

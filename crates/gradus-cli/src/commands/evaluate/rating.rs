@@ -3,14 +3,14 @@
 use super::EvaluateArgs;
 use crate::input::Known;
 use crate::output::{Context, Outcome, Table, grouped};
-use gradus::core::estimator::AnyFitted;
+use gradus::core::estimator::{AnyFitted, Fit as _};
 use gradus::core::recommend::Recommend;
 use gradus::data::Ratings;
-use gradus::factor::baseline::biases;
+use gradus::factor::{Bias, Mean};
 use gradus::select::metrics::{RatingErrors, rating_errors};
 use serde_json::{Value, json};
 
-pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> Outcome {
     let model = fitted.recommend()?;
     let (pairs, truth) = args.input.rated_pairs(&args.data, context)?;
     let Known { indices, users: unknown_users, items: unknown_items } = Known::of(&pairs, model);
@@ -82,28 +82,16 @@ fn kept(model: &dyn Recommend) -> Outcome<Option<Ratings>> {
     Ok(Some(Ratings::from_by_user(users, items, history.clone())?))
 }
 
-/// The errors of the mean of all ratings, and of the mean with biases, clipped to their range.
-fn baselines(
+/// The errors of the mean of all ratings, and of the mean with biases.
+pub fn baselines(
     training: &Ratings,
     pairs: &[(Option<u32>, Option<u32>)],
     truth: &[f32],
 ) -> Outcome<Vec<(&'static str, RatingErrors)>> {
-    let values = training.by_user().values();
-    let low = values.iter().copied().fold(f32::INFINITY, f32::min);
-    let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let biases = biases(training);
-    let mean = biases.mean as f32;
-    let bias = |biases: &[f32], index: Option<u32>| index.map_or(0.0, |at| biases[at as usize]);
-    let with_biases: Vec<f32> = pairs
-        .iter()
-        .map(|&(user, item)| {
-            let rating = mean + bias(&biases.users, user) + bias(&biases.items, item);
-            rating.clamp(low, high)
-        })
-        .collect();
-    let global = vec![mean.clamp(low, high); truth.len()];
+    let mean = Mean { keep_history: false, ..Mean::new() }.fit(training)?.predict(pairs);
+    let biases = Bias { keep_history: false, ..Bias::new() }.fit(training)?.predict(pairs);
     Ok(vec![
-        ("global mean", rating_errors(truth, &global, None)?),
-        ("biases only", rating_errors(truth, &with_biases, None)?),
+        ("global mean", rating_errors(truth, &mean, None)?),
+        ("biases only", rating_errors(truth, &biases, None)?),
     ])
 }

@@ -1,0 +1,347 @@
+//! Half a step of alternating least squares: every row of one side solved, the other fixed.
+
+use crate::latent::{self, LatentFactors, Squares};
+use gradus_core::data::{Csr, Ratings};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::Watch;
+use gradus_core::kernel::{
+    self, Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver, Rows,
+};
+use gradus_core::random::Stream;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
+/// alone, and sums are taken block by block, so results do not depend on the number of threads.
+const BLOCK: usize = 1 << 14;
+
+/// The sums of `w r` and of `w` over all ratings.
+///
+/// # Errors
+/// If all weights are zero.
+pub(crate) fn total(model: &str, data: &Ratings) -> Result<(f64, f64)> {
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for rating in data.iter() {
+        sum += f64::from(rating.weight) * f64::from(rating.value);
+        weight += f64::from(rating.weight);
+    }
+    if weight > 0.0 {
+        return Ok((sum, weight));
+    }
+    Err(Error::data(format!("{model}: all ratings have weight 0; nothing to learn from")))
+}
+
+/// One side of the data: its rows and how they are cut into blocks.
+pub(crate) struct Side<'a> {
+    pub(crate) rows: &'a Csr,
+    pub(crate) weights: Option<&'a [f32]>,
+    /// Row bounds of the blocks.
+    pub(crate) bounds: Vec<usize>,
+}
+
+impl<'a> Side<'a> {
+    pub(crate) fn new(rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
+        let (mut bounds, mut filled) = (vec![0], 0);
+        for row in 0..rows.n_rows() {
+            // An empty row still costs something to visit.
+            filled += rows.range(row).len() + 16;
+            if filled >= BLOCK {
+                bounds.push(row + 1);
+                filled = 0;
+            }
+        }
+        if bounds.last() != Some(&rows.n_rows()) {
+            bounds.push(rows.n_rows());
+        }
+        Self { rows, weights, bounds }
+    }
+
+    /// The weights of a row, if there are any.
+    pub(crate) fn weights(&self, row: usize) -> Option<&'a [f32]> {
+        self.weights.map(|weights| &weights[self.rows.range(row)])
+    }
+}
+
+/// A vector and a bias for each row of a side.
+#[derive(Clone, Debug)]
+pub(crate) struct Vectors {
+    pub(crate) factors: Rows,
+    pub(crate) bias: Vec<f32>,
+}
+
+impl Vectors {
+    pub(crate) fn zeros(n_rows: usize, k: usize) -> Self {
+        Self { factors: Rows::zeros(n_rows, k), bias: vec![0.0; n_rows] }
+    }
+
+    /// Factors drawn at random for a start, `(seed, purpose, number of the start)`; no biases.
+    pub(crate) fn random(n_rows: usize, k: usize, start: (u64, &str, usize)) -> Self {
+        let (seed, purpose, restart) = start;
+        let mut vectors = Self::zeros(n_rows, k);
+        // Small enough that the biases explain what they can before the factors do.
+        let scale = 0.1 / (k as f64).sqrt();
+        let stride = vectors.factors.stride();
+        let rows = vectors.factors.as_mut_slice().par_chunks_exact_mut(stride);
+        rows.enumerate().for_each(|(row, factors)| {
+            let index = (row as u64).wrapping_add((restart as u64) << 32);
+            let mut stream = Stream::new(seed, purpose, index);
+            for x in &mut factors[..k] {
+                *x = (scale * stream.normal()) as f32;
+            }
+        });
+        vectors
+    }
+
+    /// Takes the users of a fitted model, as far as the number of factors agrees.
+    pub(crate) fn take_over(&mut self, warm: &LatentFactors, biases: bool) {
+        let common = self.factors.k().min(warm.rank());
+        for (user, bias) in self.bias.iter_mut().enumerate() {
+            let factors = &warm.user_factors(user)[..common];
+            self.factors.row_mut(user)[..common].copy_from_slice(factors);
+            *bias = if biases { warm.user_bias()[user] } else { 0.0 };
+        }
+    }
+
+    /// Puts them into a file as `NAME_bias` and `NAMEs`.
+    pub(crate) fn write<'a>(&'a self, name: &str, file: &mut Writer<'a>) {
+        file.tensor(&format!("{name}_bias"), &[self.bias.len()], &self.bias);
+        latent::write_rows(file, &format!("{name}s"), &self.factors);
+    }
+
+    /// Reads them back.
+    pub(crate) fn read(name: &str, file: &mut Reader, n_rows: usize, k: usize) -> Result<Self> {
+        Ok(Self {
+            bias: file.finite(&format!("{name}_bias"), &[n_rows])?,
+            factors: latent::read_rows(file, &format!("{name}s"), n_rows, k)?,
+        })
+    }
+
+    /// The sum over some rows, each times its coefficient (one where there are none): the factors
+    /// go to `out`, the bias is returned.
+    pub(crate) fn sum(
+        &self,
+        level: Level,
+        indices: &[u32],
+        coefficients: Option<&[f32]>,
+        out: &mut [f32],
+    ) -> f32 {
+        let factors = self.factors.as_slice();
+        kernel::sum_rows(level, self.factors.k(), factors, indices, coefficients, out);
+        let bias = |at: usize| f64::from(self.bias[indices[at] as usize]);
+        let sum: f64 = match coefficients {
+            Some(by) => (0..indices.len()).map(|at| f64::from(by[at]) * bias(at)).sum(),
+            None => (0..indices.len()).map(bias).sum(),
+        };
+        sum as f32
+    }
+
+    /// The rows in blocks, to hand to threads.
+    pub(crate) fn blocks<'v>(&'v mut self, bounds: &[usize]) -> Vec<Block<'v>> {
+        let stride = self.factors.stride();
+        let mut blocks = Vec::with_capacity(bounds.len());
+        let (mut rest, mut rest_bias) = (self.factors.as_mut_slice(), self.bias.as_mut_slice());
+        for bound in bounds.windows(2) {
+            let count = bound[1] - bound[0];
+            let (factors, after) = rest.split_at_mut(count * stride);
+            let (bias, after_bias) = rest_bias.split_at_mut(count);
+            blocks.push(Block { first: bound[0], stride, factors, bias });
+            (rest, rest_bias) = (after, after_bias);
+        }
+        blocks
+    }
+}
+
+/// Some consecutive rows of [`Vectors`].
+pub(crate) struct Block<'b> {
+    first: usize,
+    stride: usize,
+    factors: &'b mut [f32],
+    bias: &'b mut [f32],
+}
+
+impl<'b> Block<'b> {
+    /// Each row: its number, its factors, its bias.
+    pub(crate) fn rows(self) -> impl Iterator<Item = (usize, &'b mut [f32], &'b mut f32)> {
+        let rows = self.factors.chunks_exact_mut(self.stride).zip(self.bias);
+        (self.first..).zip(rows).map(|(row, (factors, bias))| (row, factors, bias))
+    }
+}
+
+/// What solving one side came to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sums {
+    /// `Σ w e²` after it.
+    pub(crate) squares: f64,
+    /// `Σ w e` after it.
+    pub(crate) errors: f64,
+    /// The penalty of the rows solved for.
+    pub(crate) penalty: f64,
+    /// Rows that single precision was not enough for.
+    pub(crate) fallbacks: u64,
+}
+
+impl Sums {
+    fn add(self, other: Self) -> Self {
+        Self {
+            squares: self.squares + other.squares,
+            errors: self.errors + other.errors,
+            penalty: self.penalty + other.penalty,
+            fallbacks: self.fallbacks + other.fallbacks,
+        }
+    }
+}
+
+/// How a row is solved while the other side is held fixed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Method {
+    /// Exactly.
+    Cholesky,
+    /// By so many conjugate gradient steps from where it is.
+    Cg(usize),
+    /// By so many rounds over its coordinates from where it is.
+    Coordinates(usize),
+}
+
+/// The workspace of a method, one for each thread.
+enum Worker {
+    Cholesky(Box<RowSolver>),
+    Cg(RowCg, usize),
+    Coordinates(RowCoordinates, usize),
+}
+
+impl Worker {
+    fn new(method: Method, k: usize, level: Level) -> Self {
+        match method {
+            Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(k, level))),
+            Method::Cg(steps) => Self::Cg(RowCg::new(k, level), steps),
+            Method::Coordinates(rounds) => Self::Coordinates(RowCoordinates::new(k, level), rounds),
+        }
+    }
+
+    /// Solves or improves a row in place.
+    fn solve(&mut self, problem: &RowProblem<'_>, row: &mut [f32], bias: f32) -> RowSolution {
+        match self {
+            Self::Cholesky(solver) => solver.solve(problem, row),
+            Self::Cg(solver, steps) => solver.improve(problem, *steps, row, bias),
+            Self::Coordinates(solver, rounds) => solver.improve(problem, *rounds, row, bias),
+        }
+    }
+}
+
+/// A half-step: one side is solved while the other is held fixed.
+pub(crate) struct Half<'s> {
+    /// The side solved for.
+    pub(crate) side: &'s Side<'s>,
+    /// Factors and biases of the other.
+    pub(crate) fixed: &'s Vectors,
+    /// The mean α.
+    pub(crate) mean: f64,
+    /// The penalty.
+    pub(crate) rule: Squares,
+    /// Where the penalty pulls each row; to zero if absent. For exact solves only.
+    pub(crate) centre: Option<&'s Vectors>,
+    /// How the rows are solved.
+    pub(crate) method: Method,
+    /// The rows as they are, for a method that improves them.
+    pub(crate) start: &'s Vectors,
+    /// Whether the errors are summed.
+    pub(crate) residuals: bool,
+    /// The kernels to use.
+    pub(crate) level: Level,
+}
+
+/// The workspace of one thread.
+struct Work {
+    solver: Worker,
+    targets: Vec<f32>,
+    products: Vec<f32>,
+}
+
+impl Half<'_> {
+    /// Solves every row. `None` if the watch said to leave.
+    ///
+    /// `share` is what part of the step this is, from and to.
+    pub(crate) fn solve(&self, watch: &Watch<'_>, share: (f64, f64)) -> Option<(Vectors, Sums)> {
+        let k = self.fixed.factors.k();
+        let mut solved = match self.method {
+            Method::Cholesky => Vectors::zeros(self.side.rows.n_rows(), k),
+            Method::Cg(_) | Method::Coordinates(_) => self.start.clone(),
+        };
+        let blocks = solved.blocks(&self.side.bounds);
+        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
+        let work = || Work {
+            solver: Worker::new(self.method, k, self.level),
+            targets: Vec::new(),
+            products: Vec::new(),
+        };
+        let sums: Vec<Sums> = blocks
+            .into_par_iter()
+            .map_init(work, |work, block| {
+                if watch.stopped() {
+                    return Sums::default();
+                }
+                let sums = block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
+                    sums.add(self.solve_row(row, out, bias, work))
+                });
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                // Some fifty times a half-step.
+                if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
+                    watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
+                }
+                sums
+            })
+            .collect();
+        if done.into_inner() < n_blocks {
+            return None;
+        }
+        Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
+    }
+
+    fn solve_row(&self, row: usize, out: &mut [f32], bias: &mut f32, work: &mut Work) -> Sums {
+        let Work { solver, targets, products } = work;
+        let (indices, values) = self.side.rows.row(row);
+        let weights = self.side.weights(row);
+        let factors = self.fixed.factors.as_slice();
+        targets.clear();
+        targets.extend(indices.iter().zip(values).map(|(&index, &value)| {
+            (f64::from(value) - self.mean) as f32 - self.fixed.bias[index as usize]
+        }));
+        if let Some(centre) = self.centre {
+            products.resize(indices.len(), 0.0);
+            kernel::dots(self.level, factors, indices, centre.factors.row(row), products);
+            for (target, product) in targets.iter_mut().zip(products) {
+                *target -= centre.bias[row] + *product;
+            }
+        }
+        let lambda = self.rule.lambda(indices.len(), weights);
+        let solution = solver.solve(
+            &RowProblem {
+                factors,
+                indices,
+                targets,
+                weights,
+                lambda,
+                bias: self.rule.biases.then_some(lambda),
+                base: None,
+                residuals: self.residuals,
+                upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
+            },
+            out,
+            *bias,
+        );
+        *bias = solution.bias;
+        let norm: f64 = out.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        let penalty = f64::from(lambda) * (norm + f64::from(*bias) * f64::from(*bias));
+        if let Some(centre) = self.centre {
+            out.iter_mut().zip(centre.factors.row(row)).for_each(|(x, &c)| *x += c);
+            *bias += centre.bias[row];
+        }
+        Sums {
+            squares: solution.squares,
+            errors: solution.errors,
+            penalty,
+            fallbacks: u64::from(solution.fallback),
+        }
+    }
+}

@@ -1,0 +1,436 @@
+use super::*;
+use crate::Als;
+use crate::half::Vectors;
+use gradus_core::data::make::RatingsSpec;
+use gradus_core::data::{Duplicates, Id, Ids};
+use gradus_core::iterate::{Solver as _, Watch};
+use gradus_core::random::Stream;
+use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use solve::{Solver, State};
+use voices::{Chorus, Rest};
+
+fn made(seed: u64) -> Ratings {
+    RatingsSpec { rank: 3, ..RatingsSpec::new(120, 60, 2400) }.make(seed).unwrap().ratings
+}
+
+fn small() -> Svdpp {
+    Svdpp::new().rank(4).regularization(0.03).voice_regularization(0.05).max_iter(8).tol(0.0)
+}
+
+fn weighted(data: &Ratings, weight: impl Fn(usize) -> f32) -> Ratings {
+    let weights: Vec<f32> = (0..data.len()).map(weight).collect();
+    let rows: Vec<_> = data.iter().collect();
+    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
+    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
+    let ids = (data.users().clone(), data.items().clone());
+    Ratings::from_indexed(ids, (&users, &items), &values, Some(&weights), Duplicates::Error)
+        .unwrap()
+}
+
+/// The formulas once more, slowly and in double precision.
+mod oracle {
+    use super::*;
+
+    /// Factors and, as the last entry, the bias.
+    pub type Vector = Vec<f64>;
+
+    pub fn vectors(of: &Vectors) -> Vec<Vector> {
+        let row = |row: usize| of.factors.row(row)[..of.factors.k()].iter();
+        (0..of.bias.len())
+            .map(|r| row(r).chain([&of.bias[r]]).map(|&x| f64::from(x)).collect())
+            .collect()
+    }
+
+    pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| a * b).sum()
+    }
+
+    /// `(other, value, weight)` of each row, by users or by items.
+    pub fn entries(data: &Ratings, by_user: bool) -> Vec<Vec<(usize, f64, f64)>> {
+        let mut rows = vec![Vec::new(); if by_user { data.n_users() } else { data.n_items() }];
+        for r in data.iter() {
+            let (user, item) = (r.user as usize, r.item as usize);
+            let (row, other) = if by_user { (user, item) } else { (item, user) };
+            rows[row].push((other, f64::from(r.value), f64::from(r.weight)));
+        }
+        rows
+    }
+
+    /// What each row hears.
+    pub fn heard(rows: &[Vec<(usize, f64, f64)>], voices: &[Vector]) -> Vec<Vector> {
+        let hear = |row: &Vec<(usize, f64, f64)>| {
+            let speakers: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
+            let mut sum = vec![0.0; voices[0].len()];
+            for &j in &speakers {
+                sum.iter_mut().zip(&voices[j]).for_each(|(s, v)| *s += v);
+            }
+            sum.iter().map(|s| s / (speakers.len().max(1) as f64).sqrt()).collect()
+        };
+        rows.iter().map(hear).collect()
+    }
+
+    pub fn lambda(rate: f32, scaling: Scaling, row: &[(usize, f64, f64)]) -> f64 {
+        match scaling {
+            Scaling::Count => f64::from(rate) * row.iter().map(|e| e.2).sum::<f64>(),
+            Scaling::None => f64::from(rate),
+        }
+    }
+
+    pub fn objective(state: &State, data: &Ratings, params: &Svdpp) -> f64 {
+        let k = params.rank;
+        let (users, items) = (vectors(&state.users), vectors(&state.items));
+        let mut sum = 0.0;
+        for r in data.iter() {
+            let (u, i) = (&users[r.user as usize], &items[r.item as usize]);
+            let predicted = state.mean + u[k] + i[k] + dot(&u[..k], &i[..k]);
+            sum += f64::from(r.weight) * (f64::from(r.value) - predicted).powi(2);
+        }
+        let sides =
+            [(true, &users, Some(&state.item_voices)), (false, &items, state.user_voices.as_ref())];
+        for (by_user, own, voices) in sides {
+            let (rows, others) = (entries(data, by_user), entries(data, !by_user));
+            let voices = voices.map_or(vec![vec![0.0; k + 1]; others.len()], vectors);
+            let centres = heard(&rows, &voices);
+            for ((row, own), centre) in rows.iter().zip(own).zip(&centres) {
+                let off: Vector = own.iter().zip(centre).map(|(x, c)| x - c).collect();
+                sum += lambda(params.regularization, params.scaling, row) * dot(&off, &off);
+            }
+            for (row, voice) in others.iter().zip(&voices) {
+                sum += lambda(params.voice_regularization, params.scaling, row) * dot(voice, voice);
+            }
+        }
+        sum
+    }
+
+    pub fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+        let n = b.len();
+        for pivot in 0..n {
+            let best = (pivot..n)
+                .max_by(|&i, &j| a[i][pivot].abs().total_cmp(&a[j][pivot].abs()))
+                .unwrap();
+            a.swap(pivot, best);
+            b.swap(pivot, best);
+            for row in 0..n {
+                if row != pivot {
+                    let factor = a[row][pivot] / a[pivot][pivot];
+                    let from = a[pivot].clone();
+                    a[row].iter_mut().zip(from).for_each(|(x, y)| *x -= factor * y);
+                    b[row] -= factor * b[pivot];
+                }
+            }
+        }
+        (0..n).map(|i| b[i] / a[i][i]).collect()
+    }
+
+    /// One side solved exactly: the factors with what they hear.
+    pub fn half(
+        rows: &[Vec<(usize, f64, f64)>],
+        fixed: &[Vector],
+        centres: &[Vector],
+        mean: f64,
+        params: &Svdpp,
+    ) -> Vec<Vector> {
+        let k = params.rank;
+        let width = k + usize::from(params.biases);
+        rows.iter()
+            .zip(centres)
+            .map(|(row, centre)| {
+                let lambda = lambda(params.regularization, params.scaling, row);
+                let mut a = vec![vec![0.0; width]; width];
+                let mut b = vec![0.0; width];
+                (0..width).for_each(|i| a[i][i] = lambda.max(1e-30));
+                for &(other, value, weight) in row {
+                    let mut v = fixed[other].clone();
+                    let y = value - mean - v[k] - centre[k] - dot(&v[..k], &centre[..k]);
+                    v[k] = 1.0;
+                    for i in 0..width {
+                        b[i] += weight * y * v[i];
+                        (0..width).for_each(|j| a[i][j] += weight * v[i] * v[j]);
+                    }
+                }
+                let mut x = solve(a, b);
+                x.resize(k + 1, 0.0);
+                x.iter().zip(centre).map(|(x, c)| x + c).collect()
+            })
+            .collect()
+    }
+}
+
+/// Every kind of parameters that changes the formula.
+fn kinds() -> Vec<Svdpp> {
+    vec![
+        small().item_side(false),
+        small().item_side(true),
+        small().item_side(true).biases(false),
+        small()
+            .item_side(true)
+            .scaling(Scaling::None)
+            .regularization(0.8)
+            .voice_regularization(2.0),
+    ]
+}
+
+/// Calls `check` with the solver and the states before and after each of some steps.
+fn steps(params: &Svdpp, data: &Ratings, mut check: impl FnMut(&Solver<'_>, &State, &State, f64)) {
+    let input = Normalised::new(Normalize::None, data);
+    let sides = solve::sides(data);
+    let solver = Solver::new(params, &input, &sides, None, None).unwrap();
+    let mut state = solver.start(0).unwrap();
+    for _ in 0..6 {
+        let before = state.clone();
+        let objective = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+        check(&solver, &before, &state, objective);
+    }
+}
+
+#[test]
+fn the_objective_is_the_formula_and_never_rises() {
+    let data = made(1);
+    for data in [&data, &weighted(&data, |n| [0.5, 1.0, 0.0, 2.5][n % 4])] {
+        for params in kinds() {
+            let mut last = f64::INFINITY;
+            steps(&params, data, |_, _, state, objective| {
+                let expected = oracle::objective(state, data, &params);
+                assert!((objective / expected - 1.0).abs() < 1e-5, "{objective} for {expected}");
+                assert!(objective <= last * (1.0 + 1e-6), "{objective} after {last}");
+                last = objective;
+            });
+        }
+    }
+}
+
+#[test]
+fn both_halves_are_the_dense_solutions() {
+    let data = weighted(&made(2), |n| [0.5, 1.0, 2.5][n % 3]);
+    let (by_user, by_item) = (oracle::entries(&data, true), oracle::entries(&data, false));
+    let close = |got: &Vectors, expected: &[Vec<f64>]| {
+        let pairs = oracle::vectors(got).into_iter().flatten().zip(expected.iter().flatten());
+        pairs.for_each(|(a, b)| assert!((a - b).abs() < 2e-3 * (1.0 + b.abs()), "{a} for {b}"));
+    };
+    for params in kinds() {
+        let none = |rows: usize| vec![vec![0.0; params.rank + 1]; rows];
+        steps(&params, &data, |_, before, after, _| {
+            let voices = after.user_voices.as_ref().map_or(none(120), oracle::vectors);
+            let centres = oracle::heard(&by_item, &voices);
+            let users = oracle::vectors(&before.users);
+            close(&after.items, &oracle::half(&by_item, &users, &centres, after.mean, &params));
+            let centres = oracle::heard(&by_user, &oracle::vectors(&after.item_voices));
+            let items = oracle::vectors(&after.items);
+            close(&after.users, &oracle::half(&by_user, &items, &centres, after.mean, &params));
+        });
+    }
+}
+
+#[test]
+fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
+    let data = RatingsSpec { rank: 2, ..RatingsSpec::new(25, 9, 120) }.make(3).unwrap().ratings;
+    let data = weighted(&data, |n| [1.0, 0.0, 2.0][n % 3]);
+    let params = small().rank(2).item_side(true);
+    let k = params.rank;
+    let mut compared = 0;
+    steps(&params, &data, |solver, _, state, _| {
+        for by_user in [true, false] {
+            let (chorus, voices, listeners, speakers): (&Chorus<'_>, _, _, _) = if by_user {
+                (&solver.to_users, &state.item_voices, &state.users, &state.items)
+            } else {
+                let voices = state.user_voices.as_ref().unwrap();
+                (solver.to_items.as_ref().unwrap(), voices, &state.items, &state.users)
+            };
+            let rest = Rest { listeners, speakers, mean: state.mean, biases: true };
+            let got = chorus.improve(voices, &rest, 2000, &Watch::unwatched(), (0.0, 1.0)).unwrap();
+            let (rows, others) =
+                (oracle::entries(&data, by_user), oracle::entries(&data, !by_user));
+            let (old, own) = (oracle::vectors(voices), oracle::vectors(listeners));
+            let fixed = oracle::vectors(speakers);
+            let centres = oracle::heard(&rows, &old);
+            let d = k + 1;
+            let n = others.len() * d;
+            let (mut a, mut b) = (vec![vec![0.0; n]; n], vec![0.0; n]);
+            for (j, row) in others.iter().enumerate() {
+                let lambda = oracle::lambda(params.voice_regularization, params.scaling, row);
+                (0..d).for_each(|c| a[j * d + c][j * d + c] = lambda.max(1e-30));
+            }
+            for (l, row) in rows.iter().enumerate() {
+                let heard: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
+                let share = 1.0 / (heard.len().max(1) as f64).sqrt();
+                for &(other, value, weight) in row {
+                    let mut q = fixed[other].clone();
+                    let mine: Vec<f64> =
+                        own[l].iter().zip(&centres[l]).map(|(x, c)| x - c).collect();
+                    let y = value - state.mean - q[k] - mine[k] - oracle::dot(&q[..k], &mine[..k]);
+                    q[k] = 1.0;
+                    for &i in &heard {
+                        for c in 0..d {
+                            b[i * d + c] += weight * share * q[c] * y;
+                            for &j in &heard {
+                                for e in 0..d {
+                                    a[i * d + c][j * d + e] += weight * share * share * q[c] * q[e];
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            let expected = oracle::solve(a, b);
+            for (got, expected) in oracle::vectors(&got).into_iter().flatten().zip(expected) {
+                assert!((got - expected).abs() < 1e-3, "{got} for {expected}");
+                compared += 1;
+            }
+        }
+    });
+    assert_eq!(compared, 6 * (25 + 9) * 3);
+}
+
+/// A user's taste decides which of the first 30 items they rate, though not how, and how they rate
+/// the others, though hardly visibly: a rating is mostly noise.
+fn telling() -> (Ratings, Ratings) {
+    let mut stream = Stream::new(5, "telling", 0);
+    let (mut train, mut test) = (Vec::new(), Vec::new());
+    let row = |user: u32, item: u32, value: f64| {
+        (Id::Int(user.into()), Id::Int(item.into()), value as f32)
+    };
+    let sign = |n: u32| 1.0 - 2.0 * f64::from(n % 2);
+    for user in 0..800 {
+        for item in 0..30 {
+            let noise = 1.5 * stream.normal();
+            if stream.chance(if sign(user) == sign(item) { 0.4 } else { 0.05 }) {
+                train.push(row(user, item, 3.0 + noise));
+            }
+        }
+        for item in 30..60 {
+            let (truth, noise) = (3.0 + sign(user) * sign(item), 1.5 * stream.normal());
+            if stream.chance(0.1) {
+                train.push(row(user, item, truth + noise));
+            } else {
+                test.push(row(user, item, truth));
+            }
+        }
+    }
+    (Ratings::from_triplets(train).unwrap(), Ratings::from_triplets(test).unwrap())
+}
+
+#[test]
+fn a_taste_that_shows_in_what_is_rated_is_found() {
+    let (train, test) = telling();
+    let job = || gradus_core::estimator::Job::default().validation(&test);
+    let best = |scores: [f64; 4]| scores.into_iter().fold(f64::INFINITY, f64::min);
+    let without = best([0.1, 0.3, 1.0, 3.0].map(|lambda| {
+        let als = Als::new().rank(2).regularization(lambda).max_iter(30).clip(false);
+        als.fit_job(&train, &job()).unwrap().report.validation.unwrap()
+    }));
+    let with = best([0.1, 0.3, 1.0, 3.0].map(|lambda| {
+        let params = Svdpp::new().rank(2).regularization(lambda).voice_regularization(1.0);
+        let params = params.max_iter(30).clip(false);
+        params.fit_job(&train, &job()).unwrap().report.validation.unwrap()
+    }));
+    assert!(with < 0.7 * without, "{with} with voices, {without} without");
+}
+
+#[test]
+fn folding_in_a_known_user_gives_their_very_factors() {
+    let data = made(6);
+    for params in [small(), small().biases(false), small().normalize(Normalize::Both)] {
+        let fitted = params.fit(&data).unwrap();
+        for user in [0, 7, data.n_users() - 1] {
+            let (items, values) = data.by_user().row(user);
+            // In any order.
+            let profile = Profile {
+                items: items.iter().rev().copied().collect(),
+                values: values.iter().rev().copied().collect(),
+            };
+            let person = fitted.fold_in(&profile).unwrap();
+            assert_eq!(person.factors[..4], *fitted.user_factors(user));
+            assert_eq!(person.bias, fitted.user_bias()[user]);
+        }
+    }
+}
+
+#[test]
+fn an_explanation_is_exact_and_its_base_is_anyones() {
+    let data = made(7);
+    for data in [&data, &weighted(&data, |n| [0.5, 1.0, 0.0][n % 3])] {
+        for params in [small(), small().biases(false)] {
+            let fitted = params.fit(data).unwrap();
+            for user in [0u32, 3, 50] {
+                let all = Filter { include_seen: true, ..Filter::default() };
+                for scored in fitted.top(&Target::User(user), 5, &all).unwrap() {
+                    let reason = fitted.explain(&Target::User(user), scored.item).unwrap();
+                    // Mean and item bias; the parts are the rest, to the last digits.
+                    let base = fitted.mean() as f32 + fitted.item_bias()[scored.item as usize];
+                    assert!((reason.base - base).abs() < 2e-3, "{} for {base}", reason.base);
+                    let parts: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
+                    assert!((reason.base + parts - scored.score).abs() < 1e-4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rating_of_weight_zero_is_as_good_as_absent() {
+    let data = made(8);
+    let marked = weighted(&data, |n| f32::from(u8::from(n % 4 != 0)));
+    let absent = data.filter(|n| n % 4 != 0);
+    let (a, b) = (small().fit(&marked).unwrap(), small().fit(&absent).unwrap());
+    let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    for (a, b) in a.predict(&pairs).iter().zip(b.predict(&pairs)) {
+        assert!((a - b).abs() < 1e-3, "{a} and {b}");
+    }
+}
+
+#[test]
+fn a_fit_goes_on_from_a_model() {
+    let data = made(9);
+    let first = small().max_iter(20).fit(&data).unwrap();
+    let last = first.report.trace.last().unwrap().objective;
+    let job = gradus_core::estimator::Job::default().warm(&first.model);
+    let warm = small().item_side(false).max_iter(1);
+    let cold = warm.fit(&data).unwrap().report.objective;
+    let without = small().item_side(false).max_iter(20).fit(&data).unwrap();
+    let job_without = gradus_core::estimator::Job::default().warm(&without.model);
+    let warmed = warm.fit_job(&data, &job_without).unwrap().report.objective;
+    assert!(warmed <= without.report.objective * (1.0 + 1e-6), "{warmed}");
+    assert!(warmed < cold);
+    // From an item-side fit the voices of the users are not kept, yet the start is a good one.
+    let again = small().max_iter(1).fit_job(&data, &job).unwrap().report.objective;
+    assert!(again < 1.5 * last, "{again} after {last}");
+    // A model without voices will do as well.
+    let als = Als::new().rank(4).fit(&data).unwrap();
+    let job = gradus_core::estimator::Job::default().warm(&als.model);
+    assert!(small().max_iter(1).fit_job(&data, &job).unwrap().report.objective < cold);
+}
+
+#[test]
+fn edge_cases_have_defined_results() {
+    let one = |user, item, value| (Id::Int(user), Id::Int(item), value);
+    let single = Ratings::from_triplets([one(1, 1, 4.0)]).unwrap();
+    let constant = Ratings::from_triplets((0..20).map(|n| one(n % 5, n % 7, 3.0))).unwrap();
+    let one_user = Ratings::from_triplets((0..9).map(|n| one(1, n, n as f32))).unwrap();
+    let one_item = Ratings::from_triplets((0..9).map(|n| one(n, 1, n as f32))).unwrap();
+    let huge = Ratings::from_triplets((0..20).map(|n| one(n % 5, n % 7, 1e30 * n as f32))).unwrap();
+    for params in [
+        small(),
+        small().regularization(0.0).voice_regularization(0.0),
+        small().rank(100),
+        small().biases(false),
+        small().normalize(Normalize::Both),
+    ] {
+        for data in [&single, &constant, &one_user, &one_item] {
+            let fitted = params.fit(data).unwrap();
+            let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+            assert!(fitted.predict(&pairs).iter().all(|p| p.is_finite()), "{params:?}");
+        }
+        let flat = params.fit(&constant).unwrap();
+        assert!(flat.predict(&[(Some(0), Some(0))]).iter().all(|p| (p - 3.0).abs() < 1e-4));
+        // Values whose squares overflow single precision end in an error or in finite numbers.
+        if let Ok(fitted) = params.fit(&huge) {
+            assert!(fitted.predict(&[(Some(0), Some(0))]).iter().all(|p| p.is_finite()));
+        }
+    }
+    let ids = (Ids::range(1), Ids::range(1));
+    let nothing =
+        Ratings::from_indexed(ids, (&[0], &[0]), &[1.0], Some(&[0.0]), Duplicates::Error).unwrap();
+    assert!(
+        small().fit(&nothing).unwrap_err().to_string().contains("svdpp: all ratings have weight 0")
+    );
+}
