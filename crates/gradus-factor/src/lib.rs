@@ -12,6 +12,7 @@ pub mod baseline;
 mod half;
 pub mod latent;
 pub mod svdpp;
+mod vectors;
 
 pub use als::Als;
 pub use latent::LatentFactors;

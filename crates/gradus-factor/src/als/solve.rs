@@ -1,8 +1,9 @@
 //! One iteration: the mean, then all items, then all users.
 
 use super::Als;
-use crate::half::{Half, Side, Vectors, total};
+use crate::half::{Half, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts};
+use crate::vectors::Vectors;
 use gradus_core::Result;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};

@@ -15,7 +15,7 @@ pub(crate) use held::Held;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 
-use crate::half::Vectors;
+use crate::vectors::Vectors;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
