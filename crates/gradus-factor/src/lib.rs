@@ -18,6 +18,7 @@ pub mod latent;
 mod ranking;
 pub mod svd;
 pub mod svdpp;
+mod vectors;
 
 pub use als::Als;
 pub use baseline::{Bias, Mean, Neighbours, Popular};

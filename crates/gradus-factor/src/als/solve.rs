@@ -1,7 +1,8 @@
 //! One iteration: the mean, then all items, then all users.
 
-use crate::half::{Half, Method, Side, Vectors, total};
+use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
+use crate::vectors::Vectors;
 use gradus_core::Result;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};

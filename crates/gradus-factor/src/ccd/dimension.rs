@@ -5,7 +5,8 @@
 //! that side; the other side's errors learn of it in their next pass, which comes right after.
 
 use crate::als::solve::{Solver, State};
-use crate::half::{Side, Vectors};
+use crate::half::Side;
+use crate::vectors::Vectors;
 use gradus_core::Result;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};

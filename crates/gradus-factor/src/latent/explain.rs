@@ -7,7 +7,8 @@
 //! Where users hear the items they rated (`z = s Σ_j c_j`, the centre of the penalty), the solution is
 //! `x = z + A⁻¹ Σ_j w_j (y_j − v_j·z) v_j`, and since `A − Σ_j w_j v_j v_jᵀ = λI` the voice of `j` adds
 //! `λ s c_jᵀ A⁻¹ v_i`. With normalised ratings all this is in normalised units, and each part is
-//! brought back to the ratings' own. Where a solver stopped short of that solution, the difference is left in the base.
+//! brought back to the ratings' own. Where a solver stopped short of that solution, the difference
+//! is left in the base.
 
 use super::{FoldIn, LatentFactors, fold_in};
 use gradus_core::kernel::solve_semidefinite;

@@ -16,7 +16,7 @@ pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 
 use crate::catalogue::{self, History};
-use crate::half::Vectors;
+use crate::vectors::Vectors;
 use gradus_core::Result;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;

@@ -42,9 +42,9 @@ pub use crate::latent::{Normalize, Scaling};
 /// each user and item, and about `16 n rank` for each step of conjugate gradients.
 ///
 /// The fitted model is used like that of `als` at the same cost. It is more accurate where people
-/// choose what they rate, as they do with films; where they are told what to rate (jokes in turn,
-/// questions of a survey) `als` is as good and simpler. For clicks, plays or purchases, where
-/// nothing but the choice is known, use another model.
+/// choose what they rate, as they do with films; where they are told what to rate, as in a survey,
+/// the voices have nothing to say and `als` is simpler. For clicks, plays or purchases, where nothing
+/// but the choice is known, use another model.
 ///
 /// Reference: Koren: Factorization meets the neighborhood, 2008 (the model; there fitted by
 /// stochastic gradients).
@@ -52,7 +52,7 @@ pub use crate::latent::{Normalize, Scaling};
 #[serde(default, deny_unknown_fields)]
 pub struct Svdpp {
     /// Number of latent factors of each user and item. 64 is a little better than 32 on data of the
-    /// size of MovieLens and takes twice the time.
+    /// size of MovieLens.
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 

@@ -2,8 +2,9 @@
 
 use super::Svdpp;
 use super::voices::{Chorus, Rest};
-use crate::half::{Half, Method, Side, Vectors, total};
+use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts};
+use crate::vectors::Vectors;
 use gradus_core::Result;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Als;
-use crate::half::Vectors;
+use crate::vectors::Vectors;
 use gradus_core::data::make::RatingsSpec;
 use gradus_core::data::{Duplicates, Id, Ids};
 use gradus_core::iterate::{Solver as _, Watch};

@@ -7,8 +7,9 @@
 //! by listeners, and `Sᵀ` by speakers. Every pass writes its own rows only and adds in a fixed
 //! order.
 
-use crate::half::{Side, Vectors};
+use crate::half::Side;
 use crate::latent::{self, Squares};
+use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::{self, Level};
 use rayon::prelude::*;

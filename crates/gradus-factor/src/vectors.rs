@@ -1,0 +1,113 @@
+//! Factors and biases of all users, or of all items.
+
+use crate::latent::{self, LatentFactors};
+use gradus_core::Result;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::{self, Level, Rows};
+use gradus_core::random::Stream;
+use rayon::prelude::*;
+
+/// A vector and a bias for each row of a side.
+#[derive(Clone, Debug)]
+pub(crate) struct Vectors {
+    pub(crate) factors: Rows,
+    pub(crate) bias: Vec<f32>,
+}
+
+impl Vectors {
+    pub(crate) fn zeros(n_rows: usize, k: usize) -> Self {
+        Self { factors: Rows::zeros(n_rows, k), bias: vec![0.0; n_rows] }
+    }
+
+    /// Factors drawn at random for a start, `(seed, purpose, number of the start)`; no biases.
+    pub(crate) fn random(n_rows: usize, k: usize, start: (u64, &str, usize)) -> Self {
+        let (seed, purpose, restart) = start;
+        let mut vectors = Self::zeros(n_rows, k);
+        // Small enough that the biases explain what they can before the factors do.
+        let scale = 0.1 / (k as f64).sqrt();
+        let stride = vectors.factors.stride();
+        let rows = vectors.factors.as_mut_slice().par_chunks_exact_mut(stride);
+        rows.enumerate().for_each(|(row, factors)| {
+            let index = (row as u64).wrapping_add((restart as u64) << 32);
+            let mut stream = Stream::new(seed, purpose, index);
+            for x in &mut factors[..k] {
+                *x = (scale * stream.normal()) as f32;
+            }
+        });
+        vectors
+    }
+
+    /// Takes the users of a fitted model, as far as the number of factors agrees.
+    pub(crate) fn take_over(&mut self, warm: &LatentFactors, biases: bool) {
+        let common = self.factors.k().min(warm.rank());
+        for (user, bias) in self.bias.iter_mut().enumerate() {
+            let factors = &warm.user_factors(user)[..common];
+            self.factors.row_mut(user)[..common].copy_from_slice(factors);
+            *bias = if biases { warm.user_bias()[user] } else { 0.0 };
+        }
+    }
+
+    /// Puts them into a file as `NAME_bias` and `NAMEs`.
+    pub(crate) fn write<'a>(&'a self, name: &str, file: &mut Writer<'a>) {
+        file.tensor(&format!("{name}_bias"), &[self.bias.len()], &self.bias);
+        latent::write_rows(file, &format!("{name}s"), &self.factors);
+    }
+
+    /// Reads them back.
+    pub(crate) fn read(name: &str, file: &mut Reader, n_rows: usize, k: usize) -> Result<Self> {
+        Ok(Self {
+            bias: file.finite(&format!("{name}_bias"), &[n_rows])?,
+            factors: latent::read_rows(file, &format!("{name}s"), n_rows, k)?,
+        })
+    }
+
+    /// The sum over some rows, each times its coefficient (one where there are none): the factors
+    /// go to `out`, the bias is returned.
+    pub(crate) fn sum(
+        &self,
+        level: Level,
+        indices: &[u32],
+        coefficients: Option<&[f32]>,
+        out: &mut [f32],
+    ) -> f32 {
+        let factors = self.factors.as_slice();
+        kernel::sum_rows(level, self.factors.k(), factors, indices, coefficients, out);
+        let bias = |at: usize| f64::from(self.bias[indices[at] as usize]);
+        let sum: f64 = match coefficients {
+            Some(by) => (0..indices.len()).map(|at| f64::from(by[at]) * bias(at)).sum(),
+            None => (0..indices.len()).map(bias).sum(),
+        };
+        sum as f32
+    }
+
+    /// The rows in blocks, to hand to threads.
+    pub(crate) fn blocks<'v>(&'v mut self, bounds: &[usize]) -> Vec<Block<'v>> {
+        let stride = self.factors.stride();
+        let mut blocks = Vec::with_capacity(bounds.len());
+        let (mut rest, mut rest_bias) = (self.factors.as_mut_slice(), self.bias.as_mut_slice());
+        for bound in bounds.windows(2) {
+            let count = bound[1] - bound[0];
+            let (factors, after) = rest.split_at_mut(count * stride);
+            let (bias, after_bias) = rest_bias.split_at_mut(count);
+            blocks.push(Block { first: bound[0], stride, factors, bias });
+            (rest, rest_bias) = (after, after_bias);
+        }
+        blocks
+    }
+}
+
+/// Some consecutive rows of [`Vectors`].
+pub(crate) struct Block<'b> {
+    first: usize,
+    stride: usize,
+    factors: &'b mut [f32],
+    bias: &'b mut [f32],
+}
+
+impl<'b> Block<'b> {
+    /// Each row: its number, its factors, its bias.
+    pub(crate) fn rows(self) -> impl Iterator<Item = (usize, &'b mut [f32], &'b mut f32)> {
+        let rows = self.factors.chunks_exact_mut(self.stride).zip(self.bias);
+        (self.first..).zip(rows).map(|(row, (factors, bias))| (row, factors, bias))
+    }
+}
