@@ -40,9 +40,9 @@ pub enum Order {
 /// are independent of each other and done in parallel; the result does not depend on the number of
 /// threads.
 ///
-/// Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round: the cheapest
-/// of all exact updates. `als` solves each row exactly and needs fewer iterations; use it unless
-/// the rank is large.
+/// Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round. `als` lowers the
+/// objective further in the same time, at a large rank with `solver = cg`; use it unless you want this
+/// very method.
 ///
 /// References: Pilászy, Zibriczky, Tikk: Fast ALS-based matrix factorization, 2010 (element); Yu,
 /// Hsieh, Si, Dhillon: Scalable coordinate descent approaches to parallel matrix factorization,

@@ -220,7 +220,7 @@ mod tests {
     fn symmetric(n: usize, rank: usize, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(seed, "test.symmetric", n as u64);
         let x: Vec<f64> = (0..n * rank).map(|_| stream.normal()).collect();
-        let sign = |t: usize| if t % 3 == 0 { -1.0 } else { 1.0 };
+        let sign = |t: usize| if t.is_multiple_of(3) { -1.0 } else { 1.0 };
         let entry = |i: usize, j: usize| {
             (0..rank).map(|t| sign(t) * x[i * rank + t] * x[j * rank + t]).sum::<f64>()
         };
