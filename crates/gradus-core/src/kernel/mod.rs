@@ -10,6 +10,7 @@
 //! | `gram.rs` | [`gram::Gram`], which gathers the rows a problem touches and sums `Σ w v vᵀ` |
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
+//! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
 //!
 //! # Determinism
@@ -26,6 +27,7 @@ pub mod gram;
 mod lanes;
 mod row_solve;
 mod rows;
+pub mod sgd;
 #[cfg(test)]
 mod testing;
 

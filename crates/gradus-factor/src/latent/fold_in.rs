@@ -1,6 +1,7 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
-use super::{LatentFactors, Person};
+use super::link::working;
+use super::{LatentFactors, Link, Pairs, Person};
 use gradus_core::Result;
 use gradus_core::kernel::{RowProblem, RowSolver, padded};
 use gradus_core::recommend::Profile;
@@ -26,6 +27,8 @@ pub enum Scaling {
 pub enum FoldIn {
     /// Least squares with a penalty.
     Squares(Squares),
+    /// What one has above what one has not.
+    Pairs(Pairs),
 }
 
 /// Least squares with a penalty: `Σ w (y − x·v − β)² + λ_row (‖x‖² + β²)`.
@@ -39,6 +42,9 @@ pub struct Squares {
     /// Whether there is a bias to solve for.
     pub biases: bool,
 }
+
+/// Steps of Newton's method when someone is folded in under a logistic link; six are enough from 0.
+const NEWTON_STEPS: usize = 8;
 
 impl Squares {
     /// The penalty of a row with so many ratings.
@@ -76,8 +82,51 @@ impl LatentFactors {
         weights: Option<&[f32]>,
     ) -> Person {
         match &self.fold_in {
-            FoldIn::Squares(rule) => self.solve_squares(rule, items, values, weights),
+            FoldIn::Squares(rule) if self.link.is_identity() => {
+                self.solve_squares(rule, items, values, weights)
+            }
+            FoldIn::Squares(rule) => self.solve_linked(rule, items, values, weights),
+            FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
         }
+    }
+
+    fn solve_linked(
+        &self,
+        rule: &Squares,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Person {
+        // Newton's method: the penalty is in the units of the loss, so it is solved with the
+        // weights of the step but counted by those of the ratings.
+        let mut person = Person { bias: 0.0, factors: vec![0.0; padded(self.rank())] };
+        for _ in 0..NEWTON_STEPS {
+            let (targets, curvatures) = self.working_ratings(&person, items, values, weights);
+            let lambda = rule.lambda(items.len(), weights);
+            let rule = Squares { regularization: lambda, scaling: Scaling::None, ..*rule };
+            person = self.solve_squares(&rule, items, &targets, Some(&curvatures));
+        }
+        person
+    }
+
+    /// Targets and weights of the least squares whose solution is the next of Newton's steps.
+    pub(super) fn working_ratings(
+        &self,
+        person: &Person,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> (Vec<f32>, Vec<f32>) {
+        let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
+        let Link::Logistic { low, high } = self.link else {
+            return (values.to_vec(), (0..items.len()).map(weight).collect());
+        };
+        let step = |(at, (&item, &value)): (usize, (&u32, &f32))| {
+            let score = self.person_score(person, item as usize);
+            let (target, curvature) = working(low, high, value, score);
+            (target, weight(at) * curvature)
+        };
+        items.iter().zip(values).enumerate().map(step).unzip()
     }
 
     fn solve_squares(

@@ -6,10 +6,14 @@
 mod explain;
 mod fold_in;
 mod held;
+mod link;
+mod pairs;
 mod top;
 
 pub use fold_in::{FoldIn, Scaling, Squares};
 pub(crate) use held::Held;
+pub use link::Link;
+pub use pairs::Pairs;
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
@@ -51,6 +55,7 @@ pub struct LatentFactors {
     user_factors: Rows,
     item_factors: Rows,
     fold_in: FoldIn,
+    link: Link,
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
@@ -151,10 +156,17 @@ impl LatentFactors {
             user_factors,
             item_factors,
             fold_in,
+            link: Link::Identity,
             range,
             history,
             level: Level::best(),
         }
+    }
+
+    /// The same model with another link.
+    pub(crate) fn with_link(mut self, link: Link) -> Self {
+        self.link = link;
+        self
     }
 
     /// Whether it is of the same users and items as the data: then a fit can start from it.
@@ -203,6 +215,11 @@ impl LatentFactors {
         self.range
     }
 
+    /// What turns a score into a prediction.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
     /// The person behind a target, and the items they have rated, sorted.
     fn person(&self, target: &Target<'_>) -> Result<(Person, Option<Vec<u32>>)> {
         match target {
@@ -222,7 +239,7 @@ impl LatentFactors {
         }
     }
 
-    /// The score of an item for someone, before clipping.
+    /// The score of an item for someone, before link and clipping.
     fn person_score(&self, person: &Person, item: usize) -> f32 {
         let product = kernel::dot(self.level, &person.factors, self.item_factors.row(item));
         // The same order of additions as in `score`.
@@ -248,7 +265,8 @@ impl LatentFactors {
     }
 
     fn clipped(&self, score: f32) -> f32 {
-        self.range.map_or(score, |(low, high)| score.clamp(low, high))
+        let predicted = self.link.predict(score);
+        self.range.map_or(predicted, |(low, high)| predicted.clamp(low, high))
     }
 }
 
@@ -298,6 +316,8 @@ struct Scalars {
     rank: usize,
     mean: f64,
     fold_in: FoldIn,
+    #[serde(default, skip_serializing_if = "Link::is_identity")]
+    link: Link,
     range: Option<(f32, f32)>,
     history: bool,
 }
@@ -310,6 +330,7 @@ impl Model for LatentFactors {
                 rank: self.rank(),
                 mean: self.mean,
                 fold_in: self.fold_in,
+                link: self.link,
                 range: self.range,
                 history: self.history.is_some(),
             },
@@ -333,8 +354,9 @@ impl Model for LatentFactors {
         let (users, items) = (file.ids("users")?, file.ids("items")?);
         let (n_users, n_items) = (users.len(), items.len());
         let range_fits = scalars.range.is_none_or(|(low, high)| low <= high);
-        if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits {
-            return Err(file.broken("header `model`: rank, mean or range make no sense"));
+        let link_fits = scalars.link.makes_sense();
+        if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits || !link_fits {
+            return Err(file.broken("header `model`: rank, mean, range or link make no sense"));
         }
         let history = if scalars.history {
             let ratings = file.csr("history", n_users, n_items)?;
@@ -356,6 +378,7 @@ impl Model for LatentFactors {
             users,
             items,
             fold_in: scalars.fold_in,
+            link: scalars.link,
             range: scalars.range,
             history,
             level: Level::best(),
