@@ -20,6 +20,8 @@ const START: f64 = 0.1;
 const TRIES: usize = 16;
 /// Pairs drawn before their steps are taken: they stay in the nearest cache.
 const DRAWN: usize = 1 << 10;
+/// Parts of them that take turns.
+const TURNS: usize = 16;
 /// Items a group has at least, where there are so many.
 const LEAST: usize = 8;
 
@@ -156,6 +158,17 @@ pub(super) fn draw_pairs(
     mut take: impl FnMut(&[Pair]),
 ) {
     let urn = Urn { n: n_items, sums };
+    let mut woven = Vec::with_capacity(DRAWN.min(entries.len()));
+    let mut take = |pairs: &[Pair]| {
+        // In turns, so that steps that follow each other are mostly of other users and need not
+        // wait for each other.
+        woven.clear();
+        let columns = pairs.len().div_ceil(TURNS).max(1);
+        for first in 0..columns {
+            woven.extend(pairs.iter().skip(first).step_by(columns));
+        }
+        take(&woven);
+    };
     let mut pairs = Vec::with_capacity(DRAWN.min(entries.len()));
     // Which user has an item, 1 + the last one marked: the user's items of this group are all in
     // their run of entries.

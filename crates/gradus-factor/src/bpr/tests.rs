@@ -116,13 +116,18 @@ fn popular_items_are_drawn_more_often() {
 fn how_much_a_value_is_above_zero_does_not_matter_and_zero_is_nothing() {
     let data = tastes(60, 40, 6, 3);
     let changed = |by: fn(usize) -> f32| {
-        Ratings::from_triplets(data.iter().enumerate().map(|(at, r)| {
-            (Id::Int(i64::from(r.user)), Id::Int(i64::from(r.item)), by(at))
-        }))
+        Ratings::from_triplets(
+            data.iter()
+                .enumerate()
+                .map(|(at, r)| (Id::Int(i64::from(r.user)), Id::Int(i64::from(r.item)), by(at))),
+        )
         .unwrap()
     };
     let params = Bpr::new().rank(3).max_iter(5).keep_history(false);
-    let (a, b) = (params.fit(&changed(|_| 1.0)).unwrap(), params.fit(&changed(|at| 1.0 + at as f32)).unwrap());
+    let (a, b) = (
+        params.fit(&changed(|_| 1.0)).unwrap(),
+        params.fit(&changed(|at| 1.0 + at as f32)).unwrap(),
+    );
     assert_eq!(a.user_factors(3), b.user_factors(3));
     let none = params.fit(&changed(|_| 0.0)).unwrap_err().to_string();
     assert!(none.contains("nothing to learn from"), "{none}");

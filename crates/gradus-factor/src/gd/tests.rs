@@ -35,10 +35,8 @@ fn objective(params: &Gd, data: &Ratings, model: &LatentFactors) -> f64 {
             .zip(model.item_factors(i))
             .map(|(a, b)| f64::from(*a) * f64::from(*b))
             .sum();
-        let x = model.mean()
-            + f64::from(model.user_bias()[u])
-            + f64::from(model.item_bias()[i])
-            + dot;
+        let x =
+            model.mean() + f64::from(model.user_bias()[u]) + f64::from(model.item_bias()[i]) + dot;
         let norm = |row: &[f32], bias: f32| -> f64 {
             row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() + f64::from(bias).powi(2)
         };
@@ -78,7 +76,8 @@ fn the_direction_is_the_gradient_by_finite_differences() {
         let solver = solve::Solver::new(&params, &data, None, None).unwrap();
         let state = solver.start(0).unwrap();
         let unit = {
-            let mean: f64 = data.iter().map(|r| f64::from(r.value)).sum::<f64>() / data.len() as f64;
+            let mean: f64 =
+                data.iter().map(|r| f64::from(r.value)).sum::<f64>() / data.len() as f64;
             let var: f64 = data.iter().map(|r| (f64::from(r.value) - mean).powi(2)).sum::<f64>();
             (var / data.len() as f64).sqrt()
         };
@@ -102,8 +101,7 @@ fn the_direction_is_the_gradient_by_finite_differences() {
         };
         for user in [0, 17, 119] {
             let n = data.by_user().range(user).len() as f64;
-            let x: Vec<f64> =
-                state.x.users.row(user)[..4].iter().map(|&x| f64::from(x)).collect();
+            let x: Vec<f64> = state.x.users.row(user)[..4].iter().map(|&x| f64::from(x)).collect();
             let h = 1e-6;
             for c in 0..4 {
                 let (mut up, mut down) = (x.clone(), x.clone());
@@ -187,9 +185,10 @@ fn accelerated_descent_is_faster_than_plain() {
 fn no_learning_rate_makes_it_diverge() {
     for by in [1e-6f32, 1.0, 1e6] {
         let data = made(5);
-        let scaled = Ratings::from_triplets(data.iter().map(|r| {
-            (Id::Int(i64::from(r.user)), Id::Int(i64::from(r.item)), by * r.value)
-        }))
+        let scaled = Ratings::from_triplets(
+            data.iter()
+                .map(|r| (Id::Int(i64::from(r.user)), Id::Int(i64::from(r.item)), by * r.value)),
+        )
         .unwrap();
         for optimizer in ALL {
             for rate in [1e-3, 1e3] {

@@ -15,6 +15,8 @@ pub enum Scaling {
     /// λ times the number of the row's ratings (the sum of their weights): the common choice, whose best λ hardly depends on the size of the data.
     #[default]
     Count,
+    /// λ times the root of that number: between the two others.
+    Sqrt,
     /// λ for every row alike: rows with many ratings are fitted more closely.
     None,
 }
@@ -49,13 +51,13 @@ const NEWTON_STEPS: usize = 8;
 impl Squares {
     /// The penalty of a row with so many ratings.
     pub(crate) fn lambda(&self, count: usize, weights: Option<&[f32]>) -> f32 {
+        let count =
+            || weights.map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
+        let lambda = f64::from(self.regularization);
         match self.scaling {
             Scaling::None => self.regularization,
-            Scaling::Count => {
-                let count = weights
-                    .map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
-                (f64::from(self.regularization) * count) as f32
-            }
+            Scaling::Sqrt => (lambda * count().sqrt()) as f32,
+            Scaling::Count => (lambda * count()) as f32,
         }
     }
 }

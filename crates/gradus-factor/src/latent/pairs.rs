@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 
 /// Other items that each item of a profile is compared with.
 const OTHERS: usize = 256;
-/// Steps of accelerated gradient descent.
-const STEPS: usize = 100;
+/// Steps of accelerated gradient descent at most, and the slope, as a share of what the penalty
+/// alone has, at which they end.
+const STEPS: usize = 500;
+const FLAT: f32 = 1e-3;
 /// Without a penalty there would be no solution where the items can be told apart.
 const LEAST_PENALTY: f32 = 1e-4;
 
@@ -110,6 +112,10 @@ impl LatentFactors {
                 for (sum, x) in gradient.iter_mut().zip(row) {
                     *sum += pull * x;
                 }
+            }
+            let norm = |v: &[f32]| kernel::dot(self.level, v, v).sqrt();
+            if norm(&gradient) <= FLAT * penalty * norm(&ahead) {
+                break;
             }
             for ((x, ahead), slope) in factors.iter_mut().zip(&mut ahead).zip(gradient) {
                 let next = *ahead - slope / curvature;

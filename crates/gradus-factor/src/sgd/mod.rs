@@ -51,7 +51,7 @@ impl Schedule {
 /// `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
 ///
 /// over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
-/// of the row (`scaling = count`) or 1 (`scaling = none`). The constant α is the one that fits best
+/// of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
 /// without the rest, and stays.
 ///
 /// An epoch takes one step for each rating, along half the gradient of its share of the objective:
@@ -77,11 +77,13 @@ impl Schedule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sgd {
-    /// Number of latent factors of each user and item.
+    /// Number of latent factors of each user and item. 128 are no better on MovieLens, 16 a little worse.
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Strength λ of the penalty on factors and biases.
+    /// Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best for
+    /// ratings on a five-point scale, from a hundred thousand to a million; with `scaling = count`
+    /// that is 0.05 to 0.1, less for more data. On a wider scale use more.
     #[schemars(range(min = 0.0))]
     pub regularization: f32,
 
@@ -98,7 +100,8 @@ pub struct Sgd {
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 
-    /// Length η of a step, for ratings of standard deviation 1.
+    /// Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
+    /// `schedule = cosine`; 0.1 suits `adaptive`.
     #[schemars(range(min = 1e-9))]
     pub learning_rate: f32,
 
@@ -139,15 +142,15 @@ impl Default for Sgd {
     fn default() -> Self {
         Self {
             rank: 64,
-            regularization: 0.06,
-            scaling: Scaling::Count,
+            regularization: 1.1,
+            scaling: Scaling::Sqrt,
             biases: true,
             loss: Loss::Squared,
             delta: 1.0,
-            learning_rate: 0.02,
+            learning_rate: 0.05,
             schedule: Schedule::Cosine,
             batch: 1,
-            max_iter: 40,
+            max_iter: 30,
             tol: 0.0,
             patience: 5,
             restarts: 1,

@@ -3,7 +3,7 @@
 use super::super::Kernel;
 use super::super::lanes::Lanes;
 use super::super::rows::padded;
-use super::{Entry, Extra, Movable, Rule, length};
+use super::{Entry, Extra, Movable, Rule, lengths};
 
 /// What has gathered for one row.
 struct Gathered {
@@ -47,8 +47,7 @@ impl Gathering {
     #[inline(always)]
     fn place(&mut self, rule: &Rule, stride: usize, row: usize, extra: &Extra) -> usize {
         if self.places[row] == 0 {
-            let bias = if rule.biases { length(rule, extra.bias_squares) } else { 0.0 };
-            let steps = (length(rule, extra.squares), bias);
+            let steps = lengths(rule, extra);
             self.touched.push(Gathered { row, steps, reach: 0.0, pull: 0.0, weight: 0.0 });
             self.sums.resize(self.touched.len() * stride, 0.0);
             self.places[row] = self.touched.len() as u32;

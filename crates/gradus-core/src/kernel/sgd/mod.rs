@@ -172,14 +172,25 @@ struct Steps {
     /// Of the user's factors and bias, then of the item's.
     user: (f32, f32),
     item: (f32, f32),
+    /// What the penalty leaves of the user's and the item's factors, and of their biases.
+    keep: [f32; 4],
     pull: f32,
     loss: f64,
 }
 
-/// Length of a step for a sum of squared gradients.
+/// Lengths of the steps of a row's factors and of its bias.
+///
+/// Roots and quotients are slow, but as quick for four numbers as for one: so both are taken of the
+/// whole extra at once, and what they come to for its other fields is thrown away.
 #[inline(always)]
-fn length(rule: &Rule, squares: f32) -> f32 {
-    if rule.adaptive { rule.learning_rate / (1.0 + squares).sqrt() } else { rule.learning_rate }
+fn lengths(rule: &Rule, extra: &Extra) -> (f32, f32) {
+    if rule.adaptive {
+        let all = [extra.squares, extra.bias_squares, extra.penalty, extra.bias];
+        let all = all.map(|x| rule.learning_rate / (1.0 + x).sqrt());
+        (all[0], if rule.biases { all[1] } else { 0.0 })
+    } else {
+        (rule.learning_rate, if rule.biases { rule.learning_rate } else { 0.0 })
+    }
 }
 
 /// `product`, `p_norm` and `q_norm` are `p·q`, `‖p‖²` and `‖q‖²`.
@@ -191,17 +202,19 @@ fn steps(
     (u, i): (&Extra, &Extra),
     (product, p_norm, q_norm): (f32, f32, f32),
 ) -> Steps {
-    let (user_step, item_step) = (length(rule, u.squares), length(rule, i.squares));
-    let mut reach = user_step * q_norm + item_step * p_norm;
-    let (mut user_bias, mut item_bias) = (0.0, 0.0);
-    if rule.biases {
-        (user_bias, item_bias) = (length(rule, u.bias_squares), length(rule, i.bias_squares));
-        reach += user_bias + item_bias;
-    }
+    let (user, item) = (lengths(rule, u), lengths(rule, i));
+    let reach = user.0 * q_norm + item.0 * p_norm + user.1 + item.1;
     let predicted = rule.mean + u.bias + i.bias + product;
+    // What is left of each of the four after its share of the penalty, all at once.
+    let of_user = weight * u.penalty;
+    let of_item = weight * i.penalty;
+    let ratio = rule.bias_penalty;
+    let penalties =
+        [user.0 * of_user, item.0 * of_item, user.1 * of_user * ratio, item.1 * of_item * ratio];
     Steps {
-        user: (user_step, user_bias),
-        item: (item_step, item_bias),
+        user,
+        item,
+        keep: penalties.map(|penalty| 1.0 / (1.0 + penalty)),
         pull: weight * rule.loss.pull(value, predicted, weight * reach),
         loss: f64::from(weight) * rule.loss.of(value, predicted),
     }
@@ -214,23 +227,23 @@ fn move_extra(
     rule: &Rule,
     weight: f32,
     extra: &mut Extra,
-    (bias_step, pull): (f32, f32),
+    (bias_step, keep, pull): (f32, f32, f32),
     (product, norm, other): (f32, f32, f32),
 ) {
     let penalty = weight * extra.penalty;
     if rule.adaptive {
+        let share = 1.0 / rule.k as f32;
         // ‖g q − λp‖², from the three products there are already.
         let squares =
             pull * pull * other - 2.0 * pull * penalty * product + penalty * penalty * norm;
-        extra.squares += squares.max(0.0) / rule.k as f32;
+        extra.squares += squares.max(0.0) * share;
     }
     if rule.biases {
-        let penalty = penalty * rule.bias_penalty;
         if rule.adaptive {
-            let gradient = pull - penalty * extra.bias;
+            let gradient = pull - penalty * rule.bias_penalty * extra.bias;
             extra.bias_squares += gradient * gradient;
         }
-        extra.bias = (extra.bias + bias_step * pull) / (1.0 + bias_step * penalty);
+        extra.bias = (extra.bias + bias_step * pull) * keep;
     }
 }
 
@@ -260,8 +273,7 @@ fn step<L: Lanes, const V: usize>(
     }
     let (product, p_norm, q_norm) = (lanes.sum(sums[0]), lanes.sum(sums[1]), lanes.sum(sums[2]));
     let steps = steps(rule, weight, value, (u, i), (product, p_norm, q_norm));
-    let keep = |step: f32, penalty: f32| 1.0 / (1.0 + step * weight * penalty);
-    let (keep_p, keep_q) = (keep(steps.user.0, u.penalty), keep(steps.item.0, i.penalty));
+    let [keep_p, keep_q, keep_u, keep_i] = steps.keep;
     let (from_q, from_p) = (steps.user.0 * steps.pull * keep_p, steps.item.0 * steps.pull * keep_q);
     let (keep_p, keep_q) = (lanes.splat(keep_p), lanes.splat(keep_q));
     let (from_p, from_q) = (lanes.splat(from_p), lanes.splat(from_q));
@@ -274,7 +286,7 @@ fn step<L: Lanes, const V: usize>(
         lanes.store(&mut p[v * L::N..], lanes.fma(from_q, y, lanes.mul(keep_p, x)));
         lanes.store(&mut q[v * L::N..], lanes.fma(from_p, x, lanes.mul(keep_q, y)));
     }
-    move_extra(rule, weight, u, (steps.user.1, steps.pull), (product, p_norm, q_norm));
-    move_extra(rule, weight, i, (steps.item.1, steps.pull), (product, q_norm, p_norm));
+    move_extra(rule, weight, u, (steps.user.1, keep_u, steps.pull), (product, p_norm, q_norm));
+    move_extra(rule, weight, i, (steps.item.1, keep_i, steps.pull), (product, q_norm, p_norm));
     steps.loss
 }
