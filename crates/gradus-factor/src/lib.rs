@@ -4,26 +4,38 @@
 //! |---|---|
 //! | [`latent`] | the fitted model `r̂ = α + β_u + β_i + γ_u·γ_i` and everything done with it |
 //! | [`als`] | alternating least squares |
-//! | [`ccd`] | cyclic coordinate descent |
 //! | [`svdpp`] | the same with a say of who rated what |
+//! | [`sgd`] | stochastic gradient descent |
+//! | [`ccd`] | cyclic coordinate descent |
+//! | [`gd`] | gradient descent on the whole objective at once |
+//! | [`loss`] | how errors are judged, where a gradient is followed |
+//! | [`bpr`] | Bayesian personalised ranking |
 //! | [`svd`] | truncated singular value decomposition, and the recommender made of it |
 //! | [`baseline`] | simple models: means, biases, popularity, item neighbours; what others have to beat |
 
 pub mod als;
 pub mod baseline;
+pub mod bpr;
 mod catalogue;
 pub mod ccd;
+pub mod gd;
+mod grid;
 mod half;
 pub mod latent;
+pub mod loss;
 mod ranking;
+pub mod sgd;
 pub mod svd;
 pub mod svdpp;
 mod vectors;
 
 pub use als::Als;
 pub use baseline::{Bias, Mean, Neighbours, Popular};
+pub use bpr::Bpr;
 pub use catalogue::Taste;
 pub use ccd::Ccd;
+pub use gd::Gd;
 pub use latent::LatentFactors;
+pub use sgd::Sgd;
 pub use svd::PureSvd;
 pub use svdpp::Svdpp;

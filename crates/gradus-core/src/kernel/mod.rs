@@ -13,6 +13,7 @@
 //! | `cg.rs` | [`RowCg`], the same row improved by conjugate gradient steps |
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
+//! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
 //!
@@ -34,6 +35,7 @@ pub mod gram;
 mod lanes;
 mod row_solve;
 mod rows;
+pub mod sgd;
 #[cfg(test)]
 mod testing;
 

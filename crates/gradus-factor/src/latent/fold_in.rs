@@ -1,6 +1,7 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
-use super::{Affine, LatentFactors, Person};
+use super::link::working;
+use super::{Affine, LatentFactors, Link, Pairs, Person};
 use gradus_core::Result;
 use gradus_core::kernel::{self, RowProblem, RowSolver, padded};
 use gradus_core::recommend::Profile;
@@ -15,6 +16,8 @@ pub enum Scaling {
     /// λ times the number of the row's ratings (the sum of their weights): the common choice, whose best λ hardly depends on the size of the data.
     #[default]
     Count,
+    /// λ times the root of that number: between the two others.
+    Sqrt,
     /// λ for every row alike: rows with many ratings are fitted more closely.
     None,
 }
@@ -29,6 +32,8 @@ pub enum FoldIn {
     Squares(Squares),
     /// Projection on the factors of the items, where what is absent is 0.
     Projection(Projection),
+    /// What one has above what one has not.
+    Pairs(Pairs),
 }
 
 /// Projection on item factors whose columns are orthogonal: `x_t = Σ_j r_j v_jt / Σ_i v_it²` over the
@@ -52,16 +57,19 @@ pub struct Squares {
     pub biases: bool,
 }
 
+/// Steps of Newton's method when someone is folded in under a logistic link; six are enough from 0.
+const NEWTON_STEPS: usize = 8;
+
 impl Squares {
     /// The penalty of a row with so many ratings.
     pub(crate) fn lambda(&self, count: usize, weights: Option<&[f32]>) -> f32 {
+        let count =
+            || weights.map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
+        let lambda = f64::from(self.regularization);
         match self.scaling {
             Scaling::None => self.regularization,
-            Scaling::Count => {
-                let count = weights
-                    .map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
-                (f64::from(self.regularization) * count) as f32
-            }
+            Scaling::Sqrt => (lambda * count().sqrt()) as f32,
+            Scaling::Count => (lambda * count()) as f32,
         }
     }
 }
@@ -101,7 +109,11 @@ impl LatentFactors {
         weights: Option<&[f32]>,
     ) -> Person {
         match &self.fold_in {
-            FoldIn::Squares(rule) => self.solve_squares(rule, items, values, weights),
+            FoldIn::Squares(rule) if self.link.is_identity() => {
+                self.solve_squares(rule, items, values, weights)
+            }
+            FoldIn::Squares(rule) => self.solve_linked(rule, items, values, weights),
+            FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
             FoldIn::Projection(_) => self.project(items, values, weights),
         }
     }
@@ -130,6 +142,46 @@ impl LatentFactors {
             *to = (sum * by) as f32;
         }
         Person { bias: 0.0, factors, normal: Affine::IDENTITY }
+    }
+
+    fn solve_linked(
+        &self,
+        rule: &Squares,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Person {
+        // Newton's method: the penalty is in the units of the loss, so it is solved with the
+        // weights of the step but counted by those of the ratings.
+        let factors = vec![0.0; padded(self.rank())];
+        let mut person = Person { bias: 0.0, factors, normal: Affine::IDENTITY };
+        for _ in 0..NEWTON_STEPS {
+            let (targets, curvatures) = self.working_ratings(&person, items, values, weights);
+            let lambda = rule.lambda(items.len(), weights);
+            let rule = Squares { regularization: lambda, scaling: Scaling::None, ..*rule };
+            person = self.solve_squares(&rule, items, &targets, Some(&curvatures));
+        }
+        person
+    }
+
+    /// Targets and weights of the least squares whose solution is the next of Newton's steps.
+    pub(super) fn working_ratings(
+        &self,
+        person: &Person,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> (Vec<f32>, Vec<f32>) {
+        let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
+        let Link::Logistic { low, high } = self.link else {
+            return (values.to_vec(), (0..items.len()).map(weight).collect());
+        };
+        let step = |(at, (&item, &value)): (usize, (&u32, &f32))| {
+            let score = self.person_score(person, item as usize);
+            let (target, curvature) = working(low, high, value, score);
+            (target, weight(at) * curvature)
+        };
+        items.iter().zip(values).enumerate().map(step).unzip()
     }
 
     fn solve_squares(

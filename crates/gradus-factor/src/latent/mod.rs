@@ -6,14 +6,18 @@
 mod explain;
 mod fold_in;
 mod held;
+mod link;
 mod normal;
+mod pairs;
 mod top;
 
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{heard, share};
 pub(crate) use held::Held;
+pub use link::Link;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
+pub use pairs::Pairs;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
@@ -61,6 +65,7 @@ pub struct LatentFactors {
     voices: Option<Vectors>,
     /// What the ratings were freed of before the fit.
     normal: Option<Normal>,
+    link: Link,
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
@@ -155,6 +160,7 @@ impl LatentFactors {
             fold_in,
             voices: None,
             normal: None,
+            link: Link::Identity,
             range,
             history,
             level: Level::best(),
@@ -174,6 +180,12 @@ impl LatentFactors {
     /// The voices of the items, if the fit gave them any.
     pub(crate) fn voices(&self) -> Option<&Vectors> {
         self.voices.as_ref()
+    }
+
+    /// The same model with another link.
+    pub(crate) fn with_link(mut self, link: Link) -> Self {
+        self.link = link;
+        self
     }
 
     /// Whether it is of the same users and items as the data: then a fit can start from it.
@@ -222,6 +234,11 @@ impl LatentFactors {
         self.range
     }
 
+    /// What turns a score into a prediction.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
     /// The person behind a target, and the items they have rated, sorted.
     fn person(&self, target: &Target<'_>) -> Result<(Person, Option<Vec<u32>>)> {
         match target {
@@ -242,7 +259,7 @@ impl LatentFactors {
         }
     }
 
-    /// The score of an item for someone, before clipping.
+    /// The score of an item for someone, before link and clipping.
     fn person_score(&self, person: &Person, item: usize) -> f32 {
         let product = kernel::dot(self.level, &person.factors, self.item_factors.row(item));
         // The same order of additions as in `score`.
@@ -275,7 +292,8 @@ impl LatentFactors {
     }
 
     fn clipped(&self, score: f32) -> f32 {
-        self.range.map_or(score, |(low, high)| score.clamp(low, high))
+        let predicted = self.link.predict(score);
+        self.range.map_or(predicted, |(low, high)| predicted.clamp(low, high))
     }
 }
 
@@ -330,6 +348,8 @@ struct Scalars {
     rank: usize,
     mean: f64,
     fold_in: FoldIn,
+    #[serde(default, skip_serializing_if = "Link::is_identity")]
+    link: Link,
     range: Option<(f32, f32)>,
     history: bool,
 }
@@ -342,6 +362,7 @@ impl Model for LatentFactors {
                 rank: self.rank(),
                 mean: self.mean,
                 fold_in: self.fold_in,
+                link: self.link,
                 range: self.range,
                 history: self.history.is_some(),
             },
@@ -368,8 +389,9 @@ impl Model for LatentFactors {
         let (users, items) = (file.ids("users")?, file.ids("items")?);
         let (n_users, n_items) = (users.len(), items.len());
         let range_fits = scalars.range.is_none_or(|(low, high)| low <= high);
-        if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits {
-            return Err(file.broken("header `model`: rank, mean or range make no sense"));
+        let link_fits = scalars.link.makes_sense();
+        if scalars.rank == 0 || !scalars.mean.is_finite() || !range_fits || !link_fits {
+            return Err(file.broken("header `model`: rank, mean, range or link make no sense"));
         }
         let history =
             if scalars.history { Some(History::read(file, n_users, n_items)?) } else { None };
@@ -389,6 +411,7 @@ impl Model for LatentFactors {
             fold_in: scalars.fold_in,
             voices,
             normal: Normal::read(file, n_users, n_items)?,
+            link: scalars.link,
             range: scalars.range,
             history,
             level: Level::best(),

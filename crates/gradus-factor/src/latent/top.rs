@@ -101,7 +101,11 @@ impl LatentFactors {
                 }
             }
         }
-        best.into_iter().map(TopN::into_sorted).collect()
+        let mut best: Vec<Vec<Scored>> = best.into_iter().map(TopN::into_sorted).collect();
+        for scored in best.iter_mut().flatten() {
+            scored.score = self.link.predict(scored.score);
+        }
+        best
     }
 
     pub(super) fn nearest_items(&self, item: usize, n: usize) -> Result<Vec<Scored>> {

@@ -72,6 +72,7 @@ mod oracle {
     pub fn lambda(rate: f32, scaling: Scaling, row: &[(usize, f64, f64)]) -> f64 {
         match scaling {
             Scaling::Count => f64::from(rate) * row.iter().map(|e| e.2).sum::<f64>(),
+            Scaling::Sqrt => f64::from(rate) * row.iter().map(|e| e.2).sum::<f64>().sqrt(),
             Scaling::None => f64::from(rate),
         }
     }

@@ -1,0 +1,361 @@
+//! One epoch: a step for each positive pair, block by block.
+
+use super::held::Held;
+use super::{Bpr, Negatives, Schedule};
+use crate::grid::{self, Deal, Grid};
+use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
+use gradus_core::data::Ratings;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Watch};
+use gradus_core::kernel::sgd::{Entry, Extra, Pair, PairRule, PairSums, sweep_pairs};
+use gradus_core::kernel::{Level, Rows};
+use gradus_core::random::Stream;
+use gradus_core::report::Baseline;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// Standard deviation of the scores at the start.
+const START: f64 = 0.1;
+/// Draws of another item before a pair is left out for this epoch.
+const TRIES: usize = 16;
+/// Pairs drawn before their steps are taken: they stay in the nearest cache.
+const DRAWN: usize = 1 << 10;
+/// Parts of them that take turns.
+const TURNS: usize = 16;
+/// Items a group has at least, where there are so many.
+const LEAST: usize = 8;
+
+/// The solver, bound to its data.
+pub(super) struct Solver<'a> {
+    params: &'a Bpr,
+    data: &'a Ratings,
+    level: Level,
+    held: Option<Held<'a>>,
+    warm: Option<&'a LatentFactors>,
+    users: Deal,
+    groups: usize,
+    /// Popularity to the power of the exponent, where negatives are drawn by it.
+    popularity: Option<Vec<f64>>,
+}
+
+/// What changes from step to step: users in the order of the deal, items in that of the data.
+#[derive(Clone)]
+pub(super) struct State {
+    restart: usize,
+    epoch: usize,
+    /// Share of the last epoch's pairs that were in the right order.
+    pub(super) right: f64,
+    users: Rows,
+    items: Rows,
+    user_extras: Vec<Extra>,
+    item_extras: Vec<Extra>,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(
+        params: &'a Bpr,
+        data: &'a Ratings,
+        held: Option<&Ratings>,
+        warm: Option<&'a LatentFactors>,
+    ) -> Result<Self> {
+        if let Some(value) = data.by_user().values().iter().find(|value| **value < 0.0) {
+            return Err(Error::data(format!(
+                "bpr: a value is {value}: values are signs of interest and must not be negative"
+            )));
+        }
+        if !data.iter().any(|rating| rating.value > 0.0 && rating.weight > 0.0) {
+            return Err(Error::data("bpr: all values or weights are 0; nothing to learn from"));
+        }
+        let groups = grid::groups(data).min(data.n_items() / LEAST).max(1);
+        let stream = &mut Stream::new(params.seed, "bpr.users", 0);
+        let count = |item: usize| data.by_item().range(item).len() as f64;
+        let popularity = (params.negatives == Negatives::Popularity).then(|| {
+            (0..data.n_items()).map(|item| count(item).powf(f64::from(params.exponent))).collect()
+        });
+        Ok(Self {
+            params,
+            data,
+            level: Level::best(),
+            held: held.map(|held| Held::new(held, data)).transpose()?,
+            warm: warm.filter(|warm| warm.knows(data)),
+            users: Deal::by_ratings(data.by_user(), groups, stream),
+            groups,
+            popularity,
+        })
+    }
+
+    pub(super) fn baselines(&self) -> Vec<Baseline> {
+        let baselines = |held: &Held<'_>| held.baselines(self.data, self.params.seed);
+        self.held.as_ref().map(baselines).unwrap_or_default()
+    }
+
+    fn rule(&self, state: &State) -> PairRule {
+        PairRule {
+            k: self.params.rank,
+            learning_rate: self.params.schedule.rate(
+                self.params.learning_rate,
+                state.epoch,
+                self.params.max_iter,
+            ),
+            adaptive: self.params.schedule == Schedule::Adaptive,
+            biases: self.params.biases,
+            penalty: self.params.regularization,
+            bias_penalty: self.params.regularization,
+        }
+    }
+
+    fn index(state: &State) -> u64 {
+        (state.epoch as u64).wrapping_add((state.restart as u64) << 32)
+    }
+
+    pub(super) fn into_model(self, state: State) -> LatentFactors {
+        let mut user_factors = Rows::zeros(state.users.n_rows(), state.users.k());
+        for (user, &place) in self.users.places.iter().enumerate() {
+            user_factors.row_mut(user).copy_from_slice(state.users.row(place as usize));
+        }
+        LatentFactors::new(
+            self.data,
+            Parts {
+                mean: 0.0,
+                user_bias: vec![0.0; self.data.n_users()],
+                item_bias: state.item_extras.iter().map(|extra| extra.bias).collect(),
+                user_factors,
+                item_factors: state.items,
+                fold_in: FoldIn::Pairs(Pairs { pair_regularization: self.params.regularization }),
+            },
+            None,
+            self.params.keep_history,
+        )
+    }
+}
+
+/// Draws items of one group.
+struct Urn<'a> {
+    n: usize,
+    /// Running sums of the popularity of the group's items.
+    sums: Option<&'a [f64]>,
+}
+
+impl Urn<'_> {
+    #[inline]
+    fn draw(&self, stream: &mut Stream) -> u32 {
+        match self.sums.and_then(|sums| Some((sums, sums.last()?))) {
+            Some((sums, total)) => {
+                let point = stream.uniform() * total;
+                sums.partition_point(|&sum| sum <= point).min(self.n - 1) as u32
+            }
+            None => stream.index(self.n) as u32,
+        }
+    }
+}
+
+/// Draws another item for each entry of a block and hands on the pairs, some at a time.
+pub(super) fn draw_pairs(
+    (entries, weights): (&[Entry], Option<&[f32]>),
+    n_items: usize,
+    sums: Option<&[f64]>,
+    stream: &mut Stream,
+    mut take: impl FnMut(&[Pair]),
+) {
+    let urn = Urn { n: n_items, sums };
+    let mut woven = Vec::with_capacity(DRAWN.min(entries.len()));
+    let mut take = |pairs: &[Pair]| {
+        // In turns, so that steps that follow each other are mostly of other users and need not
+        // wait for each other.
+        woven.clear();
+        let columns = pairs.len().div_ceil(TURNS).max(1);
+        for first in 0..columns {
+            woven.extend(pairs.iter().skip(first).step_by(columns));
+        }
+        take(&woven);
+    };
+    let mut pairs = Vec::with_capacity(DRAWN.min(entries.len()));
+    // Which user has an item, 1 + the last one marked: the user's items of this group are all in
+    // their run of entries.
+    let mut marks = vec![0u32; n_items];
+    let mut first = 0;
+    for run in entries.chunk_by(|a, b| a.user == b.user) {
+        let mark = run[0].user + 1;
+        for entry in run {
+            marks[entry.item as usize] = mark;
+        }
+        for (at, entry) in (first..).zip(run) {
+            for _ in 0..TRIES {
+                let worse = urn.draw(stream);
+                if marks[worse as usize] != mark {
+                    let weight = weights.map_or(1.0, |weights| weights[at]);
+                    pairs.push(Pair { user: entry.user, better: entry.item, worse, weight });
+                    break;
+                }
+            }
+            if pairs.len() == DRAWN {
+                take(&pairs);
+                pairs.clear();
+            }
+        }
+        first += run.len();
+    }
+    take(&pairs);
+}
+
+impl iterate::Solver for Solver<'_> {
+    type State = State;
+
+    fn start(&self, restart: usize) -> Result<State> {
+        let k = self.params.rank;
+        let spread = (START / (k as f64).sqrt()).sqrt();
+        let warm = self.warm.filter(|_| restart == 0);
+        let common = warm.map_or(0, |warm| k.min(warm.rank()));
+        let random = |purpose: &str, row: usize, factors: &mut [f32]| {
+            let index = (row as u64).wrapping_add((restart as u64) << 32);
+            let mut stream = Stream::new(self.params.seed, purpose, index);
+            for x in &mut factors[..k] {
+                *x = (spread * stream.normal()) as f32;
+            }
+        };
+        let (mut users, mut items) =
+            (Rows::zeros(self.data.n_users(), k), Rows::zeros(self.data.n_items(), k));
+        for (user, &place) in self.users.places.iter().enumerate() {
+            // A user without items has no opinion.
+            if self.data.by_user().row(user).1.iter().all(|&value| value == 0.0) {
+                continue;
+            }
+            let factors = users.row_mut(place as usize);
+            random("bpr.user", user, factors);
+            if let Some(warm) = warm {
+                factors[..common].copy_from_slice(&warm.user_factors(user)[..common]);
+            }
+        }
+        let mut item_extras = vec![Extra::default(); self.data.n_items()];
+        for (item, extra) in item_extras.iter_mut().enumerate() {
+            let factors = items.row_mut(item);
+            random("bpr.item", item, factors);
+            if let Some(warm) = warm {
+                factors[..common].copy_from_slice(&warm.item_factors(item)[..common]);
+                extra.bias = if self.params.biases { warm.item_bias()[item] } else { 0.0 };
+            }
+        }
+        let user_extras = vec![Extra::default(); self.data.n_users()];
+        Ok(State { restart, epoch: 0, right: 0.0, users, items, user_extras, item_extras })
+    }
+
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+        let (rule, index) = (self.rule(state), Self::index(state));
+        let (groups, seed) = (self.groups, self.params.seed);
+        let deal =
+            Deal::by_rows(self.data.n_items(), groups, &mut Stream::new(seed, "bpr.items", index));
+        let grid = Grid::new(self.data, &self.users, &deal, |value| (value > 0.0).then_some(value));
+        let order = Stream::new(seed, "bpr.rounds", index).permutation(groups);
+        let sums: Option<Vec<f64>> = self.popularity.as_ref().map(|popularity| {
+            let group = |bound: &[usize]| {
+                let mut sum = 0.0;
+                let add = move |&item: &u32| {
+                    sum += popularity[item as usize];
+                    sum
+                };
+                deal.rows[bound[0]..bound[1]].iter().map(add).collect::<Vec<f64>>()
+            };
+            deal.bounds.windows(2).flat_map(group).collect()
+        });
+        let (mut users, mut user_extras) = (state.users.clone(), state.user_extras.clone());
+        let mut items = Rows::zeros(state.items.n_rows(), state.items.k());
+        let stride = items.stride();
+        items
+            .as_mut_slice()
+            .par_chunks_exact_mut(stride)
+            .zip(&deal.rows)
+            .for_each(|(to, &row)| to.copy_from_slice(state.items.row(row as usize)));
+        let mut item_extras: Vec<Extra> =
+            deal.rows.iter().map(|&row| state.item_extras[row as usize]).collect();
+        let mut totals = PairSums::default();
+        let mut steps = 0.0;
+        let whole = grid::rounds(
+            self.users.split(&mut users, &mut user_extras),
+            deal.split(&mut items, &mut item_extras),
+            &order,
+            |a, b, mut users, mut items| {
+                let block = (a * groups + b) as u64;
+                let mut stream =
+                    Stream::new(seed, "bpr.draws", index.wrapping_mul(1 << 16).wrapping_add(block));
+                let (mut totals, mut steps) = (PairSums::default(), 0.0);
+                let sums = sums.as_ref().map(|sums| &sums[deal.bounds[b]..deal.bounds[b + 1]]);
+                let n_items = items.extras.len();
+                draw_pairs(grid.block(a, b), n_items, sums, &mut stream, |pairs| {
+                    let part = sweep_pairs(self.level, &rule, users.again(), items.again(), pairs);
+                    totals.loss += part.loss;
+                    totals.right += part.right;
+                    steps += pairs.iter().map(|pair| f64::from(pair.weight)).sum::<f64>();
+                });
+                (totals, steps)
+            },
+            |round, parts| {
+                for (part, weight) in parts {
+                    totals.loss += part.loss;
+                    totals.right += part.right;
+                    steps += weight;
+                }
+                watch.within((round + 1) as f64 / order.len() as f64);
+                !watch.stopped()
+            },
+        );
+        if !whole {
+            return Ok(None);
+        }
+        let mut sorted = Rows::zeros(items.n_rows(), items.k());
+        sorted
+            .as_mut_slice()
+            .par_chunks_exact_mut(stride)
+            .zip(&deal.places)
+            .for_each(|(to, &place)| to.copy_from_slice(items.row(place as usize)));
+        let item_extras = deal.places.iter().map(|&place| item_extras[place as usize]).collect();
+        let steps = if steps > 0.0 { steps } else { 1.0 };
+        *state = State {
+            restart: state.restart,
+            epoch: state.epoch + 1,
+            right: totals.right / steps,
+            users,
+            items: sorted,
+            user_extras,
+            item_extras,
+        };
+        Ok(Some(totals.loss / steps))
+    }
+
+    fn validate(&self, state: &State) -> Option<f64> {
+        let held = self.held.as_ref()?;
+        let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
+        let place = |user: u32| self.users.places[user as usize] as usize;
+        Some(held.ndcg(self.level, place, &state.users, &state.items, &bias))
+    }
+
+    fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {
+        file.set(&format!("{prefix}scalars"), &(state.restart, state.epoch, state.right));
+        for (name, rows, extras) in [
+            ("users", &state.users, &state.user_extras),
+            ("items", &state.items, &state.item_extras),
+        ] {
+            latent::write_rows(file, &format!("{prefix}{name}"), rows);
+            let flat = extras.iter().flat_map(|e| [e.bias, e.squares, e.bias_squares]).collect();
+            file.tensor_owned(&format!("{prefix}{name}.extras"), &[extras.len(), 3], flat);
+        }
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
+        let (restart, epoch, right) = file.get(&format!("{prefix}scalars"))?;
+        let k = self.params.rank;
+        let mut side = |name: &str, n: usize| -> Result<(Rows, Vec<Extra>)> {
+            let rows = latent::read_rows(file, &format!("{prefix}{name}"), n, k)?;
+            let flat = file.finite(&format!("{prefix}{name}.extras"), &[n, 3])?;
+            let extra = |e: &[f32]| Extra {
+                bias: e[0],
+                squares: e[1],
+                bias_squares: e[2],
+                ..Extra::default()
+            };
+            Ok((rows, flat.chunks_exact(3).map(extra).collect()))
+        };
+        let (users, user_extras) = side("users", self.data.n_users())?;
+        let (items, item_extras) = side("items", self.data.n_items())?;
+        Ok(State { restart, epoch, right, users, items, user_extras, item_extras })
+    }
+}

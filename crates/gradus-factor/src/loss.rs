@@ -1,0 +1,142 @@
+//! How errors are judged, for the solvers that follow a gradient.
+
+use crate::latent::{self, Link};
+use gradus_core::data::Ratings;
+use gradus_core::kernel::sgd;
+use gradus_core::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an error `e = r − r̂` is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Loss {
+    /// `e²`: predicts the mean.
+    #[default]
+    Squared,
+    /// `|e|`: predicts the median; wild values pull no harder than others.
+    Absolute,
+    /// `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+    Huber,
+    /// Cross-entropy of a probability, for values from 0 to 1 or of two kinds: predictions pass through the logistic function.
+    Logistic,
+}
+
+/// The units a fit works in: values divided by their standard deviation, so that one learning rate
+/// serves ratings from 1 to 5 as well as prices in the thousands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Units {
+    pub(crate) loss: sgd::Loss,
+    pub(crate) link: Link,
+    /// A value in these units is `(value − offset) / scale`.
+    offset: f64,
+    pub(crate) scale: f64,
+    /// The constant of all predictions that fits best, in these units.
+    pub(crate) mean: f64,
+}
+
+impl Units {
+    /// # Errors
+    /// If the loss does not suit the data, or nothing has a weight.
+    pub(crate) fn new(model: &str, loss: Loss, delta: f32, data: &Ratings) -> Result<Self> {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for rating in data.iter() {
+            sum += f64::from(rating.weight) * f64::from(rating.value);
+            weight += f64::from(rating.weight);
+        }
+        if weight <= 0.0 {
+            let text = format!("{model}: all ratings have weight 0; nothing to learn from");
+            return Err(Error::data(text));
+        }
+        let mean = sum / weight;
+        if loss == Loss::Logistic {
+            let (low, high) = extremes(model, data)?;
+            let share = (mean - f64::from(low)) / f64::from(high - low);
+            // Where all values are equal the logit is infinite; this is certain enough.
+            let share = share.clamp(1e-4, 1.0 - 1e-4);
+            return Ok(Self {
+                loss: sgd::Loss::Logistic,
+                link: Link::Logistic { low, high },
+                offset: f64::from(low),
+                scale: f64::from(high - low),
+                mean: (share / (1.0 - share)).ln(),
+            });
+        }
+        let squares: f64 =
+            data.iter().map(|r| f64::from(r.weight) * (f64::from(r.value) - mean).powi(2)).sum();
+        let spread = (squares / weight).sqrt();
+        let scale = if spread > 0.0 && spread.is_finite() { spread } else { 1.0 };
+        let (loss, middle) = match loss {
+            Loss::Absolute => (sgd::Loss::Absolute, median(data, weight)),
+            Loss::Huber => {
+                (sgd::Loss::Huber((f64::from(delta) / scale) as f32), median(data, weight))
+            }
+            Loss::Squared | Loss::Logistic => (sgd::Loss::Squared, mean),
+        };
+        Ok(Self { loss, link: Link::Identity, offset: 0.0, scale, mean: middle / scale })
+    }
+
+    /// A value in these units.
+    pub(crate) fn value(&self, value: f32) -> f32 {
+        ((f64::from(value) - self.offset) / self.scale) as f32
+    }
+
+    /// A value in these units is `(value − .0) · .1`.
+    pub(crate) fn affine(&self) -> (f32, f32) {
+        (self.offset as f32, (1.0 / self.scale) as f32)
+    }
+
+    /// By what a score and a bias of these units are multiplied to be in those of the data; the
+    /// factors by its root.
+    pub(crate) fn score(&self) -> f64 {
+        if self.link == Link::Identity { self.scale } else { 1.0 }
+    }
+
+    /// By what the objective of these units is multiplied to be in those of the data.
+    pub(crate) fn objective(&self) -> f64 {
+        match self.loss {
+            sgd::Loss::Squared | sgd::Loss::Huber(_) => self.scale * self.scale,
+            sgd::Loss::Absolute => self.scale,
+            sgd::Loss::Logistic => 1.0,
+        }
+    }
+
+    /// The penalty on factors that in these units does what λ does in those of the data. That on
+    /// biases is [`score`](Self::score) times as large.
+    pub(crate) fn penalty(&self, lambda: f64) -> f64 {
+        lambda * self.score() / self.objective()
+    }
+}
+
+/// The values that the logistic loss takes for 0 and 1.
+fn extremes(model: &str, data: &Ratings) -> Result<(f32, f32)> {
+    let (low, high) = latent::range(data);
+    if low >= 0.0 && high <= 1.0 {
+        return Ok((0.0, 1.0));
+    }
+    let values = data.by_user().values();
+    match values.iter().find(|&&value| value != low && value != high) {
+        None if low < high => Ok((low, high)),
+        found => {
+            let value = found.copied().unwrap_or(low);
+            Err(Error::data(format!(
+                "{model}: loss = logistic: a value is {value}; values must be from 0 to 1, or of \
+                 exactly two kinds"
+            )))
+        }
+    }
+}
+
+/// The weighted median.
+fn median(data: &Ratings, weight: f64) -> f64 {
+    let mut values: Vec<(f32, f32)> = data.iter().map(|r| (r.value, r.weight)).collect();
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut below = 0.0;
+    for &(value, w) in &values {
+        below += f64::from(w);
+        if below >= weight / 2.0 {
+            return f64::from(value);
+        }
+    }
+    values.last().map_or(0.0, |last| f64::from(last.0))
+}

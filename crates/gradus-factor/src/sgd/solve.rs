@@ -1,0 +1,335 @@
+//! One epoch: a step for each rating, block by block.
+
+use super::{Schedule, Sgd};
+use crate::grid::{self, Deal, Grid};
+use crate::latent::{self, FoldIn, Held, LatentFactors, Parts, Scaling};
+use crate::loss::Units;
+use gradus_core::Result;
+use gradus_core::data::{Csr, Ratings};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Watch};
+use gradus_core::kernel::sgd::{Extra, Rule, sweep};
+use gradus_core::kernel::{self, Level, Rows};
+use gradus_core::random::Stream;
+use rayon::prelude::*;
+
+/// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1. So small that the
+/// biases come first and only the directions the data ask for grow: on MovieLens the held-out error
+/// is .001 to .002 lower than from 0.1.
+const START: f64 = 0.01;
+/// Sums over rows are taken in blocks of so many, in order.
+const BLOCK: usize = 1 << 12;
+
+/// The solver, bound to its data.
+pub(super) struct Solver<'a> {
+    params: &'a Sgd,
+    data: &'a Ratings,
+    level: Level,
+    held: Option<Held>,
+    /// A model to start from, of the same users and items.
+    warm: Option<&'a LatentFactors>,
+    /// Where predictions are clipped, if they are.
+    range: Option<(f32, f32)>,
+    units: Units,
+    users: Side,
+    items: Side,
+    grid: Grid,
+}
+
+/// One side of the data. Its rows are kept in the order of the deal.
+struct Side {
+    deal: Deal,
+    /// Sum of the weights of each place.
+    weights: Vec<f32>,
+    /// The penalty of each place, for each value of weight one.
+    penalties: Vec<f32>,
+}
+
+impl Side {
+    fn new(params: &Sgd, units: &Units, rows: &Csr, weights: Option<&[f32]>, deal: Deal) -> Self {
+        let weights: Vec<f32> = deal
+            .rows
+            .par_iter()
+            .map(|&row| {
+                let range = rows.range(row as usize);
+                weights.map_or(range.len() as f32, |weights| weights[range].iter().sum())
+            })
+            .collect();
+        let lambda = units.penalty(f64::from(params.regularization));
+        let penalties = weights
+            .iter()
+            .map(|&weight| {
+                // What a row without ratings would pay does not matter.
+                let weight = f64::from(weight).max(1e-30);
+                let share = match params.scaling {
+                    Scaling::Count => 1.0,
+                    Scaling::Sqrt => 1.0 / weight.sqrt(),
+                    Scaling::None => 1.0 / weight,
+                };
+                (lambda * share) as f32
+            })
+            .collect();
+        Self { deal, weights, penalties }
+    }
+
+    /// `Σ λ_row (‖γ‖² + ratio β²)`, in order.
+    fn penalty(&self, rows: &Rows, extras: &[Extra], ratio: f64) -> f64 {
+        let blocks: Vec<f64> = (0..extras.len())
+            .collect::<Vec<_>>()
+            .par_chunks(BLOCK)
+            .map(|block| {
+                block
+                    .iter()
+                    .map(|&place| {
+                        let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
+                        let bias = f64::from(extras[place].bias);
+                        f64::from(self.weights[place])
+                            * f64::from(extras[place].penalty)
+                            * (f64::from(norm) + ratio * bias * bias)
+                    })
+                    .sum()
+            })
+            .collect();
+        blocks.iter().sum()
+    }
+}
+
+/// What changes from step to step, in the units of the fit and the order of the deals.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) restart: usize,
+    pub(super) epoch: usize,
+    pub(super) mean: f64,
+    pub(super) users: Rows,
+    pub(super) items: Rows,
+    pub(super) user_extras: Vec<Extra>,
+    pub(super) item_extras: Vec<Extra>,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(
+        params: &'a Sgd,
+        data: &'a Ratings,
+        held: Option<&Ratings>,
+        warm: Option<&'a LatentFactors>,
+    ) -> Result<Self> {
+        let units = Units::new("sgd", params.loss, params.delta, data)?;
+        let held = held.map(|held| Held::new(held, data.users(), data.items())).transpose()?;
+        let groups = grid::groups(data);
+        let deal = |rows: &Csr, purpose: &str| {
+            Deal::by_ratings(rows, groups, &mut Stream::new(params.seed, purpose, 0))
+        };
+        let users = deal(data.by_user(), "sgd.users");
+        let items = deal(data.by_item(), "sgd.items");
+        let grid = Grid::new(data, &users, &items, |value| Some(units.value(value))).woven();
+        Ok(Self {
+            params,
+            data,
+            level: Level::best(),
+            held,
+            warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
+            range: params.clip.then(|| latent::range(data)),
+            units,
+            users: Side::new(params, &units, data.by_user(), data.weights_by_user(), users),
+            items: Side::new(params, &units, data.by_item(), data.weights_by_item(), items),
+            grid,
+        })
+    }
+
+    /// How steps are taken in an epoch, counted from 0.
+    pub(super) fn epoch_rule(&self, state: &State) -> Rule {
+        let rate = self.params.learning_rate;
+        let rate = self.params.schedule.rate(rate, state.epoch, self.params.max_iter);
+        Rule {
+            k: self.params.rank,
+            loss: self.units.loss,
+            mean: state.mean as f32,
+            learning_rate: rate,
+            adaptive: self.params.schedule == Schedule::Adaptive,
+            biases: self.params.biases,
+            bias_penalty: self.units.score() as f32,
+            batch: self.params.batch,
+        }
+    }
+
+    /// The order of the rounds of an epoch.
+    pub(super) fn round_order(&self, state: &State) -> Vec<usize> {
+        let index = (state.epoch as u64).wrapping_add((state.restart as u64) << 32);
+        Stream::new(self.params.seed, "sgd.rounds", index).permutation(self.grid.groups())
+    }
+
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> (&Grid, &Deal, &Deal) {
+        (&self.grid, &self.users.deal, &self.items.deal)
+    }
+
+    /// Random rows, or those of the model to start from. Rows without ratings stay zero: nothing
+    /// would ever move them.
+    fn start_side(&self, restart: usize, side: &Side, of_users: bool) -> (Rows, Vec<Extra>) {
+        let (n, k) = (side.deal.rows.len(), self.params.rank);
+        let warm = self.warm.filter(|_| restart == 0);
+        let purpose = if of_users { "sgd.user" } else { "sgd.item" };
+        // The product of two such rows has the standard deviation START.
+        let spread = (START / (k as f64).sqrt()).sqrt();
+        let unit = self.units.score();
+        let (mut rows, mut extras) = (Rows::zeros(n, k), vec![Extra::default(); n]);
+        let stride = rows.stride();
+        rows.as_mut_slice()
+            .par_chunks_exact_mut(stride)
+            .zip(&mut extras)
+            .enumerate()
+            .filter(|(place, _)| side.weights[*place] > 0.0)
+            .for_each(|(place, (factors, extra))| {
+                let row = side.deal.rows[place] as usize;
+                let index = (row as u64).wrapping_add((restart as u64) << 32);
+                let mut stream = Stream::new(self.params.seed, purpose, index);
+                for x in &mut factors[..k] {
+                    *x = (spread * stream.normal()) as f32;
+                }
+                if let Some(warm) = warm {
+                    let (known, bias) = if of_users {
+                        (warm.user_factors(row), warm.user_bias()[row])
+                    } else {
+                        (warm.item_factors(row), warm.item_bias()[row])
+                    };
+                    for (x, &known) in factors[..k].iter_mut().zip(known) {
+                        *x = (f64::from(known) / unit.sqrt()) as f32;
+                    }
+                    if self.params.biases {
+                        extra.bias = (f64::from(bias) / unit) as f32;
+                    }
+                }
+                extra.penalty = side.penalties[place];
+            });
+        (rows, extras)
+    }
+
+    /// The rows in the order and the units of the data.
+    fn finished(&self, side: &Side, rows: &Rows, extras: &[Extra]) -> (Vec<f32>, Rows) {
+        let (unit, root) = (self.units.score(), self.units.score().sqrt());
+        let mut factors = Rows::zeros(rows.n_rows(), rows.k());
+        let stride = rows.stride();
+        factors.as_mut_slice().par_chunks_exact_mut(stride).zip(&side.deal.places).for_each(
+            |(out, &place)| {
+                for (out, &x) in out.iter_mut().zip(rows.row(place as usize)) {
+                    *out = (f64::from(x) * root) as f32;
+                }
+            },
+        );
+        let bias = |&place: &u32| (f64::from(extras[place as usize].bias) * unit) as f32;
+        (side.deal.places.iter().map(bias).collect(), factors)
+    }
+
+    pub(super) fn into_model(self, state: State) -> LatentFactors {
+        let (user_bias, user_factors) =
+            self.finished(&self.users, &state.users, &state.user_extras);
+        let (item_bias, item_factors) =
+            self.finished(&self.items, &state.items, &state.item_extras);
+        LatentFactors::new(
+            self.data,
+            Parts {
+                mean: state.mean * self.units.score(),
+                user_bias,
+                item_bias,
+                user_factors,
+                item_factors,
+                fold_in: FoldIn::Squares(self.params.rule()),
+            },
+            self.range,
+            self.params.keep_history,
+        )
+        .with_link(self.units.link)
+    }
+}
+
+impl iterate::Solver for Solver<'_> {
+    type State = State;
+
+    fn start(&self, restart: usize) -> Result<State> {
+        let (users, user_extras) = self.start_side(restart, &self.users, true);
+        let (items, item_extras) = self.start_side(restart, &self.items, false);
+        let warm = self.warm.filter(|_| restart == 0);
+        let mean = warm.map_or(self.units.mean, |warm| warm.mean() / self.units.score());
+        Ok(State { restart, epoch: 0, mean, users, items, user_extras, item_extras })
+    }
+
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+        let (rule, order) = (self.epoch_rule(state), self.round_order(state));
+        let mut next = state.clone();
+        next.epoch += 1;
+        let mut loss = 0.0;
+        let whole = grid::rounds(
+            self.users.deal.split(&mut next.users, &mut next.user_extras),
+            self.items.deal.split(&mut next.items, &mut next.item_extras),
+            &order,
+            |a, b, users, items| {
+                let (entries, weights) = self.grid.block(a, b);
+                sweep(self.level, &rule, users, items, entries, weights)
+            },
+            |round, losses| {
+                loss += losses.iter().sum::<f64>();
+                watch.within((round + 1) as f64 / order.len() as f64);
+                !watch.stopped()
+            },
+        );
+        if !whole {
+            return Ok(None);
+        }
+        let ratio = self.units.score();
+        let penalty = self.users.penalty(&next.users, &next.user_extras, ratio)
+            + self.items.penalty(&next.items, &next.item_extras, ratio);
+        *state = next;
+        Ok(Some((loss + penalty) * self.units.objective()))
+    }
+
+    fn validate(&self, state: &State) -> Option<f64> {
+        let held = self.held.as_ref()?;
+        let unit = self.units.score();
+        Some(held.rmse(self.range, |user, item| {
+            let user = user.map(|user| self.users.deal.places[user as usize] as usize);
+            let item = item.map(|item| self.items.deal.places[item as usize] as usize);
+            let product = match (user, item) {
+                (Some(user), Some(item)) => {
+                    kernel::dot(self.level, state.users.row(user), state.items.row(item))
+                }
+                _ => 0.0,
+            };
+            let user_bias = user.map_or(0.0, |user| state.user_extras[user].bias);
+            let item_bias = item.map_or(0.0, |item| state.item_extras[item].bias);
+            let score = state.mean + f64::from(user_bias + item_bias + product);
+            self.units.link.predict((score * unit) as f32)
+        }))
+    }
+
+    fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {
+        file.set(&format!("{prefix}scalars"), &(state.restart, state.epoch, state.mean));
+        for (name, rows, extras) in [
+            ("users", &state.users, &state.user_extras),
+            ("items", &state.items, &state.item_extras),
+        ] {
+            latent::write_rows(file, &format!("{prefix}{name}"), rows);
+            let flat = extras.iter().flat_map(|e| [e.bias, e.squares, e.bias_squares]).collect();
+            file.tensor_owned(&format!("{prefix}{name}.extras"), &[extras.len(), 3], flat);
+        }
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
+        let (restart, epoch, mean) = file.get(&format!("{prefix}scalars"))?;
+        let k = self.params.rank;
+        let mut side = |name: &str, side: &Side| -> Result<(Rows, Vec<Extra>)> {
+            let n = side.deal.rows.len();
+            let rows = latent::read_rows(file, &format!("{prefix}{name}"), n, k)?;
+            let flat = file.finite(&format!("{prefix}{name}.extras"), &[n, 3])?;
+            let extra = |(e, &penalty): (&[f32], &f32)| Extra {
+                bias: e[0],
+                squares: e[1],
+                bias_squares: e[2],
+                penalty,
+            };
+            Ok((rows, flat.chunks_exact(3).zip(&side.penalties).map(extra).collect()))
+        };
+        let (users, user_extras) = side("users", &self.users)?;
+        let (items, item_extras) = side("items", &self.items)?;
+        Ok(State { restart, epoch, mean, users, items, user_extras, item_extras })
+    }
+}
