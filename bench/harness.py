@@ -10,9 +10,9 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, curve, load, quality
+from suites import als, bayes, curve, load, quality
 
-SUITES = {"als": als, "load": load, "quality": quality, "curve": curve}
+SUITES = {"als": als, "load": load, "quality": quality, "bayes": bayes, "curve": curve}
 
 
 def options(arguments):

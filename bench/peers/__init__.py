@@ -4,6 +4,7 @@ from peers.cmfrec import Cmfrec
 from peers.gradus import Gradus
 from peers.implicit import Implicit
 from peers.libmf import Libmf
+from peers.myfm import Myfm
 from peers.surprise import Surprise
 
 PEERS = [
@@ -19,6 +20,9 @@ PEERS = [
     Surprise("surprise-baseline", "BaselineOnly", largest=2_000_000),
 ]
 
+# Measured by suites of their own.
+OTHERS = [Myfm()]
+
 
 def by_key(key):
-    return next(peer for peer in PEERS if peer.key == key)
+    return next(peer for peer in [*PEERS, *OTHERS] if peer.key == key)

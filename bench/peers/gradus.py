@@ -63,8 +63,12 @@ class Gradus(Peer):
         return [(step["iteration"], step["validation"]) for step in answer["report"]["trace"]]
 
     def _fit(self, job, model):
-        command = ["fit", "als", f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
-        if not job.defaults:
+        command = ["fit", job.model, f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
+        if job.model == "bayes":
+            command += ["--implicit-side", "both" if job.implicit else "none"]
+            if not job.defaults:
+                command += ["--rank", job.rank, "--max-iter", job.iterations, "--seed", job.seed]
+        elif not job.defaults:
             command += ["--rank", job.rank, "--regularization", job.regularization, "--scaling", job.scaling]
             command += ["--max-iter", job.iterations, "--tol", 0, "--seed", job.seed]
         return command

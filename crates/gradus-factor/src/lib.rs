@@ -4,11 +4,14 @@
 //! |---|---|
 //! | [`latent`] | the fitted model `r̂ = α + β_u + β_i + γ_u·γ_i` and everything done with it |
 //! | [`als`] | alternating least squares |
+//! | [`bayes`] | Bayesian matrix factorisation by Gibbs sampling |
 //! | [`baseline`] | what a model has to beat |
 
 pub mod als;
 pub mod baseline;
+pub mod bayes;
 pub mod latent;
 
 pub use als::Als;
+pub use bayes::Bayes;
 pub use latent::LatentFactors;

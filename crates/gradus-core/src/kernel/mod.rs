@@ -10,6 +10,8 @@
 //! | `gram.rs` | [`gram::Gram`], which gathers the rows a problem touches and sums `Σ w v vᵀ` |
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
+//! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
+//! | `half.rs` | [`Bf16`], half-precision storage |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
 //!
 //! # Determinism
@@ -23,7 +25,9 @@
 pub mod cholesky;
 mod dot;
 pub mod gram;
+mod half;
 mod lanes;
+mod row_draw;
 mod row_solve;
 mod rows;
 #[cfg(test)]
@@ -33,6 +37,8 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub use dot::{dot, scores};
+pub use half::Bf16;
+pub use row_draw::RowPrior;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
 
