@@ -10,7 +10,7 @@ from progress import say
 from report import Section, number, ratio, rmse
 from suites.quality import DATA
 
-DRAWS = 300  # of a full fit, as gradus makes by default
+DRAWS = 500  # of a full fit, as gradus makes by default
 RANK = 32  # the default of gradus
 # Draws to difference for the time of one. myFM takes seconds for one of a million ratings.
 SPAN = {"gradus": (5, 45), "myfm": (2, 8)}

@@ -45,7 +45,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let predicted = model.predict(&known.indices);
     let intervals = match args.interval {
         Some(level) => Some(model.interval(&known.indices, level)?.ok_or_else(|| {
-            gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability: "give intervals" }
+            gradus::Error::Unsupported {
+                model: fitted.kind.to_owned(),
+                capability: "give intervals",
+            }
         })?),
         None => None,
     };

@@ -5,7 +5,7 @@
 pub(super) const SCALARS: usize = 3;
 
 /// What they are.
-const NAMES: [&str; SCALARS] = ["noise", "level", "size of the factors"];
+const NAMES: [&str; SCALARS] = ["noise", "level", "size of the products"];
 
 /// Above this the halves of the chain disagree.
 const LARGE_R_HAT: f64 = 1.1;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 const BLOCK: usize = 512;
 
 /// How many rows the prior's mean, zero, counts for.
-const MEAN_WEIGHT: f64 = 1.0;
+pub(super) const MEAN_WEIGHT: f64 = 1.0;
 
 /// Mean and precision of a Gaussian over `rank + 1` dimensions, the bias last.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,12 +6,13 @@
 //!
 //! A linear map that makes `Λ` the identity and `P` diagonal (they are diagonalised together)
 //! parts the dimensions: each is then a regression of its own, every conditional is one number
-//! wide, and a sweep costs three passes over the ratings. Dimensions go in groups of 16, a cache
-//! line, and groups run in parallel; within one, the `y_j` follow each other in order, so the
-//! result does not depend on the number of threads.
+//! wide, and a sweep costs three passes over the ratings. At its end `μ` and `m` are drawn once more,
+//! together, with all `y_j` moving along with `m`: one at a time they would take long to follow.
+//! Dimensions go in groups of 16, a cache line, and groups run in parallel; within one, the `y_j`
+//! follow each other in order, so the result does not depend on the number of threads.
 
 use super::dense::Matrix;
-use super::hyper::Gaussian;
+use super::hyper::{Gaussian, MEAN_WEIGHT};
 use gradus_core::data::Csr;
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
@@ -47,9 +48,19 @@ pub(super) struct Sweep<'a> {
 
 /// A draw of the sources, and what each row gains from them; both with the bias last.
 #[derive(Clone)]
-pub(super) struct Swept {
+pub(super) struct Lists {
     pub(super) sources: Rows,
     pub(super) gains: Rows,
+}
+
+/// What a sweep draws.
+pub(super) struct Swept {
+    pub(super) lists: Lists,
+    /// The mean `μ` that goes with them.
+    pub(super) centre: Vec<f64>,
+    /// The mean `m`, which the next iteration draws anew.
+    #[cfg(test)]
+    pub(super) source_centre: Vec<f64>,
 }
 
 impl Sweep<'_> {
@@ -71,7 +82,7 @@ impl Sweep<'_> {
         let source_centre = there.transposed().apply(&self.source_prior.mean);
         let scales: Vec<f32> =
             (0..self.lists.n_rows()).map(|row| scale(self.lists.range(row).len())).collect();
-        let swept: Vec<(Vec<Line>, Vec<Line>)> = rows
+        let swept: Vec<SweptGroup> = rows
             .into_par_iter()
             .zip(sources)
             .enumerate()
@@ -84,7 +95,7 @@ impl Sweep<'_> {
                 };
                 let group = Group {
                     ridge: part(&ridge, 1.0).map(|d| d.max(1e-9)),
-                    centre: part(&centre, 0.0).map(|x| x as f32),
+                    centre: part(&centre, 0.0),
                     source_centre: part(&source_centre, 0.0),
                     live: self.rows.k().saturating_sub(16 * group).min(16),
                     index: group,
@@ -92,11 +103,24 @@ impl Sweep<'_> {
                 self.sweep_group(&group, &scales, rows, sources)
             })
             .collect();
-        let (gains, sources): (Vec<_>, Vec<_>) = swept.into_iter().unzip();
         let d = self.rows.k();
-        Ok(Swept {
+        let mean = |of: fn(&SweptGroup) -> &[f64; 16]| -> Vec<f64> {
+            back.transposed().apply(&swept.iter().flat_map(of).copied().take(d).collect::<Vec<_>>())
+        };
+        let centre = mean(|group| &group.centre);
+        #[cfg(test)]
+        let source_centre = mean(|group| &group.source_centre);
+        let (gains, sources): (Vec<_>, Vec<_>) =
+            swept.into_iter().map(|group| (group.gains, group.sources)).unzip();
+        let lists = Lists {
             sources: mapped(self.level, &join(&sources, d), &back),
             gains: mapped(self.level, &join(&gains, d), &back),
+        };
+        Ok(Swept {
+            lists,
+            centre,
+            #[cfg(test)]
+            source_centre,
         })
     }
 
@@ -107,9 +131,9 @@ impl Sweep<'_> {
         scales: &[f32],
         mut rows: Vec<Line>,
         mut sources: Vec<Line>,
-    ) -> (Vec<Line>, Vec<Line>) {
+    ) -> SweptGroup {
         for row in &mut rows {
-            row.0.iter_mut().zip(&group.centre).for_each(|(x, centre)| *x -= centre);
+            row.0.iter_mut().zip(&group.centre).for_each(|(x, &centre)| *x -= centre as f32);
         }
         let mut errors = rows.clone();
         for (row, error) in errors.iter_mut().enumerate() {
@@ -136,9 +160,8 @@ impl Sweep<'_> {
             for at in 0..group.live {
                 let old = f64::from(value.0[at]);
                 let precision = weight + group.ridge[at];
-                let known = f64::from(sum[at])
-                    + weight * old
-                    + group.ridge[at] * group.source_centre[at];
+                let known =
+                    f64::from(sum[at]) + weight * old + group.ridge[at] * group.source_centre[at];
                 let drawn = (known / precision + stream.normal() / precision.sqrt()) as f32;
                 change[at] = drawn - value.0[at];
                 value.0[at] = drawn;
@@ -149,18 +172,83 @@ impl Sweep<'_> {
                 error.iter_mut().zip(&change).for_each(|(x, change)| *x -= scale * change);
             }
         }
-        for (row, error) in rows.iter_mut().zip(&errors) {
-            row.0.iter_mut().zip(&error.0).for_each(|(x, error)| *x -= error);
+        let (shift, source_shift) = self.shifts(group, &errors, &mut stream);
+        for source in &mut sources {
+            source.0.iter_mut().zip(&source_shift).for_each(|(x, shift)| *x += *shift as f32);
         }
-        (rows, sources)
+        // A row's gain is what it would take to explain it all, less what is left unexplained.
+        for (at, (row, error)) in rows.iter_mut().zip(&errors).enumerate() {
+            let along = self.reach(at) as f32;
+            for (x, (error, shift)) in row.0.iter_mut().zip(error.0.iter().zip(&source_shift)) {
+                *x += along * *shift as f32 - error;
+            }
+        }
+        let sum = |a: &[f64; 16], b: &[f64; 16]| std::array::from_fn(|at| a[at] + b[at]);
+        SweptGroup {
+            gains: rows,
+            sources,
+            centre: sum(&group.centre, &shift),
+            #[cfg(test)]
+            source_centre: sum(&group.source_centre, &source_shift),
+        }
     }
+
+    /// By how much a row moves when all its sources move by 1.
+    fn reach(&self, row: usize) -> f64 {
+        (self.lists.range(row).len() as f64).sqrt()
+    }
+
+    /// By how much to move the rows' mean, and the sources with theirs: the errors regressed on a
+    /// constant and on the reach, both with their priors.
+    fn shifts(
+        &self,
+        group: &Group,
+        errors: &[Line],
+        stream: &mut Stream,
+    ) -> ([f64; 16], [f64; 16]) {
+        let (mut sum, mut along) = ([0.0; 16], [0.0; 16]);
+        let (mut reach, mut squares) = (0.0, 0.0);
+        for (row, error) in errors.iter().enumerate() {
+            let t = self.reach(row);
+            reach += t;
+            squares += t * t;
+            for (at, &x) in error.0.iter().enumerate() {
+                sum[at] += f64::from(x);
+                along[at] += t * f64::from(x);
+            }
+        }
+        let (mut shift, mut source_shift) = ([0.0; 16], [0.0; 16]);
+        for at in 0..group.live {
+            let ridge = MEAN_WEIGHT * group.ridge[at];
+            let first = sum[at] - MEAN_WEIGHT * group.centre[at];
+            let second = along[at] - ridge * group.source_centre[at];
+            // The Cholesky factor of the 2 × 2 precision, by hand.
+            let corner = (errors.len() as f64 + MEAN_WEIGHT).sqrt();
+            let below = reach / corner;
+            let last = (squares + ridge - below * below).max(f64::MIN_POSITIVE).sqrt();
+            let half = first / corner;
+            let rest = (second - below * half) / last;
+            source_shift[at] = (rest + stream.normal()) / last;
+            shift[at] = (half + stream.normal() - below * source_shift[at]) / corner;
+        }
+        (shift, source_shift)
+    }
+}
+
+/// What a sweep leaves of one group of dimensions.
+struct SweptGroup {
+    gains: Vec<Line>,
+    sources: Vec<Line>,
+    centre: [f64; 16],
+    #[cfg(test)]
+    source_centre: [f64; 16],
 }
 
 /// Sixteen dimensions, of which the last group may use fewer.
 struct Group {
     /// Prior precision of a source, in units of the rows' precision.
     ridge: [f64; 16],
-    centre: [f32; 16],
+    centre: [f64; 16],
     source_centre: [f64; 16],
     live: usize,
     index: usize,

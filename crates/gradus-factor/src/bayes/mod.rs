@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `solve.rs` | one iteration, and the state between iterations |
+//! | `half.rs` | all rows of one side, given the other |
 //! | `hyper.rs` | the Gaussian that the rows of one side come from |
 //! | `implicit.rs` | what a row gains from the list of its ratings |
 //! | `samples.rs` | the draws that are kept |
@@ -12,6 +13,7 @@
 
 mod dense;
 mod diagnose;
+mod half;
 mod hyper;
 mod implicit;
 mod posterior;
@@ -41,17 +43,19 @@ use serde::{Deserialize, Serialize};
 /// the same way.
 ///
 /// One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
-/// and the noise `τ`. The result is not one set of factors but many: a prediction is their mean, and
-/// their spread with the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
+/// and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
+/// draws kept (with each draw of the items, every user at their mean given it), and their spread with
+/// the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
 /// the ratings; what the level of all ratings differs from it is drawn with the means of the biases.
 /// Ratings are standardised inside, so their scale does not matter. The objective in the report is
 /// the training RMSE of the last draw, which does not fall for ever but settles at the noise; the
-/// held-out score is that of the mean of all draws since the burn-in (before: of the last draw).
+/// held-out score is that of the model as it would be kept now (in the burn-in: of the last draw).
 /// The notes of the report say whether the chain has settled.
 ///
 /// Cost of an iteration: that of an iteration of `als`, and three passes over the ratings for each
-/// implicit side. The model holds `keep_samples · (rank + 1) · 2` bytes for each user and item (with
-/// `implicit_side` twice that for an item): 4 KB at the defaults.
+/// implicit side. The model holds `2.5 · keep_samples · (rank + 1)` bytes for each user and
+/// `2 · keep_samples · (rank + 1)` for each item, twice that where users gain from their lists: 8 and
+/// 13 KB at the defaults.
 ///
 /// Use `als` where seconds or megabytes matter more than the last percent of error, and another model
 /// for clicks, plays or purchases.
@@ -122,9 +126,9 @@ impl Default for Bayes {
         Self {
             rank: 32,
             implicit_side: ImplicitSide::Both,
-            max_iter: 300,
-            burn_in: 60,
-            keep_samples: 64,
+            max_iter: 500,
+            burn_in: 80,
+            keep_samples: 100,
             patience: 0,
             clip: true,
             keep_history: true,
@@ -146,8 +150,7 @@ impl Fit for Bayes {
     const NAME: &'static str = "bayes";
     type Data = Ratings;
     type Model = Posterior;
-    // A user folded in gets the mean given each draw of the items; the model has draws of the user.
-    const TRAITS: Traits = Traits { exact_fold_in: false, averages: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { averages: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         self.check()?;

@@ -1,4 +1,8 @@
 //! The draws that are kept, in half precision.
+//!
+//! Of the users not the drawn rows are kept but the means of what they are drawn from, given the
+//! items of the same draw: their average is the same and far less noisy. The drawn rows themselves,
+//! of some draws, tell how uncertain a user is.
 
 use super::hyper::Gaussian;
 use super::solve::{Factors, Priors};
@@ -16,13 +20,29 @@ pub(super) struct Shape {
     pub(super) lists: bool,
 }
 
+/// The drawn rows of users are kept with one draw in so many.
+pub(super) const SPARSE: usize = 4;
+
+/// What one iteration drew.
+pub(super) struct Draw<'a> {
+    pub(super) users: &'a Factors,
+    /// The means that the users' rows were drawn about.
+    pub(super) means: &'a Factors,
+    pub(super) items: &'a Factors,
+    pub(super) lists: Option<&'a Rows>,
+    pub(super) noise: f64,
+}
+
 /// Draws, one after another. Rows have `rank + 1` values, the bias last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Samples {
     /// Whether the only one is there until a first one counts.
     provisional: bool,
+    /// The means of the users' rows.
     pub(super) users: Vec<Bf16>,
     pub(super) items: Vec<Bf16>,
+    /// What the users' rows differ from their means, of every [`SPARSE`]-th draw.
+    pub(super) deviations: Vec<Bf16>,
     /// What each item adds to the users who rated it.
     pub(super) lists: Vec<Bf16>,
     /// The precision of the noise.
@@ -43,23 +63,21 @@ impl Samples {
     }
 
     /// Adds a draw; one that does not count gives way to the next.
-    pub(super) fn push(
-        &mut self,
-        (users, items, lists): (&Factors, &Factors, Option<&Rows>),
-        priors: &Priors,
-        noise: f64,
-        counts: bool,
-    ) {
+    pub(super) fn push(&mut self, draw: &Draw<'_>, priors: &Priors, counts: bool) {
         if self.provisional {
             *self = Self::default();
         }
         self.provisional = !counts;
-        for (to, from) in [(&mut self.users, users), (&mut self.items, items)] {
-            let k = from.rows.k();
-            for (row, bias) in
-                from.rows.as_slice().chunks_exact(from.rows.stride()).zip(&from.bias)
-            {
-                to.extend(row[..k].iter().chain([bias]).map(|&x| Bf16::new(x)));
+        let &Draw { users, means, items, lists, noise } = draw;
+        for (to, from) in [(&mut self.users, means), (&mut self.items, items)] {
+            for row in 0..from.bias.len() {
+                to.extend(from.row(row).map(Bf16::new));
+            }
+        }
+        if self.noise.len().is_multiple_of(SPARSE) {
+            for row in 0..users.bias.len() {
+                let off = users.row(row).zip(means.row(row)).map(|(x, mean)| Bf16::new(x - mean));
+                self.deviations.extend(off);
             }
         }
         if let Some(lists) = lists {
@@ -81,6 +99,8 @@ impl Samples {
         file.set(&format!("{prefix}count"), &(s, self.provisional));
         file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d], &self.users);
         file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d], &self.items);
+        let sparse = [s.div_ceil(SPARSE), shape.n_users, d];
+        file.tensor(&format!("{prefix}deviations"), &sparse, &self.deviations);
         if shape.lists {
             file.tensor(&format!("{prefix}lists"), &[s, shape.n_items, d], &self.lists);
         }
@@ -97,6 +117,8 @@ impl Samples {
             provisional,
             users: file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d])?,
             items: file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d])?,
+            deviations: file
+                .tensor(&format!("{prefix}deviations"), &[s.div_ceil(SPARSE), shape.n_users, d])?,
             lists: if shape.lists {
                 file.tensor(&format!("{prefix}lists"), &[s, shape.n_items, d])?
             } else {

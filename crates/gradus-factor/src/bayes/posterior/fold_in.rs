@@ -5,8 +5,8 @@
 //! item's factors with a 1 for the bias, and `m` is the mean before any rating is looked at: that of
 //! all users, and what the list of rated items adds. A user folded in has that mean in every draw.
 //! The score of item `i` is then `α + b_i + v_i·m`, its base, and for each rating the part
-//! `τ w_j (y_j − v_j·m) v_jᵀ A⁻¹ v_i`; both are averaged over the draws. For a user of the model the
-//! score is that of the user's own draws, and what they differ from the mean is left in the base.
+//! `τ w_j (y_j − v_j·m) v_jᵀ A⁻¹ v_i`; both are averaged over the draws. A user of the model has the
+//! same means, so the account is exact for them too.
 
 use super::Posterior;
 use crate::bayes::implicit;
@@ -65,9 +65,7 @@ impl Posterior {
                 let seen = self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec());
                 Ok((self.user_vector(Some(row)), seen))
             }
-            Target::Profile(profile) => {
-                Ok((self.fold_in(profile)?, Some(profile.items.clone())))
-            }
+            Target::Profile(profile) => Ok((self.fold_in(profile)?, Some(profile.items.clone()))),
         }
     }
 
@@ -90,8 +88,7 @@ impl Posterior {
         let per_draw: Vec<Vec<f64>> = (0..self.samples())
             .into_par_iter()
             .map(|sample| {
-                let Conditional { vectors, pulls, mut system, .. } =
-                    self.condition(sample, &rated);
+                let Conditional { vectors, pulls, mut system, .. } = self.condition(sample, &rated);
                 let mut direction = self.item_vector(sample, item).0;
                 solve_semidefinite(self.d(), &mut system, &mut direction);
                 let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();

@@ -2,6 +2,7 @@
 
 use super::{Posterior, known};
 use crate::bayes::dense::Matrix;
+use crate::bayes::samples::SPARSE;
 use gradus_core::kernel::{self, padded};
 use gradus_core::random::normal_quantile;
 use gradus_core::recommend::Interval;
@@ -46,6 +47,7 @@ impl Posterior {
                     self.widen(u, &self.user_rows, &self.user_priors, false, user);
                     self.widen_item(i, item);
                     let (mean, mut variance) = self.moments(user, item);
+                    variance += u.map_or(0.0, |u| self.within_user(u, item));
                     if u.is_none() || i.is_none() {
                         variance += self.newcomer(&covariances, (user, u), (item, i));
                     }
@@ -93,6 +95,22 @@ impl Posterior {
             })
             .sum();
         (sum, if s > 1 { squares / (s - 1) as f64 } else { 0.0 })
+    }
+
+    /// The variance of a user's score about its mean given the items: the mean square over the draws
+    /// whose users were kept.
+    fn within_user(&self, user: usize, item: &[f32]) -> f64 {
+        let (k, d, step) = (self.rank, self.d(), self.rank + 2);
+        let count = self.samples().div_ceil(SPARSE);
+        let drawn = self.user_deviations[user * count * d..][..count * d].chunks_exact(d);
+        let squares: f64 = drawn
+            .zip(item.chunks_exact(step).step_by(SPARSE))
+            .map(|(off, item)| {
+                let along: f32 = off[..k].iter().zip(item).map(|(x, v)| x.get() * v).sum();
+                f64::from(along + off[k].get()).powi(2)
+            })
+            .sum();
+        squares / count as f64
     }
 
     fn covariances(&self) -> Covariances {

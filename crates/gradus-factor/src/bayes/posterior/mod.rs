@@ -6,7 +6,7 @@ mod top;
 
 pub use interval::Spread;
 
-use super::samples::Samples;
+use super::samples::{SPARSE, Samples};
 use super::solve::{Solver, State};
 use gradus_core::data::{Csr, Ids};
 use gradus_core::estimator::Model;
@@ -18,7 +18,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Draws of the factors and biases of every user and item: a prediction is the mean over them.
+/// Draws of the factors and biases of every item, and for each the mean of every user given it: a
+/// prediction is the mean over them.
 ///
 /// Rows are kept side by side in half precision, so that the mean over all draws is one dot product.
 ///
@@ -44,9 +45,12 @@ pub struct Posterior {
     /// A rating is `mean + scale · (b_u + b_i + p_u·q_i)`.
     mean: f64,
     scale: f64,
-    /// For each user the rows of all draws; a row has `rank + 1` values, the bias last.
+    /// For each user the mean given the items of each draw, for each item its rows in all draws; a
+    /// row has `rank + 1` values, the bias last.
     user_rows: Vec<Bf16>,
     item_rows: Vec<Bf16>,
+    /// What users' rows as drawn differ from their means, of every `SPARSE`-th draw.
+    user_deviations: Vec<Bf16>,
     /// What each item adds to the users who rated it, in the same layout.
     list_rows: Option<Vec<Bf16>>,
     /// The precision of the noise in each draw, of standardised ratings.
@@ -72,6 +76,7 @@ impl Posterior {
         let (data, samples) = (solver.data, state.samples);
         let (s, d) = (samples.len(), solver.params.rank + 1);
         let beside = |n: usize, rows: &[Bf16]| Samples::side_by_side(s, n, d, rows);
+        let sparse = s.div_ceil(SPARSE);
         let history = solver.params.keep_history.then(|| History {
             ratings: data.by_user_shared(),
             weights: data.weights_by_user().map(<[f32]>::to_vec),
@@ -84,6 +89,7 @@ impl Posterior {
             scale: solver.scale,
             user_rows: beside(data.n_users(), &samples.users),
             item_rows: beside(data.n_items(), &samples.items),
+            user_deviations: Samples::side_by_side(sparse, data.n_users(), d, &samples.deviations),
             list_rows: solver.shape().lists.then(|| beside(data.n_items(), &samples.lists)),
             noise: samples.noise,
             user_priors: samples.user_priors,
@@ -277,6 +283,8 @@ impl Model for Posterior {
         file.ids("items", &self.items);
         file.tensor("user_samples", &[self.users.len(), s, d], &self.user_rows);
         file.tensor("item_samples", &[self.items.len(), s, d], &self.item_rows);
+        let sparse = [self.users.len(), s.div_ceil(SPARSE), d];
+        file.tensor("user_deviations", &sparse, &self.user_deviations);
         if let Some(rows) = &self.list_rows {
             file.tensor("list_samples", &[self.items.len(), s, d], rows);
         }
@@ -323,6 +331,8 @@ impl Model for Posterior {
         }
         let user_rows = halves(file, "user_samples", &[n_users, s, d])?;
         let item_rows = halves(file, "item_samples", &[n_items, s, d])?;
+        let sparse = [n_users, s.div_ceil(SPARSE), d];
+        let user_deviations = halves(file, "user_deviations", &sparse)?;
         let list_rows = match scalars.lists {
             true => Some(halves(file, "list_samples", &[n_items, s, d])?),
             false => None,
@@ -335,6 +345,7 @@ impl Model for Posterior {
             scale,
             user_rows,
             item_rows,
+            user_deviations,
             list_rows,
             noise,
             user_priors: file.finite("user_priors", &[s, d + 1, d])?,
