@@ -10,9 +10,9 @@ from progress import say
 from report import Section, number, ratio, rmse
 from suites.quality import DATA
 
-DRAWS = 500  # of a full fit, as gradus makes by default
-RANK = 32  # the default of gradus
-# Draws to difference for the time of one. myFM takes seconds for one of a million ratings.
+# The defaults of gradus; myFM gets the same.
+DRAWS, RANK = 500, 32
+# Draws to difference for the time of one. myFM takes a second for one of a million ratings.
 SPAN = {"gradus": (5, 45), "myfm": (2, 8)}
 
 
@@ -34,25 +34,24 @@ def contestants(options):
     return [("gradus", "gradus bayes")] * options.gradus + [("myfm", "myFM")]
 
 
-def job(fold, key, implicit, threads, iterations=DRAWS, score=True):
+def job(fold, implicit, threads, iterations, score):
     return Job(
         str(fold.folder),
         model="bayes",
         rank=RANK,
         iterations=iterations,
         implicit=implicit,
-        threads=threads if key == "gradus" else 1,
+        threads=threads,
         score=score,
-        defaults=key == "gradus" and iterations == DRAWS,
     )
 
 
-def quality(title, folds, options):
+def quality(title, folds, options, draws=DRAWS):
     section = Section(
         f"Bayesian factorisation, held-out error, {title}",
         ["setting", "mean RMSE", *(f"fold {at + 1}" for at in range(len(folds))), "fit s (mean)"],
     )
-    section.notes = [f"rank {RANK}, {DRAWS} draws each; gradus {options.threads} threads, myFM one (it has no more)"]
+    section.notes = [f"rank {RANK}, {draws} draws each, other settings by default; gradus {options.threads} threads, myFM one (it has no more)"]
     for implicit in (False, True):
         for key, name in contestants(options):
             setting = name + (", lists of both sides" if implicit else "")
@@ -60,7 +59,7 @@ def quality(title, folds, options):
                 fits = []
                 for at, fold in enumerate(folds):
                     say(f"bayes: {title}: fold {at + 1}, {setting}")
-                    fits.append(peers.by_key(key).run(job(fold, key, implicit, options.threads), options.timeout))
+                    fits.append(peers.by_key(key).run(job(fold, implicit, options.threads, draws, True), options.timeout))
             except processes.Failed as failure:
                 section.notes.append(f"{setting} failed: {failure}")
                 continue
@@ -80,7 +79,7 @@ def speed(title, fold, options):
                 say(f"bayes: {title}: round {turn + 1}, {name}, lists {implicit}")
                 low, high = SPAN[key]
                 runs = [
-                    peers.by_key(key).run(job(fold, key, implicit, 1, count, score=False), options.timeout).seconds
+                    peers.by_key(key).run(job(fold, implicit, 1, count, False), options.timeout).seconds
                     for count in (low, high)
                 ]
                 times[key].append((runs[1] - runs[0]) / (high - low))
