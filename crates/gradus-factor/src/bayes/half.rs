@@ -71,9 +71,9 @@ impl Scaled {
         let k = precision.k() - 1;
         let mut base = Rows::zeros(k, k);
         let mut border = vec![0.0; padded(k)];
-        for i in 0..k {
+        for (i, border) in border[..k].iter_mut().enumerate() {
             base.row_mut(i)[..k].copy_from_slice(&precision.row(i)[..k]);
-            border[i] = precision.row(i)[k];
+            *border = precision.row(i)[k];
         }
         Self { precision, base, border, linear }
     }

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 /// that start large are as slow to shrink.
 const START: f64 = 0.05;
 
-/// Pairs of user and item whose products are watched, to judge the chain by.
+/// Pairs of user and item that are watched, to judge the chain by.
 const WATCHED: usize = 1024;
 
 /// The prior of the noise: `τ ~ Gamma(1, 0.05)`, two ratings' worth. It matters only where the
@@ -215,17 +215,23 @@ impl<'a> Solver<'a> {
         (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
     }
 
-    /// The scalars by which the chain is judged: the noise, and mean and spread of the predictions
-    /// of some pairs. Factors alone would not do, since the ratings determine only their products.
+    /// The scalars by which the chain is judged: the noise, the mean prediction of some pairs of any
+    /// user and any item, and the size of the products `p·q` of some pairs that were rated. Factors
+    /// alone would not do, since the ratings determine only their products.
     fn scalars(&self, noise: f64, users: &Factors, items: &Factors) -> [f64; diagnose::SCALARS] {
         let mut stream = Stream::new(self.params.seed, "bayes.watched", 0);
+        let product = |user: usize, item: usize| {
+            kernel::dot(self.level, users.rows.row(user), items.rows.row(item))
+        };
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..WATCHED {
-            let user = stream.index(users.bias.len());
-            let item = stream.index(items.bias.len());
-            let product = kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
-            sum += f64::from(product + users.bias[user] + items.bias[item]);
-            squares += f64::from(product) * f64::from(product);
+            let (user, item) = (stream.index(users.bias.len()), stream.index(items.bias.len()));
+            sum += f64::from(product(user, item) + users.bias[user] + items.bias[item]);
+            let rated = stream.index(self.data.len());
+            // The row that holds it: the last that begins at or before it.
+            let user = self.users.rows.indptr().partition_point(|&start| start <= rated) - 1;
+            let item = self.users.rows.indices()[rated] as usize;
+            squares += f64::from(product(user, item)).powi(2);
         }
         let n = WATCHED as f64;
         let level = self.mean + self.scale * sum / n;

@@ -13,7 +13,13 @@ use gradus_core::report::StopReason;
 /// and, for held-out pairs, the expected rating and the rating.
 struct Planted {
     train: Ratings,
-    held: Vec<((Option<u32>, Option<u32>), f32, f32)>,
+    held: Vec<Held>,
+}
+
+struct Held {
+    pair: (Option<u32>, Option<u32>),
+    expected: f32,
+    value: f32,
 }
 
 const NOISE: f64 = 0.5;
@@ -32,7 +38,8 @@ fn planted(n_users: usize, n_items: usize, per_user: usize) -> Planted {
             let expected = 3.5 + u[0] * v[0] + u[1] * v[1] + u[2] + v[2];
             let value = (expected + NOISE * stream.normal()) as f32;
             if n % (per_user / 4 + 1) == 1 {
-                held.push(((Some(user as u32), Some(item as u32)), expected as f32, value));
+                let pair = (Some(user as u32), Some(item as u32));
+                held.push(Held { pair, expected: expected as f32, value });
             } else {
                 users.push(user as u32);
                 items.push(item as u32);
@@ -52,19 +59,22 @@ fn quick() -> Bayes {
 #[test]
 fn planted_ratings_are_recovered_and_intervals_cover() {
     let Planted { train, held } = planted(400, 150, 40);
-    let pairs: Vec<_> = held.iter().map(|h| h.0).collect();
+    let pairs: Vec<_> = held.iter().map(|h| h.pair).collect();
     for side in [ImplicitSide::None, ImplicitSide::Both] {
         let model = quick().implicit_side(side).fit(&train).unwrap();
         assert!((model.noise() - NOISE).abs() < 0.02, "{side:?}: noise {}", model.noise());
         let predicted = model.predict(&pairs);
-        let squares: f32 = predicted.iter().zip(&held).map(|(p, h)| (p - h.1).powi(2)).sum();
+        let squares: f32 = predicted.iter().zip(&held).map(|(p, h)| (p - h.expected).powi(2)).sum();
         let off = (squares / held.len() as f32).sqrt();
         // Forty ratings for six numbers: about 0.5 √(6 / 40) from the users, less from the items.
         assert!(off < 0.27, "{side:?}: off the truth by {off}");
         for level in [0.5, 0.9] {
             let intervals = model.interval(&pairs, level).unwrap().unwrap();
-            let inside =
-                intervals.iter().zip(&held).filter(|(i, h)| i.low <= h.2 && h.2 <= i.high).count();
+            let inside = intervals
+                .iter()
+                .zip(&held)
+                .filter(|(i, h)| i.low <= h.value && h.value <= i.high)
+                .count();
             let share = inside as f64 / held.len() as f64;
             // Some 1600 held-out ratings: three standard errors and a little.
             assert!((share - level).abs() < 0.045, "{side:?}: {share} inside at {level}");
@@ -74,7 +84,7 @@ fn planted_ratings_are_recovered_and_intervals_cover() {
         let inside = spread
             .iter()
             .zip(&held)
-            .filter(|(s, h)| (s.mean - h.1).abs() < 1.645 * s.deviation_of_mean)
+            .filter(|(s, h)| (s.mean - h.expected).abs() < 1.645 * s.deviation_of_mean)
             .count();
         let share = inside as f64 / held.len() as f64;
         assert!((0.82..0.97).contains(&share), "{side:?}: {share} of the means inside");
@@ -261,7 +271,7 @@ fn a_fit_stopped_in_its_burn_in_gives_its_last_draw() {
     let fitted = quick().fit_job(&train, &job).unwrap();
     assert_eq!(fitted.report.stop_reason, StopReason::Interrupted);
     assert_eq!(fitted.samples(), 1);
-    assert!(fitted.predict(&[held[0].0])[0].is_finite());
+    assert!(fitted.predict(&[held[0].pair])[0].is_finite());
 }
 
 #[test]
