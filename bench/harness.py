@@ -10,9 +10,17 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, curve, load, metrics, quality, svdpp
+from suites import als, bayes, curve, load, metrics, quality, svdpp
 
-SUITES = {"als": als, "load": load, "quality": quality, "curve": curve, "metrics": metrics, "svdpp": svdpp}
+SUITES = {
+    "als": als,
+    "load": load,
+    "quality": quality,
+    "svdpp": svdpp,
+    "bayes": bayes,
+    "curve": curve,
+    "metrics": metrics,
+}
 
 
 def options(arguments):

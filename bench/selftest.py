@@ -9,7 +9,7 @@ import peers
 import report
 from peers.base import Job, Peer, Result
 from progress import say
-from suites import als, curve, load, metrics, quality, svdpp
+from suites import als, bayes, curve, load, metrics, quality, svdpp
 
 
 def run(options):
@@ -47,6 +47,11 @@ def run(options):
     check(all(float(row[1]) < spread for row in sections[-1].rows), "svdpp: better than the mean")
     sections.append(svdpp.speed(dataset, options))
     check(len(sections[-1].rows) == 1 + options.gradus, "svdpp: both have a row")
+    sections.append(bayes.quality("tiny", [datasets.tiny(fold, 2) for fold in range(2)], options, draws=20))
+    check(len(sections[-1].rows) == 2 * (1 + options.gradus), "bayes: every setting has a row")
+    check(all(float(row[1]) < spread for row in sections[-1].rows), "bayes: better than the mean")
+    sections.append(bayes.speed("tiny", dataset, options))
+    check(len(sections[-1].rows) == 2 * (1 + options.gradus), "bayes: every setting has a time")
 
     shapes = [{"count": count, "users": count // 20, "items": 120} for count in (2_000, 6_000)]
     sections.append(curve.table(shapes, datasets.tiny, options))

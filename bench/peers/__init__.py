@@ -4,6 +4,7 @@ from peers.cmfrec import Cmfrec
 from peers.gradus import Gradus
 from peers.implicit import Implicit
 from peers.libmf import Libmf
+from peers.myfm import Myfm
 from peers.surprise import Surprise
 
 PEERS = [
@@ -22,6 +23,8 @@ PEERS = [
 # Of other models than that of the als suite; other suites name them.
 MORE = [
     Gradus("gradus-svdpp", "svdpp", "SVD++, ALS and CG"),
+    Gradus("gradus-bayes", "bayes", "Gibbs sampling"),
+    Myfm(),
     Cmfrec("cmfrec-implicit", use_cg=True, implicit=True),
 ]
 

@@ -27,6 +27,7 @@ class Job:
     threads: int = 1
     seed: int = 1
     score: bool = True  # also predict the held-out ratings
+    implicit: bool = False  # bayes, myFM: the lists of what was rated count as well
     defaults: bool = False  # the library's own hyper-parameters; only data and threads are given
 
     @property

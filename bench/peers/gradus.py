@@ -78,7 +78,11 @@ class Gradus(Peer):
 
     def _fit(self, job, model):
         command = ["fit", self.model, f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
-        if not job.defaults:
+        if self.model == "bayes":
+            command += ["--implicit-side", "both" if job.implicit else "none"]
+            if not job.defaults:
+                command += ["--rank", job.rank, "--max-iter", job.iterations, "--seed", job.seed]
+        elif not job.defaults:
             command += ["--rank", job.rank, "--regularization", job.regularization, "--scaling", job.scaling]
             command += ["--max-iter", job.iterations, "--tol", 0, "--seed", job.seed]
         return command

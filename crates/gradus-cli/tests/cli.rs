@@ -99,6 +99,28 @@ fn the_road_from_a_file_to_a_recommendation() {
 }
 
 #[test]
+fn a_model_that_knows_how_sure_it_is_gives_intervals() {
+    let folder = Folder::fitted();
+    folder.gradus("fit bayes ratings.csv -o b.gradus --rank 4 --max-iter 20 -q").success();
+    folder.gradus("predict b.gradus ratings.csv --interval 0.9 -o out.csv").success();
+    let predicted = std::fs::read_to_string(folder.file("out.csv")).unwrap();
+    let mut lines = predicted.lines();
+    assert_eq!(lines.next(), Some("user,item,prediction,low,high"));
+    for line in lines {
+        let fields: Vec<f32> =
+            line.rsplit(',').take(3).map(|field| field.parse().unwrap()).collect();
+        assert!(fields[1] <= fields[2] && fields[2] <= fields[0], "{line}");
+    }
+    let told = folder.out("predict b.gradus ratings.csv --interval 0.5 --json");
+    let first: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert!(first["low"].as_f64().unwrap() < first["high"].as_f64().unwrap());
+    let (code, said) = folder.err("predict b.gradus ratings.csv --interval 1.5");
+    assert!(code == 1 && said.contains("`level` = 1.5"), "{said}");
+    let (code, said) = folder.err("predict m.gradus ratings.csv --interval 0.9");
+    assert!(code == 1 && said.contains("interval"), "{said}");
+}
+
+#[test]
 fn fit_tells_a_program_everything() {
     let folder = Folder::fitted();
     let fit = "fit als ratings.csv -o n.gradus --rank 4 --max-iter 3 --tol 0 --holdout 0.2 --json --seed 5";

@@ -58,6 +58,8 @@ pub struct Traits {
     pub exact_fold_in: bool,
     /// It can say which items are alike.
     pub similar: bool,
+    /// Its result is an average over iterations, so the last one is kept and not the best.
+    pub averages: bool,
 }
 
 impl Traits {
@@ -68,6 +70,7 @@ impl Traits {
         weights: true,
         exact_fold_in: true,
         similar: true,
+        averages: false,
     };
 }
 

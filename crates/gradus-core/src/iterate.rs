@@ -42,6 +42,12 @@ pub trait Solver {
     /// [`Rules::higher_is_better`].
     fn validate(&self, state: &Self::State) -> Option<f64>;
 
+    /// Whether the last state is the result, whatever its score: true of an average that every
+    /// further iteration completes. Otherwise the best one is.
+    fn keeps_last(&self) -> bool {
+        false
+    }
+
     /// Puts the state into a file under names that begin with `prefix`.
     fn write_state<'a>(&self, state: &'a Self::State, prefix: &str, file: &mut Writer<'a>);
 
@@ -149,7 +155,8 @@ type Best<T> = Option<(usize, T)>;
 /// Runs a solver to its end and gives the best state with the report.
 ///
 /// With held-out data the best state is the one with the best held-out score; without, it is the
-/// last one of a start, and over several starts the one whose last objective is smallest.
+/// last one of a start, and over several starts the one whose last objective is smallest. A solver
+/// that [keeps its last state](Solver::keeps_last) gives that one of each start.
 pub fn run<S: Solver, D>(
     solver: &S,
     rules: &Rules<'_>,
@@ -202,7 +209,7 @@ pub fn run<S: Solver, D>(
         job.observer.notice(&Event::Iteration { point: &point, metric: rules.metric, seconds });
         course.trace.push(point);
         course.clock.push(seconds);
-        if validation.is_some() {
+        if validation.is_some() && !solver.keeps_last() {
             set_aside(&course, rules, &state, &mut best);
         }
         if let Some(checkpoint) = &job.checkpoint
@@ -414,6 +421,38 @@ mod tests {
             run(&Halving { target: Some(24.0) }, &rules(), &job(None, Stop::new())).unwrap();
         assert_eq!((report.stop_reason, report.iterations), (StopReason::NoImprovement, 4));
         assert_eq!((state[0], report.best, report.validation), (25.0, 1, Some(1.0)));
+    }
+
+    #[test]
+    fn an_average_keeps_its_last_state() {
+        /// Halves a number and says that the last state counts.
+        struct Lasting(Halving);
+        impl Solver for Lasting {
+            type State = Vec<f64>;
+            fn start(&self, restart: usize) -> Result<Vec<f64>> {
+                self.0.start(restart)
+            }
+            fn step(&self, state: &mut Vec<f64>, watch: &Watch<'_>) -> Result<Option<f64>> {
+                self.0.step(state, watch)
+            }
+            fn validate(&self, state: &Vec<f64>) -> Option<f64> {
+                self.0.validate(state)
+            }
+            fn keeps_last(&self) -> bool {
+                true
+            }
+            fn write_state<'a>(&self, state: &'a Vec<f64>, prefix: &str, file: &mut Writer<'a>) {
+                self.0.write_state(state, prefix, file);
+            }
+            fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Vec<f64>> {
+                self.0.read_state(prefix, file)
+            }
+        }
+        let solver = Lasting(Halving { target: Some(24.0) });
+        let patient = Rules { patience: 0, ..rules() };
+        let (state, report) = run(&solver, &patient, &job(None, Stop::new())).unwrap();
+        assert_eq!((state[0], report.best), (100.0 / 1024.0, 9));
+        assert_eq!(report.validation, report.trace[9].validation);
     }
 
     #[test]

@@ -144,6 +144,29 @@ impl Stream {
         -libm::log(self.uniform() + HALF_STEP)
     }
 
+    /// A gamma deviate of this shape and scale 1, so of mean `shape` (Marsaglia and Tsang, 2000).
+    ///
+    /// `2 · gamma(ν / 2)` is a χ² deviate of `ν` degrees of freedom.
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            // A power of a uniform number lifts it from the next shape down to this one.
+            let lift = libm::exp(-self.exponential() / shape);
+            return self.gamma(shape + 1.0) * lift;
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = 1.0 + c * x;
+            if v > 0.0 {
+                let v = v * v * v;
+                if -self.exponential() < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
+                    return d * v;
+                }
+            }
+        }
+    }
+
     /// Puts the elements in random order (Fisher–Yates).
     pub fn shuffle<T>(&mut self, elements: &mut [T]) {
         for last in (1..elements.len()).rev() {
@@ -280,6 +303,25 @@ impl Alias {
         let (keep, other) = self.slots[slot];
         if stream.uniform() < keep { slot } else { other as usize }
     }
+}
+
+/// The number below which a standard normal deviate lies with probability `p`: 1.645 for 0.95.
+/// Infinite at 0 and 1.
+pub fn normal_quantile(p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return if p <= 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
+    }
+    let (mut low, mut high) = (-40.0f64, 40.0);
+    // Halving reaches the resolution of a double well before.
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if 0.5 * libm::erfc(-middle * std::f64::consts::FRAC_1_SQRT_2) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
 }
 
 /// The weights `(rank + shift)^-exponent` for ranks 1 to `n` (Zipf–Mandelbrot), adding up to 1.

@@ -24,6 +24,15 @@ pub struct Contribution {
     pub contribution: f32,
 }
 
+/// Where a rating will lie, with a stated probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f32,
+    /// The upper end.
+    pub high: f32,
+}
+
 /// Why a score is what it is: `score = base + Σ contributions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
@@ -109,6 +118,23 @@ pub trait Recommend: Send + Sync {
     /// # Shapes
     /// One prediction for each pair.
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32>;
+
+    /// For each pair the interval that holds the rating someone would give with probability
+    /// `level`, if this kind of model knows how sure it is.
+    ///
+    /// # Shapes
+    /// One interval for each pair.
+    ///
+    /// # Errors
+    /// If `level` is not between 0 and 1.
+    fn interval(
+        &self,
+        pairs: &[(Option<u32>, Option<u32>)],
+        level: f64,
+    ) -> Result<Option<Vec<Interval>>> {
+        let _ = (pairs, level);
+        Ok(None)
+    }
 
     /// The best `n` items, best first; ties go to the smaller index.
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;

@@ -5,6 +5,7 @@
 //! | [`latent`] | the fitted model `r̂ = α + β_u + β_i + γ_u·γ_i` and everything done with it |
 //! | [`als`] | alternating least squares |
 //! | [`svdpp`] | the same with a say of who rated what |
+//! | [`bayes`] | Bayesian matrix factorisation by Gibbs sampling |
 //! | [`sgd`] | stochastic gradient descent |
 //! | [`ccd`] | cyclic coordinate descent |
 //! | [`gd`] | gradient descent on the whole objective at once |
@@ -15,6 +16,7 @@
 
 pub mod als;
 pub mod baseline;
+pub mod bayes;
 pub mod bpr;
 mod catalogue;
 pub mod ccd;
@@ -31,6 +33,7 @@ mod vectors;
 
 pub use als::Als;
 pub use baseline::{Bias, Mean, Neighbours, Popular};
+pub use bayes::Bayes;
 pub use bpr::Bpr;
 pub use catalogue::Taste;
 pub use ccd::Ccd;

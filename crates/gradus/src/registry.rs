@@ -4,12 +4,15 @@
 use gradus_core::estimator::{AnyFitted, Entry, Estimator};
 use gradus_core::file::Reader;
 use gradus_core::{Error, Result};
-use gradus_factor::{Als, Bias, Bpr, Ccd, Gd, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp};
+use gradus_factor::{
+    Als, Bayes, Bias, Bpr, Ccd, Gd, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
+};
 use std::path::Path;
 
 static MODELS: &[&dyn Estimator] = &[
     &Entry::<Als>::new(),
     &Entry::<Svdpp>::new(),
+    &Entry::<Bayes>::new(),
     &Entry::<Sgd>::new(),
     &Entry::<Ccd>::new(),
     &Entry::<Gd>::new(),

@@ -3,6 +3,7 @@
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::recommend::Interval;
 use gradus::data::Id;
 use serde_json::json;
 use std::fs::File;
@@ -21,6 +22,10 @@ struct PredictArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Also the interval that holds the rating with this probability, for models that know how sure they are (`bayes`)
+    #[arg(long, value_name = "LEVEL")]
+    interval: Option<f64>,
+
     #[command(flatten)]
     input: DataArgs,
 }
@@ -38,12 +43,22 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let pairs = args.input.pairs(&args.pairs, context)?;
     let known = Known::of(&pairs, model);
     let predicted = model.predict(&known.indices);
+    let intervals = match args.interval {
+        Some(level) => Some(model.interval(&known.indices, level)?.ok_or_else(|| {
+            gradus::Error::Unsupported {
+                model: fitted.kind.to_owned(),
+                capability: "give intervals",
+            }
+        })?),
+        None => None,
+    };
+    let intervals = intervals.as_deref();
     let ids = |at: usize| (pairs.users.get(at), pairs.items.get(at));
     match &args.output {
         Some(path) => {
             let refused = |error| gradus::Error::io(path, error);
             let mut file = BufWriter::new(File::create(path).map_err(refused)?);
-            write(&mut file, ids, &predicted, context.json).map_err(refused)?;
+            write(&mut file, ids, &predicted, intervals, context.json).map_err(refused)?;
             file.flush().map_err(refused)?;
             context.remark(format_args!(
                 "{} predictions in {}",
@@ -53,7 +68,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            write(&mut out, ids, &predicted, context.json)?;
+            write(&mut out, ids, &predicted, intervals, context.json)?;
             out.flush()?;
         }
     }
@@ -72,18 +87,28 @@ fn write<'a>(
     out: &mut impl Write,
     ids: impl Fn(usize) -> (Id<'a>, Id<'a>),
     predicted: &[f32],
+    intervals: Option<&[Interval]>,
     json: bool,
 ) -> std::io::Result<()> {
     if !json {
-        writeln!(out, "user,item,prediction")?;
+        let more = if intervals.is_some() { ",low,high" } else { "" };
+        writeln!(out, "user,item,prediction{more}")?;
     }
     for (at, prediction) in predicted.iter().enumerate() {
         let (user, item) = ids(at);
+        let interval = intervals.map(|intervals| intervals[at]);
         if json {
-            let line = json!({"user": user, "item": item, "prediction": prediction});
+            let mut line = json!({"user": user, "item": item, "prediction": prediction});
+            if let Some(Interval { low, high }) = interval {
+                (line["low"], line["high"]) = (low.into(), high.into());
+            }
             writeln!(out, "{line}")?;
         } else {
-            writeln!(out, "{},{},{prediction}", quoted(user), quoted(item))?;
+            write!(out, "{},{},{prediction}", quoted(user), quoted(item))?;
+            if let Some(Interval { low, high }) = interval {
+                write!(out, ",{low},{high}")?;
+            }
+            writeln!(out)?;
         }
     }
     Ok(())

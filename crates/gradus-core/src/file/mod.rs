@@ -16,6 +16,7 @@ mod write;
 pub use read::Reader;
 pub use write::Writer;
 
+use crate::kernel::Bf16;
 use safetensors::Dtype;
 
 /// The number of the format this build writes. Readers accept this and every earlier one.
@@ -35,7 +36,7 @@ macro_rules! element {
         $(impl Element for $type { const DTYPE: Dtype = Dtype::$dtype; })*
     };
 }
-element!(f32 => F32, f64 => F64, u8 => U8, u32 => U32, u64 => U64, i64 => I64);
+element!(f32 => F32, f64 => F64, u8 => U8, u32 => U32, u64 => U64, i64 => I64, Bf16 => BF16);
 
 #[cfg(test)]
 mod tests {

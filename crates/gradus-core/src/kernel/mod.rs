@@ -14,6 +14,8 @@
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
+//! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
+//! | `half.rs` | [`Bf16`], half-precision storage |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
 //!
@@ -32,7 +34,9 @@ mod coordinate;
 mod dot;
 mod gather;
 pub mod gram;
+mod half;
 mod lanes;
+mod row_draw;
 mod row_solve;
 mod rows;
 pub mod sgd;
@@ -46,6 +50,8 @@ pub use cg::RowCg;
 pub use coordinate::{RowCoordinates, fit_scalar};
 pub use dot::{dot, scores};
 pub use gather::{dots, sum_rows};
+pub use half::Bf16;
+pub use row_draw::RowPrior;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
 

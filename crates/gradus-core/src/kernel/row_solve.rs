@@ -99,11 +99,11 @@ pub struct RowSolution {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RowSolver {
-    level: Level,
-    k: usize,
-    gram: Gram,
-    inverse: Vec<f32>,
-    double: Vec<f64>,
+    pub(super) level: Level,
+    pub(super) k: usize,
+    pub(super) gram: Gram,
+    pub(super) inverse: Vec<f32>,
+    pub(super) double: Vec<f64>,
 }
 
 impl RowSolver {
@@ -135,8 +135,19 @@ impl RowSolver {
             Some(bias) => (bias, false),
             None => (self.solve_double(problem, out), true),
         };
+        self.found(problem, out, bias, fallback)
+    }
+
+    /// What was found, with the residuals if they are asked for.
+    pub(super) fn found(
+        &self,
+        problem: &RowProblem<'_>,
+        x: &[f32],
+        bias: f32,
+        fallback: bool,
+    ) -> RowSolution {
         let (squares, errors) = if problem.residuals {
-            self.level.dispatch(Residuals { problem, bias, x: out })
+            self.level.dispatch(Residuals { problem, bias, x })
         } else {
             (0.0, 0.0)
         };
@@ -179,6 +190,18 @@ impl RowSolver {
     #[inline(never)]
     fn solve_double(&mut self, problem: &RowProblem<'_>, out: &mut [f32]) -> f32 {
         let k = self.k;
+        let (size, a, b) = self.double_system(problem);
+        solve_semidefinite(size, a, b);
+        read_double(k, b, out)
+    }
+
+    /// The normal equations in double precision: their size, the matrix (upper triangle) and the
+    /// right-hand side, the bias last.
+    pub(super) fn double_system(
+        &mut self,
+        problem: &RowProblem<'_>,
+    ) -> (usize, &mut [f64], &mut [f64]) {
+        let k = self.k;
         let stride = padded(k);
         let size = k + usize::from(problem.bias.is_some());
         // The matrix, the right-hand side, and one row of factors with its one for the bias.
@@ -212,13 +235,17 @@ impl RowSolver {
                 }
             }
         }
-        solve_semidefinite(size, a, b);
-        out.fill(0.0);
-        for (out, &x) in out.iter_mut().zip(&b[..k]) {
-            *out = narrow(x);
-        }
-        if size > k { narrow(b[k]) } else { 0.0 }
+        (size, a, b)
     }
+}
+
+/// Writes the factors of a solution in double precision and gives the bias that follows them.
+pub(super) fn read_double(k: usize, solution: &[f64], out: &mut [f32]) -> f32 {
+    out.fill(0.0);
+    for (out, &x) in out.iter_mut().zip(&solution[..k]) {
+        *out = narrow(x);
+    }
+    solution.get(k).map_or(0.0, |&bias| narrow(bias))
 }
 
 /// The nearest finite `f32`: a solution can be larger than one when the factors are tiny.
@@ -229,6 +256,13 @@ fn narrow(x: f64) -> f32 {
 /// Solves `A x = b` in place of `b`, for the upper triangle of a positive semidefinite `A` and a `b`
 /// in its range. A coordinate without a pivot of its own is set to zero.
 pub fn solve_semidefinite(size: usize, a: &mut [f64], b: &mut [f64]) {
+    eliminate(size, a, b);
+    substitute(size, a, b);
+}
+
+/// Factors `A = UᵀU` in place of its upper triangle and `b` into `U⁻ᵀ b`. A row without a pivot of
+/// its own becomes zero.
+pub(super) fn eliminate(size: usize, a: &mut [f64], b: &mut [f64]) {
     let least: Vec<f64> = (0..size).map(|i| PIVOT_SHARE_F64 * a[i * size + i]).collect();
     for r in 0..size {
         let (row, below) = a[r * size..].split_at_mut(size);
@@ -249,8 +283,12 @@ pub fn solve_semidefinite(size: usize, a: &mut [f64], b: &mut [f64]) {
             b[i] -= by * b[r];
         }
     }
+}
+
+/// Solves `U x = b` in place of `b`.
+pub(super) fn substitute(size: usize, u: &[f64], b: &mut [f64]) {
     for r in (0..size).rev() {
-        let row = &a[r * size..][..size];
+        let row = &u[r * size..][..size];
         let known: f64 = row[r + 1..].iter().zip(&b[r + 1..]).map(|(u, x)| u * x).sum();
         b[r] = if row[r] > 0.0 { (b[r] - known) / row[r] } else { 0.0 };
     }

@@ -163,3 +163,27 @@ fn zipf_matches_the_weights_it_stands_for() {
     assert!((flat.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert!((flat[0] / flat[99] - 10.0).abs() < 1e-9);
 }
+
+#[test]
+fn gamma_deviates_have_their_moments() {
+    for shape in [0.3, 1.0, 2.5, 40.0, 5e5] {
+        let mut stream = Stream::new(3, "gamma", 0);
+        let n = 200_000;
+        let (mean, variance, _) = moments(n, || stream.gamma(shape));
+        // Mean and variance are both the shape; five standard errors.
+        let error = 5.0 / (n as f64).sqrt();
+        assert!((mean / shape - 1.0).abs() < error / shape.sqrt(), "{shape}: mean {mean}");
+        let kurtosis = 3.0 + 6.0 / shape;
+        let spread = (kurtosis - 1.0f64).sqrt();
+        assert!((variance / shape - 1.0).abs() < error * spread, "{shape}: variance {variance}");
+    }
+}
+
+#[test]
+fn normal_quantiles_are_those_of_the_tables() {
+    for (p, want) in [(0.5, 0.0), (0.975, 1.959963984540054), (0.05, -1.6448536269514729)] {
+        assert!((normal_quantile(p) - want).abs() < 1e-12, "{p}");
+    }
+    assert_eq!(normal_quantile(1.0), f64::INFINITY);
+    assert_eq!(normal_quantile(0.0), f64::NEG_INFINITY);
+}

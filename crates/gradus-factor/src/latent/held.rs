@@ -44,6 +44,43 @@ impl Held {
         Ok(Self { pairs })
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Adds the prediction of each to its sum: for the mean of many predictions.
+    pub(crate) fn add(
+        &self,
+        sums: &mut [f64],
+        predict: impl Fn(Option<u32>, Option<u32>) -> f32 + Sync,
+    ) {
+        self.pairs.par_chunks(BLOCK).zip(sums.par_chunks_mut(BLOCK)).for_each(|(pairs, sums)| {
+            for (pair, sum) in pairs.iter().zip(sums) {
+                *sum += f64::from(predict(pair.user, pair.item));
+            }
+        });
+    }
+
+    /// The root of the (weighted) mean squared error of the mean of `count` predictions, of which
+    /// `sums` holds the sums, clipped to `range`.
+    pub(crate) fn rmse_of_sums(
+        &self,
+        range: Option<(f32, f32)>,
+        sums: &[f64],
+        count: usize,
+    ) -> f64 {
+        let (low, high) = range.unwrap_or((f32::NEG_INFINITY, f32::INFINITY));
+        let (mut squares, mut weight) = (0.0, 0.0);
+        for (pair, sum) in self.pairs.iter().zip(sums) {
+            let predicted = (sum / count as f64).clamp(f64::from(low), f64::from(high));
+            let (error, w) = (predicted - f64::from(pair.value), f64::from(pair.weight));
+            squares += w * error * error;
+            weight += w;
+        }
+        (squares / weight).sqrt()
+    }
+
     /// The root of the (weighted) mean squared error of `predict`, clipped to `range`.
     pub(crate) fn rmse(
         &self,

@@ -1,0 +1,264 @@
+//! A half-step: all rows of one side are drawn while the other side is held fixed.
+
+use super::hyper::Gaussian;
+use super::implicit::as_rows;
+use super::solve::{Factors, Solver};
+use gradus_core::data::Csr;
+use gradus_core::iterate::Watch;
+use gradus_core::kernel::{self, RowPrior, RowProblem, RowSolver, Rows, padded};
+use gradus_core::random::Stream;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Rows are handed to threads in blocks of about so many ratings, cut by the data alone.
+const BLOCK: usize = 1 << 14;
+
+/// One side of the data: its rows and how they are cut into blocks.
+pub(super) struct Side<'a> {
+    name: &'static str,
+    pub(super) rows: &'a Csr,
+    weights: Option<&'a [f32]>,
+    bounds: Vec<usize>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(name: &'static str, rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
+        let (mut bounds, mut filled) = (vec![0], 0);
+        for row in 0..rows.n_rows() {
+            // A row costs its system, however few its ratings.
+            filled += rows.range(row).len() + 64;
+            if filled >= BLOCK {
+                bounds.push(row + 1);
+                filled = 0;
+            }
+        }
+        if bounds.last() != Some(&rows.n_rows()) {
+            bounds.push(rows.n_rows());
+        }
+        Self { name, rows, weights, bounds }
+    }
+}
+
+/// A half-step: one side is drawn while the other is held fixed.
+pub(super) struct Half<'s> {
+    pub(super) side: &'s Side<'s>,
+    pub(super) fixed: &'s Factors,
+    pub(super) prior: &'s Gaussian,
+    pub(super) gains: Option<&'s Rows>,
+    pub(super) noise: f64,
+    pub(super) iteration: usize,
+    pub(super) residuals: bool,
+    /// Whether the rows are drawn, or are the means of what they would be drawn from.
+    pub(super) drawn: bool,
+}
+
+/// The prior of a half-step divided by the noise, as the kernel takes it.
+struct Scaled {
+    /// `Λ/τ` in full, and its factors' block.
+    precision: Rows,
+    base: Rows,
+    border: Vec<f32>,
+    /// `Λμ/τ`.
+    linear: Vec<f32>,
+}
+
+impl Scaled {
+    fn new(prior: &Gaussian, noise: f64) -> Self {
+        let mut precision = prior.precision.clone();
+        precision.values.iter_mut().for_each(|x| *x /= noise);
+        let linear = precision.apply(&prior.mean).iter().map(|&x| x as f32).collect();
+        let precision = as_rows(&precision);
+        let k = precision.k() - 1;
+        let mut base = Rows::zeros(k, k);
+        let mut border = vec![0.0; padded(k)];
+        for (i, border) in border[..k].iter_mut().enumerate() {
+            base.row_mut(i)[..k].copy_from_slice(&precision.row(i)[..k]);
+            *border = precision.row(i)[k];
+        }
+        Self { precision, base, border, linear }
+    }
+}
+
+/// What a half-step came to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    pub(super) squares: f64,
+    pub(super) fallbacks: u64,
+}
+
+struct Block<'b> {
+    first: usize,
+    factors: &'b mut [f32],
+    bias: &'b mut [f32],
+}
+
+/// The workspace of a thread.
+struct Workspace {
+    solver: RowSolver,
+    targets: Vec<f32>,
+    noise: Vec<f32>,
+    linear: Vec<f32>,
+    full: Vec<f32>,
+}
+
+impl Solver<'_> {
+    /// Draws every row of one side. `None` if the watch said to leave.
+    pub(super) fn half(
+        &self,
+        half: &Half<'_>,
+        watch: &Watch<'_>,
+        share: (f64, f64),
+    ) -> Option<(Factors, Sums)> {
+        let k = self.params.rank;
+        let mut drawn = Factors::zeros(half.side.rows.n_rows(), k);
+        let stride = half.fixed.rows.stride();
+        let mut blocks = Vec::with_capacity(half.side.bounds.len());
+        let (mut rest, mut rest_bias) = (drawn.rows.as_mut_slice(), drawn.bias.as_mut_slice());
+        for bound in half.side.bounds.windows(2) {
+            let count = bound[1] - bound[0];
+            let (block, after) = rest.split_at_mut(count * stride);
+            let (block_bias, after_bias) = rest_bias.split_at_mut(count);
+            blocks.push(Block { first: bound[0], factors: block, bias: block_bias });
+            (rest, rest_bias) = (after, after_bias);
+        }
+        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
+        let scaled = Scaled::new(half.prior, half.noise);
+        let sums: Vec<Sums> = blocks
+            .into_par_iter()
+            .map_init(
+                || Workspace {
+                    solver: RowSolver::new(k, self.level),
+                    targets: Vec::new(),
+                    noise: vec![0.0; stride],
+                    linear: vec![0.0; stride],
+                    full: vec![0.0; k + 1],
+                },
+                |workspace, block| {
+                    if watch.stopped() {
+                        return Sums::default();
+                    }
+                    let sums = self.draw_block(half, &scaled, block, workspace);
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    // Some fifty times a half-step.
+                    if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
+                        watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
+                    }
+                    sums
+                },
+            )
+            .collect();
+        if done.into_inner() < n_blocks {
+            return None;
+        }
+        let total = sums.into_iter().fold(Sums::default(), |a, b| Sums {
+            squares: a.squares + b.squares,
+            fallbacks: a.fallbacks + b.fallbacks,
+        });
+        Some((drawn, total))
+    }
+
+    fn draw_block(
+        &self,
+        half: &Half<'_>,
+        scaled: &Scaled,
+        block: Block<'_>,
+        workspace: &mut Workspace,
+    ) -> Sums {
+        let k = self.params.rank;
+        let mut sums = Sums::default();
+        let Workspace { solver, targets, noise, linear, full } = workspace;
+        let unit = 1.0 / half.noise.sqrt();
+        let rows = block.factors.chunks_exact_mut(half.fixed.rows.stride()).zip(block.bias);
+        for (row, (out, out_bias)) in (block.first..).zip(rows) {
+            let (indices, values) = half.side.rows.row(row);
+            let weights = half.side.weights.map(|weights| &weights[half.side.rows.range(row)]);
+            targets.clear();
+            targets.extend(
+                indices
+                    .iter()
+                    .zip(values)
+                    .map(|(&index, &value)| self.standard(value) - half.fixed.bias[index as usize]),
+            );
+            full.copy_from_slice(&scaled.linear);
+            if let Some(gains) = half.gains {
+                // Λ/τ times what the list adds to the mean.
+                kernel::scores(
+                    self.level,
+                    k + 1,
+                    gains.row(row),
+                    scaled.precision.as_slice(),
+                    full,
+                );
+                full.iter_mut().zip(&scaled.linear).for_each(|(to, &x)| *to += x);
+            }
+            linear[..k].copy_from_slice(&full[..k]);
+            let mut stream = Stream::new(
+                self.params.seed,
+                half.side.name,
+                (half.iteration as u64) << 32 | row as u64,
+            );
+            if half.drawn {
+                noise[..k].fill_with(|| (unit * stream.normal()) as f32);
+            }
+            let bias_noise = if half.drawn { (unit * stream.normal()) as f32 } else { 0.0 };
+            let solution = solver.draw(
+                &RowProblem {
+                    factors: half.fixed.rows.as_slice(),
+                    indices,
+                    targets,
+                    weights,
+                    lambda: 0.0,
+                    bias: Some(scaled.precision.row(k)[k]),
+                    base: Some(scaled.base.as_slice()),
+                    residuals: half.residuals,
+                    upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
+                },
+                &RowPrior { linear, linear_bias: full[k], border: &scaled.border },
+                Some((noise, bias_noise)),
+                out,
+            );
+            *out_bias = solution.bias;
+            sums.squares += solution.squares;
+            sums.fallbacks += u64::from(solution.fallback);
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+impl Solver<'_> {
+    /// Many draws of all users given items with biases, to compare with an oracle.
+    pub(super) fn user_draws_given<const D: usize>(
+        &self,
+        items: &[[f32; D]],
+        prior: &Gaussian,
+        noise: f64,
+        count: usize,
+    ) -> Vec<Vec<[f64; D]>> {
+        let k = D - 1;
+        let mut fixed = Factors::zeros(items.len(), k);
+        for (at, item) in items.iter().enumerate() {
+            fixed.rows.row_mut(at)[..k].copy_from_slice(&item[..k]);
+            fixed.bias[at] = item[k];
+        }
+        (0..count)
+            .map(|iteration| {
+                let half = Half {
+                    side: &self.users,
+                    fixed: &fixed,
+                    prior,
+                    gains: None,
+                    noise,
+                    iteration,
+                    residuals: false,
+                    drawn: true,
+                };
+                let drawn = self.half(&half, &Watch::unwatched(), (0.0, 1.0));
+                let rows = drawn.map(|(factors, _)| factors.joined()).unwrap_or(Rows::zeros(0, D));
+                (0..rows.n_rows())
+                    .map(|row| std::array::from_fn(|at| f64::from(rows.row(row)[at])))
+                    .collect()
+            })
+            .collect()
+    }
+}

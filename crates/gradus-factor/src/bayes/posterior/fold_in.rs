@@ -1,0 +1,152 @@
+//! Someone described by ratings: folding in, and which ratings carried a score.
+//!
+//! Given the items of one draw, a user with ratings `y_j` has the Gaussian posterior of mean
+//! `x = m + A⁻¹ τ Σ_j w_j (y_j − v_j·m) v_j` with `A = τ Σ_j w_j v_j v_jᵀ + Λ`, where `v_j` are the
+//! item's factors with a 1 for the bias, and `m` is the mean before any rating is looked at: that of
+//! all users, and what the list of rated items adds. A user folded in has that mean in every draw.
+//! The score of item `i` is then `α + b_i + v_i·m`, its base, and for each rating the part
+//! `τ w_j (y_j − v_j·m) v_jᵀ A⁻¹ v_i`; both are averaged over the draws. A user of the model has the
+//! same means, so the account is exact for them too.
+
+use super::Posterior;
+use crate::bayes::implicit;
+use gradus_core::kernel::{self, padded, solve_semidefinite};
+use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// Ratings of someone, by item.
+struct Rated<'a> {
+    items: &'a [u32],
+    values: &'a [f32],
+    weights: Option<&'a [f32]>,
+}
+
+/// The least squares of one draw that a person's ratings make.
+struct Conditional {
+    /// `m`, the bias last.
+    mean: Vec<f64>,
+    /// `v_j` of each rating.
+    vectors: Vec<Vec<f64>>,
+    /// `τ w_j (y_j − v_j·m)` of each rating.
+    pulls: Vec<f64>,
+    /// `A`.
+    system: Vec<f64>,
+}
+
+impl Posterior {
+    /// Someone new from a handful of ratings: for each draw of the items the mean of their factors
+    /// and bias given it, side by side as dot products take them.
+    fn fold_in(&self, profile: &Profile) -> Result<Vec<f32>> {
+        profile.check(self.items.len())?;
+        let rated = Rated { items: &profile.items, values: &profile.values, weights: None };
+        let (k, d) = (self.rank, self.d());
+        let mut vector = vec![0.0; padded(self.wide())];
+        vector.par_chunks_mut(k + 2).take(self.samples()).enumerate().for_each(|(sample, to)| {
+            let Conditional { mean, vectors, pulls, mut system } = self.condition(sample, &rated);
+            let mut x = vec![0.0; d];
+            for (pull, v) in pulls.iter().zip(&vectors) {
+                x.iter_mut().zip(v).for_each(|(x, v)| *x += pull * v);
+            }
+            solve_semidefinite(d, &mut system, &mut x);
+            for ((to, x), mean) in to.iter_mut().zip(&x).zip(&mean) {
+                *to = (x + mean) as f32;
+            }
+            to[k + 1] = 1.0;
+        });
+        Ok(vector)
+    }
+
+    /// The person behind a target, and the items they have rated.
+    pub(super) fn person(&self, target: &Target<'_>) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
+        match target {
+            Target::User(user) => {
+                let row = self.user_row(*user)?;
+                let seen = self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec());
+                Ok((self.user_vector(Some(row)), seen))
+            }
+            Target::Profile(profile) => Ok((self.fold_in(profile)?, Some(profile.items.clone()))),
+        }
+    }
+
+    pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+        let rated = match target {
+            Target::User(user) => {
+                let row = self.user_row(*user)?;
+                let history = self.history.as_ref().ok_or_else(|| {
+                    Error::data("the model was fitted with keep_history = false and cannot explain")
+                })?;
+                let (items, values) = history.ratings.row(row);
+                let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
+                Rated { items, values, weights }
+            }
+            Target::Profile(profile) => {
+                profile.check(self.items.len())?;
+                Rated { items: &profile.items, values: &profile.values, weights: None }
+            }
+        };
+        let per_draw: Vec<Vec<f64>> = (0..self.samples())
+            .into_par_iter()
+            .map(|sample| {
+                let Conditional { vectors, pulls, mut system, .. } = self.condition(sample, &rated);
+                let mut direction = self.item_vector(sample, item).0;
+                solve_semidefinite(self.d(), &mut system, &mut direction);
+                let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
+                pulls.iter().zip(&vectors).map(|(pull, v)| pull * along(v)).collect()
+            })
+            .collect();
+        let share = self.scale / self.samples() as f64;
+        let mut contributions: Vec<Contribution> = (0..rated.items.len())
+            .map(|at| Contribution {
+                item: rated.items[at],
+                value: rated.values[at],
+                contribution: (share * per_draw.iter().map(|parts| parts[at]).sum::<f64>()) as f32,
+            })
+            .collect();
+        contributions.sort_by(|a, b| {
+            b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
+        });
+        let (person, _) = self.person(target)?;
+        let mut wide = vec![0.0; padded(self.wide())];
+        self.widen_item(Some(item), &mut wide);
+        let score = self.rating(kernel::dot(self.level, &person, &wide));
+        let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
+        Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
+    }
+
+    /// An item of one draw: its factors with a 1 for the user's bias, and its own bias.
+    fn item_vector(&self, sample: usize, item: usize) -> (Vec<f64>, f64) {
+        let (k, d) = (self.rank, self.d());
+        let row = &self.item_rows[(item * self.samples() + sample) * d..][..d];
+        let factors = row[..k].iter().map(|x| f64::from(x.get()));
+        (factors.chain([1.0]).collect(), f64::from(row[k].get()))
+    }
+
+    fn condition(&self, sample: usize, rated: &Rated<'_>) -> Conditional {
+        let (d, s) = (self.d(), self.samples());
+        let prior = &self.user_priors[sample * d * (d + 1)..][..d * (d + 1)];
+        let mut mean: Vec<f64> = prior[..d].iter().map(|&x| f64::from(x)).collect();
+        if let Some(lists) = &self.list_rows {
+            let scale = f64::from(implicit::scale(rated.items.len()));
+            for &item in rated.items {
+                let row = &lists[(item as usize * s + sample) * d..][..d];
+                mean.iter_mut().zip(row).for_each(|(m, y)| *m += scale * f64::from(y.get()));
+            }
+        }
+        let tau = self.noise[sample];
+        let mut system: Vec<f64> = prior[d..].iter().map(|&x| f64::from(x)).collect();
+        let (mut vectors, mut pulls) = (Vec::new(), Vec::new());
+        for (at, (&item, &value)) in rated.items.iter().zip(rated.values).enumerate() {
+            let (v, bias) = self.item_vector(sample, item as usize);
+            let weight = tau * rated.weights.map_or(1.0, |weights| f64::from(weights[at]));
+            for (row, &x) in system.chunks_exact_mut(d).zip(&v) {
+                row.iter_mut().zip(&v).for_each(|(sum, &y)| *sum += weight * x * y);
+            }
+            let expected: f64 = v.iter().zip(&mean).map(|(a, b)| a * b).sum();
+            let y = (f64::from(value) - self.mean) / self.scale - bias;
+            pulls.push(weight * (y - expected));
+            vectors.push(v);
+        }
+        Conditional { mean, vectors, pulls, system }
+    }
+}

@@ -1,0 +1,171 @@
+//! How sure a prediction is.
+
+use super::{Posterior, known};
+use crate::bayes::dense::Matrix;
+use crate::bayes::samples::SPARSE;
+use gradus_core::kernel::{self, padded};
+use gradus_core::random::normal_quantile;
+use gradus_core::recommend::Interval;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// Mean and standard deviations of what the posterior says of a rating, before clipping.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean over the draws.
+    pub mean: f32,
+    /// How far the expected rating itself is uncertain.
+    pub deviation_of_mean: f32,
+    /// How far a rating that is given will vary: that and the noise.
+    pub deviation: f32,
+}
+
+/// Covariances of the users' and the items' prior in each draw: what is not known of a newcomer.
+type Covariances = Vec<(Matrix, Matrix)>;
+
+impl Posterior {
+    /// What the posterior says of each pair. `None` is a user or item the model does not know: then
+    /// the whole spread of the prior is counted in.
+    ///
+    /// # Shapes
+    /// One spread for each pair.
+    pub fn spread(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<Spread> {
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|&(user, item)| (known(user, &self.users), known(item, &self.items)))
+            .collect();
+        let strange = pairs.iter().any(|(user, item)| user.is_none() || item.is_none());
+        let covariances = if strange { self.covariances() } else { Vec::new() };
+        let noise: f64 =
+            self.noise.iter().map(|tau| 1.0 / tau).sum::<f64>() / self.samples() as f64;
+        pairs
+            .par_iter()
+            .with_min_len(64)
+            .map_init(
+                || (vec![0.0; padded(self.wide())], vec![0.0; padded(self.wide())]),
+                |(user, item), &(u, i)| {
+                    self.widen(u, &self.user_rows, &self.user_priors, false, user);
+                    self.widen_item(i, item);
+                    let (mean, mut variance) = self.moments(user, item);
+                    variance += u.map_or(0.0, |u| self.within_user(u, item));
+                    if u.is_none() || i.is_none() {
+                        variance += self.newcomer(&covariances, (user, u), (item, i));
+                    }
+                    let deviation = |variance: f64| (self.scale * variance.sqrt()) as f32;
+                    Spread {
+                        mean: self.rating(mean),
+                        deviation_of_mean: deviation(variance),
+                        deviation: deviation(variance + noise),
+                    }
+                },
+            )
+            .collect()
+    }
+
+    /// The interval that holds the rating of each pair with probability `level`, taking the sum of
+    /// uncertainty and noise for normal.
+    pub(super) fn intervals(
+        &self,
+        pairs: &[(Option<u32>, Option<u32>)],
+        level: f64,
+    ) -> Result<Vec<Interval>> {
+        let inside = level > 0.0 && level < 1.0;
+        if !inside {
+            return Err(Error::parameter("level", level, "must be greater than 0 and less than 1"));
+        }
+        let reach = normal_quantile(0.5 + level / 2.0) as f32;
+        let ends = |spread: Spread| Interval {
+            low: self.clipped(spread.mean - reach * spread.deviation),
+            high: self.clipped(spread.mean + reach * spread.deviation),
+        };
+        Ok(self.spread(pairs).into_iter().map(ends).collect())
+    }
+
+    /// The sum of the products over all draws, as [`kernel::dot`] gives it, and the variance of the
+    /// draws.
+    fn moments(&self, user: &[f32], item: &[f32]) -> (f32, f64) {
+        let (step, s) = (self.rank + 2, self.samples());
+        let sum = kernel::dot(self.level, user, item);
+        let mean = f64::from(sum) / s as f64;
+        let draws = user.chunks_exact(step).zip(item.chunks_exact(step)).take(s);
+        let squares: f64 = draws
+            .map(|(user, item)| {
+                let off = f64::from(kernel::dot(self.level, user, item)) - mean;
+                off * off
+            })
+            .sum();
+        (sum, if s > 1 { squares / (s - 1) as f64 } else { 0.0 })
+    }
+
+    /// The variance of a user's score about its mean given the items: the mean square over the draws
+    /// whose users were kept.
+    fn within_user(&self, user: usize, item: &[f32]) -> f64 {
+        let (k, d, step) = (self.rank, self.d(), self.rank + 2);
+        let count = self.samples().div_ceil(SPARSE);
+        let drawn = self.user_deviations[user * count * d..][..count * d].chunks_exact(d);
+        let squares: f64 = drawn
+            .zip(item.chunks_exact(step).step_by(SPARSE))
+            .map(|(off, item)| {
+                let along: f32 = off[..k].iter().zip(item).map(|(x, v)| x.get() * v).sum();
+                f64::from(along + off[k].get()).powi(2)
+            })
+            .sum();
+        squares / count as f64
+    }
+
+    fn covariances(&self) -> Covariances {
+        let d = self.d();
+        let inverse = |prior: &[f32]| {
+            let values = prior[d..].iter().map(|&x| f64::from(x)).collect();
+            let precision = Matrix { n: d, values };
+            // A broken file may hold anything; a precision that is none says nothing.
+            precision.cholesky().map_or_else(
+                || Matrix::zeros(d),
+                |l| {
+                    let l = l.inverse_lower();
+                    l.transposed().times(&l)
+                },
+            )
+        };
+        let of = |priors: &[f32]| -> Vec<Matrix> {
+            priors.par_chunks(d * (d + 1)).map(inverse).collect()
+        };
+        of(&self.user_priors).into_iter().zip(of(&self.item_priors)).collect()
+    }
+
+    /// The variance that not knowing a user or an item adds, mean over the draws.
+    fn newcomer(
+        &self,
+        covariances: &Covariances,
+        (user, known_user): (&[f32], Option<usize>),
+        (item, known_item): (&[f32], Option<usize>),
+    ) -> f64 {
+        let (k, step) = (self.rank, self.rank + 2);
+        let along = |covariance: &Matrix, v: &[f32]| -> f64 {
+            // The factors, and a 1 in the place of the bias.
+            let v: Vec<f64> = v[..k].iter().map(|&x| f64::from(x)).chain([1.0]).collect();
+            covariance.apply(&v).iter().zip(&v).map(|(a, b)| a * b).sum()
+        };
+        let draws = user.chunks_exact(step).zip(item.chunks_exact(step)).zip(covariances);
+        let total: f64 = draws
+            .map(|((user, item), (of_users, of_items))| {
+                let mut sum = 0.0;
+                if known_user.is_none() {
+                    sum += along(of_users, item);
+                }
+                if known_item.is_none() {
+                    sum += along(of_items, user);
+                }
+                if known_user.is_none() && known_item.is_none() {
+                    let both = |i: usize| -> f64 {
+                        let pairs = of_users.row(i)[..k].iter().zip(&of_items.row(i)[..k]);
+                        pairs.map(|(a, b)| a * b).sum()
+                    };
+                    sum += (0..k).map(both).sum::<f64>();
+                }
+                sum
+            })
+            .sum();
+        total / self.samples() as f64
+    }
+}

@@ -1,0 +1,92 @@
+//! The best items for someone, and the items most like another.
+
+use super::Posterior;
+use gradus_core::kernel::{self, padded};
+use gradus_core::recommend::{Filter, Scored, Target, TopN};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// Items widened to single precision at a time: they stay in the second cache.
+const ITEMS: usize = 16;
+
+impl Posterior {
+    pub(super) fn top_items(
+        &self,
+        target: &Target<'_>,
+        n: usize,
+        filter: &Filter,
+    ) -> Result<Vec<Scored>> {
+        let (person, seen) = self.person(target)?;
+        let seen = match &seen {
+            _ if filter.include_seen => &[][..],
+            Some(seen) => seen,
+            None => {
+                return Err(Error::data(
+                    "the model was fitted with keep_history = false and cannot leave out what the \
+                     user has rated; ask for it with include_seen",
+                ));
+            }
+        };
+        for &item in filter.allow.iter().flatten().chain(&filter.deny) {
+            self.item_row(item)?;
+        }
+        let mut free = vec![filter.allow.is_none(); self.items.len()];
+        filter.allow.iter().flatten().for_each(|&item| free[item as usize] = true);
+        filter.deny.iter().chain(seen).for_each(|&item| free[item as usize] = false);
+        let mut best = TopN::new(n);
+        for (item, product) in (0..).zip(self.products(&person, |_| ())) {
+            let score = self.rating(product);
+            if free[item as usize] && best.wants(score) {
+                best.push(Scored { item, score });
+            }
+        }
+        Ok(best.into_sorted())
+    }
+
+    /// The dot product of a vector with every item, each changed by `edit` before.
+    fn products(&self, vector: &[f32], edit: impl Fn(&mut [f32]) + Sync) -> Vec<f32> {
+        let stride = padded(self.wide());
+        let mut products = vec![0.0; self.items.len()];
+        products.par_chunks_mut(ITEMS).enumerate().for_each_init(
+            || vec![0.0; ITEMS * stride],
+            |wide, (block, products)| {
+                let wide = &mut wide[..products.len() * stride];
+                for (at, item) in wide.chunks_exact_mut(stride).enumerate() {
+                    self.widen_item(Some(block * ITEMS + at), item);
+                    edit(item);
+                }
+                kernel::scores(self.level, self.wide(), vector, wide, products);
+            },
+        );
+        products
+    }
+
+    /// Cosine of the factors of all draws side by side: a draw's axes mean the same for all items
+    /// but nothing to another draw, and so each is compared with its own kind.
+    pub(super) fn nearest_items(&self, item: usize, n: usize) -> Vec<Scored> {
+        let step = self.rank + 2;
+        let without_bias = |vector: &mut [f32]| {
+            for draw in vector.chunks_exact_mut(step) {
+                draw[self.rank..].fill(0.0);
+            }
+        };
+        let normed = |vector: &mut [f32]| {
+            without_bias(vector);
+            let norm = kernel::dot(self.level, vector, vector).sqrt();
+            if norm > 0.0 {
+                vector.iter_mut().for_each(|x| *x /= norm);
+            }
+        };
+        let mut own = vec![0.0; padded(self.wide())];
+        self.widen_item(Some(item), &mut own);
+        normed(&mut own);
+        let mut best = TopN::new(n);
+        for (other, product) in (0..).zip(self.products(&own, normed)) {
+            let score = product.clamp(-1.0, 1.0);
+            if other as usize != item && best.wants(score) {
+                best.push(Scored { item: other, score });
+            }
+        }
+        best.into_sorted()
+    }
+}

@@ -1,0 +1,144 @@
+//! The draws that are kept, in half precision.
+//!
+//! Of the users not the drawn rows are kept but the means of what they are drawn from, given the
+//! items of the same draw: their average is the same and far less noisy. The drawn rows themselves,
+//! of some draws, tell how uncertain a user is.
+
+use super::hyper::Gaussian;
+use super::solve::{Factors, Priors};
+use gradus_core::Result;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::{Bf16, Rows};
+
+/// The sizes of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) n_users: usize,
+    pub(super) n_items: usize,
+    pub(super) rank: usize,
+    /// Whether what items add to users is kept as well.
+    pub(super) lists: bool,
+}
+
+/// The drawn rows of users are kept with one draw in so many.
+pub(super) const SPARSE: usize = 4;
+
+/// What one iteration drew.
+pub(super) struct Draw<'a> {
+    pub(super) users: &'a Factors,
+    /// The means that the users' rows were drawn about.
+    pub(super) means: &'a Factors,
+    pub(super) items: &'a Factors,
+    pub(super) lists: Option<&'a Rows>,
+    pub(super) noise: f64,
+}
+
+/// Draws, one after another. Rows have `rank + 1` values, the bias last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Samples {
+    /// Whether the only one is there until a first one counts.
+    provisional: bool,
+    /// The means of the users' rows.
+    pub(super) users: Vec<Bf16>,
+    pub(super) items: Vec<Bf16>,
+    /// What the users' rows differ from their means, of every [`SPARSE`]-th draw.
+    pub(super) deviations: Vec<Bf16>,
+    /// What each item adds to the users who rated it.
+    pub(super) lists: Vec<Bf16>,
+    /// The precision of the noise.
+    pub(super) noise: Vec<f64>,
+    /// Mean and precision of the users' prior, and of the items'.
+    pub(super) user_priors: Vec<f32>,
+    pub(super) item_priors: Vec<f32>,
+}
+
+impl Samples {
+    pub(super) fn len(&self) -> usize {
+        self.noise.len()
+    }
+
+    /// Whether none counts yet.
+    pub(super) fn wait(&self) -> bool {
+        self.provisional || self.noise.is_empty()
+    }
+
+    /// Adds a draw; one that does not count gives way to the next.
+    pub(super) fn push(&mut self, draw: &Draw<'_>, priors: &Priors, counts: bool) {
+        if self.provisional {
+            *self = Self::default();
+        }
+        self.provisional = !counts;
+        let &Draw { users, means, items, lists, noise } = draw;
+        for (to, from) in [(&mut self.users, means), (&mut self.items, items)] {
+            for row in 0..from.bias.len() {
+                to.extend(from.row(row).map(Bf16::new));
+            }
+        }
+        if self.noise.len().is_multiple_of(SPARSE) {
+            for row in 0..users.bias.len() {
+                let off = users.row(row).zip(means.row(row)).map(|(x, mean)| Bf16::new(x - mean));
+                self.deviations.extend(off);
+            }
+        }
+        if let Some(lists) = lists {
+            for row in lists.as_slice().chunks_exact(lists.stride()) {
+                self.lists.extend(row[..lists.k()].iter().map(|&x| Bf16::new(x)));
+            }
+        }
+        self.noise.push(noise);
+        let flat = |to: &mut Vec<f32>, prior: &Gaussian| {
+            to.extend(prior.mean.iter().chain(&prior.precision.values).map(|&x| x as f32));
+        };
+        flat(&mut self.user_priors, &priors.users);
+        flat(&mut self.item_priors, &priors.items);
+    }
+
+    /// Puts them into a file under names that begin with `prefix`.
+    pub(super) fn write<'a>(&'a self, prefix: &str, shape: Shape, file: &mut Writer<'a>) {
+        let (s, d) = (self.len(), shape.rank + 1);
+        file.set(&format!("{prefix}count"), &(s, self.provisional));
+        file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d], &self.users);
+        file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d], &self.items);
+        let sparse = [s.div_ceil(SPARSE), shape.n_users, d];
+        file.tensor(&format!("{prefix}deviations"), &sparse, &self.deviations);
+        if shape.lists {
+            file.tensor(&format!("{prefix}lists"), &[s, shape.n_items, d], &self.lists);
+        }
+        file.tensor(&format!("{prefix}noise"), &[s], &self.noise);
+        file.tensor(&format!("{prefix}user_priors"), &[s, d + 1, d], &self.user_priors);
+        file.tensor(&format!("{prefix}item_priors"), &[s, d + 1, d], &self.item_priors);
+    }
+
+    /// Reads them back.
+    pub(super) fn read(prefix: &str, shape: Shape, file: &mut Reader) -> Result<Self> {
+        let (s, provisional): (usize, bool) = file.get(&format!("{prefix}count"))?;
+        let d = shape.rank + 1;
+        Ok(Self {
+            provisional,
+            users: file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d])?,
+            items: file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d])?,
+            deviations: file
+                .tensor(&format!("{prefix}deviations"), &[s.div_ceil(SPARSE), shape.n_users, d])?,
+            lists: if shape.lists {
+                file.tensor(&format!("{prefix}lists"), &[s, shape.n_items, d])?
+            } else {
+                Vec::new()
+            },
+            noise: file.tensor(&format!("{prefix}noise"), &[s])?,
+            user_priors: file.finite(&format!("{prefix}user_priors"), &[s, d + 1, d])?,
+            item_priors: file.finite(&format!("{prefix}item_priors"), &[s, d + 1, d])?,
+        })
+    }
+
+    /// Rows of one side with their samples side by side: row after row, in each sample after
+    /// sample.
+    pub(super) fn side_by_side(samples: usize, n: usize, d: usize, rows: &[Bf16]) -> Vec<Bf16> {
+        let mut to = Vec::with_capacity(rows.len());
+        for row in 0..n {
+            for sample in 0..samples {
+                to.extend_from_slice(&rows[(sample * n + row) * d..][..d]);
+            }
+        }
+        to
+    }
+}

@@ -1,0 +1,447 @@
+//! One iteration of Gibbs sampling: the hyper-parameters, what the lists add, all items, all users,
+//! the noise.
+
+use super::half::{Half, Side};
+use super::hyper::{Gaussian, Moments};
+use super::implicit::{Lists, Sweep};
+use super::samples::{Draw, Samples, Shape};
+use super::{Bayes, diagnose};
+use crate::latent::{self, Held};
+use gradus_core::data::{Csr, Ratings};
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Watch};
+use gradus_core::kernel::{self, Level, Rows, padded};
+use gradus_core::random::Stream;
+use gradus_core::{Error, Result};
+use std::borrow::Cow;
+
+/// The variance of `p·q` at the start, in that of the ratings. Factors that start small take
+/// hundreds of iterations to grow, since small ones on one side make small ones on the other; those
+/// that start large are as slow to shrink.
+const START: f64 = 0.05;
+
+/// Pairs of user and item that are watched, to judge the chain by.
+const WATCHED: usize = 1024;
+
+/// The prior of the noise: `τ ~ Gamma(1, 0.05)`, two ratings' worth. It matters only where the
+/// model fits every rating exactly.
+const NOISE_PRIOR: (f64, f64) = (1.0, 0.05);
+
+/// The prior scale of the rows' variance (see [`Gaussian::draw`]): rows of standardised ratings
+/// are far larger, so it matters only for a handful of rows.
+const ROW_PRIOR: f64 = 0.1;
+
+/// The same for what lists add.
+const LIST_PRIOR: f64 = 0.1;
+
+/// The solver, bound to its data.
+pub(super) struct Solver<'a> {
+    pub(super) params: &'a Bayes,
+    pub(super) data: &'a Ratings,
+    pub(super) level: Level,
+    held: Option<Held>,
+    pub(super) range: Option<(f32, f32)>,
+    /// Ratings are sampled as `(r − mean) / scale`.
+    pub(super) mean: f64,
+    pub(super) scale: f64,
+    weight: f64,
+    pub(super) users: Side<'a>,
+    items: Side<'a>,
+}
+
+/// Factors and biases of one side.
+#[derive(Clone)]
+pub(super) struct Factors {
+    pub(super) rows: Rows,
+    pub(super) bias: Vec<f32>,
+}
+
+impl Factors {
+    pub(super) fn zeros(n: usize, k: usize) -> Self {
+        Self { rows: Rows::zeros(n, k), bias: vec![0.0; n] }
+    }
+
+    /// The values of a row, the bias last.
+    pub(super) fn row(&self, at: usize) -> impl Iterator<Item = f32> + '_ {
+        self.rows.row(at)[..self.rows.k()].iter().copied().chain([self.bias[at]])
+    }
+
+    /// Rows of `rank + 1` values, the bias last.
+    pub(super) fn joined(&self) -> Rows {
+        let k = self.rows.k();
+        let mut joined = Rows::zeros(self.rows.n_rows(), k + 1);
+        for (row, &bias) in self.bias.iter().enumerate() {
+            joined.row_mut(row)[..k].copy_from_slice(&self.rows.row(row)[..k]);
+            joined.row_mut(row)[k] = bias;
+        }
+        joined
+    }
+}
+
+/// What changes from step to step.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) iteration: usize,
+    /// Precision of the noise of standardised ratings.
+    pub(super) noise: f64,
+    pub(super) users: Factors,
+    pub(super) items: Factors,
+    /// What items add to the users who rated them, and users to the items they rated.
+    pub(super) to_users: Option<Lists>,
+    pub(super) to_items: Option<Lists>,
+    pub(super) samples: Samples,
+    /// Sums of the held-out predictions of the draws kept so far.
+    held: Vec<f64>,
+    /// A few scalars of each iteration, to judge the chain by.
+    pub(super) scalars: Vec<[f64; diagnose::SCALARS]>,
+    pub(super) fallbacks: u64,
+}
+
+/// The Gaussians of an iteration.
+pub(super) struct Priors {
+    pub(super) users: Gaussian,
+    pub(super) items: Gaussian,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(
+        params: &'a Bayes,
+        data: &'a Ratings,
+        held: Option<&Ratings>,
+    ) -> Result<Self> {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for rating in data.iter() {
+            sum += f64::from(rating.weight) * f64::from(rating.value);
+            weight += f64::from(rating.weight);
+        }
+        if weight <= 0.0 {
+            return Err(Error::data("bayes: all ratings have weight 0; nothing to learn from"));
+        }
+        let mean = sum / weight;
+        let squares: f64 = data
+            .iter()
+            .map(|r| {
+                f64::from(r.weight) * (f64::from(r.value) - mean) * (f64::from(r.value) - mean)
+            })
+            .sum();
+        let spread = (squares / weight).sqrt();
+        // Ratings that are all equal have no scale of their own; the model is then their mean.
+        let flat = spread <= 1e-6 * mean.abs() || spread == 0.0;
+        Ok(Self {
+            params,
+            data,
+            level: Level::best(),
+            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            range: params.clip.then(|| latent::range(data)),
+            mean,
+            scale: if flat { mean.abs().max(1e-30) * 1e-6 } else { spread },
+            weight,
+            users: Side::new("bayes.user", data.by_user(), data.weights_by_user()),
+            items: Side::new("bayes.item", data.by_item(), data.weights_by_item()),
+        })
+    }
+
+    /// The sizes of a sample.
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
+            n_users: self.data.n_users(),
+            n_items: self.data.n_items(),
+            rank: self.params.rank,
+            lists: self.params.implicit_side.sides().0,
+        }
+    }
+
+    /// Iterations before draws count.
+    pub(super) fn burn_in(&self) -> usize {
+        self.params.burn_in.min(self.params.max_iter / 2)
+    }
+
+    /// Whether the draw of this iteration (from 1) is one of those kept: evenly spread.
+    fn keeps(&self, iteration: usize) -> bool {
+        let burn_in = self.burn_in();
+        let Some(number) = iteration.checked_sub(burn_in).filter(|&n| n > 0) else { return false };
+        let draws = self.params.max_iter - burn_in;
+        let kept = self.params.keep_samples.min(draws);
+        number * kept / draws != (number - 1) * kept / draws
+    }
+
+    /// A rating as it is sampled.
+    pub(super) fn standard(&self, value: f32) -> f32 {
+        ((f64::from(value) - self.mean) / self.scale) as f32
+    }
+
+    /// The prior of one side given its rows; and, where lists count, a draw of what they add.
+    fn prior(
+        &self,
+        (hyper, lists): (&'static str, &'static str),
+        iteration: usize,
+        factors: &Factors,
+        old: Option<&Lists>,
+        (own, other): (&Csr, &Csr),
+    ) -> Result<(Gaussian, Option<Lists>)> {
+        let rows = factors.joined();
+        let mut stream = Stream::new(self.params.seed, hyper, iteration as u64);
+        let moments = Moments::of(&rows, old.map(|old| &old.gains));
+        let mut prior = Gaussian::draw(&moments, ROW_PRIOR, &mut stream)?;
+        let Some(Lists { sources, .. }) = old else { return Ok((prior, None)) };
+        let source_prior = Gaussian::draw(&Moments::of(sources, None), LIST_PRIOR, &mut stream)?;
+        let sweep = Sweep {
+            level: self.level,
+            rows: &rows,
+            prior: &prior,
+            sources,
+            source_prior: &source_prior,
+            lists: own,
+            members: other,
+            random: (self.params.seed, lists, iteration as u64),
+        };
+        let swept = sweep.run()?;
+        prior.mean = swept.centre;
+        Ok((prior, Some(swept.lists)))
+    }
+
+    /// The prediction of one draw, in ratings, before clipping.
+    fn predict(
+        &self,
+        (users, items): (&Factors, &Factors),
+        priors: &Priors,
+        user: Option<u32>,
+        item: Option<u32>,
+    ) -> f32 {
+        let k = self.params.rank;
+        let (user, user_bias) = row_of(users, &priors.users, user, k);
+        let (item, item_bias) = row_of(items, &priors.items, item, k);
+        let product = kernel::dot(self.level, &user, &item);
+        (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
+    }
+
+    /// The scalars by which the chain is judged: the noise, the mean prediction of some pairs of any
+    /// user and any item, and the size of the products `p·q` of some pairs that were rated. Factors
+    /// alone would not do, since the ratings determine only their products.
+    fn scalars(&self, noise: f64, users: &Factors, items: &Factors) -> [f64; diagnose::SCALARS] {
+        let mut stream = Stream::new(self.params.seed, "bayes.watched", 0);
+        let product = |user: usize, item: usize| {
+            kernel::dot(self.level, users.rows.row(user), items.rows.row(item))
+        };
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..WATCHED {
+            let (user, item) = (stream.index(users.bias.len()), stream.index(items.bias.len()));
+            sum += f64::from(product(user, item) + users.bias[user] + items.bias[item]);
+            let rated = stream.index(self.data.len());
+            // The row that holds it: the last that begins at or before it.
+            let user = self.users.rows.indptr().partition_point(|&start| start <= rated) - 1;
+            let item = self.users.rows.indices()[rated] as usize;
+            squares += f64::from(product(user, item)).powi(2);
+        }
+        let n = WATCHED as f64;
+        let level = self.mean + self.scale * sum / n;
+        [self.scale / noise.sqrt(), level, self.scale * (squares / n).sqrt()]
+    }
+}
+
+/// A row and its bias; of someone unknown, the mean of the prior.
+fn row_of<'f>(
+    factors: &'f Factors,
+    prior: &Gaussian,
+    at: Option<u32>,
+    k: usize,
+) -> (Cow<'f, [f32]>, f32) {
+    match at {
+        Some(at) => (Cow::Borrowed(factors.rows.row(at as usize)), factors.bias[at as usize]),
+        None => {
+            let mut row = vec![0.0; padded(k)];
+            row.iter_mut().zip(&prior.mean[..k]).for_each(|(to, &x)| *to = x as f32);
+            (Cow::Owned(row), prior.mean[k] as f32)
+        }
+    }
+}
+
+impl iterate::Solver for Solver<'_> {
+    type State = State;
+
+    fn start(&self, _: usize) -> Result<State> {
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let begin = |n: usize, name: &str| {
+            let mut factors = Factors::zeros(n, k);
+            let scale = (START / k as f64).sqrt().sqrt();
+            for row in 0..n {
+                let mut stream = Stream::new(self.params.seed, name, row as u64);
+                factors.rows.row_mut(row)[..k].fill_with(|| (scale * stream.normal()) as f32);
+            }
+            factors
+        };
+        let lists = |wanted: bool, n: usize, sources: usize| {
+            wanted.then(|| Lists {
+                sources: Rows::zeros(sources, k + 1),
+                gains: Rows::zeros(n, k + 1),
+            })
+        };
+        let (for_users, for_items) = self.params.implicit_side.sides();
+        Ok(State {
+            iteration: 0,
+            noise: 1.0,
+            users: begin(n_users, "bayes.user.start"),
+            items: begin(n_items, "bayes.item.start"),
+            to_users: lists(for_users, n_users, n_items),
+            to_items: lists(for_items, n_items, n_users),
+            samples: Samples::default(),
+            held: vec![0.0; self.held.as_ref().map_or(0, Held::len)],
+            scalars: Vec::new(),
+            fallbacks: 0,
+        })
+    }
+
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+        let iteration = state.iteration + 1;
+        let (by_user, by_item) = (self.users.rows, self.items.rows);
+        let ((user_prior, to_users), (item_prior, to_items)) = {
+            let names = ("bayes.user.hyper", "bayes.user.lists");
+            let other = ("bayes.item.hyper", "bayes.item.lists");
+            let (users, items) = rayon::join(
+                || {
+                    let old = state.to_users.as_ref();
+                    self.prior(names, iteration, &state.users, old, (by_user, by_item))
+                },
+                || {
+                    let old = state.to_items.as_ref();
+                    self.prior(other, iteration, &state.items, old, (by_item, by_user))
+                },
+            );
+            (users?, items?)
+        };
+        let priors = Priors { users: user_prior, items: item_prior };
+        let half = Half {
+            side: &self.items,
+            fixed: &state.users,
+            prior: &priors.items,
+            gains: to_items.as_ref().map(|lists| &lists.gains),
+            noise: state.noise,
+            iteration,
+            residuals: false,
+            drawn: true,
+        };
+        let Some((items, by_item)) = self.half(&half, watch, (0.2, 0.6)) else {
+            return Ok(None);
+        };
+        let half = Half {
+            side: &self.users,
+            fixed: &items,
+            prior: &priors.users,
+            gains: to_users.as_ref().map(|lists| &lists.gains),
+            noise: state.noise,
+            iteration,
+            residuals: true,
+            drawn: true,
+        };
+        let Some((users, by_user)) = self.half(&half, watch, (0.6, 1.0)) else {
+            return Ok(None);
+        };
+        // Until a first draw is kept the last one stands in, so that an interrupted fit has one to
+        // give.
+        let keep = self.keeps(iteration);
+        let means = if keep || state.samples.wait() {
+            let half = Half { residuals: false, drawn: false, ..half };
+            match self.half(&half, watch, (1.0, 1.0)) {
+                Some((means, _)) => Some(means),
+                None => return Ok(None),
+            }
+        } else {
+            None
+        };
+        let mut stream = Stream::new(self.params.seed, "bayes.noise", iteration as u64);
+        let shape = NOISE_PRIOR.0 + self.weight / 2.0;
+        let noise = stream.gamma(shape) / (NOISE_PRIOR.1 + by_user.squares / 2.0);
+        let rmse = self.scale * (by_user.squares / self.weight).sqrt();
+        if !(rmse.is_finite() && noise.is_finite()) {
+            return Ok(Some(f64::NAN));
+        }
+
+        state.scalars.push(self.scalars(noise, &users, &items));
+        if let Some(means) = &means {
+            let lists = to_users.as_ref().map(|lists| &lists.sources);
+            let first = state.samples.wait();
+            // With the noise that the users were drawn with, so that folding in repeats them.
+            let drawn = Draw { users: &users, means, items: &items, lists, noise: state.noise };
+            state.samples.push(&drawn, &priors, keep);
+            if let Some(held) = &self.held {
+                if first {
+                    state.held.fill(0.0);
+                }
+                let sides = (means, &items);
+                held.add(&mut state.held, |user, item| self.predict(sides, &priors, user, item));
+            }
+        }
+        state.iteration = iteration;
+        state.noise = noise;
+        state.fallbacks += by_item.fallbacks + by_user.fallbacks;
+        (state.users, state.items, state.to_users, state.to_items) =
+            (users, items, to_users, to_items);
+        Ok(Some(rmse))
+    }
+
+    fn validate(&self, state: &State) -> Option<f64> {
+        let held = self.held.as_ref()?;
+        Some(held.rmse_of_sums(self.range, &state.held, state.samples.len()))
+    }
+
+    fn keeps_last(&self) -> bool {
+        true
+    }
+
+    fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {
+        let scalars = (state.iteration, state.noise, state.fallbacks);
+        file.set(&format!("{prefix}scalars"), &scalars);
+        file.set(&format!("{prefix}chain"), &state.scalars);
+        file.tensor(&format!("{prefix}held"), &[state.held.len()], &state.held);
+        for (name, side) in [("users", &state.users), ("items", &state.items)] {
+            latent::write_rows(file, &format!("{prefix}{name}"), &side.rows);
+            file.tensor(&format!("{prefix}{name}.bias"), &[side.bias.len()], &side.bias);
+        }
+        for (name, lists) in [("to_users", &state.to_users), ("to_items", &state.to_items)] {
+            if let Some(Lists { sources, gains }) = lists {
+                latent::write_rows(file, &format!("{prefix}{name}.sources"), sources);
+                latent::write_rows(file, &format!("{prefix}{name}.gains"), gains);
+            }
+        }
+        state.samples.write(&format!("{prefix}samples."), self.shape(), file);
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let (iteration, noise, fallbacks) = file.get(&format!("{prefix}scalars"))?;
+        let side = |file: &mut Reader, name: &str, n: usize| -> Result<Factors> {
+            Ok(Factors {
+                rows: latent::read_rows(file, &format!("{prefix}{name}"), n, k)?,
+                bias: file.finite(&format!("{prefix}{name}.bias"), &[n])?,
+            })
+        };
+        let lists = |file: &mut Reader, wanted: bool, name: &str, n: usize, sources: usize| {
+            if !wanted {
+                return Ok(None);
+            }
+            Ok::<_, Error>(Some(Lists {
+                sources: latent::read_rows(
+                    file,
+                    &format!("{prefix}{name}.sources"),
+                    sources,
+                    k + 1,
+                )?,
+                gains: latent::read_rows(file, &format!("{prefix}{name}.gains"), n, k + 1)?,
+            }))
+        };
+        let (for_users, for_items) = self.params.implicit_side.sides();
+        Ok(State {
+            iteration,
+            noise,
+            users: side(file, "users", n_users)?,
+            items: side(file, "items", n_items)?,
+            to_users: lists(file, for_users, "to_users", n_users, n_items)?,
+            to_items: lists(file, for_items, "to_items", n_items, n_users)?,
+            samples: Samples::read(&format!("{prefix}samples."), self.shape(), file)?,
+            held: file
+                .tensor(&format!("{prefix}held"), &[self.held.as_ref().map_or(0, Held::len)])?,
+            scalars: file.get(&format!("{prefix}chain"))?,
+            fallbacks,
+        })
+    }
+}
