@@ -73,8 +73,9 @@ def pytrec_eval(ranking, at):
         for ours, theirs in (("precision", "P"), ("recall", "recall"), ("ndcg", "ndcg_cut"), ("hit_rate", "success")):
             values[f"{ours}@{k}"] = _mean(answer[f"{theirs}_{k}"] for answer in answers.values())
         # trec_eval divides by all relevant items; gradus by those that a list of k can hold.
+        counts = {user: len(items) for user, items in relevant.items()}
         values[f"map@{k}"] = _mean(
-            answer[f"map_cut_{k}"] * len(relevant[user]) / min(k, len(relevant[user])) for user, answer in answers.items()
+            answer[f"map_cut_{k}"] * counts[user] / min(k, counts[user]) for user, answer in answers.items()
         )
         # It knows no cut for the reciprocal rank: a first hit behind place k counts nothing.
         first = (answer["recip_rank"] for answer in answers.values())

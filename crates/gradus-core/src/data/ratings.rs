@@ -11,7 +11,8 @@ pub enum Duplicates {
     /// Keep the last one read.
     #[default]
     Last,
-    /// Keep the mean of their values (weighted by their weights); the weights add up.
+    /// Keep the mean of their values (weighted by their weights); the weights add up, and the time is
+    /// the latest.
     Mean,
     /// Refuse the data and name the pair.
     Error,

@@ -25,7 +25,7 @@ pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> R
             .zip(lists)
             .map(|(case, list)| {
                 let list = whole_ties(cases, case, list, longest)?;
-                let order = judged_order(&list, &case.relevant);
+                let order = judged_order(first(&list, longest), &case.relevant);
                 let hits = hits(&order, &case.relevant, longest);
                 let at = lengths.iter().map(|&k| AtK::of(&hits, case.relevant.len(), k)).collect();
                 let auc = if with_auc { auc(&list, &case.relevant) } else { None };
@@ -39,6 +39,13 @@ pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> R
         }
     }
     Ok(())
+}
+
+/// The first `n` of a list, and those behind them with the score of the last.
+fn first(list: &[Scored], n: usize) -> &[Scored] {
+    let Some(last) = n.checked_sub(1).and_then(|at| list.get(at)) else { return list };
+    let tied = list[n..].iter().take_while(|scored| scored.score == last.score).count();
+    &list[..n + tied]
 }
 
 /// The list, made longer until the group of equal scores at place `longest` is whole.

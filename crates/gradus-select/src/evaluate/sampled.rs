@@ -96,10 +96,13 @@ fn one(
 
 /// The items a user has neither in training nor in the test, ascending.
 fn free(cases: &Cases<'_>, case: &Case) -> Vec<u32> {
-    let seen = cases.seen(&case.who);
-    let has = |items: &[u32], item: &u32| items.binary_search(item).is_ok();
+    let mut taken = cases.seen(&case.who);
+    taken.extend(&case.tested);
+    taken.sort_unstable();
+    taken.dedup();
+    let mut taken = taken.into_iter().peekable();
     let all = 0..cases.model.items().len() as u32;
-    all.filter(|item| !has(&seen, item) && !has(&case.tested, item)).collect()
+    all.filter(|item| taken.next_if_eq(item).is_none()).collect()
 }
 
 /// The scores of all items that take part, by item.

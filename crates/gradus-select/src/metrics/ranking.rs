@@ -157,6 +157,10 @@ pub fn novelty(ranked: &[u32], known: &[u32], n_users: usize, k: usize) -> f64 {
 pub fn judged_order(scored: &[Scored], relevant: &[u32]) -> Vec<u32> {
     let mut order = Vec::with_capacity(scored.len());
     for tied in scored.chunk_by(|a, b| a.score == b.score) {
+        if let [alone] = tied {
+            order.push(alone.item);
+            continue;
+        }
         let (good, bad): (Vec<u32>, Vec<u32>) =
             tied.iter().map(|s| s.item).partition(|&item| is_in(relevant, item));
         order.extend(bad);
