@@ -372,7 +372,9 @@ fn a_rating_of_weight_zero_is_as_good_as_absent() {
     let data = made(8);
     let marked = weighted(&data, |n| f32::from(u8::from(n % 4 != 0)));
     let absent = data.filter(|n| n % 4 != 0);
-    let (a, b) = (small().fit(&marked).unwrap(), small().fit(&absent).unwrap());
+    // Zeros among the terms change the order of sums, and weak penalties magnify rounding.
+    let params = small().regularization(0.2).voice_regularization(0.5).max_iter(4);
+    let (a, b) = (params.fit(&marked).unwrap(), params.fit(&absent).unwrap());
     let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
     for (a, b) in a.predict(&pairs).iter().zip(b.predict(&pairs)) {
         assert!((a - b).abs() < 1e-3, "{a} and {b}");
