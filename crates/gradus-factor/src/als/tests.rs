@@ -67,6 +67,7 @@ mod oracle {
                 }
                 let lambda = f64::from(match params.scaling {
                     Scaling::Count => (f64::from(params.regularization) * count) as f32,
+                    Scaling::Sqrt => (f64::from(params.regularization) * count.sqrt()) as f32,
                     Scaling::None => params.regularization,
                 });
                 let mut a = vec![vec![0.0; width]; width];
@@ -118,6 +119,7 @@ mod oracle {
                 .map(|(x, row)| {
                     let count: f64 = match params.scaling {
                         Scaling::Count => row.iter().map(|e| e.2).sum(),
+                        Scaling::Sqrt => row.iter().map(|e| e.2).sum::<f64>().sqrt(),
                         Scaling::None => 1.0,
                     };
                     f64::from(params.regularization) * count * x.iter().map(|x| x * x).sum::<f64>()
