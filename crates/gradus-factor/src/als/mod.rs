@@ -36,7 +36,7 @@ pub enum RowMethod {
 /// `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
 ///
 /// over the ratings that are there, where `s` is the number of ratings of the row (`scaling =
-/// count`) or 1 (`scaling = none`). The mean α is not penalised.
+/// count`), its root (`sqrt`) or 1 (`none`). The mean α is not penalised.
 ///
 /// One iteration sets α to its optimum, then solves every item's bias and factors jointly and
 /// exactly with the users held fixed, then every user's with the items held fixed; so the

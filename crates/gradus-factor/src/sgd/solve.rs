@@ -74,20 +74,18 @@ impl Side {
 
     /// `Σ λ_row (‖γ‖² + ratio β²)`, in order.
     fn penalty(&self, rows: &Rows, extras: &[Extra], ratio: f64) -> f64 {
-        let blocks: Vec<f64> = (0..extras.len())
-            .collect::<Vec<_>>()
+        let blocks: Vec<f64> = extras
             .par_chunks(BLOCK)
-            .map(|block| {
-                block
-                    .iter()
-                    .map(|&place| {
-                        let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
-                        let bias = f64::from(extras[place].bias);
-                        f64::from(self.weights[place])
-                            * f64::from(extras[place].penalty)
-                            * (f64::from(norm) + ratio * bias * bias)
-                    })
-                    .sum()
+            .enumerate()
+            .map(|(block, extras)| {
+                let one = |(place, extra): (usize, &Extra)| {
+                    let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
+                    let bias = f64::from(extra.bias);
+                    f64::from(self.weights[place])
+                        * f64::from(extra.penalty)
+                        * (f64::from(norm) + ratio * bias * bias)
+                };
+                (block * BLOCK..).zip(extras).map(one).sum()
             })
             .collect();
         blocks.iter().sum()
