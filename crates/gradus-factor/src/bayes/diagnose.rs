@@ -5,7 +5,7 @@
 pub(super) const SCALARS: usize = 3;
 
 /// What they are.
-const NAMES: [&str; SCALARS] = ["noise", "level", "size of the products"];
+const NAMES: [&str; SCALARS] = ["noise", "level", "spread of the predictions"];
 
 /// Above this the halves of the chain disagree.
 const LARGE_R_HAT: f64 = 1.1;
@@ -38,7 +38,8 @@ pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     notes
 }
 
-fn moments(values: &[f64]) -> (f64, f64) {
+/// Mean and variance.
+pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     (mean, values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0))

@@ -215,27 +215,21 @@ impl<'a> Solver<'a> {
         (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
     }
 
-    /// The scalars by which the chain is judged: the noise, the mean prediction of some pairs of any
-    /// user and any item, and the size of the products `p·q` of some pairs that were rated. Factors
-    /// alone would not do, since the ratings determine only their products.
+    /// The scalars by which the chain is judged: the noise, and mean and spread of the predictions
+    /// of some pairs of any user and any item. The sizes of biases and factors would not do: means
+    /// and scales can move between them without a change in any prediction.
     fn scalars(&self, noise: f64, users: &Factors, items: &Factors) -> [f64; diagnose::SCALARS] {
         let mut stream = Stream::new(self.params.seed, "bayes.watched", 0);
-        let product = |user: usize, item: usize| {
-            kernel::dot(self.level, users.rows.row(user), items.rows.row(item))
-        };
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for _ in 0..WATCHED {
-            let (user, item) = (stream.index(users.bias.len()), stream.index(items.bias.len()));
-            sum += f64::from(product(user, item) + users.bias[user] + items.bias[item]);
-            let rated = stream.index(self.data.len());
-            // The row that holds it: the last that begins at or before it.
-            let user = self.users.rows.indptr().partition_point(|&start| start <= rated) - 1;
-            let item = self.users.rows.indices()[rated] as usize;
-            squares += f64::from(product(user, item)).powi(2);
-        }
-        let n = WATCHED as f64;
-        let level = self.mean + self.scale * sum / n;
-        [self.scale / noise.sqrt(), level, self.scale * (squares / n).sqrt()]
+        let watched: Vec<f64> = (0..WATCHED)
+            .map(|_| {
+                let user = stream.index(users.bias.len());
+                let item = stream.index(items.bias.len());
+                let product = kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
+                f64::from(product + users.bias[user] + items.bias[item])
+            })
+            .collect();
+        let (mean, variance) = diagnose::moments(&watched);
+        [self.scale / noise.sqrt(), self.mean + self.scale * mean, self.scale * variance.sqrt()]
     }
 }
 
