@@ -296,12 +296,8 @@ fn resumed(model: &dyn Estimator) -> Finding {
         let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
         let stop = Stop::new();
         let notes = Notes::new(Some((2, stop.clone())));
-        let run = Run {
-            observer: &notes,
-            stop,
-            checkpoint: Some(checkpoint.clone()),
-            ..Run::default()
-        };
+        let run =
+            Run { observer: &notes, stop, checkpoint: Some(checkpoint.clone()), ..Run::default() };
         let part = found(model.fit(&quick(model), &train, held, &run))?;
         ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
         ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);

@@ -125,9 +125,8 @@ impl Course {
     fn over(&self, rules: &Rules<'_>) -> Option<StopReason> {
         let last = self.trace.len().checked_sub(1).filter(|_| self.iteration > 0)?;
         let first = self.trace.len() - self.iteration;
-        let best = (first..=last).min_by(|&a, &b| {
-            self.badness(a, rules).total_cmp(&self.badness(b, rules))
-        })?;
+        let best = (first..=last)
+            .min_by(|&a, &b| self.badness(a, rules).total_cmp(&self.badness(b, rules)))?;
         if self.trace[last].validation.is_some()
             && rules.patience > 0
             && last - best >= rules.patience

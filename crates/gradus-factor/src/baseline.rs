@@ -1,6 +1,7 @@
-//! What a model has to beat: the mean of all ratings, and the mean with biases.
+//! What a model has to beat: the mean of all ratings, and the mean with biases; of rankings, the
+//! popular items and chance.
 
-use crate::latent::{Held, range};
+use crate::latent::{Held, Ranked, range};
 use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::report::Baseline;
@@ -70,4 +71,20 @@ pub(crate) fn scores(data: &Ratings, held: &Ratings) -> Result<Vec<Baseline>> {
             }),
         },
     ])
+}
+
+/// The scores of the baselines on held-out signs of interest.
+pub(crate) fn rankings(data: &Ratings, held: &Ranked<'_>) -> Vec<Baseline> {
+    let mut popularity = vec![0.0; data.n_items()];
+    for rating in data.iter().filter(|rating| rating.value > 0.0) {
+        popularity[rating.item as usize] += f64::from(rating.weight);
+    }
+    let mut order: Vec<u32> = (0..data.n_items() as u32).collect();
+    order.sort_by(|&a, &b| {
+        popularity[b as usize].total_cmp(&popularity[a as usize]).then(a.cmp(&b))
+    });
+    vec![
+        Baseline { name: "most popular".into(), score: held.ndcg_of_order(&order) },
+        Baseline { name: "random order".into(), score: held.ndcg_of_chance() },
+    ]
 }

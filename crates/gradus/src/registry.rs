@@ -4,10 +4,10 @@
 use gradus_core::estimator::{AnyFitted, Entry, Estimator};
 use gradus_core::file::Reader;
 use gradus_core::{Error, Result};
-use gradus_factor::Als;
+use gradus_factor::{Als, Ials};
 use std::path::Path;
 
-static MODELS: &[&dyn Estimator] = &[&Entry::<Als>::new()];
+static MODELS: &[&dyn Estimator] = &[&Entry::<Als>::new(), &Entry::<Ials>::new()];
 
 /// Every model there is, by name.
 pub fn models() -> &'static [&'static dyn Estimator] {

@@ -10,7 +10,9 @@
 //! | `gram.rs` | [`gram::Gram`], which gathers the rows a problem touches and sums `Σ w v vᵀ` |
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
-//! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
+//! | `row_cg.rs` | [`RowCg`], a few steps of conjugate gradients on the same problem |
+//! | `totals.rs` | [`Totals`], sums over all rows of a side, for the pairs that were not observed |
+//! | `dot.rs` | [`dot`], [`scores`] and [`dots_at`], dot products of factor rows |
 //!
 //! # Determinism
 //! Every result is a function of the input and the level alone: never of the number of threads, of
@@ -24,17 +26,21 @@ pub mod cholesky;
 mod dot;
 pub mod gram;
 mod lanes;
+mod row_cg;
 mod row_solve;
 mod rows;
 #[cfg(test)]
 mod testing;
+mod totals;
 
 use std::fmt;
 use std::sync::OnceLock;
 
-pub use dot::{dot, scores};
+pub use dot::{dot, dots_at, scores};
+pub use row_cg::RowCg;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
+pub use totals::Totals;
 
 use lanes::{Four, Lanes};
 

@@ -232,6 +232,7 @@ impl<'a> Solver<'a> {
                     lambda,
                     bias: self.params.biases.then_some(lambda),
                     base: None,
+                    pull: None,
                     residuals: half.residuals,
                     upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
                 },

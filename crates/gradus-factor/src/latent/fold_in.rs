@@ -1,9 +1,9 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
-use super::{LatentFactors, Person};
-use gradus_core::Result;
+use super::{Implicit, LatentFactors, Person};
 use gradus_core::kernel::{RowProblem, RowSolver, padded};
 use gradus_core::recommend::Profile;
+use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub enum Scaling {
 pub enum FoldIn {
     /// Least squares with a penalty.
     Squares(Squares),
+    /// Signs of interest, where pairs that were not observed count too.
+    Implicit(Implicit),
 }
 
 /// Least squares with a penalty: `Σ w (y − x·v − β)² + λ_row (‖x‖² + β²)`.
@@ -66,6 +68,13 @@ impl LatentFactors {
         order.sort_unstable_by_key(|&at| profile.items[at]);
         let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
         let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
+        if let (FoldIn::Implicit(_), Some(value)) =
+            (&self.fold_in, values.iter().find(|&&value| value < 0.0))
+        {
+            return Err(Error::data(format!(
+                "profile: the value {value} is negative; signs of interest are 0 or more"
+            )));
+        }
         Ok(self.solve_person(&items, &values, None))
     }
 
@@ -77,6 +86,7 @@ impl LatentFactors {
     ) -> Person {
         match &self.fold_in {
             FoldIn::Squares(rule) => self.solve_squares(rule, items, values, weights),
+            FoldIn::Implicit(rule) => self.solve_implicit(rule, items, values, weights),
         }
     }
 
@@ -105,6 +115,7 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: None,
+                pull: None,
                 residuals: false,
                 upcoming: &[],
             },

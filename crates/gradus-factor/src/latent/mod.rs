@@ -6,20 +6,25 @@
 mod explain;
 mod fold_in;
 mod held;
+mod implicit;
+mod ranked;
 mod top;
 
 pub use fold_in::{FoldIn, Scaling, Squares};
 pub(crate) use held::Held;
+pub use implicit::{Confidence, Implicit, UnobservedOn};
+pub(crate) use ranked::Ranked;
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
 ///
@@ -54,6 +59,8 @@ pub struct LatentFactors {
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
+    /// What the pairs that were not observed ask of someone folded in; computed when first needed.
+    items_base: OnceLock<Arc<Gram>>,
 }
 
 /// What the users rated in training.
@@ -154,6 +161,7 @@ impl LatentFactors {
             range,
             history,
             level: Level::best(),
+            items_base: OnceLock::new(),
         }
     }
 
@@ -359,6 +367,7 @@ impl Model for LatentFactors {
             range: scalars.range,
             history,
             level: Level::best(),
+            items_base: OnceLock::new(),
         })
     }
 
