@@ -84,6 +84,12 @@ def tiny(fold=0, folds=10, count=6_000, users=300, items=120):
     return _prepared(f"{source.stem}-{fold + 1}-of-{folds}", f"tiny, {count:,}", source=source, folds=folds, fold=fold)
 
 
+def tiny_left_out(negatives=20):
+    """The self-test's ratings as signs of interest."""
+    arguments = {"source": str(tiny_file()), "negatives": negatives, "seed": SPLIT_SEED}
+    return _ranked("tiny-left-out", "tiny, one of each user left out", "prepare_left_out", **arguments)
+
+
 def tiny_file(count=6_000, users=300, items=120):
     def make(path, users, items, count, seed):
         arguments = {"path": str(path), "users": users, "items": items, "count": count, "seed": seed}

@@ -9,7 +9,7 @@ import peers
 import report
 from peers.base import Job, Peer, Result
 from progress import say
-from suites import als, curve, load, quality
+from suites import als, curve, implicit, load, quality
 
 
 def run(options):
@@ -41,6 +41,11 @@ def run(options):
     sections.append(quality.table("tiny", [datasets.tiny(fold, 2) for fold in range(2)], 4, options))
     check(len(sections[-1].rows) == 3 + options.gradus, "quality: every setting has a row")
     check(all(float(row[1]) < spread for row in sections[-1].rows), "quality: better than the mean")
+
+    settings = [("popular", "popularity", {}), ("peer", "implicit", {"factors": 4}), ("ours", "gradus", {"rank": 4})]
+    sections.append(implicit.table(datasets.tiny_left_out(), settings, ("HR@10", "NDCG@10"), options))
+    check(len(sections[-1].rows) == 2 + options.gradus, "implicit: every setting has a row")
+    check(all(0 < float(row[1]) <= 1 for row in sections[-1].rows), "implicit: hit rates are shares")
 
     shapes = [{"count": count, "users": count // 20, "items": 120} for count in (2_000, 6_000)]
     sections.append(curve.table(shapes, datasets.tiny, options))

@@ -52,12 +52,15 @@ impl Half<'_> {
             let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
             let n_blocks = blocks.len();
             let work = blocks.into_par_iter().zip(self.side.observations(&mut predicted));
-            let finish =
-                |()| self.tell(watch, done.fetch_add(1, Ordering::Relaxed) + 1, n_steps * n_blocks);
+            let finish = || {
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                self.tell(watch, done, n_steps * n_blocks);
+            };
             if at == 0 {
                 work.for_each(|(block, predicted)| {
                     if !watch.stopped() {
-                        finish(self.predict_block(&block, predicted));
+                        self.predict_block(&block, predicted);
+                        finish();
                     }
                 });
             } else {
@@ -67,7 +70,8 @@ impl Half<'_> {
                     || Work::new(self, &step),
                     |work, (block, predicted)| {
                         if !watch.stopped() {
-                            finish(self.step_block(&step, block, predicted, work));
+                            self.step_block(&step, block, predicted, work);
+                            finish();
                         }
                     },
                 );
@@ -89,7 +93,7 @@ impl Half<'_> {
     /// What the rows share in stepping in these coordinates.
     fn step(&self, columns: Range<usize>) -> Step {
         let (k, width) = (self.from.k(), columns.len());
-        let weight = f64::from(self.params.unobserved);
+        let weight = f64::from(self.unobserved);
         let mut fixed = Rows::zeros(self.fixed.n_rows(), width);
         let (stride, from_stride) = (fixed.stride(), self.fixed.stride());
         fixed
@@ -138,7 +142,7 @@ impl Half<'_> {
     ) {
         let (k, stride) = (self.from.k(), self.from.stride());
         let width = step.columns.len();
-        let n_others = self.totals.n_rows() as f32 * self.params.unobserved;
+        let n_others = self.totals.n_rows() as f32 * self.unobserved;
         let batches = block.factors.chunks_mut(BATCH * stride).zip(block.bias.chunks_mut(BATCH));
         for (batch, (factors, biases)) in batches.enumerate() {
             let slopes = &mut work.slopes[..biases.len() * (width + 1)];

@@ -54,21 +54,24 @@ pub use crate::latent::{Confidence, UnobservedOn};
 /// subspace optimization, 2021.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Ials {
     /// Number of latent factors of each user and item. More rank better, if slower, up to many
     /// hundreds on sparse data; 64 is a quick start.
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Strength λ of the penalty on factors and biases. With ν = 1 the best is mostly between 0.001
+    /// Strength λ of the penalty on factors and biases. With ν = 1 the best is mostly between 0.002
     /// and 0.02; with ν = 0 it is larger by the number of observations of a row.
     #[schemars(range(min = 0.0))]
     pub regularization: f32,
 
-    /// The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the
-    /// model bolder; the best is mostly between 0.01 and 1, smaller where the items are many.
+    /// The weight α₀ of a pair that was not observed, against 1 for one that was. Left out, it is
+    /// chosen so that all pairs together weigh 7 times as much as the observed ones, but at most 1:
+    /// 0.3 on MovieLens 1M, 0.004 on a data set a hundred times as sparse. Less makes the model
+    /// bolder.
     #[schemars(range(min = 0.0))]
-    pub unobserved: f32,
+    pub unobserved: Option<f32>,
 
     /// Which pairs the weight α₀ lies on.
     pub unobserved_on: UnobservedOn,
@@ -141,6 +144,10 @@ pub enum Solver {
     Blocks,
 }
 
+/// How much all pairs weigh together by default, against the observed ones. The best was 5 to 10 on
+/// data of very different density (MovieLens 1M, Gowalla).
+const UNOBSERVED: f64 = 7.0;
+
 /// The largest rank at which `auto` solves rows exactly.
 const EXACT_RANK: usize = 128;
 
@@ -148,8 +155,8 @@ impl Default for Ials {
     fn default() -> Self {
         Self {
             rank: 64,
-            regularization: 0.003,
-            unobserved: 0.1,
+            regularization: 0.01,
+            unobserved: None,
             unobserved_on: UnobservedOn::All,
             confidence: Confidence::Constant,
             alpha: 1.0,
@@ -177,17 +184,26 @@ impl Ials {
         Self::default()
     }
 
-    fn rule(&self) -> Implicit {
-        Implicit {
+    fn rule(&self, data: &Ratings) -> Implicit {
+        let mut rule = Implicit {
             regularization: self.regularization,
             exponent: self.exponent,
-            unobserved: self.unobserved,
+            unobserved: 0.0,
             unobserved_on: self.unobserved_on,
             confidence: self.confidence,
             alpha: self.alpha,
             epsilon: self.epsilon,
             biases: self.biases,
-        }
+        };
+        rule.unobserved = self.unobserved.unwrap_or_else(|| {
+            let observed: f64 = data
+                .iter()
+                .map(|rating| f64::from(rating.weight) * f64::from(rule.confidence(rating.value)))
+                .sum();
+            let pairs = data.n_users() as f64 * data.n_items() as f64;
+            (UNOBSERVED * observed / pairs).min(1.0) as f32
+        });
+        rule
     }
 
     /// The solver that is used.

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A half-step: one side is solved while the other is held fixed.
 pub(super) struct Half<'s> {
     pub(super) params: &'s Ials,
+    /// The weight α₀ of a pair that was not observed.
+    pub(super) unobserved: f32,
     pub(super) level: Level,
     pub(super) side: &'s Side<'s>,
     /// The other side, its biases, and the sums over all of it.
@@ -70,7 +72,7 @@ impl Half<'_> {
             let n_rows = self.from.n_rows();
             (Rows::zeros(n_rows, self.from.k()), vec![0.0; n_rows])
         };
-        let base = self.totals.base(self.level, f64::from(self.params.unobserved));
+        let base = self.totals.base(self.level, f64::from(self.unobserved));
         let blocks = self.side.blocks(self.fixed.stride(), factors.as_mut_slice(), &mut bias);
         let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
         let sums: Vec<Sums> = blocks

@@ -3,7 +3,7 @@
 use super::Ials;
 use super::rows::Half;
 use super::side::{Side, check_values};
-use crate::latent::{self, FoldIn, LatentFactors, Parts, Ranked};
+use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts, Ranked};
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -15,6 +15,7 @@ use rayon::prelude::*;
 /// The solver, bound to its data.
 pub(super) struct Problem<'a> {
     params: &'a Ials,
+    rule: Implicit,
     data: &'a Ratings,
     level: Level,
     held: Option<&'a Ranked<'a>>,
@@ -22,7 +23,7 @@ pub(super) struct Problem<'a> {
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
     items: Side<'a>,
-    /// What the objective has besides its squares; see [`latent::Implicit::constant`].
+    /// What the objective has besides its squares; see [`Implicit::constant`].
     constant: f64,
 }
 
@@ -46,7 +47,7 @@ impl<'a> Problem<'a> {
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         check_values(data)?;
-        let rule = params.rule();
+        let rule = params.rule(data);
         let users = Side::new(data.by_user(), data.weights_by_user(), &rule, params.rank);
         let items = Side::new(data.by_item(), data.weights_by_item(), &rule, params.rank);
         let total: f64 = match &users.weights {
@@ -67,6 +68,7 @@ impl<'a> Problem<'a> {
             });
         Ok(Self {
             params,
+            rule,
             data,
             level: Level::best(),
             held,
@@ -86,7 +88,7 @@ impl<'a> Problem<'a> {
                 item_bias: state.item_bias,
                 user_factors: state.users,
                 item_factors: state.items,
-                fold_in: FoldIn::Implicit(self.params.rule()),
+                fold_in: FoldIn::Implicit(self.rule),
             },
             None,
             self.params.keep_history,
@@ -136,6 +138,7 @@ impl iterate::Solver for Problem<'_> {
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
         let half = Half {
             params: self.params,
+            unobserved: self.rule.unobserved,
             level: self.level,
             side: &self.items,
             fixed: &state.users,
@@ -165,7 +168,7 @@ impl iterate::Solver for Problem<'_> {
             return Ok(None);
         };
         let totals = Totals::of(self.level, &users, &user_bias);
-        let everywhere = f64::from(self.params.unobserved) * totals.squared_scores(&item_totals);
+        let everywhere = f64::from(self.rule.unobserved) * totals.squared_scores(&item_totals);
         let objective =
             by_user.squares + self.constant + everywhere + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
