@@ -72,7 +72,8 @@ class Gradus(Peer):
                 command += [flag] if value is True else [flag, value]
             seconds = self._json(command, timeout)[0]["report"]["seconds"]
             arguments = {"data": str(folder), "model": str(model)}
-            return {"seconds": seconds, **processes.worker(WORKER, "gradus", arguments, timeout=timeout)[0]}
+            judged, _ = processes.worker(WORKER, "gradus", arguments, super().environment(threads), timeout)
+            return {"seconds": seconds, **judged}
 
     def _fit(self, job, model):
         command = ["fit", "als", f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
