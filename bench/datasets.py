@@ -51,6 +51,20 @@ def ml_1m(fold=0, folds=10):
     return _prepared(f"ml-1m-{fold + 1}-of-{folds}", title, source=source, folds=folds, fold=fold)
 
 
+def gowalla():
+    """Gowalla check-ins, the published split: train and valid to learn from, test to rank."""
+    paths = {part: str(_real(f"gowalla/{part}.txt.gz")) for part in ("train", "valid", "test")}
+    return _ranked("gowalla", "Gowalla, all items ranked", "prepare_lists", **paths)
+
+
+def ml_1m_left_out(negatives=100):
+    """MovieLens 1M, one item of each user to rank among drawn ones. The data at hand has no times: it is drawn too."""
+    source = str(_real("ml-1m/ratings.csv.gz"))
+    title = f"ML-1M, one random item of each user among {negatives} drawn ones"
+    arguments = {"source": source, "negatives": negatives, "seed": SPLIT_SEED}
+    return _ranked(f"ml-1m-left-out-{negatives}", title, "prepare_left_out", **arguments)
+
+
 def synthetic(count=COUNT, users=USERS, items=ITEMS, folds=100):
     """Ratings of `gradus make`, one in `folds` held out."""
     source = synthetic_file(count, users, items)
@@ -68,6 +82,12 @@ def tiny(fold=0, folds=10, count=6_000, users=300, items=120):
     """The self-test's: a planted problem of the worker's own generator, so that it needs no gradus."""
     source = tiny_file(count, users, items)
     return _prepared(f"{source.stem}-{fold + 1}-of-{folds}", f"tiny, {count:,}", source=source, folds=folds, fold=fold)
+
+
+def tiny_left_out(negatives=20):
+    """The self-test's ratings as signs of interest."""
+    arguments = {"source": str(tiny_file()), "negatives": negatives, "seed": SPLIT_SEED}
+    return _ranked("tiny-left-out", "tiny, one of each user left out", "prepare_left_out", **arguments)
 
 
 def tiny_file(count=6_000, users=300, items=120):
@@ -93,6 +113,13 @@ def _made(name, make, users, items, count):
         make(partial, users, items, count, 1)
         partial.rename(path)
     return path
+
+
+def _ranked(name, title, task, **arguments):
+    folder = WORK / name
+    if not (folder / "meta.json").exists():
+        processes.worker(BENCH / "worker.py", task, {**arguments, "folder": str(folder)})
+    return Dataset(title, folder)
 
 
 def _prepared(name, title, **arguments):

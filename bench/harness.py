@@ -10,13 +10,14 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, load, metrics, quality, svdpp
+from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp
 
 SUITES = {
     "als": als,
     "load": load,
     "quality": quality,
     "svdpp": svdpp,
+    "implicit": implicit,
     "bayes": bayes,
     "curve": curve,
     "metrics": metrics,
@@ -35,6 +36,7 @@ def options(arguments):
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each contestant")
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
     parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp: which data sets")
+    parser.add_argument("--ranking", type=_list, default=list(implicit.DATA), help="implicit: which data sets")
     parser.add_argument("--rank", type=int, default=64, help="als, curve: factors")
     parser.add_argument("--regularization", type=float, default=0.05, help="als, curve: λ, scaled by counts")
     parser.add_argument("--iterations", type=int, default=10, help="als: ALS iterations of a full fit")
@@ -47,7 +49,9 @@ def options(arguments):
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in peers.PEERS}
-    for name, values, allowed in (("--peers", chosen.peers, known), ("--data", chosen.data, set(als.DATA))):
+    lists = [("--peers", chosen.peers, known), ("--data", chosen.data, set(als.DATA))]
+    lists += [("--ranking", chosen.ranking, set(implicit.DATA))]
+    for name, values, allowed in lists:
         wrong = [value for value in values if value not in allowed]
         if wrong:
             parser.error(f"{name}: {', '.join(wrong)} unknown; there are {', '.join(sorted(allowed))}")

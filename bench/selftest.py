@@ -9,7 +9,7 @@ import peers
 import report
 from peers.base import Job, Peer, Result
 from progress import say
-from suites import als, bayes, curve, load, metrics, quality, svdpp
+from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp
 
 
 def run(options):
@@ -52,6 +52,10 @@ def run(options):
     check(all(float(row[1]) < spread for row in sections[-1].rows), "bayes: better than the mean")
     sections.append(bayes.speed("tiny", dataset, options))
     check(len(sections[-1].rows) == 2 * (1 + options.gradus), "bayes: every setting has a time")
+    settings = [("popular", "popularity", {}), ("peer", "implicit", {"factors": 4}), ("ours", "gradus", {"rank": 4})]
+    sections.append(implicit.table(datasets.tiny_left_out(), settings, ("HR@10", "NDCG@10"), options))
+    check(len(sections[-1].rows) == 2 + options.gradus, "implicit: every setting has a row")
+    check(all(0 < float(row[1]) <= 1 for row in sections[-1].rows), "implicit: hit rates are shares")
 
     shapes = [{"count": count, "users": count // 20, "items": 120} for count in (2_000, 6_000)]
     sections.append(curve.table(shapes, datasets.tiny, options))

@@ -68,6 +68,17 @@ def judge(**arguments):
     return judges.judge(**arguments)
 
 
+def ranking(task):
+    """A task of `ranking.py`."""
+
+    def run(**arguments):
+        import ranking
+
+        return getattr(ranking, task)(**arguments)
+
+    return run
+
+
 def _ratings(job, part):
     import preparation
 
@@ -76,5 +87,7 @@ def _ratings(job, part):
 
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
-    value = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge}[task](**json.loads(arguments))
+    tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge}
+    tasks |= {name: ranking(name) for name in ("prepare_lists", "prepare_left_out", "popularity", "implicit", "gradus")}
+    value = tasks[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import processes
-from peers.base import Peer, Result
+from peers.base import WORKER, Peer, Result
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BINARY = ROOT / "target" / "release" / "gradus"
@@ -75,6 +75,19 @@ class Gradus(Peer):
             command = [*self._fit(job, Path(folder) / "m.gradus"), "--validation", f"{job.data}/test.csv"]
             answer, _ = self._json(command, timeout)
         return [(step["iteration"], step["validation"]) for step in answer["report"]["trace"]]
+
+    def rank(self, folder, settings, threads, timeout=None):
+        """Fits signs of interest, and has the model's ranking judged by `ranking.py`."""
+        with tempfile.TemporaryDirectory() as scratch:
+            model = Path(scratch) / "m.gradus"
+            command = ["fit", "ials", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"]
+            for name, value in settings.items():
+                flag = f"--{name.replace('_', '-')}"
+                command += [flag] if value is True else [flag, value]
+            seconds = self._json(command, timeout)[0]["report"]["seconds"]
+            arguments = {"data": str(folder), "model": str(model)}
+            judged, _ = processes.worker(WORKER, "gradus", arguments, super().environment(threads), timeout)
+            return {"seconds": seconds, **judged}
 
     def _fit(self, job, model):
         command = ["fit", self.model, f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]

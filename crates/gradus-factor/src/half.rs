@@ -98,7 +98,7 @@ pub(crate) enum Method {
 /// The workspace of a method, one for each thread.
 enum Worker {
     Cholesky(Box<RowSolver>),
-    Cg(RowCg, usize),
+    Cg(Box<RowCg>, usize),
     Coordinates(RowCoordinates, usize),
 }
 
@@ -106,7 +106,7 @@ impl Worker {
     fn new(method: Method, k: usize, level: Level) -> Self {
         match method {
             Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(k, level))),
-            Method::Cg(steps) => Self::Cg(RowCg::new(k, level), steps),
+            Method::Cg(steps) => Self::Cg(Box::new(RowCg::new(k, level, None)), steps),
             Method::Coordinates(rounds) => Self::Coordinates(RowCoordinates::new(k, level), rounds),
         }
     }
@@ -216,6 +216,7 @@ impl Half<'_> {
                 lambda,
                 bias: self.rule.biases.then_some(lambda),
                 base: None,
+                pull: None,
                 residuals: self.residuals,
                 upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
             },

@@ -10,6 +10,7 @@
 //! | [`ccd`] | cyclic coordinate descent |
 //! | [`gd`] | gradient descent on the whole objective at once |
 //! | [`loss`] | how errors are judged, where a gradient is followed |
+//! | [`ials`] | alternating least squares for signs of interest |
 //! | [`bpr`] | Bayesian personalised ranking |
 //! | [`svd`] | truncated singular value decomposition, and the recommender made of it |
 //! | [`baseline`] | simple models: means, biases, popularity, item neighbours; what others have to beat |
@@ -23,6 +24,7 @@ pub mod ccd;
 pub mod gd;
 mod grid;
 mod half;
+pub mod ials;
 pub mod latent;
 pub mod loss;
 mod ranking;
@@ -38,6 +40,7 @@ pub use bpr::Bpr;
 pub use catalogue::Taste;
 pub use ccd::Ccd;
 pub use gd::Gd;
+pub use ials::Ials;
 pub use latent::LatentFactors;
 pub use sgd::Sgd;
 pub use svd::PureSvd;

@@ -30,7 +30,7 @@ pub use registry::{find, load, models};
 
 /// What most programs need.
 pub mod prelude {
-    pub use crate::factor::{Als, Bayes, LatentFactors};
+    pub use crate::factor::{Als, Bayes, Ials, LatentFactors};
     pub use gradus_core::data::{Id, Ids, Ratings};
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};

@@ -5,7 +5,7 @@ use gradus_core::estimator::{AnyFitted, Entry, Estimator};
 use gradus_core::file::Reader;
 use gradus_core::{Error, Result};
 use gradus_factor::{
-    Als, Bayes, Bias, Bpr, Ccd, Gd, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
+    Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
 use std::path::Path;
 
@@ -16,6 +16,7 @@ static MODELS: &[&dyn Estimator] = &[
     &Entry::<Sgd>::new(),
     &Entry::<Ccd>::new(),
     &Entry::<Gd>::new(),
+    &Entry::<Ials>::new(),
     &Entry::<Bpr>::new(),
     &Entry::<PureSvd>::new(),
     &Entry::<Mean>::new(),

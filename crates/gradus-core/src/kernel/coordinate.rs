@@ -1,5 +1,6 @@
 //! One row of alternating least squares, improved one coordinate at a time.
 
+use super::gram::Gram;
 use super::lanes::Lanes;
 use super::row_solve::{RowProblem, RowSolution, RowSolver};
 use super::rows::padded;
@@ -318,7 +319,7 @@ fn descend<L: Lanes, const WEIGHTED: bool>(
         for t in 0..k {
             let column = &panel[t * length..][..length];
             let (mut along, mut square) = sums::<L, WEIGHTED>(lanes, column, errors, weights);
-            if let Some(base) = problem.base {
+            if let Some(base) = problem.base.map(Gram::matrix) {
                 for s in 0..k {
                     let entry = f64::from(base[s.min(t) * stride + s.max(t)]);
                     along -= entry * f64::from(x[s]);
@@ -452,7 +453,7 @@ mod tests {
             gram.reset(None, 0.0);
             let all: Vec<u32> = (0..400).collect();
             gram.accumulate(case.rows.as_slice(), &all, &[0.0; 400], None, &[]);
-            let problem = RowProblem { base: Some(gram.matrix()), ..case.problem() };
+            let problem = RowProblem { base: Some(&gram), ..case.problem() };
             let (mut exact, mut x) = (vec![0.0; stride], vec![0.0; stride]);
             RowSolver::new(k, level).solve(&problem, &mut exact);
             RowCoordinates::new(k, level).improve(&problem, 100, &mut x, 0.0);

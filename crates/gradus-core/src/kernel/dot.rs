@@ -2,7 +2,7 @@
 
 use super::lanes::Lanes;
 use super::rows::padded;
-use super::{Kernel, Level};
+use super::{Kernel, Level, prefetch};
 
 /// The dot product of two slices of one length.
 ///
@@ -35,6 +35,58 @@ pub fn scores(level: Level, k: usize, users: &[f32], items: &[f32], out: &mut [f
     assert_eq!(out.len(), users.len() / stride * n_items, "one score for each user and item");
     if !out.is_empty() {
         level.dispatch(Scores { stride, users, items, n_items, out });
+    }
+}
+
+/// The dot products of one row with scattered rows: `out[j] = factors[indices[j]] · x`.
+///
+/// # Shapes
+/// `factors` holds rows as long as `x`, a [`padded`] length; `out` is as long as `indices`. Panics
+/// if it is not, or if an index is past the last row.
+pub fn dots_at(level: Level, factors: &[f32], indices: &[u32], x: &[f32], out: &mut [f32]) {
+    assert_eq!(indices.len(), out.len(), "one product for each index");
+    assert_eq!(x.len() % 16, 0, "a row of padded length");
+    level.dispatch(DotsAt { factors, indices, x, out });
+}
+
+struct DotsAt<'a> {
+    factors: &'a [f32],
+    indices: &'a [u32],
+    x: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Kernel for DotsAt<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        const AHEAD: usize = 8;
+        let DotsAt { factors, indices, x, out } = self;
+        let stride = x.len();
+        let row = |index: u32| &factors[index as usize * stride..][..stride];
+        for (group, (four, out)) in indices.chunks(4).zip(out.chunks_mut(4)).enumerate() {
+            for &next in indices.iter().skip(4 * group + AHEAD).take(4) {
+                prefetch(factors, next as usize * stride, stride);
+            }
+            let Some(four) = four.first_chunk::<4>() else {
+                for (out, &index) in out.iter_mut().zip(four) {
+                    *out = Dot { a: row(index), b: x }.run(lanes);
+                }
+                continue;
+            };
+            let rows = four.map(row);
+            let mut sums = [lanes.zero(); 4];
+            for column in (0..stride).step_by(L::N) {
+                let x = lanes.load(&x[column..]);
+                for i in 0..4 {
+                    sums[i] = lanes.fma(lanes.load(&rows[i][column..]), x, sums[i]);
+                }
+            }
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = lanes.sum(sum);
+            }
+        }
     }
 }
 
@@ -157,6 +209,25 @@ mod tests {
                             let want = dot(level, users.row(u), items.row(i));
                             assert_eq!(out[u * n_items + i], want, "{level} k={k} {u} {i}");
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dots_at_scattered_rows_are_the_dots_bit_for_bit() {
+        for k in SIZES {
+            for n in [0, 1, 3, 4, 5, 37] {
+                let mut random = Random((k * 100 + n) as u64);
+                let rows = random.rows(20, k, 1.0);
+                let x = random.rows(1, k, 1.0);
+                let indices: Vec<u32> = (0..n).map(|_| random.below(20) as u32).collect();
+                for level in Level::available() {
+                    let mut out = vec![f32::NAN; n];
+                    dots_at(level, rows.as_slice(), &indices, x.row(0), &mut out);
+                    for (got, &index) in out.iter().zip(&indices) {
+                        assert_eq!(*got, dot(level, rows.row(index as usize), x.row(0)));
                     }
                 }
             }

@@ -35,7 +35,11 @@ pub struct Gram {
 impl Gram {
     /// A workspace for rows of `k` values.
     pub fn new(k: usize, level: Level) -> Gram {
-        let block = (BLOCK_BYTES / (4 * padded(k).max(1))).max(16);
+        Self::with_block(k, level, (BLOCK_BYTES / (4 * padded(k).max(1))).max(16))
+    }
+
+    /// A workspace that gathers so many rows at a time.
+    pub(super) fn with_block(k: usize, level: Level, block: usize) -> Gram {
         Gram {
             level,
             k,
@@ -47,26 +51,70 @@ impl Gram {
         }
     }
 
-    /// Starts afresh from `base + λI`, or from `λI` without a base.
+    /// Normal equations that are already summed: their parts without `λ`.
     ///
     /// # Shapes
-    /// `base` has `k` rows or more at stride `padded(k)`, of which the upper triangle is read.
-    pub fn reset(&mut self, base: Option<&[f32]>, lambda: f32) {
+    /// `matrix` has the `k` rows of the upper triangle at stride `padded(k)`, and `wyv` and `wv`
+    /// have `padded(k)` values, padding zero.
+    pub(super) fn from_sums(
+        k: usize,
+        level: Level,
+        matrix: Rows,
+        [wyv, wv]: [&[f32]; 2],
+        [weight, weighted_target]: [f64; 2],
+    ) -> Gram {
+        assert!(matrix.k() == k && matrix.n_rows() >= k, "a matrix of k rows of k values");
+        let mut vectors = Rows::zeros(2, k);
+        vectors.row_mut(0).copy_from_slice(wyv);
+        vectors.row_mut(1).copy_from_slice(wv);
+        let packed = Rows::zeros(0, k);
+        Gram { level, k, matrix, vectors, packed, weight, weighted_target }
+    }
+
+    /// Normal equations of which only the matrix is given, upper triangle: a prior.
+    ///
+    /// # Shapes
+    /// `matrix` has `k` rows of `k` values.
+    pub fn from_matrix(level: Level, matrix: Rows) -> Gram {
+        let zero = vec![0.0; matrix.stride()];
+        Self::from_sums(matrix.k(), level, matrix, [&zero, &zero], [0.0; 2])
+    }
+
+    /// Starts afresh from `λI`, on top of a `base` if there is one: as if the rows that the base
+    /// was summed over had just been accumulated.
+    ///
+    /// # Shapes
+    /// `base` is of rows of the same `k`. Panics if it is not.
+    pub fn reset(&mut self, base: Option<&Gram>, lambda: f32) {
         let (k, stride) = (self.k, padded(self.k));
         let matrix = self.matrix.as_mut_slice();
         match base {
             Some(base) => {
-                matrix[..k * stride].copy_from_slice(&base[..k * stride]);
+                assert_eq!(base.k, k, "a base of as many values");
+                matrix[..k * stride].copy_from_slice(&base.matrix.as_slice()[..k * stride]);
                 matrix[k * stride..].fill(0.0);
+                self.vectors.as_mut_slice().copy_from_slice(base.vectors.as_slice());
+                self.weight = base.weight;
+                self.weighted_target = base.weighted_target;
             }
-            None => matrix.fill(0.0),
+            None => {
+                matrix.fill(0.0);
+                self.vectors.as_mut_slice().fill(0.0);
+                self.weight = 0.0;
+                self.weighted_target = 0.0;
+            }
         }
         for i in 0..k {
             matrix[i * stride + i] += lambda;
         }
-        self.vectors.as_mut_slice().fill(0.0);
-        self.weight = 0.0;
-        self.weighted_target = 0.0;
+    }
+
+    /// Adds `g` to `Σ w y v` and `g_b` to `Σ w y`.
+    pub(super) fn pull(&mut self, (g, g_b): (&[f32], f32)) {
+        for (sum, g) in self.vectors.row_mut(0).iter_mut().zip(g) {
+            *sum += g;
+        }
+        self.weighted_target += f64::from(g_b);
     }
 
     /// Adds the rows of `factors` named by `indices`. A weight below zero counts as zero.
@@ -568,22 +616,22 @@ mod tests {
     }
 
     #[test]
-    fn a_base_matrix_is_where_the_sum_starts() {
+    fn a_base_is_where_the_sum_starts() {
         for level in Level::available() {
             let case = case(19, 40, 3);
-            let base = Random(4).rows(19, 19, 1.0);
-            let mut plain = Gram::new(19, level);
-            plain.reset(None, 0.25);
+            let mut whole = Gram::new(19, level);
+            whole.reset(None, 0.25);
+            whole.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
+            let mut base = Gram::new(19, level);
+            base.reset(None, 0.0);
+            let first = (&case.indices[..15], &case.targets[..15]);
+            base.accumulate(case.rows.as_slice(), first.0, first.1, None, &[]);
             let mut based = Gram::new(19, level);
-            based.reset(Some(base.as_slice()), 0.25);
-            for gram in [&mut plain, &mut based] {
-                gram.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
-            }
-            for i in 0..19 {
-                for j in i..19 {
-                    let more = based.matrix()[i * 32 + j] - plain.matrix()[i * 32 + j];
-                    assert!((more - base.row(i)[j]).abs() < 1e-5, "{level} {i} {j}");
-                }
+            based.reset(Some(&base), 0.25);
+            let rest = (&case.indices[15..], &case.targets[15..]);
+            based.accumulate(case.rows.as_slice(), rest.0, rest.1, None, &[]);
+            for (at, (got, want)) in flat(&based).iter().zip(flat(&whole)).enumerate() {
+                assert!((got - want).abs() < 1e-5, "{level} at {at}: {got} {want}");
             }
         }
     }
@@ -598,7 +646,7 @@ mod tests {
                 fresh.accumulate(case.rows.as_slice(), &case.indices, &case.targets, None, &[]);
 
                 let mut used = Gram::new(k, level);
-                used.reset(Some(&vec![7.0; padded(k) * k]), 3.0);
+                used.reset(Some(&fresh), 3.0);
                 used.accumulate(
                     case.rows.as_slice(),
                     &case.indices[..97],

@@ -10,13 +10,14 @@
 //! | `gram.rs` | [`gram::Gram`], which gathers the rows a problem touches and sums `Σ w v vᵀ` |
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
-//! | `cg.rs` | [`RowCg`], the same row improved by conjugate gradient steps |
+//! | `row_cg.rs` | [`RowCg`], the same row improved by conjugate gradient steps |
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
 //! | `half.rs` | [`Bf16`], half-precision storage |
-//! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
+//! | `totals.rs` | [`Totals`], sums over all rows of a side, for the pairs that were not observed |
+//! | `dot.rs` | [`dot`], [`scores`] and [`dots_at`], dot products of factor rows |
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
 //!
 //! # Determinism
@@ -28,7 +29,6 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod block;
-mod cg;
 pub mod cholesky;
 mod coordinate;
 mod dot;
@@ -36,24 +36,27 @@ mod gather;
 pub mod gram;
 mod half;
 mod lanes;
+mod row_cg;
 mod row_draw;
 mod row_solve;
 mod rows;
 pub mod sgd;
 #[cfg(test)]
 mod testing;
+mod totals;
 
 use std::fmt;
 use std::sync::OnceLock;
 
-pub use cg::RowCg;
 pub use coordinate::{RowCoordinates, fit_scalar};
-pub use dot::{dot, scores};
+pub use dot::{dot, dots_at, scores};
 pub use gather::{dots, sum_rows};
 pub use half::Bf16;
+pub use row_cg::RowCg;
 pub use row_draw::RowPrior;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
+pub use totals::Totals;
 
 use lanes::{Four, Lanes};
 

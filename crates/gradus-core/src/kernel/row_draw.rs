@@ -125,6 +125,7 @@ fn add(to: &mut [f32], from: &[f32]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gram::Gram;
     use super::super::testing::{Random, solve_dense};
     use super::super::{Level, Rows};
     use super::*;
@@ -166,7 +167,8 @@ mod tests {
                 weights: Some(&self.weights),
                 lambda: 0.0,
                 bias: Some(3.0),
-                base: Some(self.base.as_slice()),
+                base: Some(&Gram::from_matrix(level, self.base.clone())),
+                pull: None,
                 residuals: true,
                 upcoming: &[],
             };

@@ -15,11 +15,13 @@ const PIVOT_SHARE_F64: f64 = 1e-13;
 /// Over the rows `v_j` of `factors` that `indices` names, with targets `y_j` and weights `w_j`, find
 /// the `x` and, where asked for, the `β` that minimise
 ///
-/// `Σ_j w_j (y_j − x·v_j − β)² + xᵀ(λI + B)x + λ_b β²`
+/// `Σ_j w_j (y_j − x·v_j − β)² + λ‖x‖² + λ_b β² − 2 g·x − 2 g_b β`
+///
+/// where the sum runs over the rows of the base as well, and `g` is the pull, if there is one.
 ///
 /// # Shapes
 /// `factors` holds rows of `k` values at stride `padded(k)`, padding zero; `indices`, `targets` and
-/// `weights` are as long as each other; `base` is `k` rows or more at stride `padded(k)`.
+/// `weights` are as long as each other; the pull is `padded(k)` long, padding zero.
 #[derive(Clone, Copy, Debug)]
 pub struct RowProblem<'a> {
     /// The rows of the fixed side.
@@ -34,9 +36,12 @@ pub struct RowProblem<'a> {
     pub lambda: f32,
     /// The penalty `λ_b` on the bias, zero or more; absent means no bias.
     pub bias: Option<f32>,
-    /// A positive semidefinite matrix `B` to start from, upper triangle; zero if absent. Implicit
-    /// feedback puts the Gram matrix of all rows here.
-    pub base: Option<&'a [f32]>,
+    /// Rows that are summed already, to start from. Implicit feedback puts all rows of the fixed
+    /// side here, each with the target and the weight of a pair that was not observed.
+    pub base: Option<&'a Gram>,
+    /// The linear term `(g, g_b)`: where a block of a larger problem is solved, what the rest of it
+    /// asks for.
+    pub pull: Option<(&'a [f32], f32)>,
     /// Whether to compute the residual sums of [`RowSolution`].
     pub residuals: bool,
     /// Rows of `factors` that the next problem will touch, as far as known: they are fetched into
@@ -88,6 +93,7 @@ pub struct RowSolution {
 ///         lambda: 0.0,
 ///         bias: Some(0.0),
 ///         base: None,
+///         pull: None,
 ///         residuals: true,
 ///         upcoming: &[],
 ///     },
@@ -120,14 +126,14 @@ impl RowSolver {
 
     /// Writes the factors of the solution to `out` and returns the rest of it.
     ///
-    /// A problem without ratings has the solution zero.
+    /// A problem without ratings, base and pull has the solution zero.
     ///
     /// # Shapes
     /// `out` is `padded(k)` long; its padding is set to zero. Panics where the shapes of
     /// [`RowProblem`] are not kept, or an index is past the last row of `factors`.
     pub fn solve(&mut self, problem: &RowProblem<'_>, out: &mut [f32]) -> RowSolution {
         assert_eq!(out.len(), padded(self.k), "a row of padded length");
-        if problem.indices.is_empty() {
+        if problem.indices.is_empty() && problem.base.is_none() && problem.pull.is_none() {
             out.fill(0.0);
             return RowSolution::default();
         }
@@ -160,6 +166,9 @@ impl RowSolver {
         let (level, k) = (self.level, self.k);
         self.gram.reset(base, lambda);
         self.gram.accumulate(factors, indices, targets, weights, problem.upcoming);
+        if let Some(pull) = problem.pull {
+            self.gram.pull(pull);
+        }
         let (weight, weighted_target) = self.gram.sums();
         let (a, p, q) = self.gram.parts_mut();
         cholesky::factor(level, k, a, &mut self.inverse).ok()?;
@@ -209,17 +218,33 @@ impl RowSolver {
         self.double.resize(size * size + 2 * size, 0.0);
         let (a, rest) = self.double.split_at_mut(size * size);
         let (b, row) = rest.split_at_mut(size);
-        for i in 0..k {
-            if let Some(base) = problem.base {
+        if let Some(base) = problem.base {
+            let (wyv, wv) = base.vectors();
+            let (weight, weighted_target) = base.sums();
+            for i in 0..k {
                 for j in i..k {
-                    a[i * size + j] = f64::from(base[i * stride + j]);
+                    a[i * size + j] = f64::from(base.matrix()[i * stride + j]);
                 }
+                b[i] = f64::from(wyv[i]);
             }
+            if problem.bias.is_some() {
+                (0..k).for_each(|i| a[i * size + k] = f64::from(wv[i]));
+                a[k * size + k] = weight;
+                b[k] = weighted_target;
+            }
+        }
+        for i in 0..k {
             a[i * size + i] += f64::from(problem.lambda);
         }
         if let Some(lambda_b) = problem.bias {
-            a[k * size + k] = f64::from(lambda_b);
+            a[k * size + k] += f64::from(lambda_b);
             row[k] = 1.0;
+        }
+        if let Some((g, g_b)) = problem.pull {
+            b.iter_mut().zip(&g[..k]).for_each(|(b, &g)| *b += f64::from(g));
+            if let Some(b) = b.get_mut(k) {
+                *b += f64::from(g_b);
+            }
         }
         for (n, (&index, &y)) in problem.indices.iter().zip(problem.targets).enumerate() {
             let w = problem.weights.map_or(1.0, |w| f64::from(w[n].max(0.0)));
@@ -390,6 +415,7 @@ pub(super) mod cases {
                 lambda: self.lambda,
                 bias: self.bias,
                 base: None,
+                pull: None,
                 residuals: true,
                 upcoming: &[],
             }
@@ -556,21 +582,88 @@ mod tests {
     }
 
     #[test]
-    fn a_base_matrix_penalises_as_ratings_of_zero_would() {
+    fn a_base_counts_as_its_rows_would() {
         for level in Level::available() {
-            let (k, stride) = (21, 32);
-            let mut case = Case::new(k, 50, false, false, 8);
-            let mut gram = Gram::new(k, level);
-            gram.reset(None, 0.0);
-            let all: Vec<u32> = (0..400).collect();
-            gram.accumulate(case.rows.as_slice(), &all, &[0.0; 400], None, &[]);
-            let mut based = vec![0.0; stride];
-            let problem = RowProblem { base: Some(gram.matrix()), ..case.problem() };
-            RowSolver::new(k, level).solve(&problem, &mut based);
-            case.indices.extend(all);
-            case.targets.extend([0.0; 400]);
-            for (a, b) in based.iter().zip(&case.solve(level).0) {
-                assert!((a - b).abs() < 1e-5, "{level}: {a} {b}");
+            for (bias, single) in [(false, true), (true, true), (true, false)] {
+                let (k, stride) = (21, 32);
+                let mut case = Case::new(k, 50, false, bias, 8);
+                if !single {
+                    (0..400).for_each(|i| {
+                        let row = case.rows.row_mut(i);
+                        row[4] = row[7];
+                    });
+                    case.lambda = 1e-7;
+                }
+                let mut base = Gram::new(k, level);
+                base.reset(None, 0.0);
+                let all: Vec<u32> = (0..400).collect();
+                let targets: Vec<f32> = (0..400).map(|n| (n as f32).sin() - 0.5).collect();
+                base.accumulate(case.rows.as_slice(), &all, &targets, None, &[]);
+                let mut based = vec![0.0; stride];
+                let problem = RowProblem { base: Some(&base), ..case.problem() };
+                let found = RowSolver::new(k, level).solve(&problem, &mut based);
+                assert_eq!(found.fallback, !single, "{level}");
+                // Without a rating of its own the base alone is solved.
+                let mut alone = vec![0.0; stride];
+                let none = RowProblem { indices: &[], targets: &[], ..problem };
+                RowSolver::new(k, level).solve(&none, &mut alone);
+                assert!(alone[..k].iter().any(|&x| x != 0.0), "{level}");
+                case.indices.extend(&all);
+                case.targets.extend(&targets);
+                let want = case.solve(level);
+                let (a, b) = (case.objective_of(&(based.clone(), found)), case.objective_of(&want));
+                assert!((a / b - 1.0).abs() < 1e-5, "{level}: {a} {b}");
+                if single {
+                    assert!((found.bias - want.1.bias).abs() < 1e-4, "{level}");
+                    for (a, b) in based.iter().zip(&want.0) {
+                        assert!((a - b).abs() < 1e-4, "{level}: {a} {b}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pull_moves_the_minimum_as_the_rest_of_a_larger_problem_would() {
+        // Solving from where one stands, by the residuals and the slope of the penalty, ends where
+        // solving at once does.
+        for level in Level::available() {
+            for k in [1, 16, 21] {
+                for single in [true, false] {
+                    let mut case = Case::new(k, 80, true, true, k as u64);
+                    if !single && k > 1 {
+                        (0..400).for_each(|i| {
+                            let row = case.rows.row_mut(i);
+                            row[0] = row[1];
+                        });
+                        case.lambda = 1e-5;
+                        case.bias = Some(1e-5);
+                    }
+                    let mut start = vec![0.0; padded(k)];
+                    start[..k].copy_from_slice(&super::super::testing::Random(5).values(k));
+                    let bias = 0.3;
+                    let targets: Vec<f32> = case
+                        .indices
+                        .iter()
+                        .zip(&case.targets)
+                        .map(|(&i, y)| {
+                            let row = case.rows.row(i as usize);
+                            y - bias - super::super::dot(level, row, &start)
+                        })
+                        .collect();
+                    let pull: Vec<f32> = start.iter().map(|x| -case.lambda * x).collect();
+                    let problem = RowProblem {
+                        targets: &targets,
+                        pull: Some((&pull, -case.bias.unwrap() * bias)),
+                        ..case.problem()
+                    };
+                    let mut moved = vec![0.0; padded(k)];
+                    let found = RowSolver::new(k, level).solve(&problem, &mut moved);
+                    let x: Vec<f32> = start.iter().zip(&moved).map(|(a, b)| a + b).collect();
+                    let ends = (x, RowSolution { bias: bias + found.bias, ..found });
+                    let (got, best) = (case.objective_of(&ends), case.oracle_objective());
+                    assert!(got <= best * (1.0 + 1e-5), "{level} k={k}: {got} for {best}");
+                }
             }
         }
     }

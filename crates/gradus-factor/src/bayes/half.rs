@@ -5,7 +5,8 @@ use super::implicit::as_rows;
 use super::solve::{Factors, Solver};
 use gradus_core::data::Csr;
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::{self, RowPrior, RowProblem, RowSolver, Rows, padded};
+use gradus_core::kernel::gram::Gram;
+use gradus_core::kernel::{self, Level, RowPrior, RowProblem, RowSolver, Rows, padded};
 use gradus_core::random::Stream;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,14 +57,14 @@ pub(super) struct Half<'s> {
 struct Scaled {
     /// `Λ/τ` in full, and its factors' block.
     precision: Rows,
-    base: Rows,
+    base: Gram,
     border: Vec<f32>,
     /// `Λμ/τ`.
     linear: Vec<f32>,
 }
 
 impl Scaled {
-    fn new(prior: &Gaussian, noise: f64) -> Self {
+    fn new(prior: &Gaussian, noise: f64, level: Level) -> Self {
         let mut precision = prior.precision.clone();
         precision.values.iter_mut().for_each(|x| *x /= noise);
         let linear = precision.apply(&prior.mean).iter().map(|&x| x as f32).collect();
@@ -75,7 +76,7 @@ impl Scaled {
             base.row_mut(i)[..k].copy_from_slice(&precision.row(i)[..k]);
             *border = precision.row(i)[k];
         }
-        Self { precision, base, border, linear }
+        Self { precision, base: Gram::from_matrix(level, base), border, linear }
     }
 }
 
@@ -122,7 +123,7 @@ impl Solver<'_> {
             (rest, rest_bias) = (after, after_bias);
         }
         let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
-        let scaled = Scaled::new(half.prior, half.noise);
+        let scaled = Scaled::new(half.prior, half.noise, self.level);
         let sums: Vec<Sums> = blocks
             .into_par_iter()
             .map_init(
@@ -209,7 +210,8 @@ impl Solver<'_> {
                     weights,
                     lambda: 0.0,
                     bias: Some(scaled.precision.row(k)[k]),
-                    base: Some(scaled.base.as_slice()),
+                    base: Some(&scaled.base),
+                    pull: None,
                     residuals: half.residuals,
                     upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
                 },

@@ -9,14 +9,22 @@
 //! `λ s c_jᵀ A⁻¹ v_i`. With normalised ratings all this is in normalised units, and each part is
 //! brought back to the ratings' own. Where a solver stopped short of that solution, the difference
 //! is left in the base.
+//!
+//! For signs of interest `w_j` is the confidence and `y_j` the target less the item bias, `A` has
+//! `α₀ Σ v vᵀ` over all items besides, and what `α₀` asks for by way of the item biases is the
+//! same for any history but for `A`: it is left in the base, too.
 
-use super::{FoldIn, LatentFactors, Person, Squares, fold_in};
+use super::{FoldIn, Implicit, LatentFactors, Person, Squares, fold_in};
 use gradus_core::kernel::solve_semidefinite;
 use gradus_core::recommend::{Contribution, Explanation, Target};
 use gradus_core::{Error, Result};
 
 /// What someone rated: items, values, weights.
 type Rated<'a> = (&'a [u32], &'a [f32], Option<&'a [f32]>);
+
+fn wide(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|&x| f64::from(x)).collect()
+}
 
 impl LatentFactors {
     pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
@@ -38,6 +46,7 @@ impl LatentFactors {
         let (person, _) = self.person(target)?;
         let parts = match &self.fold_in {
             FoldIn::Squares(rule) => self.square_contributions(rule, &person, rated, item),
+            FoldIn::Implicit(rule) => self.implicit_contributions(rule, rated, item),
             FoldIn::Pairs(rule) => self.pair_contributions(rule, &person, rated.0, item),
             FoldIn::Projection(_) => self.projected_contributions(rated, item),
         };
@@ -70,26 +79,9 @@ impl LatentFactors {
         let (_, free) = self.normalised(items, values, given);
         // Under a link the account is of the score, to first order.
         let (targets, weights) = self.working_ratings(person, items, &free, given);
-        let vector = |item: usize| -> Vec<f64> {
-            let factors = self.item_factors(item).iter().map(|&x| f64::from(x));
-            factors.chain(rule.biases.then_some(1.0)).collect()
-        };
-        let d = self.rank() + usize::from(rule.biases);
-        let mut system = vec![0.0; d * d];
-        for at in 0..d {
-            system[at * d + at] = lambda;
-        }
-        let vectors: Vec<Vec<f64>> = items.iter().map(|&j| vector(j as usize)).collect();
-        for (v, &weight) in vectors.iter().zip(&weights) {
-            for (row, &x) in system.chunks_exact_mut(d).zip(v) {
-                let x = f64::from(weight) * x;
-                for (sum, &y) in row.iter_mut().zip(v) {
-                    *sum += x * y;
-                }
-            }
-        }
-        let mut direction = vector(item);
-        solve_semidefinite(d, &mut system, &mut direction);
+        let (weights, vectors) = (wide(&weights), self.vectors(items, rule.biases));
+        let system = self.ridge(lambda, rule.biases);
+        let direction = self.direction(system, &vectors, &weights, item, rule.biases);
         // A score of 1 in the units of the fit.
         let unit = f64::from(person.normal.scale) * f64::from(self.item_normal(item).scale);
         let share = lambda * f64::from(fold_in::share(items.len(), given));
@@ -108,9 +100,84 @@ impl LatentFactors {
                 let bias = f64::from(self.item_bias[items[at] as usize]);
                 let y = f64::from(targets[at]) - self.mean - bias;
                 let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
-                unit * (f64::from(weights[at]) * y * along + share * voice(at))
+                unit * (weights[at] * y * along + share * voice(at))
             })
             .collect()
+    }
+
+    /// What each sign of interest adds to the score of an item.
+    fn implicit_contributions(
+        &self,
+        rule: &Implicit,
+        (items, values, given): Rated<'_>,
+        item: usize,
+    ) -> Vec<f64> {
+        let lambda = f64::from(rule.lambda(values, given, self.items.len()));
+        let mut system = self.ridge(lambda, rule.biases);
+        let base = self.items_base(rule);
+        let (k, stride) = (self.rank(), self.item_factors.stride());
+        let d = k + usize::from(rule.biases);
+        for i in 0..k {
+            for j in i..k {
+                system[i * d + j] += f64::from(base.matrix()[i * stride + j]);
+            }
+            if rule.biases {
+                system[i * d + k] += f64::from(base.vectors().1[i]);
+            }
+        }
+        if rule.biases {
+            system[k * d + k] += base.sums().0;
+        }
+        let (confidences, targets) = self.implicit_targets(rule, items, values, given);
+        let (weights, vectors) = (wide(&confidences), self.vectors(items, rule.biases));
+        let direction = self.direction(system, &vectors, &weights, item, rule.biases);
+        let parts = vectors.iter().zip(&weights).zip(&targets);
+        parts
+            .map(|((v, weight), &y)| {
+                let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
+                weight * f64::from(y) * along
+            })
+            .collect()
+    }
+
+    /// The factors of items, each with a 1 for the bias if there is one.
+    fn vectors(&self, items: &[u32], biases: bool) -> Vec<Vec<f64>> {
+        let vector = |&item: &u32| -> Vec<f64> {
+            let factors = self.item_factors(item as usize).iter().map(|&x| f64::from(x));
+            factors.chain(biases.then_some(1.0)).collect()
+        };
+        items.iter().map(vector).collect()
+    }
+
+    /// `λI`, with a row for the bias if there is one.
+    fn ridge(&self, lambda: f64, biases: bool) -> Vec<f64> {
+        let d = self.rank() + usize::from(biases);
+        let mut system = vec![0.0; d * d];
+        (0..d).for_each(|at| system[at * d + at] = lambda);
+        system
+    }
+
+    /// `A⁻¹ v_i`, where `A` is the system with the items someone rated added to it.
+    fn direction(
+        &self,
+        mut system: Vec<f64>,
+        vectors: &[Vec<f64>],
+        weights: &[f64],
+        item: usize,
+        biases: bool,
+    ) -> Vec<f64> {
+        let d = self.rank() + usize::from(biases);
+        for (v, &weight) in vectors.iter().zip(weights) {
+            for (row, &x) in system.chunks_exact_mut(d).zip(v) {
+                let x = weight * x;
+                for (sum, &y) in row.iter_mut().zip(v) {
+                    *sum += x * y;
+                }
+            }
+        }
+        let mut direction = self.vectors(&[item as u32], biases).pop().unwrap_or_default();
+        solve_semidefinite(d, &mut system, &mut direction);
+        direction
     }
 
     /// With orthogonal item factors a rating of `j` adds `r_j Σ_t v_jt v_it / Σ v_t²` to item `i`.

@@ -1,10 +1,10 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
 use super::link::working;
-use super::{Affine, LatentFactors, Link, Pairs, Person};
-use gradus_core::Result;
+use super::{Affine, Implicit, LatentFactors, Link, Pairs, Person};
 use gradus_core::kernel::{self, RowProblem, RowSolver, padded};
 use gradus_core::recommend::Profile;
+use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -34,6 +34,8 @@ pub enum FoldIn {
     Projection(Projection),
     /// What one has above what one has not.
     Pairs(Pairs),
+    /// Signs of interest, where pairs that were not observed count too.
+    Implicit(Implicit),
 }
 
 /// Projection on item factors whose columns are orthogonal: `x_t = Σ_j r_j v_jt / Σ_i v_it²` over the
@@ -99,6 +101,13 @@ impl LatentFactors {
         order.sort_unstable_by_key(|&at| profile.items[at]);
         let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
         let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
+        if let (FoldIn::Implicit(_), Some(value)) =
+            (&self.fold_in, values.iter().find(|&&value| value < 0.0))
+        {
+            return Err(Error::data(format!(
+                "profile: the value {value} is negative; signs of interest are 0 or more"
+            )));
+        }
         Ok(self.solve_person(&items, &values, None))
     }
 
@@ -115,6 +124,7 @@ impl LatentFactors {
             FoldIn::Squares(rule) => self.solve_linked(rule, items, values, weights),
             FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
             FoldIn::Projection(_) => self.project(items, values, weights),
+            FoldIn::Implicit(rule) => self.solve_implicit(rule, items, values, weights),
         }
     }
 
@@ -217,6 +227,7 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: None,
+                pull: None,
                 residuals: false,
                 upcoming: &[],
             },

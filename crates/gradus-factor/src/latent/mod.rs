@@ -6,18 +6,22 @@
 mod explain;
 mod fold_in;
 mod held;
+mod implicit;
 mod link;
 mod normal;
 mod pairs;
+mod ranked;
 mod top;
 
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{heard, share};
 pub(crate) use held::Held;
+pub use implicit::{Confidence, Implicit, UnobservedOn};
 pub use link::Link;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 pub use pairs::Pairs;
+pub(crate) use ranked::Ranked;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
@@ -25,10 +29,12 @@ use gradus_core::Result;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, OnceLock};
 
 /// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
 ///
@@ -69,6 +75,8 @@ pub struct LatentFactors {
     range: Option<(f32, f32)>,
     history: Option<History>,
     level: Level,
+    /// What the pairs that were not observed ask of someone folded in; computed when first needed.
+    items_base: OnceLock<Arc<Gram>>,
 }
 
 /// The smallest and the largest value.
@@ -164,6 +172,7 @@ impl LatentFactors {
             range,
             history,
             level: Level::best(),
+            items_base: OnceLock::new(),
         }
     }
 
@@ -415,6 +424,7 @@ impl Model for LatentFactors {
             range: scalars.range,
             history,
             level: Level::best(),
+            items_base: OnceLock::new(),
         })
     }
 

@@ -1,0 +1,186 @@
+"""How well items are ranked, computed here from factors alone, whoever fitted them. Runs in the worker."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+PLACES = {"all": 20, "sampled": 10}
+
+
+def prepare_lists(folder, train, valid, test):
+    """One line a user, the user first: train and valid are learned from, test is ranked.
+
+    Train and valid alone are kept as well, to choose settings by.
+    """
+    parts = {name: _lists(path) for name, path in (("fit", train), ("valid", valid), ("test", test))}
+    parts["train"] = np.unique(np.concatenate([parts["fit"], parts["valid"]]), axis=0)
+    return _write(folder, parts, "all")
+
+
+def prepare_left_out(folder, source, negatives, seed):
+    """One item of each user, drawn at random, is to be ranked among `negatives` that the user has not rated."""
+    import polars
+
+    pairs = polars.read_csv(source).select("user", "item").to_numpy()
+    users, items = np.unique(pairs[:, 0], return_inverse=True)[1], np.unique(pairs[:, 1], return_inverse=True)[1]
+    order = np.lexsort((items, users))
+    users, items = users[order], items[order]
+    starts = np.flatnonzero(np.diff(users, prepend=-1))
+    ends = np.append(starts[1:], len(users))
+    random = np.random.default_rng(seed)
+    n_items = items.max() + 1
+    left_out = random.integers(starts, ends)
+    others = [
+        random.choice(np.setdiff1d(np.arange(n_items), items[start:end]), negatives, replace=False)
+        for start, end in zip(starts, ends)
+    ]
+    kept = np.ones(len(users), bool)
+    kept[left_out] = False
+    pairs = np.stack([users, items], 1)
+    # A second item of each user is left out to choose settings by.
+    second = _other(starts, ends, left_out, random)
+    fit = kept.copy()
+    fit[second] = False
+    parts = {"train": pairs[kept], "test": pairs[left_out], "fit": pairs[fit], "valid": pairs[second]}
+    return _write(folder, parts, "sampled", np.stack(others))
+
+
+def _other(starts, ends, taken, random):
+    place = random.integers(starts, ends - 1)
+    return place + (place >= taken)
+
+
+def popularity(data):
+    """Everyone gets the items with the most observations."""
+    train, meta = _pairs(data, "train"), _meta(data)
+    counts = np.bincount(train[:, 1], minlength=meta["items"]).astype(np.float32)
+    users = np.ones((meta["users"], 1), np.float32)
+    return {"seconds": 0.0, **evaluate(data, users, counts[:, None], np.zeros(meta["items"], np.float32))}
+
+
+def implicit(data, threads, settings):
+    """implicit's ALS."""
+    from implicit.cpu.als import AlternatingLeastSquares
+    from scipy.sparse import csr_matrix
+
+    train, meta = _pairs(data, "train"), _meta(data)
+    ones = np.ones(len(train), np.float32)
+    matrix = csr_matrix((ones, (train[:, 0], train[:, 1])), shape=(meta["users"], meta["items"]))
+    model = AlternatingLeastSquares(num_threads=threads, random_state=1, **settings)
+    started = time.perf_counter()
+    model.fit(matrix, show_progress=False)
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, **evaluate(data, model.user_factors, model.item_factors, np.zeros(meta["items"]))}
+
+
+def gradus(data, model):
+    """A model file of gradus."""
+    meta, tensors = _meta(data), _tensors(model)
+    rank = tensors["item_factors"].shape[1]
+    users = np.zeros((meta["users"], rank), np.float32)
+    items = np.zeros((meta["items"], rank), np.float32)
+    # Items that were not in training are never recommended.
+    bias = np.full(meta["items"], -np.inf, np.float32)
+    users[tensors["users.int"]] = tensors["user_factors"]
+    items[tensors["items.int"]] = tensors["item_factors"]
+    bias[tensors["items.int"]] = tensors["item_bias"]
+    return evaluate(data, users, items, bias)
+
+
+def evaluate(data, users, items, bias):
+    """The mean over the users that have something held out."""
+    if _meta(data)["protocol"] == "sampled":
+        return _sampled(data, users, items, bias)
+    return _all(data, users, items, bias, PLACES["all"])
+
+
+def _all(data, users, items, bias, places):
+    """All items but those of training are ranked: recall (hits by held-out items) and NDCG."""
+    train, test = _by_user(data, "train"), _by_user(data, "test")
+    discount = 1 / np.log2(np.arange(2, places + 2))
+    recalls, gains = [], []
+    judged = [user for user in range(len(test)) if len(test[user])]
+    for at in range(0, len(judged), 256):
+        block = judged[at : at + 256]
+        scores = users[block] @ items.T + bias
+        for row, user in enumerate(block):
+            scores[row, train[user]] = -np.inf
+        best = np.argpartition(-scores, places, axis=1)[:, :places]
+        order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, 1)
+        for row, user in enumerate(block):
+            hits = np.isin(best[row], test[user])
+            recalls.append(hits.sum() / len(test[user]))
+            gains.append((hits * discount).sum() / discount[: len(test[user])].sum())
+    return {"recall": float(np.mean(recalls)), "ndcg": float(np.mean(gains))}
+
+
+def _sampled(data, users, items, bias):
+    """The one held-out item is ranked among the drawn ones; ties count against it."""
+    test, others = _pairs(data, "test"), np.load(Path(data) / "negatives.npy")
+    rows = users[test[:, 0]]
+    score = np.einsum("uk,uk->u", rows, items[test[:, 1]]) + bias[test[:, 1]]
+    rivals = np.einsum("uk,unk->un", rows, items[others]) + bias[others]
+    place = (rivals >= score[:, None]).sum(1)
+    hit = place < PLACES["sampled"]
+    return {"recall": float(hit.mean()), "ndcg": float((hit / np.log2(place + 2)).mean())}
+
+
+def _lists(path):
+    import gzip
+
+    rows = []
+    with gzip.open(path, "rt") as file:
+        for line in file:
+            user, *items = line.split()
+            rows += [(int(user), int(item)) for item in items]
+    return np.unique(np.array(rows, np.int64), axis=0)
+
+
+def _write(folder, parts, protocol, negatives=None):
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in parts.items():
+        np.save(folder / f"{name}.npy", pairs.astype(np.int32))
+        with open(folder / f"{name}.csv", "w") as file:
+            file.write("user,item,rating\n")
+            file.writelines(f"{user},{item},1\n" for user, item in pairs.tolist())
+    if negatives is not None:
+        np.save(folder / "negatives.npy", negatives.astype(np.int32))
+    pairs = np.concatenate([parts["train"], parts["test"]])
+    users, items = (pairs.max(0) + 1).tolist()
+    meta = {"users": users, "items": items, "train": len(parts["train"]), "test": len(parts["test"])}
+    # Last: a folder with this file is complete.
+    (folder / "meta.json").write_text(json.dumps({**meta, "protocol": protocol}, indent=1))
+    return meta
+
+
+def _meta(data):
+    return json.loads((Path(data) / "meta.json").read_text())
+
+
+def _pairs(data, part):
+    return np.load(Path(data) / f"{part}.npy")
+
+
+def _by_user(data, part):
+    pairs = _pairs(data, part)
+    bounds = np.searchsorted(pairs[:, 0], np.arange(_meta(data)["users"] + 1))
+    return [pairs[start:end, 1] for start, end in zip(bounds, bounds[1:])]
+
+
+def _tensors(path):
+    """The tensors of a safetensors file."""
+    types = {"F32": np.float32, "I64": np.int64, "U32": np.uint32, "U64": np.uint64, "U8": np.uint8}
+    raw = Path(path).read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + size])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, info in header.items():
+        start, end = info["data_offsets"]
+        values = np.frombuffer(raw[8 + size + start : 8 + size + end], types[info["dtype"]])
+        tensors[name] = values.reshape(info["shape"])
+    return tensors

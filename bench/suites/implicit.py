@@ -1,0 +1,79 @@
+"""How well signs of interest are ranked: popular items, implicit's ALS and gradus side by side.
+
+The metrics are computed in `ranking.py` from the factors of each, by one program for all.
+"""
+
+import datasets
+import peers
+import processes
+from progress import say
+from report import Section, number
+
+# Gowalla's are those known to be good for this objective (its valid part is drawn differently from test, and prefers
+# another λ); ML-1M's were chosen by NDCG@20 on a second item left out of each user.
+GOWALLA = {"unobserved": 0.01, "regularization": 0.01}
+ML_1M = {"unobserved": 1.0, "regularization": 0.003}
+
+
+def gowalla(slow):
+    implicit = {"regularization": 150, "alpha": 100, "iterations": 15}
+    yield "most popular", "popularity", {}
+    yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
+    yield "implicit ALS, tuned (K = 256, α = 100, λ = 150)", "implicit", {"factors": 256, **implicit}
+    yield "gradus ials, defaults (K = 64)", "gradus", {}
+    yield "gradus ials, tuned, K = 256", "gradus", {"rank": 256, **GOWALLA}
+    yield "gradus ials, tuned, K = 512", "gradus", {"rank": 512, **GOWALLA}
+    if slow:
+        yield "gradus ials, tuned, K = 1024", "gradus", {"rank": 1024, **GOWALLA}
+
+
+def ml_1m(_slow):
+    yield "most popular", "popularity", {}
+    yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
+    yield "gradus ials, defaults (K = 64)", "gradus", {}
+    yield "gradus ials, tuned, K = 64", "gradus", {"rank": 64, **ML_1M}
+
+
+DATA = {
+    "gowalla": (datasets.gowalla, gowalla, ("recall@20", "NDCG@20")),
+    "ml-1m": (datasets.ml_1m_left_out, ml_1m, ("HR@10", "NDCG@10")),
+}
+
+
+def run(options):
+    for name, (make, settings, metrics) in DATA.items():
+        if name in options.ranking:
+            try:
+                dataset = make()
+            except datasets.Absent as absent:
+                say(f"implicit: {name} is skipped: {absent}")
+                continue
+            yield table(dataset, list(settings(options.slow)), metrics, options)
+
+
+def table(dataset, settings, metrics, options):
+    section = Section(f"Ranking, {dataset.describe()}", ["setting", *metrics, "fit s"])
+    gradus = peers.by_key("gradus")
+    for title, who, chosen in settings:
+        if who == "gradus" and not options.gradus:
+            section.notes.append("gradus: does not build")
+            continue
+        say(f"implicit: {dataset.title}: {title}")
+        try:
+            if who == "gradus":
+                answer = gradus.rank(dataset.folder, chosen, options.threads, options.timeout)
+            else:
+                answer = ranked(who, dataset.folder, chosen, options)
+        except processes.Failed as failure:
+            section.notes.append(f"{title} failed: {failure}")
+            continue
+        section.rows.append([title, f"{answer['recall']:.4f}", f"{answer['ndcg']:.4f}", number(answer["seconds"])])
+    return section
+
+
+def ranked(who, folder, settings, options):
+    arguments = {"data": str(folder)}
+    if who == "implicit":
+        arguments |= {"threads": options.threads, "settings": settings}
+    environment = peers.by_key("implicit-cg").environment(options.threads)
+    return processes.worker(datasets.BENCH / "worker.py", who, arguments, environment, options.timeout)[0]

@@ -1,0 +1,221 @@
+//! A block of coordinates after another (iALS++).
+//!
+//! With the other side fixed, the objective of a row is quadratic. Its coordinates are cut into
+//! blocks; for each block in turn, every row takes the exact step in those coordinates, bias
+//! included. The scores of the observed pairs are kept beside the rows and updated with each step,
+//! so a step needs the block's columns only, and the small matrix and its factor have the size of
+//! a block.
+
+use super::rows::{Half, Solved, Sums, penalty};
+use super::side::Block;
+use gradus_core::iterate::Watch;
+use gradus_core::kernel::gram::Gram;
+use gradus_core::kernel::{RowProblem, RowSolver, Rows, dots_at, padded, scores};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Rows whose slopes are computed together.
+const BATCH: usize = 32;
+
+/// What all rows of a side share while they step in some of the coordinates.
+struct Step {
+    columns: Range<usize>,
+    /// These columns of the fixed side.
+    fixed: Rows,
+    base: Gram,
+    /// `α₀ Σ y y_cᵀ` for each of the columns `c`, then `α₀ Σ y`, over the fixed side.
+    slopes: Rows,
+    /// `α₀ Σ β y_c` for each of the columns, then `α₀ Σ β`.
+    constants: Vec<f32>,
+}
+
+/// The workspace of one thread.
+struct Work {
+    solver: RowSolver,
+    slopes: Vec<f32>,
+    targets: Vec<f32>,
+    pull: Vec<f32>,
+    moved: Vec<f32>,
+    products: Vec<f32>,
+}
+
+impl Half<'_> {
+    pub(super) fn solve_blocks(&self, watch: &Watch<'_>) -> Option<Solved> {
+        let (mut factors, mut bias) = (self.from.clone(), self.from_bias.to_vec());
+        let mut predicted = vec![0.0; self.side.rows.nnz()];
+        let (k, stride) = (self.from.k(), self.from.stride());
+        let starts: Vec<usize> = (0..k).step_by(self.params.block).collect();
+        let n_steps = starts.len() + 1;
+        let done = AtomicUsize::new(0);
+        for at in 0..n_steps {
+            let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
+            let n_blocks = blocks.len();
+            let work = blocks.into_par_iter().zip(self.side.observations(&mut predicted));
+            let finish = || {
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                self.tell(watch, done, n_steps * n_blocks);
+            };
+            if at == 0 {
+                work.for_each(|(block, predicted)| {
+                    if !watch.stopped() {
+                        self.predict_block(&block, predicted);
+                        finish();
+                    }
+                });
+            } else {
+                let start = starts[at - 1];
+                let step = self.step(start..k.min(start + self.params.block));
+                work.for_each_init(
+                    || Work::new(self, &step),
+                    |work, (block, predicted)| {
+                        if !watch.stopped() {
+                            self.step_block(&step, block, predicted, work);
+                            finish();
+                        }
+                    },
+                );
+            }
+            if done.load(Ordering::Relaxed) < (at + 1) * n_blocks {
+                return None;
+            }
+        }
+        let sums: Vec<Sums> = self
+            .side
+            .blocks(stride, factors.as_mut_slice(), &mut bias)
+            .into_par_iter()
+            .zip(self.side.observations(&mut predicted))
+            .map(|(block, predicted)| self.sum_block(&block, predicted))
+            .collect();
+        Some((bias, factors, sums.into_iter().fold(Sums::default(), Sums::add)))
+    }
+
+    /// What the rows share in stepping in these coordinates.
+    fn step(&self, columns: Range<usize>) -> Step {
+        let (k, width) = (self.from.k(), columns.len());
+        let weight = f64::from(self.unobserved);
+        let mut fixed = Rows::zeros(self.fixed.n_rows(), width);
+        let (stride, from_stride) = (fixed.stride(), self.fixed.stride());
+        fixed
+            .as_mut_slice()
+            .par_chunks_exact_mut(stride)
+            .zip(self.fixed.as_slice().par_chunks_exact(from_stride))
+            .with_min_len(1024)
+            .for_each(|(to, from)| to[..width].copy_from_slice(&from[columns.clone()]));
+        let mut slopes = Rows::zeros(width + 1, k);
+        let narrow = |to: &mut [f32], from: &[f64]| {
+            to.iter_mut().zip(from).for_each(|(to, &v)| *to = (weight * v) as f32);
+        };
+        let (biased, sum) = self.totals.vectors();
+        for (at, column) in columns.clone().enumerate() {
+            narrow(slopes.row_mut(at), &self.totals.matrix()[column * k..][..k]);
+        }
+        narrow(slopes.row_mut(width), sum);
+        let mut constants = vec![0.0; width + 1];
+        narrow(&mut constants, &biased[columns.clone()]);
+        constants[width] = (weight * self.totals.bias()) as f32;
+        let base = self.totals.step_base(self.level, weight, columns.clone());
+        Step { columns, fixed, base, slopes, constants }
+    }
+
+    /// The scores of the observed pairs of a block of rows.
+    fn predict_block(&self, block: &Block<'_>, mut predicted: &mut [f32]) {
+        let stride = self.from.stride();
+        for (at, (x, bias)) in block.factors.chunks_exact(stride).zip(&*block.bias).enumerate() {
+            let indices = self.side.rows.row(block.first + at).0;
+            let (mine, rest) = predicted.split_at_mut(indices.len());
+            dots_at(self.level, self.fixed.as_slice(), indices, x, mine);
+            for (score, &index) in mine.iter_mut().zip(indices) {
+                *score += bias + self.fixed_bias[index as usize];
+            }
+            predicted = rest;
+        }
+    }
+
+    /// Takes the step of each row of a block.
+    fn step_block(
+        &self,
+        step: &Step,
+        block: Block<'_>,
+        mut predicted: &mut [f32],
+        work: &mut Work,
+    ) {
+        let (k, stride) = (self.from.k(), self.from.stride());
+        let width = step.columns.len();
+        let n_others = self.totals.n_rows() as f32 * self.unobserved;
+        let batches = block.factors.chunks_mut(BATCH * stride).zip(block.bias.chunks_mut(BATCH));
+        for (batch, (factors, biases)) in batches.enumerate() {
+            let slopes = &mut work.slopes[..biases.len() * (width + 1)];
+            scores(self.level, k, factors, step.slopes.as_slice(), slopes);
+            let rows = factors.chunks_exact_mut(stride).zip(biases);
+            let rows = rows.zip(slopes.chunks_exact(width + 1)).enumerate();
+            for (at, ((x, bias), slopes)) in rows {
+                let row = block.first + batch * BATCH + at;
+                let indices = self.side.rows.row(row).0;
+                let (mine, rest) = predicted.split_at_mut(indices.len());
+                let lambda = self.side.lambdas[row];
+                let (sum, x_here) = (step.base.vectors().1, &mut x[step.columns.clone()]);
+                for c in 0..width {
+                    let slope = slopes[c] + *bias * sum[c] + step.constants[c];
+                    work.pull[c] = -slope - lambda * x_here[c];
+                }
+                let slope = slopes[width] + *bias * n_others + step.constants[width];
+                self.side.targets(row, |at| mine[at], &mut work.targets);
+                let problem = RowProblem {
+                    factors: step.fixed.as_slice(),
+                    indices,
+                    targets: &work.targets,
+                    weights: self.side.weights(row),
+                    lambda,
+                    bias: self.params.biases.then_some(lambda),
+                    base: Some(&step.base),
+                    pull: Some((&work.pull, -slope - lambda * *bias)),
+                    residuals: false,
+                    upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
+                };
+                let found = work.solver.solve(&problem, &mut work.moved);
+                x_here.iter_mut().zip(&work.moved).for_each(|(x, by)| *x += by);
+                *bias += found.bias;
+                work.products.resize(indices.len(), 0.0);
+                let fixed = step.fixed.as_slice();
+                dots_at(self.level, fixed, indices, &work.moved, &mut work.products);
+                for (score, by) in mine.iter_mut().zip(&work.products) {
+                    *score += by + found.bias;
+                }
+                predicted = rest;
+            }
+        }
+    }
+
+    fn sum_block(&self, block: &Block<'_>, mut predicted: &[f32]) -> Sums {
+        let mut sums = Sums::default();
+        let mut errors = Vec::new();
+        let rows = block.factors.chunks_exact(self.from.stride()).zip(&*block.bias);
+        for (row, (x, &bias)) in (block.first..).zip(rows) {
+            sums.penalty += penalty(self.side.lambdas[row], x, bias);
+            let (mine, rest) = predicted.split_at(self.side.rows.range(row).len());
+            self.side.targets(row, |at| mine[at], &mut errors);
+            let weights = self.side.weights(row);
+            for (at, &error) in errors.iter().enumerate() {
+                let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
+                sums.squares += weight * f64::from(error) * f64::from(error);
+            }
+            predicted = rest;
+        }
+        sums
+    }
+}
+
+impl Work {
+    fn new(half: &Half<'_>, step: &Step) -> Self {
+        let width = step.columns.len();
+        Self {
+            solver: RowSolver::new(width, half.level),
+            slopes: vec![0.0; BATCH * (width + 1)],
+            targets: Vec::new(),
+            pull: vec![0.0; padded(width)],
+            moved: vec![0.0; padded(width)],
+            products: Vec::new(),
+        }
+    }
+}

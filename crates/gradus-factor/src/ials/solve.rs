@@ -1,0 +1,205 @@
+//! One iteration: all items, then all users.
+
+use super::Ials;
+use super::rows::Half;
+use super::side::{Side, check_values};
+use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts, Ranked};
+use gradus_core::data::Ratings;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::iterate::{self, Watch};
+use gradus_core::kernel::{Level, Rows, Totals};
+use gradus_core::random::Stream;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// The solver, bound to its data.
+pub(super) struct Problem<'a> {
+    params: &'a Ials,
+    rule: Implicit,
+    data: &'a Ratings,
+    level: Level,
+    held: Option<&'a Ranked<'a>>,
+    /// A model to start from, of the same users.
+    warm: Option<&'a LatentFactors>,
+    users: Side<'a>,
+    items: Side<'a>,
+    /// What the objective has besides its squares; see [`Implicit::constant`].
+    constant: f64,
+}
+
+/// What changes from step to step.
+#[derive(Clone)]
+pub(super) struct State {
+    user_bias: Vec<f32>,
+    item_bias: Vec<f32>,
+    pub(super) users: Rows,
+    pub(super) items: Rows,
+    /// Sums over all users; a function of them.
+    totals: Totals,
+    pub(super) fallbacks: u64,
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(
+        params: &'a Ials,
+        data: &'a Ratings,
+        held: Option<&'a Ranked<'a>>,
+        warm: Option<&'a LatentFactors>,
+    ) -> Result<Self> {
+        check_values(data)?;
+        let rule = params.rule(data);
+        let users = Side::new(data.by_user(), data.weights_by_user(), &rule, params.rank);
+        let items = Side::new(data.by_item(), data.weights_by_item(), &rule, params.rank);
+        let total: f64 = match &users.weights {
+            None => data.len() as f64,
+            Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
+        };
+        if total <= 0.0 {
+            return Err(Error::data(
+                "ials: all values or weights are 0: there is no sign of interest to learn from",
+            ));
+        }
+        if !total.is_finite() {
+            return Err(Error::data("ials: the values are too large: a confidence is not finite"));
+        }
+        let constant =
+            users.weights.as_ref().map_or(data.len() as f64 * rule.constant(1.0), |weights| {
+                weights.iter().map(|&w| rule.constant(w)).sum()
+            });
+        Ok(Self {
+            params,
+            rule,
+            data,
+            level: Level::best(),
+            held,
+            warm: warm.filter(|warm| warm.knows(data)),
+            users,
+            items,
+            constant,
+        })
+    }
+
+    pub(super) fn into_model(self, state: State) -> LatentFactors {
+        LatentFactors::new(
+            self.data,
+            Parts {
+                mean: 0.0,
+                user_bias: state.user_bias,
+                item_bias: state.item_bias,
+                user_factors: state.users,
+                item_factors: state.items,
+                fold_in: FoldIn::Implicit(self.rule),
+            },
+            None,
+            self.params.keep_history,
+        )
+    }
+}
+
+impl iterate::Solver for Problem<'_> {
+    type State = State;
+
+    fn start(&self, restart: usize) -> Result<State> {
+        let k = self.params.rank;
+        let mut users = Rows::zeros(self.data.n_users(), k);
+        // Rows of length about 1/10.
+        let scale = 0.1 / (k as f64).sqrt();
+        let stride = users.stride();
+        users.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, factors)| {
+            let mut stream = Stream::new(
+                self.params.seed,
+                "ials.users",
+                (row as u64).wrapping_add((restart as u64) << 32),
+            );
+            for x in &mut factors[..k] {
+                *x = (scale * stream.normal()) as f32;
+            }
+        });
+        let mut items = Rows::zeros(self.data.n_items(), k);
+        let mut user_bias = vec![0.0; self.data.n_users()];
+        let mut item_bias = vec![0.0; self.data.n_items()];
+        if let Some(warm) = self.warm.filter(|_| restart == 0) {
+            let common = k.min(warm.rank());
+            for user in 0..users.n_rows() {
+                users.row_mut(user)[..common].copy_from_slice(&warm.user_factors(user)[..common]);
+            }
+            for item in 0..items.n_rows() {
+                items.row_mut(item)[..common].copy_from_slice(&warm.item_factors(item)[..common]);
+            }
+            if self.params.biases {
+                user_bias.copy_from_slice(warm.user_bias());
+                item_bias.copy_from_slice(warm.item_bias());
+            }
+        }
+        let totals = Totals::of(self.level, &users, &user_bias);
+        Ok(State { user_bias, item_bias, users, items, totals, fallbacks: 0 })
+    }
+
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+        let half = Half {
+            params: self.params,
+            unobserved: self.rule.unobserved,
+            level: self.level,
+            side: &self.items,
+            fixed: &state.users,
+            fixed_bias: &state.user_bias,
+            totals: &state.totals,
+            from: &state.items,
+            from_bias: &state.item_bias,
+            share: (0.0, 0.5),
+            residuals: false,
+        };
+        let Some((item_bias, items, by_item)) = half.solve(watch) else {
+            return Ok(None);
+        };
+        let item_totals = Totals::of(self.level, &items, &item_bias);
+        let half = Half {
+            side: &self.users,
+            fixed: &items,
+            fixed_bias: &item_bias,
+            totals: &item_totals,
+            from: &state.users,
+            from_bias: &state.user_bias,
+            share: (0.5, 1.0),
+            residuals: true,
+            ..half
+        };
+        let Some((user_bias, users, by_user)) = half.solve(watch) else {
+            return Ok(None);
+        };
+        let totals = Totals::of(self.level, &users, &user_bias);
+        let everywhere = f64::from(self.rule.unobserved) * totals.squared_scores(&item_totals);
+        let objective =
+            by_user.squares + self.constant + everywhere + by_user.penalty + by_item.penalty;
+        let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
+        *state = State { user_bias, item_bias, users, items, totals, fallbacks };
+        Ok(Some(objective))
+    }
+
+    fn validate(&self, state: &State) -> Option<f64> {
+        let held = self.held?;
+        Some(held.ndcg(self.level, &state.users, &state.items, &state.item_bias))
+    }
+
+    fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {
+        file.set(&format!("{prefix}fallbacks"), &state.fallbacks);
+        file.tensor(&format!("{prefix}user_bias"), &[state.user_bias.len()], &state.user_bias);
+        file.tensor(&format!("{prefix}item_bias"), &[state.item_bias.len()], &state.item_bias);
+        latent::write_rows(file, &format!("{prefix}users"), &state.users);
+        latent::write_rows(file, &format!("{prefix}items"), &state.items);
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let user_bias: Vec<f32> = file.finite(&format!("{prefix}user_bias"), &[n_users])?;
+        let users = latent::read_rows(file, &format!("{prefix}users"), n_users, k)?;
+        Ok(State {
+            fallbacks: file.get(&format!("{prefix}fallbacks"))?,
+            item_bias: file.finite(&format!("{prefix}item_bias"), &[n_items])?,
+            items: latent::read_rows(file, &format!("{prefix}items"), n_items, k)?,
+            totals: Totals::of(self.level, &users, &user_bias),
+            user_bias,
+            users,
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Signs of interest: how a row is solved when the other side is known.
+
+use super::{Affine, LatentFactors, Person};
+use gradus_core::kernel::gram::Gram;
+use gradus_core::kernel::{RowProblem, RowSolver, Totals, padded};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How the confidence in an observed pair grows with its value. No confidence lies in a value of 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// c(r) = 1: whether, not how often.
+    #[default]
+    Constant,
+    /// c(r) = αr: as much as the value.
+    Linear,
+    /// c(r) = α ln(1 + r/ε): large values level off.
+    Log,
+}
+
+/// Which pairs the weight of what was not observed lies on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnobservedOn {
+    /// All pairs: an observed one is drawn to c/(c + α₀) with weight c + α₀.
+    #[default]
+    All,
+    /// The rest: an observed one is drawn to 1 with weight c + α₀.
+    Rest,
+}
+
+/// Least squares on signs of interest:
+/// `Σ_observed w c(r) (1 − s)² + α₀ Σ_all s² + λ_row (‖x‖² + β²)`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Implicit {
+    /// Strength λ of the penalty.
+    pub regularization: f32,
+    /// The power ν of the row's size by which it grows.
+    pub exponent: f32,
+    /// The weight α₀ of a pair that was not observed.
+    pub unobserved: f32,
+    /// Where it lies.
+    pub unobserved_on: UnobservedOn,
+    /// How confidence grows with the value.
+    pub confidence: Confidence,
+    /// Its α.
+    pub alpha: f32,
+    /// Its ε.
+    pub epsilon: f32,
+    /// Whether there is a bias to solve for.
+    pub biases: bool,
+}
+
+impl Implicit {
+    /// The confidence `c(r)`.
+    pub(crate) fn confidence(&self, value: f32) -> f32 {
+        match self.confidence {
+            _ if value <= 0.0 => 0.0,
+            Confidence::Constant => 1.0,
+            Confidence::Linear => self.alpha * value,
+            Confidence::Log => self.alpha * (value / self.epsilon).ln_1p(),
+        }
+    }
+
+    /// Whether the target of an observed pair depends on its confidence.
+    pub(crate) fn has_targets(&self) -> bool {
+        self.unobserved_on == UnobservedOn::Rest
+    }
+
+    /// What a pair observed with confidence `c` is drawn to with weight `c`, on top of the weight
+    /// α₀ towards zero that lies on all pairs: `(c + α₀)(1 − s)² = c (t − s)² + α₀ s² + constant`.
+    pub(crate) fn target(&self, confidence: f32) -> f32 {
+        match self.unobserved_on {
+            UnobservedOn::Rest if confidence > 0.0 => {
+                ((confidence + self.unobserved) / confidence).min(f32::MAX)
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// The constant of [`target`](Self::target), which the objective has besides the squares.
+    pub(crate) fn constant(&self, confidence: f32) -> f64 {
+        match self.unobserved_on {
+            UnobservedOn::Rest if confidence > 0.0 => {
+                let (c, unobserved) = (f64::from(confidence), f64::from(self.unobserved));
+                -unobserved * (c + unobserved) / c
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The penalty of a row with these values, of a side whose other has so many rows.
+    pub(crate) fn lambda(&self, values: &[f32], weights: Option<&[f32]>, n_others: usize) -> f32 {
+        let observed: f64 = match weights {
+            None => values.iter().filter(|&&value| value > 0.0).count() as f64,
+            Some(weights) => {
+                let pairs = values.iter().zip(weights).filter(|(value, _)| **value > 0.0);
+                pairs.map(|(_, &weight)| f64::from(weight)).sum()
+            }
+        };
+        let size = observed + f64::from(self.unobserved) * n_others as f64;
+        (f64::from(self.regularization) * size.powf(f64::from(self.exponent))) as f32
+    }
+}
+
+impl LatentFactors {
+    /// The normal equations of the items with the weight of a pair that was not observed; computed
+    /// once.
+    pub(super) fn items_base(&self, rule: &Implicit) -> Arc<Gram> {
+        let base = self.items_base.get_or_init(|| {
+            let totals = Totals::of(self.level, &self.item_factors, &self.item_bias);
+            Arc::new(totals.base(self.level, f64::from(rule.unobserved)))
+        });
+        Arc::clone(base)
+    }
+
+    /// The confidence in each observation, and what its score less the item's bias should be.
+    pub(super) fn implicit_targets(
+        &self,
+        rule: &Implicit,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> (Vec<f32>, Vec<f32>) {
+        let confidence = |at: usize| weights.map_or(1.0, |w| w[at]) * rule.confidence(values[at]);
+        let confidences: Vec<f32> = (0..values.len()).map(confidence).collect();
+        let targets = items
+            .iter()
+            .zip(&confidences)
+            .map(|(&item, &c)| rule.target(c) - self.item_bias[item as usize])
+            .collect();
+        (confidences, targets)
+    }
+
+    pub(super) fn solve_implicit(
+        &self,
+        rule: &Implicit,
+        items: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Person {
+        let (confidences, targets) = self.implicit_targets(rule, items, values, weights);
+        let lambda = rule.lambda(values, weights, self.items.len());
+        // Where all are 1 the fit sums without weights: the same bits here.
+        let plain = confidences.iter().all(|&c| c == 1.0);
+        let base = self.items_base(rule);
+        let mut factors = vec![0.0; padded(self.rank())];
+        let solution = RowSolver::new(self.rank(), self.level).solve(
+            &RowProblem {
+                factors: self.item_factors.as_slice(),
+                indices: items,
+                targets: &targets,
+                weights: (!plain).then_some(&confidences[..]),
+                lambda,
+                bias: rule.biases.then_some(lambda),
+                base: Some(&base),
+                pull: None,
+                residuals: false,
+                upcoming: &[],
+            },
+            &mut factors,
+        );
+        Person { bias: solution.bias, factors, normal: Affine::IDENTITY }
+    }
+}
