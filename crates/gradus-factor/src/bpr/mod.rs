@@ -75,14 +75,14 @@ pub struct Bpr {
     #[schemars(range(min = 0.0, max = 2.0))]
     pub exponent: f32,
 
-    /// Length η of a step.
+    /// Length η of a step. 0.1 instead of 0.05 ranks about as well on Gowalla.
     #[schemars(range(min = 1e-9))]
     pub learning_rate: f32,
 
     /// How the length of a step changes as the fit goes on.
     pub schedule: Schedule,
 
-    /// Epochs at most (for each random start).
+    /// Epochs at most (for each random start). On Gowalla the ranking is still getting better after 40.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
