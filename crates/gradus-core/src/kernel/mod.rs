@@ -11,6 +11,7 @@
 //! | `cholesky.rs` | [`cholesky`], factor and triangular solves of a small system |
 //! | `row_solve.rs` | [`RowSolver`], one regularised least-squares row from end to end |
 //! | `dot.rs` | [`dot`] and [`scores`], dot products of factor rows |
+//! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
 //! # Determinism
 //! Every result is a function of the input and the level alone: never of the number of threads, of
@@ -26,6 +27,7 @@ pub mod gram;
 mod lanes;
 mod row_solve;
 mod rows;
+pub mod screen;
 #[cfg(test)]
 mod testing;
 
