@@ -2,8 +2,8 @@
 
 use super::{LatentFactors, Person};
 use gradus_core::Result;
-use gradus_core::kernel::{RowProblem, RowSolver, padded};
-use gradus_core::recommend::Profile;
+use gradus_core::kernel::{RowProblem, RowSolver, Rows, padded};
+use gradus_core::recommend::{Profile, check_row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,12 @@ impl Squares {
     }
 }
 
+/// The side that is held fixed while a row of the other is solved.
+struct Fixed<'a> {
+    factors: &'a Rows,
+    bias: &'a [f32],
+}
+
 impl LatentFactors {
     /// Solves for a new user from a handful of ratings, the items held fixed.
     ///
@@ -61,45 +67,73 @@ impl LatentFactors {
     /// factors of the model, if it was fitted by exact row solves.
     pub fn fold_in(&self, profile: &Profile) -> Result<Person> {
         profile.check(self.items.len())?;
-        // In the order in which training saw them, so that the sums agree to the last bit.
-        let mut order: Vec<usize> = (0..profile.items.len()).collect();
-        order.sort_unstable_by_key(|&at| profile.items[at]);
-        let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
-        let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
+        let (items, values) = in_order(&profile.items, &profile.values);
         Ok(self.solve_person(&items, &values, None))
     }
 
+    /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
+    /// rating of user `users[k]`. Returns its bias and its factors.
+    ///
+    /// # Shapes
+    /// `rank()` factors.
+    ///
+    /// # Errors
+    /// If there are no ratings, a user is unknown or occurs twice, or a value is not finite.
+    pub fn fold_in_item(&self, users: &[u32], values: &[f32]) -> Result<(f32, Vec<f32>)> {
+        check_row("new item", "user", users, values, self.users.len())?;
+        let (users, values) = in_order(users, values);
+        let mut item = self.solve_item(&users, &values, None);
+        item.factors.truncate(self.rank());
+        Ok((item.bias, item.factors))
+    }
+
+    /// Solves the row of a user, the items held fixed. `items` ascend.
     pub(super) fn solve_person(
         &self,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
     ) -> Person {
+        let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
         match &self.fold_in {
-            FoldIn::Squares(rule) => self.solve_squares(rule, items, values, weights),
+            FoldIn::Squares(rule) => self.solve_squares(rule, &fixed, items, values, weights),
+        }
+    }
+
+    /// Solves the row of an item, the users held fixed. `users` ascend.
+    pub(super) fn solve_item(
+        &self,
+        users: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Person {
+        let fixed = Fixed { factors: &self.user_factors, bias: &self.user_bias };
+        match &self.fold_in {
+            FoldIn::Squares(rule) => self.solve_squares(rule, &fixed, users, values, weights),
         }
     }
 
     fn solve_squares(
         &self,
         rule: &Squares,
-        items: &[u32],
+        fixed: &Fixed<'_>,
+        indices: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
     ) -> Person {
-        let targets: Vec<f32> = items
+        let targets: Vec<f32> = indices
             .iter()
             .zip(values)
-            .map(|(&item, &value)| {
-                (f64::from(value) - self.mean) as f32 - self.item_bias[item as usize]
+            .map(|(&index, &value)| {
+                (f64::from(value) - self.mean) as f32 - fixed.bias[index as usize]
             })
             .collect();
-        let lambda = rule.lambda(items.len(), weights);
+        let lambda = rule.lambda(indices.len(), weights);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
             &RowProblem {
-                factors: self.item_factors.as_slice(),
-                indices: items,
+                factors: fixed.factors.as_slice(),
+                indices,
                 targets: &targets,
                 weights,
                 lambda,
@@ -112,4 +146,11 @@ impl LatentFactors {
         );
         Person { bias: solution.bias, factors }
     }
+}
+
+/// Ratings in the order in which training saw them, so that the sums agree to the last bit.
+fn in_order(indices: &[u32], values: &[f32]) -> (Vec<u32>, Vec<f32>) {
+    let mut order: Vec<usize> = (0..indices.len()).collect();
+    order.sort_unstable_by_key(|&at| indices[at]);
+    order.iter().map(|&at| (indices[at], values[at])).unzip()
 }

@@ -6,7 +6,9 @@
 mod explain;
 mod fold_in;
 mod held;
+mod many;
 mod top;
+mod update;
 
 pub use fold_in::{FoldIn, Scaling, Squares};
 pub(crate) use held::Held;
@@ -15,7 +17,8 @@ use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
+use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, ScoredUser, Target};
+use gradus_core::update::Update;
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -53,6 +56,8 @@ pub struct LatentFactors {
     fold_in: FoldIn,
     range: Option<(f32, f32)>,
     history: Option<History>,
+    /// Ratings added since the fit.
+    added: u64,
     level: Level,
 }
 
@@ -110,7 +115,7 @@ pub(crate) fn read_rows(file: &mut Reader, name: &str, n_rows: usize, k: usize) 
     Ok(rows)
 }
 
-/// A vector of factors with its bias: a user of the training data or one folded in.
+/// A vector of factors with its bias: a user (or an item) of the training data, or one folded in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Person {
     /// The bias.
@@ -153,6 +158,7 @@ impl LatentFactors {
             fold_in,
             range,
             history,
+            added: 0,
             level: Level::best(),
         }
     }
@@ -283,8 +289,25 @@ impl Recommend for LatentFactors {
         self.top_items(target, n, filter)
     }
 
+    fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
+        self.top_items_of_many(users, n, filter)
+    }
+
+    fn top_users(&self, item: u32, n: usize, include_seen: bool) -> Result<Vec<ScoredUser>> {
+        self.best_users(item, n, include_seen, &self.scores_of_users(self.item_row(item)?))
+    }
+
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
-        self.nearest_items(self.item_row(item)?, n)
+        let row = self.item_row(item)?;
+        let name = format_args!("item `{}`", self.items.get(row));
+        self.nearest(&self.item_factors, row, n, name)
+    }
+
+    fn similar_users(&self, user: u32, n: usize) -> Result<Vec<ScoredUser>> {
+        let row = self.user_row(user)?;
+        let name = format_args!("user `{}`", self.users.get(row));
+        let found = self.nearest(&self.user_factors, row, n, name)?;
+        Ok(found.into_iter().map(ScoredUser::from).collect())
     }
 
     fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
@@ -300,6 +323,12 @@ struct Scalars {
     fold_in: FoldIn,
     range: Option<(f32, f32)>,
     history: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    added: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Model for LatentFactors {
@@ -312,6 +341,7 @@ impl Model for LatentFactors {
                 fold_in: self.fold_in,
                 range: self.range,
                 history: self.history.is_some(),
+                added: self.added,
             },
         );
         file.ids("users", &self.users);
@@ -358,6 +388,7 @@ impl Model for LatentFactors {
             fold_in: scalars.fold_in,
             range: scalars.range,
             history,
+            added: scalars.added,
             level: Level::best(),
         })
     }
@@ -375,10 +406,20 @@ impl Model for LatentFactors {
         if let Some(history) = &self.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));
         }
+        if self.added > 0 {
+            facts.push(("ratings added since the fit", self.added.to_string()));
+        }
         facts
     }
 
     fn recommend(&self) -> Option<&dyn Recommend> {
         Some(self)
     }
+
+    fn update(&mut self) -> Option<&mut dyn Update> {
+        Some(self)
+    }
 }
+
+#[cfg(test)]
+mod tests;
