@@ -107,11 +107,7 @@ impl DataArgs {
                 OnErrorName::Fail => OnError::Fail,
                 OnErrorName::Skip => OnError::Skip,
             })
-            .duplicates(match self.duplicates {
-                DuplicatesName::Last => Duplicates::Last,
-                DuplicatesName::Mean => Duplicates::Mean,
-                DuplicatesName::Error => Duplicates::Error,
-            });
+            .duplicates(self.duplicates());
         if let Some(column) = &self.user_column {
             options = options.user(column.as_str());
         }
@@ -132,6 +128,15 @@ impl DataArgs {
         let (ratings, summary) = read_ratings(path, &self.options()?)?;
         remark_on_skipped(path, &summary, context);
         Ok((ratings, summary))
+    }
+
+    /// What counts for a pair that occurs twice.
+    pub fn duplicates(&self) -> Duplicates {
+        match self.duplicates {
+            DuplicatesName::Last => Duplicates::Last,
+            DuplicatesName::Mean => Duplicates::Mean,
+            DuplicatesName::Error => Duplicates::Error,
+        }
     }
 
     /// Reads pairs of user and item, with ratings if the file has them.

@@ -11,6 +11,7 @@ mod recommend;
 mod report;
 mod shell;
 mod similar;
+mod update;
 
 use crate::output::{Context, Failure, Outcome};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -24,6 +25,7 @@ const COMMANDS: &[Entry] = &[
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),
     (similar::command, similar::run),
+    (update::command, update::run),
     (predict::command, predict::run),
     (info::command, info::run),
     (report::command, report::run),
