@@ -10,9 +10,9 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, curve, load, quality
+from suites import als, curve, load, quality, top
 
-SUITES = {"als": als, "load": load, "quality": quality, "curve": curve}
+SUITES = {"als": als, "load": load, "quality": quality, "curve": curve, "top": top}
 
 
 def options(arguments):
@@ -26,10 +26,10 @@ def options(arguments):
     parser.add_argument("--repeat", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each contestant")
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
-    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als and quality: which data sets")
-    parser.add_argument("--rank", type=int, default=64, help="als, curve: factors")
+    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, top: which data sets")
+    parser.add_argument("--rank", type=int, default=64, help="als, curve, top: factors")
     parser.add_argument("--regularization", type=float, default=0.05, help="als, curve: λ, scaled by counts")
-    parser.add_argument("--iterations", type=int, default=10, help="als: ALS iterations of a full fit")
+    parser.add_argument("--iterations", type=int, default=10, help="als, top: ALS iterations of a full fit")
     parser.add_argument("--epochs", type=int, default=20, help="als: SGD epochs of a full fit")
     parser.add_argument("--span", type=_span, default=(1, 4), help="two iteration counts to difference, 'low,high'")
     parser.add_argument("--least", type=float, default=0.5, help="als: seconds that the difference must at least be")

@@ -9,7 +9,7 @@ import peers
 import report
 from peers.base import Job, Peer, Result
 from progress import say
-from suites import als, curve, load, quality
+from suites import als, curve, load, quality, top
 
 
 def run(options):
@@ -46,6 +46,10 @@ def run(options):
     sections.append(curve.table(shapes, datasets.tiny, options))
     check(len(sections[-1].rows) == 2 * (1 + options.gradus), "curve: every size has a row")
     check(abs(curve.exponent([(1, 2), (10, 200)], 1) - 2) < 1e-12, "curve: exponent of a square law")
+
+    if options.gradus:
+        sections.append(top.table(dataset, options))
+        check(len(sections[-1].rows) == 2 and " 0 otherwise" in sections[-1].notes[-1], "top: both give the same lists")
 
     for section in sections:
         print(section.markdown())
