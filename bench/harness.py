@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp
+from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp, top
 
 SUITES = {
     "als": als,
@@ -21,6 +21,7 @@ SUITES = {
     "bayes": bayes,
     "curve": curve,
     "metrics": metrics,
+    "top": top,
 }
 
 
@@ -35,11 +36,11 @@ def options(arguments):
     parser.add_argument("--repeat", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each contestant")
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
-    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp: which data sets")
+    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp, top: which data sets")
     parser.add_argument("--ranking", type=_list, default=list(implicit.DATA), help="implicit: which data sets")
-    parser.add_argument("--rank", type=int, default=64, help="als, curve: factors")
+    parser.add_argument("--rank", type=int, default=64, help="als, curve, top: factors")
     parser.add_argument("--regularization", type=float, default=0.05, help="als, curve: λ, scaled by counts")
-    parser.add_argument("--iterations", type=int, default=10, help="als: ALS iterations of a full fit")
+    parser.add_argument("--iterations", type=int, default=10, help="als, top: ALS iterations of a full fit")
     parser.add_argument("--epochs", type=int, default=20, help="als: SGD epochs of a full fit")
     parser.add_argument("--span", type=_span, default=(1, 4), help="two iteration counts to difference, 'low,high'")
     parser.add_argument("--least", type=float, default=0.5, help="als: seconds that the difference must at least be")

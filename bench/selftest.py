@@ -9,7 +9,7 @@ import peers
 import report
 from peers.base import Job, Peer, Result
 from progress import say
-from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp
+from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp, top
 
 
 def run(options):
@@ -65,6 +65,8 @@ def run(options):
     if options.gradus:
         sections.append(metrics.table(dataset, options, threshold=3.5))
         check(sections[-1].notes[0].startswith("agrees"), f"metrics: {sections[-1].notes[0]}")
+        sections.append(top.table(dataset, options))
+        check(len(sections[-1].rows) == 2 and " 0 otherwise" in sections[-1].notes[-1], "top: both give the same lists")
 
     for section in sections:
         print(section.markdown())

@@ -50,6 +50,59 @@ def load(reader, path, threads):
     return {"seconds": seconds, "rows": rows, "imported": imported, "peak": peak_memory()}
 
 
+def top(model, lists, n, threads):
+    """implicit's lists from the factors in a gradus model, and how they compare with those in a CSV file."""
+    import numpy
+    import polars
+    from implicit.cpu.als import AlternatingLeastSquares
+    from scipy.sparse import csr_matrix
+
+    imported = peak_memory()
+    parts = _tensors(model)
+    users, items = parts["user_factors"], parts["item_factors"]
+    history = (numpy.ones(len(parts["history.indices"]), numpy.float32), parts["history.indices"].astype(numpy.int32))
+    seen = csr_matrix((*history, parts["history.indptr"].astype(numpy.int64)), shape=(len(users), len(items)))
+    peer = AlternatingLeastSquares(factors=users.shape[1], num_threads=threads)
+    peer.user_factors, peer.item_factors = users, items
+    started = time.perf_counter()
+    found, _ = peer.recommend(numpy.arange(len(users)), seen, N=n, filter_already_liked_items=True)
+    seconds = time.perf_counter() - started
+    peak = peak_memory()
+
+    frame = polars.read_csv(lists, columns=["user", "rank", "item"])
+    ours = numpy.full((len(users), n), -1)
+    at = numpy.searchsorted(parts["users.int"], frame["user"].to_numpy()), frame["rank"].to_numpy() - 1
+    ours[at] = numpy.searchsorted(parts["items.int"], frame["item"].to_numpy())
+    found = numpy.where(found < 0, -1, found)
+    equal, rounding, wrong = 0, 0, 0
+    for user, (a, b) in enumerate(zip(ours, found)):
+        if (a == b).all():
+            equal += 1
+            continue
+        # Sums of single precision in another order can swap what is nearly equal, and nothing else.
+        scores = [numpy.sort(items[part[part >= 0]].astype(float) @ users[user].astype(float)) for part in (a, b)]
+        close = len(scores[0]) == len(scores[1]) and numpy.allclose(*scores, rtol=1e-5, atol=1e-5)
+        rounding, wrong = rounding + close, wrong + (not close)
+    counts = {"users": len(users), "equal": equal, "rounding": rounding, "wrong": wrong}
+    return {"seconds": seconds, "memory": peak - imported, **counts}
+
+
+def _tensors(path):
+    """The tensors of a model file (safetensors: a length, a JSON header, then the bytes)."""
+    import numpy
+
+    names = {"F32": numpy.float32, "U32": numpy.uint32, "U64": numpy.uint64, "I64": numpy.int64}
+    data = Path(path).read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if entry.get("dtype") in names:
+            start, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = numpy.frombuffer(data[start:end], names[entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
 def prepare(**arguments):
     import preparation
 
@@ -87,7 +140,7 @@ def _ratings(job, part):
 
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
-    tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge}
+    tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
     tasks |= {name: ranking(name) for name in ("prepare_lists", "prepare_left_out", "popularity", "implicit", "gradus")}
     value = tasks[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

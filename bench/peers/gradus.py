@@ -89,6 +89,15 @@ class Gradus(Peer):
             judged, _ = processes.worker(WORKER, "gradus", arguments, super().environment(threads), timeout)
             return {"seconds": seconds, **judged}
 
+    def fit_without_biases(self, job, model, timeout=None):
+        """Factors that a plain product of matrices can serve, too."""
+        self._call([*self._fit(job, model), "--no-biases"], timeout)
+
+    def top(self, model, lists, n, threads, timeout=None):
+        """The best `n` items of every user, written to a CSV file."""
+        answer, child = self._json(["recommend", model, "--all", "-n", n, "-o", lists, "--threads", threads], timeout)
+        return {"seconds": answer["choosing_seconds"], "wall": child.wall, "memory": child.peak}
+
     def _fit(self, job, model):
         command = ["fit", self.model, f"{job.data}/train.csv", "-o", model, "--threads", job.threads, "--quiet"]
         if self.model == "bayes":

@@ -85,7 +85,8 @@ pub struct DataArgs {
 }
 
 impl DataArgs {
-    fn policy(&self) -> Duplicates {
+    /// What counts for a pair that occurs twice.
+    pub fn policy(&self) -> Duplicates {
         match self.duplicates {
             DuplicatesName::Last => Duplicates::Last,
             DuplicatesName::Mean => Duplicates::Mean,

@@ -2,6 +2,7 @@
 
 mod commands;
 mod input;
+mod lists;
 mod output;
 mod progress;
 mod splitting;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command failed.
@@ -137,6 +138,18 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// That a file can be written there, before the long wait for what goes into it.
+pub fn check_output(output: &Path) -> Outcome {
+    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(Failure::Usage(format!("--output {}: no such folder", output.display())));
+    }
+    if output.is_dir() {
+        return Err(Failure::Usage(format!("--output {}: is a folder", output.display())));
+    }
+    Ok(())
 }
 
 /// `1234567` → `1,234,567`.

@@ -60,6 +60,40 @@ impl Observer for Bar {
     }
 }
 
+/// Counts things done, on standard error if that is a terminal.
+pub struct Counter {
+    bar: ProgressBar,
+}
+
+impl Counter {
+    /// `total` is `None` where nobody knows how many there will be.
+    pub fn new(total: Option<usize>, what: &str, quiet: bool) -> Self {
+        let bar = total.map_or_else(ProgressBar::no_length, |total| ProgressBar::new(total as u64));
+        bar.set_draw_target(if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        });
+        let template = match total {
+            Some(_) => "{bar:24.cyan/blue} {human_pos} of {human_len} {msg} · {eta} left",
+            None => "{spinner} {human_pos} {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        bar.set_message(what.to_owned());
+        Self { bar }
+    }
+
+    pub fn advance(&self, by: usize) {
+        self.bar.inc(by as u64);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// The flag that Ctrl-C raises. A second Ctrl-C ends the process at once.
 pub fn stop_on_ctrl_c() -> Stop {
     static STOP: OnceLock<Stop> = OnceLock::new();

@@ -3,12 +3,18 @@
 use crate::ratings::{fit, made};
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus::core::estimator::Estimator;
-use gradus::core::recommend::{Filter, Profile, Target};
+use gradus::core::recommend::{Categories, Filter, Profile, Target};
+use gradus::core::update::Adding;
+use gradus::data::Csr;
 
 /// The checks of this module.
 pub const CHECKS: &[Check] = &[
     Check { name: "the best come first, what was seen is left out", run: top },
     Check { name: "allow and deny lists are kept", run: lists },
+    Check { name: "many users get what each gets alone", run: many },
+    Check { name: "counts and categories are kept", run: limits },
+    Check { name: "the users of an item are sorted and have not rated it", run: users_of_item },
+    Check { name: "new ratings leave all other users as they were", run: added },
     Check { name: "an unknown user or item is refused by number", run: unknown },
     Check { name: "similar items are sorted, in range, and not the item itself", run: similar },
     Check { name: "an explanation adds up to the score", run: explained },
@@ -45,13 +51,102 @@ fn top(model: &dyn Estimator) -> Finding {
 fn lists(model: &dyn Estimator) -> Finding {
     let fitted = fit(model, &made(22)?)?;
     let model = found(fitted.recommend())?;
-    let filter = Filter { allow: Some(vec![3, 4, 5, 6]), deny: vec![4], include_seen: true };
+    let filter = Filter {
+        allow: Some(vec![3, 4, 5, 6]),
+        deny: vec![4],
+        include_seen: true,
+        ..Filter::default()
+    };
     let mut items: Vec<u32> =
         found(model.top(&Target::User(0), 10, &filter))?.iter().map(|s| s.item).collect();
     items.sort_unstable();
     ensure!(items == [3, 5, 6], "{items:?}");
     let nothing = Filter { allow: Some(Vec::new()), ..Filter::default() };
     ensure!(found(model.top(&Target::User(0), 10, &nothing))?.is_empty(), "an empty allow list");
+    Ok(())
+}
+
+fn many(model: &dyn Estimator) -> Finding {
+    let data = made(28)?;
+    let fitted = fit(model, &data)?;
+    let model = found(fitted.recommend())?;
+    let users: Vec<u32> = (0..data.n_users() as u32).rev().collect();
+    for (n, filter) in [
+        (3, Filter::default()),
+        (1000, Filter { include_seen: true, ..Filter::default() }),
+        (2, Filter { deny: vec![1, 7], min_count: 2, ..Filter::default() }),
+    ] {
+        let lists = found(model.top_many(&users, n, &filter))?;
+        ensure!(lists.len() == users.len(), "{} lists", lists.len());
+        for (&user, list) in users.iter().zip(&lists) {
+            let alone = found(model.top(&Target::User(user), n, &filter))?;
+            ensure!(*list == alone, "user {user}: {list:?} and alone {alone:?}");
+        }
+    }
+    let text = error_text(model.top_many(&[0, 9999], 3, &Filter::default()))?;
+    ensure!(text.contains("9999"), "{text:?}");
+    Ok(())
+}
+
+fn limits(model: &dyn Estimator) -> Finding {
+    let data = made(29)?;
+    let fitted = fit(model, &data)?;
+    let model = found(fitted.recommend())?;
+    let count = |item: u32| data.by_item().row(item as usize).0.len();
+    let counted = Filter { min_count: 5, max_count: Some(40), ..Filter::default() };
+    let list = found(model.top(&Target::User(1), 1000, &counted))?;
+    ensure!(list.iter().all(|s| (5..=40).contains(&count(s.item))), "an item of another count");
+    let of_item: Vec<Option<u32>> = (0..data.n_items() as u32).map(|item| Some(item % 3)).collect();
+    let categories = Some(Categories { of_item, max: 2 });
+    let limited = Filter { categories, ..Filter::default() };
+    let all = found(model.top(&Target::User(1), 1000, &Filter::default()))?;
+    let list = found(model.top(&Target::User(1), 1000, &limited))?;
+    let mut counts = [0; 3];
+    let greedy: Vec<_> = all
+        .into_iter()
+        .filter(|scored| {
+            counts[scored.item as usize % 3] += 1;
+            counts[scored.item as usize % 3] <= 2
+        })
+        .collect();
+    ensure!(list == greedy, "{list:?} under limits, {greedy:?} by taking the best that fits");
+    Ok(())
+}
+
+fn users_of_item(model: &dyn Estimator) -> Finding {
+    let data = made(30)?;
+    let fitted = fit(model, &data)?;
+    let model = found(fitted.recommend())?;
+    let raters = data.by_item().row(4).0;
+    let users = found(model.top_users(4, 1000, false))?;
+    ensure!(users.len() == data.n_users() - raters.len(), "{} users", users.len());
+    ensure!(users.iter().all(|s| !raters.contains(&s.user)), "one who has rated it");
+    ensure!(users.windows(2).all(|p| p[0].score >= p[1].score), "not sorted");
+    ensure!(found(model.top_users(4, 1000, true))?.len() == data.n_users(), "not all users");
+    let text = error_text(model.top_users(9999, 3, true))?;
+    ensure!(text.contains("9999"), "{text:?}");
+    Ok(())
+}
+
+fn added(model: &dyn Estimator) -> Finding {
+    let data = made(31)?;
+    let mut fitted = fit(model, &data)?;
+    if fitted.model.update().is_none() {
+        return Ok(());
+    }
+    let pairs: Vec<_> = (0..data.n_users() as u32)
+        .filter(|&user| user != 2)
+        .flat_map(|user| (0..data.n_items() as u32).map(move |item| (Some(user), Some(item))))
+        .collect();
+    let before = found(fitted.recommend())?.predict(&pairs);
+    // Values that are there already, so that the range of the ratings stays.
+    let events = data.filter(|at| data.by_user().range(2).contains(&at));
+    let updated = found(fitted.add(&events, &Adding::default()))?;
+    ensure!((updated.users, updated.new_users, updated.new_items) == (1, 0, 0), "{updated:?}");
+    ensure!(updated.changed == events.len(), "{updated:?}");
+    let model = found(fitted.recommend())?;
+    ensure!(model.history().map(Csr::nnz) == Some(data.len()), "the history has grown");
+    ensure!(model.predict(&pairs) == before, "other users have changed");
     Ok(())
 }
 

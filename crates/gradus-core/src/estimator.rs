@@ -13,6 +13,7 @@ use crate::params::{self, Params};
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
+use crate::update::{self, Adding, Update, Updated};
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -180,6 +181,11 @@ pub trait Model: std::any::Any + Send + Sync {
     fn recommend(&self) -> Option<&dyn Recommend> {
         None
     }
+
+    /// Its side that takes in new ratings, if it has one.
+    fn update(&mut self) -> Option<&mut dyn Update> {
+        None
+    }
 }
 
 /// A model with the parameters it was fitted with and the report of the fit.
@@ -233,11 +239,34 @@ impl<P: Fit> Fitted<P> {
         Ok(Self { params, report: file.get("report")?, model: P::Model::read(file)? })
     }
 
+    /// Adds new ratings without fitting again; the report says how many.
+    ///
+    /// # Errors
+    /// If this kind of model cannot, or as [`Update::add`] says.
+    pub fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated> {
+        add(P::NAME, &mut self.model, &mut self.report, events, how)
+    }
+
     /// Forgets the type.
     pub fn into_any(self) -> AnyFitted {
         let params = params::record(&self.params);
         AnyFitted { kind: P::NAME, params, report: self.report, model: Box::new(self.model) }
     }
+}
+
+fn add(
+    kind: &str,
+    model: &mut dyn Model,
+    report: &mut Report,
+    events: &Ratings,
+    how: &Adding,
+) -> Result<Updated> {
+    let updated = model
+        .update()
+        .ok_or(Error::Unsupported { model: kind.to_owned(), capability: "add ratings" })?
+        .add(events, how)?;
+    update::note(report, &updated);
+    Ok(updated)
 }
 
 fn write<'a>(
@@ -276,6 +305,14 @@ impl AnyFitted {
     /// The bytes [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         write(self.kind, &self.params, &self.report, self.model.as_ref()).to_bytes()
+    }
+
+    /// Adds new ratings without fitting again; the report says how many.
+    ///
+    /// # Errors
+    /// If this kind of model cannot, or as [`Update::add`] says.
+    pub fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated> {
+        add(self.kind, self.model.as_mut(), &mut self.report, events, how)
     }
 
     /// Its recommending side.

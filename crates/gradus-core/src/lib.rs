@@ -9,7 +9,7 @@
 //! | [`estimator`] | the contract: parameters → fit → model and report |
 //! | [`iterate`] | the loop every iterative fit shares: stopping, restarts, checkpoints |
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
-//! | [`recommend`] | what a recommender can do |
+//! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
 //! | [`file`](mod@file) | the model file |
 //! | [`error`] | the one error type: argument, value, rule |
 
@@ -24,5 +24,6 @@ pub mod progress;
 pub mod random;
 pub mod recommend;
 pub mod report;
+pub mod update;
 
 pub use error::{Error, Result};

@@ -1,8 +1,14 @@
 //! What a recommender can do, whatever model stands behind it.
 
+mod filter;
+mod shortlist;
+
 use crate::data::{Csr, Ids};
 use crate::{Error, Result};
 use rayon::prelude::*;
+
+pub use filter::{Categories, Filter};
+pub use shortlist::{Shortlist, TopN};
 
 /// A score for an item, by index.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +17,22 @@ pub struct Scored {
     pub item: u32,
     /// The predicted rating, or the similarity.
     pub score: f32,
+}
+
+/// A score for a user, by index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoredUser {
+    /// Index into the model's users.
+    pub user: u32,
+    /// The predicted rating, or the similarity.
+    pub score: f32,
+}
+
+impl From<Scored> for ScoredUser {
+    /// The score of a list that was made with users in the place of items.
+    fn from(scored: Scored) -> Self {
+        Self { user: scored.item, score: scored.score }
+    }
 }
 
 /// How one of the user's own ratings bore on a score.
@@ -44,17 +66,6 @@ pub struct Explanation {
     pub contributions: Vec<Contribution>,
 }
 
-/// Which items may be recommended.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Only these, if given.
-    pub allow: Option<Vec<u32>>,
-    /// Never these.
-    pub deny: Vec<u32>,
-    /// Also what the user has already rated.
-    pub include_seen: bool,
-}
-
 /// The ratings of someone the model may not know: item indices and values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
@@ -67,30 +78,35 @@ pub struct Profile {
 impl Profile {
     /// Checks that items are known, occur once, and values are finite and as many.
     pub fn check(&self, n_items: usize) -> Result<()> {
-        if self.items.len() != self.values.len() {
-            return Err(Error::Shape {
-                what: "profile values".into(),
-                expected: format!("{} (one for each item)", self.items.len()),
-                got: self.values.len().to_string(),
-            });
-        }
-        if self.items.is_empty() {
-            return Err(Error::data("profile: no ratings; give at least one to fold a user in"));
-        }
-        if let Some(item) = self.items.iter().find(|&&item| item as usize >= n_items) {
-            return Err(Error::data(format!("profile: item index {item} is not below {n_items}")));
-        }
-        if let Some(value) = self.values.iter().find(|value| !value.is_finite()) {
-            return Err(Error::data(format!("profile: rating {value} is not a finite number")));
-        }
-        let mut sorted = self.items.clone();
-        sorted.sort_unstable();
-        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => {
-                Err(Error::data(format!("profile: item index {} is rated twice", pair[0])))
-            }
-            None => Ok(()),
-        }
+        check_row("profile", "item", &self.items, &self.values, n_items)
+    }
+}
+
+/// Checks ratings of one row by index: known, once each, finite values and as many.
+///
+/// `row` and `other` name the row and the other side in messages.
+pub fn check_row(row: &str, other: &str, indices: &[u32], values: &[f32], n: usize) -> Result<()> {
+    if indices.len() != values.len() {
+        return Err(Error::Shape {
+            what: format!("{row} values"),
+            expected: format!("{} (one for each {other})", indices.len()),
+            got: values.len().to_string(),
+        });
+    }
+    if indices.is_empty() {
+        return Err(Error::data(format!("{row}: no ratings; give at least one to fold it in")));
+    }
+    if let Some(index) = indices.iter().find(|&&index| index as usize >= n) {
+        return Err(Error::data(format!("{row}: {other} index {index} is not below {n}")));
+    }
+    if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+        return Err(Error::data(format!("{row}: rating {value} is not a finite number")));
+    }
+    let mut sorted = indices.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::data(format!("{row}: {other} index {} is rated twice", pair[0]))),
+        None => Ok(()),
     }
 }
 
@@ -139,106 +155,71 @@ pub trait Recommend: Send + Sync {
     /// The best `n` items, best first; ties go to the smaller index.
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;
 
-    /// The best `n` items for each of many users, as [`top`](Self::top) gives them; by default one
-    /// after the other on all cores.
+    /// The best `n` items for each of these users: what [`top`](Self::top) gives for each, to the
+    /// last bit, in parallel.
     ///
     /// # Shapes
-    /// One list for each user.
+    /// One list for each user, in their order.
     fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
         users.par_iter().map(|&user| self.top(&Target::User(user), n, filter)).collect()
+    }
+
+    /// The `n` users whom this item suits best, best first, without those who have rated it unless
+    /// `include_seen`; ties go to the smaller index.
+    ///
+    /// By default in the order of the predictions.
+    fn top_users(&self, item: u32, n: usize, include_seen: bool) -> Result<Vec<ScoredUser>> {
+        if item as usize >= self.items().len() {
+            let rule = format!("must be below the number of items, {}", self.items().len());
+            return Err(Error::parameter("item", item, rule));
+        }
+        let pairs: Vec<_> = (0..self.users().len() as u32).map(|u| (Some(u), Some(item))).collect();
+        self.best_users(item, n, include_seen, &self.predict(&pairs))
+    }
+
+    /// The best `n` users of an item by these scores, one for each user.
+    fn best_users(
+        &self,
+        item: u32,
+        n: usize,
+        include_seen: bool,
+        scores: &[f32],
+    ) -> Result<Vec<ScoredUser>> {
+        let history = self.history();
+        // To say that nobody can be left out, if so.
+        Filter { include_seen, ..Filter::default() }.unseen(history.map(|_| &[][..]))?;
+        let mut best = TopN::new(n);
+        for (user, &score) in scores.iter().enumerate() {
+            if best.wants(score) {
+                let seen = history.is_some_and(|h| h.row(user).0.binary_search(&item).is_ok());
+                if include_seen || !seen {
+                    best.push(Scored { item: user as u32, score });
+                }
+            }
+        }
+        Ok(best.into_sorted().into_iter().map(ScoredUser::from).collect())
     }
 
     /// The `n` items most like this one (cosine of what the model knows of them), without itself.
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>>;
 
+    /// The `n` users most like this one (cosine of what the model knows of them), without
+    /// themselves. Refused by a model that does not compare users.
+    fn similar_users(&self, user: u32, n: usize) -> Result<Vec<ScoredUser>> {
+        let _ = n;
+        Err(Error::data(format!(
+            "this model cannot say which users are like user {user}: it learns nothing to compare \
+             them by"
+        )))
+    }
+
     /// What each of the target's ratings adds to the score of `item`.
     fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation>;
-}
-
-/// Keeps the best `n` of what it is shown; ties go to the smaller index.
-#[derive(Clone, Debug)]
-pub struct TopN {
-    n: usize,
-    /// A heap with the worst at the top.
-    heap: std::collections::BinaryHeap<Worst>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Worst(Scored);
-
-impl Ord for Worst {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        // Greater is worse: a smaller score, then a larger index.
-        other.0.score.total_cmp(&self.0.score).then(self.0.item.cmp(&other.0.item))
-    }
-}
-impl PartialOrd for Worst {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Worst {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Worst {}
-
-impl TopN {
-    /// Keeps `n`.
-    pub fn new(n: usize) -> Self {
-        // Not `with_capacity(n)`: `n` is the user's and may be huge.
-        Self { n, heap: std::collections::BinaryHeap::new() }
-    }
-
-    /// Whether a score could be among the best: a quick test before the work of building one.
-    #[inline]
-    pub fn wants(&self, score: f32) -> bool {
-        self.heap.len() < self.n || self.heap.peek().is_some_and(|worst| score >= worst.0.score)
-    }
-
-    /// Takes it if it is among the best.
-    pub fn push(&mut self, scored: Scored) {
-        let scored = Worst(scored);
-        if self.heap.len() < self.n {
-            self.heap.push(scored);
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && scored < *worst
-        {
-            *worst = scored;
-        }
-    }
-
-    /// The best, best first.
-    pub fn into_sorted(self) -> Vec<Scored> {
-        self.heap.into_sorted_vec().into_iter().map(|worst| worst.0).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_best_are_kept_as_a_full_sort_would() {
-        let mut stream = crate::random::Stream::new(1, "top", 0);
-        for n in [0, 1, 3, 10, 100] {
-            // Few distinct scores, so that ties matter.
-            let all: Vec<Scored> =
-                (0..50).map(|item| Scored { item, score: stream.below(8) as f32 }).collect();
-            let mut order = stream.permutation(all.len());
-            let mut top = TopN::new(n);
-            for at in order.drain(..) {
-                if top.wants(all[at].score) {
-                    top.push(all[at]);
-                }
-            }
-            let mut sorted = all.clone();
-            sorted.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
-            sorted.truncate(n);
-            assert_eq!(top.into_sorted(), sorted);
-        }
-    }
 
     #[test]
     fn a_profile_says_what_is_wrong_with_it() {

@@ -1,9 +1,9 @@
-//! Whom and what a recommender knows, and what a request may ask of it: ids, the history of the
-//! users, filters, and the best of a row of scores. Shared by all recommenders of this crate.
+//! Whom and what a recommender knows: ids and the history of the users. Shared by all recommenders
+//! of this crate.
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::file::{Reader, Writer};
-use gradus_core::recommend::{Filter, Scored, Target, TopN};
+use gradus_core::recommend::{Filter, Target};
 use gradus_core::{Error, Result};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -61,56 +61,6 @@ pub(crate) fn item_row(item: u32, n_items: usize) -> Result<usize> {
         return Ok(item as usize);
     }
     Err(Error::parameter("item", item, format!("must be below the number of items, {n_items}")))
-}
-
-/// What the user has seen, if the filter wants it left out.
-pub(crate) fn left_out<'a>(seen: Option<&'a [u32]>, filter: &Filter) -> Result<&'a [u32]> {
-    match seen {
-        _ if filter.include_seen => Ok(&[]),
-        Some(seen) => Ok(seen),
-        None => Err(Error::data(
-            "the model was fitted with keep_history = false and cannot leave out what the user \
-             has rated; ask for it with include_seen",
-        )),
-    }
-}
-
-/// Which items the filter lets through, by index; `None` is all.
-pub(crate) fn allowed(filter: &Filter, n_items: usize) -> Result<Option<Vec<bool>>> {
-    for &item in filter.allow.iter().flatten().chain(&filter.deny) {
-        item_row(item, n_items)?;
-    }
-    if filter.allow.is_none() && filter.deny.is_empty() {
-        return Ok(None);
-    }
-    let mut allowed = vec![filter.allow.is_none(); n_items];
-    for &item in filter.allow.iter().flatten() {
-        allowed[item as usize] = true;
-    }
-    for &item in &filter.deny {
-        allowed[item as usize] = false;
-    }
-    Ok(Some(allowed))
-}
-
-/// The best `n` of a row of scores, one for each item, without those in `seen` (ascending).
-pub(crate) fn best_of(
-    scores: &[f32],
-    seen: &[u32],
-    allowed: Option<&[bool]>,
-    n: usize,
-) -> Vec<Scored> {
-    let mut best = TopN::new(n);
-    for (item, &score) in scores.iter().enumerate() {
-        if best.wants(score) {
-            let free = allowed.is_none_or(|allowed| allowed[item]);
-            let item = item as u32;
-            if free && seen.binary_search(&item).is_err() {
-                best.push(Scored { item, score });
-            }
-        }
-    }
-    best.into_sorted()
 }
 
 /// Someone as their ratings tell, in ascending order of the items.
@@ -196,6 +146,6 @@ impl Catalogue {
     /// What to leave out for this taste, as the filter wants.
     pub(crate) fn seen<'t>(&self, taste: &'t Taste<'_>, filter: &Filter) -> Result<&'t [u32]> {
         let known = taste.user.is_none() || self.history.is_some();
-        left_out(known.then_some(&*taste.items), filter)
+        filter.unseen(known.then_some(&*taste.items))
     }
 }

@@ -1,7 +1,7 @@
 //! Held-out items, and how well a model ranks them: how models of implicit feedback are judged.
 
-use crate::catalogue;
 use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_core::recommend::Filter;
 use gradus_core::report::Baseline;
 use gradus_core::{Error, Result};
 use gradus_select::metrics::ranking::ndcg;
@@ -80,7 +80,7 @@ impl HeldItems {
                     let rows = block.iter().zip(scores.chunks_exact(n_items));
                     rows.map(|((user, relevant), scores)| {
                         let seen = self.seen.row(*user as usize).0;
-                        let best = catalogue::best_of(scores, seen, None, PLACES);
+                        let best = Filter::default().best(PLACES, scores, None, seen);
                         let ranked: Vec<u32> = best.iter().map(|scored| scored.item).collect();
                         ndcg(&ranked, relevant, PLACES)
                     })

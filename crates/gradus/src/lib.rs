@@ -35,5 +35,6 @@ pub mod prelude {
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
     pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::update::{Adding, Updated};
     pub use gradus_core::{Error, Result};
 }

@@ -1,7 +1,9 @@
 //! `gradus fit MODEL DATA -o FILE`
 
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
+use crate::output::{
+    Context, Failure, Outcome, Table, check_output, grouped, peak_memory, seconds,
+};
 use crate::progress::{Bar, stop_on_ctrl_c};
 use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
@@ -220,17 +222,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     if keep.exists() {
         std::fs::remove_file(&keep).map_err(|error| gradus::Error::io(&keep, error))?;
-    }
-    Ok(())
-}
-
-pub(super) fn check_output(output: &Path) -> Outcome {
-    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return Err(Failure::Usage(format!("--output {}: no such folder", output.display())));
-    }
-    if output.is_dir() {
-        return Err(Failure::Usage(format!("--output {}: is a folder", output.display())));
     }
     Ok(())
 }

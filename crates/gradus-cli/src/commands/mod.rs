@@ -13,6 +13,7 @@ mod select;
 mod shell;
 mod similar;
 mod split;
+mod update;
 
 use crate::output::{Context, Failure, Outcome};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -28,6 +29,7 @@ const COMMANDS: &[Entry] = &[
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),
     (similar::command, similar::run),
+    (update::command, update::run),
     (predict::command, predict::run),
     (info::command, info::run),
     (report::command, report::run),

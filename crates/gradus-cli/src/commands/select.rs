@@ -1,8 +1,8 @@
 //! `gradus select MODEL DATA --rank 16,32,64 --regularization 0.01..1:5`
 
-use super::fit::{check_output, flag_name, is_on_by_default, one_line, parameter};
+use super::fit::{flag_name, is_on_by_default, one_line, parameter};
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
+use crate::output::{Context, Failure, Outcome, Table, check_output, grouped, seconds};
 use crate::progress::stop_on_ctrl_c;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::Run;

@@ -7,6 +7,7 @@
 //! | [`Ratings`] | who rated what how much: [`Csr`] by user and by item, with both [`Ids`] |
 //! | [`RatingsBuilder`] | collects columns of ids and values into [`Ratings`] |
 //! | [`read_ratings`], [`read_pairs`] | from a file to [`Ratings`] or [`Pairs`] |
+//! | [`Merged`] | new ratings added to others |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`DenseText`] | a dense matrix from CSV or TSV |
@@ -21,6 +22,7 @@ mod fingerprint;
 mod ids;
 mod libsvm;
 pub mod make;
+mod merge;
 mod npy;
 mod npz;
 mod open;
@@ -35,6 +37,7 @@ pub use dense::{Dense, DenseView};
 pub use dense_text::{DenseText, DenseTextOptions, Missing};
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
 pub use libsvm::{Libsvm, LibsvmOptions};
+pub use merge::{Kept, Merged};
 pub use npy::{NpyArray, NpyValue};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};

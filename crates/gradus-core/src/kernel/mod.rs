@@ -19,6 +19,7 @@
 //! | `totals.rs` | [`Totals`], sums over all rows of a side, for the pairs that were not observed |
 //! | `dot.rs` | [`dot`], [`scores`] and [`dots_at`], dot products of factor rows |
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
+//! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
 //! # Determinism
 //! Every result is a function of the input and the level alone: never of the number of threads, of
@@ -40,6 +41,7 @@ mod row_cg;
 mod row_draw;
 mod row_solve;
 mod rows;
+pub mod screen;
 pub mod sgd;
 #[cfg(test)]
 mod testing;

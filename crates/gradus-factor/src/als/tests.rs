@@ -315,7 +315,12 @@ fn top_is_what_a_full_sort_gives() {
         Filter::default(),
         Filter { include_seen: true, ..Filter::default() },
         Filter { deny: vec![1, 2, 3, 40], ..Filter::default() },
-        Filter { allow: Some(vec![5, 6, 7, 59, 5]), deny: vec![6], include_seen: true },
+        Filter {
+            allow: Some(vec![5, 6, 7, 59, 5]),
+            deny: vec![6],
+            include_seen: true,
+            ..Filter::default()
+        },
     ];
     for filter in &filters {
         for user in [0u32, 17, 100] {

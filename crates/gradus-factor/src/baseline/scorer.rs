@@ -105,10 +105,10 @@ impl<R: Rule> Recommend for Scorer<R> {
         let taste = self.catalogue.taste(target)?;
         let seen = self.catalogue.seen(&taste, filter)?;
         let n_items = self.catalogue.items.len();
-        let allowed = catalogue::allowed(filter, n_items)?;
+        let allowed = filter.allowed(n_items, self.history())?;
         let mut scores = vec![0.0; n_items];
         self.rule.scores(&taste, &mut scores);
-        Ok(catalogue::best_of(&scores, seen, allowed.as_deref(), n))
+        Ok(filter.best(n, &scores, allowed.as_deref(), seen))
     }
 
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {

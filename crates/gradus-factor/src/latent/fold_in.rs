@@ -2,8 +2,8 @@
 
 use super::link::working;
 use super::{Affine, Implicit, LatentFactors, Link, Pairs, Person};
-use gradus_core::kernel::{self, RowProblem, RowSolver, padded};
-use gradus_core::recommend::Profile;
+use gradus_core::kernel::{self, RowProblem, RowSolver, Rows, padded};
+use gradus_core::recommend::{Profile, check_row};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,19 @@ pub(crate) fn heard(weights: &[f32]) -> Option<Vec<f32>> {
     silent.then(|| weights.iter().map(|&w| f32::from(u8::from(w > 0.0))).collect())
 }
 
+/// The side that is held fixed while a row of the other is solved.
+pub(super) struct Fixed<'a> {
+    pub(super) factors: &'a Rows,
+    pub(super) bias: &'a [f32],
+}
+
+/// Ratings in the order in which training saw them, so that the sums agree to the last bit.
+fn in_order(indices: &[u32], values: &[f32]) -> (Vec<u32>, Vec<f32>) {
+    let mut order: Vec<usize> = (0..indices.len()).collect();
+    order.sort_unstable_by_key(|&at| indices[at]);
+    order.iter().map(|&at| (indices[at], values[at])).unzip()
+}
+
 impl LatentFactors {
     /// Solves for a new user from a handful of ratings, the items held fixed.
     ///
@@ -96,11 +109,7 @@ impl LatentFactors {
     /// factors of the model, if it was fitted by exact row solves.
     pub fn fold_in(&self, profile: &Profile) -> Result<Person> {
         profile.check(self.items.len())?;
-        // In the order in which training saw them, so that the sums agree to the last bit.
-        let mut order: Vec<usize> = (0..profile.items.len()).collect();
-        order.sort_unstable_by_key(|&at| profile.items[at]);
-        let items: Vec<u32> = order.iter().map(|&at| profile.items[at]).collect();
-        let values: Vec<f32> = order.iter().map(|&at| profile.values[at]).collect();
+        let (items, values) = in_order(&profile.items, &profile.values);
         if let (FoldIn::Implicit(_), Some(value)) =
             (&self.fold_in, values.iter().find(|&&value| value < 0.0))
         {
@@ -111,6 +120,46 @@ impl LatentFactors {
         Ok(self.solve_person(&items, &values, None))
     }
 
+    /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
+    /// rating of user `users[k]`. Returns its bias and its factors.
+    ///
+    /// # Shapes
+    /// `rank()` factors.
+    ///
+    /// # Errors
+    /// If there are no ratings, a user is unknown or occurs twice, or a value is not finite; or if
+    /// the items of this kind of model cannot be solved by themselves.
+    pub fn fold_in_item(&self, users: &[u32], values: &[f32]) -> Result<(f32, Vec<f32>)> {
+        check_row("new item", "user", users, values, self.users.len())?;
+        let (users, values) = in_order(users, values);
+        let mut item = self.solve_item(&users, &values, None)?;
+        item.factors.truncate(self.rank());
+        Ok((item.bias, item.factors))
+    }
+
+    /// Solves the row of an item, the users held fixed. `users` ascend.
+    pub(super) fn solve_item(
+        &self,
+        users: &[u32],
+        values: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Result<Person> {
+        let fixed = Fixed { factors: &self.user_factors, bias: &self.user_bias };
+        let plain = self.link.is_identity() && self.normal.is_none() && self.voices.is_none();
+        match &self.fold_in {
+            FoldIn::Squares(rule) if plain => {
+                let targets = self.targets(&fixed, users, values);
+                Ok(self.solve_row(rule, &fixed, users, &targets, weights))
+            }
+            FoldIn::Implicit(rule) => {
+                let base = self.users_base(rule);
+                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights)))
+            }
+            _ => Err(Error::data("the items of this kind of model cannot be solved by themselves")),
+        }
+    }
+
+    /// Solves the row of a user, the items held fixed. `items` ascend.
     pub(super) fn solve_person(
         &self,
         items: &[u32],
@@ -124,7 +173,11 @@ impl LatentFactors {
             FoldIn::Squares(rule) => self.solve_linked(rule, items, values, weights),
             FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
             FoldIn::Projection(_) => self.project(items, values, weights),
-            FoldIn::Implicit(rule) => self.solve_implicit(rule, items, values, weights),
+            FoldIn::Implicit(rule) => {
+                let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
+                let base = self.items_base(rule);
+                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights))
+            }
         }
     }
 
@@ -202,13 +255,8 @@ impl LatentFactors {
         weights: Option<&[f32]>,
     ) -> Person {
         let (normal, values) = self.normalised(items, values, weights);
-        let mut targets: Vec<f32> = items
-            .iter()
-            .zip(&*values)
-            .map(|(&item, &value)| {
-                (f64::from(value) - self.mean) as f32 - self.item_bias[item as usize]
-            })
-            .collect();
+        let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
+        let mut targets = self.targets(&fixed, items, &values);
         let centre = self.centre(items, weights);
         if let Some((bias, row)) = &centre {
             let mut products = vec![0.0; items.len()];
@@ -216,13 +264,37 @@ impl LatentFactors {
             kernel::dots(self.level, factors, items, row, &mut products);
             targets.iter_mut().zip(products).for_each(|(target, x)| *target -= bias + x);
         }
-        let lambda = rule.lambda(items.len(), weights);
+        let mut person = self.solve_row(rule, &fixed, items, &targets, weights);
+        if let Some((heard, row)) = centre {
+            person.factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
+            person.bias += heard;
+        }
+        Person { normal, ..person }
+    }
+
+    /// What is left of the values for the row to explain.
+    fn targets(&self, fixed: &Fixed<'_>, indices: &[u32], values: &[f32]) -> Vec<f32> {
+        let left = |(&index, &value): (&u32, &f32)| {
+            (f64::from(value) - self.mean) as f32 - fixed.bias[index as usize]
+        };
+        indices.iter().zip(values).map(left).collect()
+    }
+
+    fn solve_row(
+        &self,
+        rule: &Squares,
+        fixed: &Fixed<'_>,
+        indices: &[u32],
+        targets: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Person {
+        let lambda = rule.lambda(indices.len(), weights);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
             &RowProblem {
-                factors: self.item_factors.as_slice(),
-                indices: items,
-                targets: &targets,
+                factors: fixed.factors.as_slice(),
+                indices,
+                targets,
                 weights,
                 lambda,
                 bias: rule.biases.then_some(lambda),
@@ -233,12 +305,7 @@ impl LatentFactors {
             },
             &mut factors,
         );
-        let mut bias = solution.bias;
-        if let Some((heard, row)) = centre {
-            factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
-            bias += heard;
-        }
-        Person { bias, factors, normal }
+        Person { bias: solution.bias, factors, normal: Affine::IDENTITY }
     }
 
     /// What someone hears of the items they rated: the centre of their penalty, bias and factors.

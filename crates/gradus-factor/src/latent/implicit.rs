@@ -1,5 +1,6 @@
 //! Signs of interest: how a row is solved when the other side is known.
 
+use super::fold_in::Fixed;
 use super::{Affine, LatentFactors, Person};
 use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{RowProblem, RowSolver, Totals, padded};
@@ -106,6 +107,21 @@ impl Implicit {
     }
 }
 
+/// The confidence in each observation, and what its score less the other's bias should be.
+fn targets(
+    rule: &Implicit,
+    bias: &[f32],
+    indices: &[u32],
+    values: &[f32],
+    weights: Option<&[f32]>,
+) -> (Vec<f32>, Vec<f32>) {
+    let confidence = |at: usize| weights.map_or(1.0, |w| w[at]) * rule.confidence(values[at]);
+    let confidences: Vec<f32> = (0..values.len()).map(confidence).collect();
+    let target = |(&index, &c): (&u32, &f32)| rule.target(c) - bias[index as usize];
+    let targets = indices.iter().zip(&confidences).map(target).collect();
+    (confidences, targets)
+}
+
 impl LatentFactors {
     /// The normal equations of the items with the weight of a pair that was not observed; computed
     /// once.
@@ -125,38 +141,39 @@ impl LatentFactors {
         values: &[f32],
         weights: Option<&[f32]>,
     ) -> (Vec<f32>, Vec<f32>) {
-        let confidence = |at: usize| weights.map_or(1.0, |w| w[at]) * rule.confidence(values[at]);
-        let confidences: Vec<f32> = (0..values.len()).map(confidence).collect();
-        let targets = items
-            .iter()
-            .zip(&confidences)
-            .map(|(&item, &c)| rule.target(c) - self.item_bias[item as usize])
-            .collect();
-        (confidences, targets)
+        targets(rule, &self.item_bias, items, values, weights)
     }
 
-    pub(super) fn solve_implicit(
+    /// The same of the users.
+    pub(super) fn users_base(&self, rule: &Implicit) -> Arc<Gram> {
+        let base = self.users_base.get_or_init(|| {
+            let totals = Totals::of(self.level, &self.user_factors, &self.user_bias);
+            Arc::new(totals.base(self.level, f64::from(rule.unobserved)))
+        });
+        Arc::clone(base)
+    }
+
+    pub(super) fn solve_implicit_row(
         &self,
         rule: &Implicit,
-        items: &[u32],
-        values: &[f32],
-        weights: Option<&[f32]>,
+        fixed: &Fixed<'_>,
+        base: &Gram,
+        (indices, values, weights): (&[u32], &[f32], Option<&[f32]>),
     ) -> Person {
-        let (confidences, targets) = self.implicit_targets(rule, items, values, weights);
-        let lambda = rule.lambda(values, weights, self.items.len());
+        let (confidences, targets) = targets(rule, fixed.bias, indices, values, weights);
+        let lambda = rule.lambda(values, weights, fixed.factors.n_rows());
         // Where all are 1 the fit sums without weights: the same bits here.
         let plain = confidences.iter().all(|&c| c == 1.0);
-        let base = self.items_base(rule);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
             &RowProblem {
-                factors: self.item_factors.as_slice(),
-                indices: items,
+                factors: fixed.factors.as_slice(),
+                indices,
                 targets: &targets,
                 weights: (!plain).then_some(&confidences[..]),
                 lambda,
                 bias: rule.biases.then_some(lambda),
-                base: Some(&base),
+                base: Some(base),
                 pull: None,
                 residuals: false,
                 upcoming: &[],

@@ -8,10 +8,12 @@ mod fold_in;
 mod held;
 mod implicit;
 mod link;
+mod many;
 mod normal;
 mod pairs;
 mod ranked;
 mod top;
+mod update;
 
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{heard, share};
@@ -31,7 +33,8 @@ use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, Target};
+use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, ScoredUser, Target};
+use gradus_core::update::Update;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
@@ -74,9 +77,13 @@ pub struct LatentFactors {
     link: Link,
     range: Option<(f32, f32)>,
     history: Option<History>,
+    /// Ratings added since the fit.
+    added: u64,
     level: Level,
     /// What the pairs that were not observed ask of someone folded in; computed when first needed.
     items_base: OnceLock<Arc<Gram>>,
+    /// The same of an item folded in.
+    users_base: OnceLock<Arc<Gram>>,
 }
 
 /// The smallest and the largest value.
@@ -126,7 +133,7 @@ pub(crate) fn read_rows(file: &mut Reader, name: &str, n_rows: usize, k: usize) 
     Ok(rows)
 }
 
-/// A vector of factors with its bias: a user of the training data or one folded in.
+/// A vector of factors with its bias: a user (or an item) of the training data, or one folded in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Person {
     /// The bias.
@@ -171,8 +178,10 @@ impl LatentFactors {
             link: Link::Identity,
             range,
             history,
+            added: 0,
             level: Level::best(),
             items_base: OnceLock::new(),
+            users_base: OnceLock::new(),
         }
     }
 
@@ -339,11 +348,24 @@ impl Recommend for LatentFactors {
     }
 
     fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
-        Self::top_many(self, users, n, filter)
+        self.top_items_of_many(users, n, filter)
+    }
+
+    fn top_users(&self, item: u32, n: usize, include_seen: bool) -> Result<Vec<ScoredUser>> {
+        self.best_users(item, n, include_seen, &self.scores_of_users(self.item_row(item)?))
     }
 
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
-        self.nearest_items(self.item_row(item)?, n)
+        let row = self.item_row(item)?;
+        let name = format_args!("item `{}`", self.items.get(row));
+        self.nearest(&self.item_factors, row, n, name)
+    }
+
+    fn similar_users(&self, user: u32, n: usize) -> Result<Vec<ScoredUser>> {
+        let row = self.user_row(user)?;
+        let name = format_args!("user `{}`", self.users.get(row));
+        let found = self.nearest(&self.user_factors, row, n, name)?;
+        Ok(found.into_iter().map(ScoredUser::from).collect())
     }
 
     fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
@@ -361,6 +383,12 @@ struct Scalars {
     link: Link,
     range: Option<(f32, f32)>,
     history: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    added: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Model for LatentFactors {
@@ -374,6 +402,7 @@ impl Model for LatentFactors {
                 link: self.link,
                 range: self.range,
                 history: self.history.is_some(),
+                added: self.added,
             },
         );
         file.ids("users", &self.users);
@@ -423,8 +452,10 @@ impl Model for LatentFactors {
             link: scalars.link,
             range: scalars.range,
             history,
+            added: scalars.added,
             level: Level::best(),
             items_base: OnceLock::new(),
+            users_base: OnceLock::new(),
         })
     }
 
@@ -441,10 +472,23 @@ impl Model for LatentFactors {
         if let Some(history) = &self.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));
         }
+        if self.added > 0 {
+            facts.push(("ratings added since the fit", self.added.to_string()));
+        }
         facts
     }
 
     fn recommend(&self) -> Option<&dyn Recommend> {
         Some(self)
     }
+
+    fn update(&mut self) -> Option<&mut dyn Update> {
+        // Those whose items can be solved by themselves.
+        let solvable = matches!(self.fold_in, FoldIn::Squares(_) | FoldIn::Implicit(_));
+        let plain = self.link.is_identity() && self.normal.is_none() && self.voices.is_none();
+        if solvable && plain { Some(self) } else { None }
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,22 +1,19 @@
-//! The best items for someone, and the items most like another.
+//! The best items for someone, the best users for an item, and the rows most like another.
 
 use super::{Affine, LatentFactors};
-use crate::catalogue;
-use gradus_core::kernel;
-use gradus_core::recommend::{Filter, Scored, Target, TopN};
+use gradus_core::kernel::{self, Rows};
+use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist, Target, TopN};
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use std::fmt::Display;
 
 /// Items are scored in blocks of so many: their factors and the scores stay in the nearest caches.
 const ITEMS: usize = 256;
-/// Users that share a pass over the items.
-const USERS: usize = 8;
 
-/// Someone to recommend to: factors and the items to leave out, sorted.
-struct Seeker<'a> {
-    constant: f32,
-    normal: Affine,
-    seen: &'a [u32],
+/// Someone to recommend to: what all their scores begin with, and the items to leave out, sorted.
+pub(super) struct Seeker<'a> {
+    pub(super) constant: f32,
+    pub(super) normal: Affine,
+    pub(super) seen: &'a [u32],
 }
 
 impl LatentFactors {
@@ -27,56 +24,42 @@ impl LatentFactors {
         filter: &Filter,
     ) -> Result<Vec<Scored>> {
         let (person, seen) = self.person(target)?;
-        let seen = catalogue::left_out(seen.as_deref(), filter)?;
-        let allowed = catalogue::allowed(filter, self.items_len())?;
+        let seen = filter.unseen(seen.as_deref())?;
+        let allowed = filter.allowed(self.items.len(), self.history())?;
         let constant = self.mean as f32 + person.bias;
         let seeker = Seeker { constant, normal: person.normal, seen };
-        let mut found = self.top_block(&person.factors, &[seeker], n, &allowed);
+        let mut found = self.top_block(&person.factors, &[seeker], n, filter, allowed.as_deref());
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// The best `n` items for each of many users, in parallel and exactly; users share passes over
-    /// the items. The result is the same as that of [`top`](gradus_core::recommend::Recommend::top)
-    /// for each.
-    pub fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
-        for &user in users {
-            self.user_row(user)?;
+    /// The prediction for every user and an item, before clipping.
+    pub(super) fn scores_of_users(&self, item: usize) -> Vec<f32> {
+        let mut scores = vec![0.0; self.users.len()];
+        let (users, row) = (self.user_factors.as_slice(), self.item_factors.row(item));
+        kernel::scores(self.level, self.rank(), row, users, &mut scores);
+        for (score, bias) in scores.iter_mut().zip(&self.user_bias) {
+            // The same order of additions as in `score`.
+            *score += self.mean as f32 + bias + self.item_bias[item];
         }
-        let seen = |user: u32| {
-            let seen = self.history.as_ref().map(|h| h.ratings.row(user as usize).0);
-            catalogue::left_out(seen, filter)
-        };
-        let allowed = catalogue::allowed(filter, self.items_len())?;
-        let blocks: Result<Vec<_>> = users
-            .par_chunks(USERS)
-            .map(|block| {
-                let mut factors = Vec::with_capacity(block.len() * self.user_factors.stride());
-                let mut seekers = Vec::with_capacity(block.len());
-                for &user in block {
-                    factors.extend_from_slice(self.user_factors.row(user as usize));
-                    let constant = self.mean as f32 + self.user_bias[user as usize];
-                    let normal = self.user_normal(user);
-                    seekers.push(Seeker { constant, normal, seen: seen(user)? });
-                }
-                Ok(self.top_block(&factors, &seekers, n, &allowed))
-            })
-            .collect();
-        Ok(blocks?.into_iter().flatten().collect())
+        for (user, score) in scores.iter_mut().enumerate() {
+            let x = self.undone(self.user_normal(user as u32), item as u32, *score);
+            *score = self.link.predict(x);
+        }
+        scores
     }
 
-    fn items_len(&self) -> usize {
-        self.item_bias.len()
-    }
-
-    fn top_block(
+    /// The best items of a few users who share a pass over all of them.
+    pub(super) fn top_block(
         &self,
         factors: &[f32],
         seekers: &[Seeker<'_>],
         n: usize,
-        allowed: &Option<Vec<bool>>,
+        filter: &Filter,
+        allowed: Option<&[bool]>,
     ) -> Vec<Vec<Scored>> {
         let stride = self.item_factors.stride();
-        let mut best: Vec<TopN> = seekers.iter().map(|_| TopN::new(n)).collect();
+        let limits = filter.categories.as_ref();
+        let mut best: Vec<_> = seekers.iter().map(|_| Shortlist::new(n, limits)).collect();
         let mut scores = vec![0.0; seekers.len() * ITEMS];
         for (block, items) in self.item_factors.as_slice().chunks(ITEMS * stride).enumerate() {
             let first = block * ITEMS;
@@ -90,10 +73,10 @@ impl LatentFactors {
                 for (at, (&product, &bias)) in scores.iter().zip(biases).enumerate() {
                     // The same order of additions as in `score`.
                     let x = seeker.constant + bias + product;
-                    let score = self.undone(seeker.normal, (first + at) as u32, x);
+                    let item = (first + at) as u32;
+                    let score = self.undone(seeker.normal, item, x);
                     if best.wants(score) {
-                        let item = (first + at) as u32;
-                        let free = allowed.as_ref().is_none_or(|allowed| allowed[item as usize]);
+                        let free = allowed.is_none_or(|allowed| allowed[item as usize]);
                         if free && seeker.seen.binary_search(&item).is_err() {
                             best.push(Scored { item, score });
                         }
@@ -101,31 +84,39 @@ impl LatentFactors {
                 }
             }
         }
-        let mut best: Vec<Vec<Scored>> = best.into_iter().map(TopN::into_sorted).collect();
-        for scored in best.iter_mut().flatten() {
+        best.into_iter().map(|best| self.finished(best)).collect()
+    }
+
+    /// The list, with predictions for scores.
+    pub(super) fn finished(&self, best: Shortlist<'_>) -> Vec<Scored> {
+        let mut best = best.into_sorted();
+        for scored in &mut best {
             scored.score = self.link.predict(scored.score);
         }
         best
     }
 
-    pub(super) fn nearest_items(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
-        let stride = self.item_factors.stride();
-        let row = self.item_factors.row(item);
-        let norm = kernel::dot(self.level, row, row).sqrt();
+    /// The rows most like one of them by cosine, without itself; `what` is the row's name where it
+    /// is zero and like none.
+    pub(super) fn nearest(
+        &self,
+        rows: &Rows,
+        row: usize,
+        n: usize,
+        what: impl Display,
+    ) -> Result<Vec<Scored>> {
+        let own = rows.row(row);
+        let norm = kernel::dot(self.level, own, own).sqrt();
         if norm == 0.0 {
-            return Err(Error::data(format!(
-                "item `{}` has no factors to compare (too few ratings)",
-                self.items.get(item)
-            )));
+            return Err(Error::data(format!("{what} has no factors to compare (too few ratings)")));
         }
-        let mut scores = vec![0.0; self.items_len()];
-        kernel::scores(self.level, self.rank(), row, self.item_factors.as_slice(), &mut scores);
+        let mut scores = vec![0.0; rows.n_rows()];
+        kernel::scores(self.level, self.rank(), own, rows.as_slice(), &mut scores);
         let mut best = TopN::new(n);
-        for (other, (factors, &product)) in
-            self.item_factors.as_slice().chunks_exact(stride).zip(&scores).enumerate()
-        {
+        for (other, &product) in scores.iter().enumerate() {
+            let factors = rows.row(other);
             let other_norm = kernel::dot(self.level, factors, factors).sqrt();
-            if other == item || other_norm == 0.0 {
+            if other == row || other_norm == 0.0 {
                 continue;
             }
             let score = (product / (norm * other_norm)).clamp(-1.0, 1.0);

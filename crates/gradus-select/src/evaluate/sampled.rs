@@ -111,7 +111,7 @@ fn scores(cases: &Cases<'_>, case: &Case, drawn: &[Vec<u32>]) -> Result<Vec<(u32
     allow.sort_unstable();
     allow.dedup();
     let n = allow.len();
-    let filter = Filter { allow: Some(allow), deny: Vec::new(), include_seen: true };
+    let filter = Filter { allow: Some(allow), include_seen: true, ..Filter::default() };
     let target = match &case.who {
         Who::User(user) => Target::User(*user),
         Who::Profile(profile) => Target::Profile(profile),

@@ -254,7 +254,7 @@ fn settle(
 
 /// The mean of a pair's values and the sum of its weights. Where all weights are 0 the values count
 /// alike.
-fn mean(values: &[f32], weights: Option<&[f32]>) -> (f32, Option<f32>) {
+pub(in crate::data) fn mean(values: &[f32], weights: Option<&[f32]>) -> (f32, Option<f32>) {
     let plain = || values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
     let Some(weights) = weights else { return (plain() as f32, None) };
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();

@@ -4,7 +4,7 @@ mod assemble;
 mod chunk;
 mod intern;
 
-pub(super) use assemble::transpose;
+pub(super) use assemble::{mean, transpose};
 
 use super::{Duplicates, Id, IdSlice, Ids, Ratings};
 use crate::{Error, Result};

@@ -1,11 +1,16 @@
 //! `gradus recommend FILE --user ID`
 
+mod filters;
+mod many;
+
 use crate::output::{Context, Failure, Outcome, Table};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::recommend::{Explanation, Filter, Profile, Recommend, Scored, Target};
+use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches as _};
+use filters::FilterArgs;
+use gradus::core::recommend::{Explanation, Profile, Recommend, Scored, Target};
 use gradus::data::{Id, Ids};
+use many::ManyArgs;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args)]
 struct RecommendArgs {
@@ -13,68 +18,57 @@ struct RecommendArgs {
     model: PathBuf,
 
     /// The user, as the data called them
-    #[arg(
-        long,
-        value_name = "ID",
-        required_unless_present = "rated",
-        conflicts_with = "rated",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     user: Option<String>,
 
     /// Someone the model does not know, by what they rated (give it several times)
     #[arg(long, value_name = "ITEM=RATING", allow_hyphen_values = true)]
     rated: Vec<String>,
 
-    /// How many items
+    /// The other way round: the users whom this item suits best
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    item: Option<String>,
+
+    /// How many
     #[arg(short, value_name = "N", default_value_t = 10)]
     n: usize,
 
-    /// Also items the user has already rated
-    #[arg(long)]
-    include_seen: bool,
-
-    /// Only items listed in this file, one id a line
-    #[arg(long, value_name = "FILE")]
-    allow: Option<PathBuf>,
-
-    /// Never items listed in this file, one id a line
-    #[arg(long, value_name = "FILE")]
-    deny: Option<PathBuf>,
-
     /// Show which ratings carried each score
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["users", "all", "item"])]
     explain: bool,
+
+    #[command(flatten)]
+    many: ManyArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 pub fn command() -> Command {
     RecommendArgs::augment_args(
         Command::new("recommend")
-            .about("Recommend items to a user, or to someone described by a few ratings"),
+            .about("Recommend items to a user, to many, or to someone described by a few ratings"),
     )
+    .group(ArgGroup::new("whom").args(["user", "rated", "users", "all", "item"]).required(true))
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         RecommendArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    many::check_output(&args.many)?;
     let fitted = gradus::load(&args.model)?;
     let model = fitted.recommend()?;
+    if let Some(item) = &args.item {
+        return best_users(&args, model, item, context);
+    }
+    let filter = args.filter.filter(model, context)?;
+    if args.many.wanted() {
+        return many::run(&args.many, model, args.n, &filter, context);
+    }
     let profile = profile(model, &args.rated)?;
     let target = match &args.user {
         Some(user) => Target::User(find_user(model, user)?),
         None => Target::Profile(&profile),
-    };
-    let filter = Filter {
-        allow: args
-            .allow
-            .as_deref()
-            .map(|path| listed(model.items(), path, context))
-            .transpose()?,
-        deny: match &args.deny {
-            Some(path) => listed(model.items(), path, context)?,
-            None => Vec::new(),
-        },
-        include_seen: args.include_seen,
     };
     let found = model.top(&target, args.n, &filter)?;
     let reasons: Vec<Option<Explanation>> = found
@@ -110,6 +104,32 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The users whom an item suits best.
+fn best_users(
+    args: &RecommendArgs,
+    model: &dyn Recommend,
+    item: &str,
+    context: Context,
+) -> Outcome {
+    let item = find_item(model, item)?;
+    let found = model.top_users(item, args.n, args.filter.include_seen())?;
+    if context.json {
+        let found: Vec<Value> = found
+            .iter()
+            .map(|scored| {
+                json!({"user": model.users().get(scored.user as usize), "score": scored.score})
+            })
+            .collect();
+        return context.json(&json!({"item": model.items().get(item as usize), "users": found}));
+    }
+    let mut table = Table::new(&[">", "user", ">score"]);
+    for (place, scored) in found.iter().enumerate() {
+        let name = model.users().get(scored.user as usize).to_string();
+        table.row([(place + 1).to_string(), name, format!("{:.3}", scored.score)]);
+    }
+    context.say(table)
 }
 
 /// An explanation in words and a table.
@@ -196,21 +216,4 @@ fn profile(model: &dyn Recommend, rated: &[String]) -> Outcome<Profile> {
         profile.values.push(value.trim().parse().map_err(|_| wrong())?);
     }
     Ok(profile)
-}
-
-/// The items listed in a file, one id a line. Unknown ones are counted, not refused: a list of the
-/// whole shop usually holds items that nobody has rated yet.
-fn listed(items: &Ids, path: &Path, context: Context) -> Outcome<Vec<u32>> {
-    let text = std::fs::read_to_string(path).map_err(|error| gradus::Error::io(path, error))?;
-    let ids: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let known: Vec<u32> = ids.iter().filter_map(|id| items.find(Id::Text(id))).collect();
-    if known.len() < ids.len() {
-        context.remark(format_args!(
-            "{}: {} of {} items are unknown to the model",
-            path.display(),
-            ids.len() - known.len(),
-            ids.len()
-        ));
-    }
-    Ok(known)
 }

@@ -1,0 +1,319 @@
+//! Recommendations for many users, written as they come.
+
+use super::find_user;
+use crate::commands::predict::quoted;
+use crate::lists::{Rows, Wanted};
+use crate::output::{Context, Failure, Outcome, grouped, seconds};
+use crate::progress::{Counter, stop_on_ctrl_c};
+use clap::{Args, ValueEnum};
+use gradus::core::recommend::{Filter, Recommend, Scored};
+use gradus::data::Id;
+use rayon::prelude::*;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Lists of users are held in memory for so many recommendations at most.
+const HELD: usize = 1 << 20;
+/// Users in a block at most; enough that preparing the items is little beside the work.
+const BLOCK: usize = 1 << 15;
+
+/// What to do with a user the model does not know.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum OnUnknown {
+    /// Stop, and name them
+    Fail,
+    /// Leave them out, and count them
+    Skip,
+    /// Give them the items with the most ratings
+    Popular,
+}
+
+// Not a doc comment: clap would show it in place of the command's.
+#[derive(Args)]
+#[command(next_help_heading = "Many users")]
+pub struct ManyArgs {
+    /// The users listed in this file, one id a line, or a column of a CSV file; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub users: Option<PathBuf>,
+
+    /// Every user the model knows
+    #[arg(long)]
+    pub all: bool,
+
+    /// Where to write the lists: CSV, or JSON Lines if so named [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Column of the users in their file, by name or position from 1
+    #[arg(long, value_name = "COLUMN", requires = "users")]
+    user_column: Option<String>,
+
+    /// What to do with a listed user the model does not know
+    #[arg(long, value_enum, default_value = "fail")]
+    on_unknown: OnUnknown,
+}
+
+impl ManyArgs {
+    pub fn wanted(&self) -> bool {
+        self.all || self.users.is_some()
+    }
+
+    pub fn has_output(&self) -> bool {
+        self.output.is_some()
+    }
+}
+
+/// What the lists are for: a user of the model, or a name it does not know.
+enum For {
+    User(u32),
+    Unknown(String),
+}
+
+pub fn run(
+    args: &ManyArgs,
+    model: &dyn Recommend,
+    n: usize,
+    filter: &Filter,
+    context: Context,
+) -> Outcome {
+    let started = Instant::now();
+    let json = match &args.output {
+        Some(path) => match path.extension().and_then(|end| end.to_str()) {
+            Some("jsonl" | "ndjson" | "json") => true,
+            Some("csv") => false,
+            _ => context.json,
+        },
+        None => context.json,
+    };
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => Box::new(File::create(path).map_err(|error| gradus::Error::io(path, error))?),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut out = BufWriter::new(&mut out);
+    let refused = |error| match &args.output {
+        Some(path) => Failure::Gradus(gradus::Error::io(path, error)),
+        None => Failure::Output(error),
+    };
+    if !json {
+        writeln!(out, "user,rank,item,score").map_err(refused)?;
+    }
+    let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
+    let total = args.all.then(|| model.users().len());
+    let counter =
+        Counter::new(total, "users", context.quiet || (context.json && !args.has_output()));
+    let stop = stop_on_ctrl_c();
+    let size = (HELD / n.max(1)).clamp(1024, BLOCK);
+    let mut users = users(args, model)?;
+    loop {
+        let block: Vec<For> = users.by_ref().take(size).collect::<Outcome<_>>()?;
+        if block.is_empty() || stop.requested() {
+            break;
+        }
+        let block = course.settle(block, args.on_unknown, model)?;
+        let lines = course.lists(&block, model, n, filter, json)?;
+        for line in lines {
+            out.write_all(line.as_bytes()).map_err(refused)?;
+        }
+        counter.advance(block.len());
+    }
+    out.flush().map_err(refused)?;
+    counter.finish();
+    if stop.requested() {
+        context.remark(format_args!("interrupted after {} users", grouped(course.written)));
+        return Err(Failure::Interrupted);
+    }
+    course.tell(args, started.elapsed().as_secs_f64(), context)
+}
+
+/// The users asked for, one after another.
+fn users<'a>(
+    args: &'a ManyArgs,
+    model: &'a dyn Recommend,
+) -> Outcome<Box<dyn Iterator<Item = Outcome<For>> + 'a>> {
+    let Some(path) = &args.users else {
+        return Ok(Box::new((0..model.users().len() as u32).map(|user| Ok(For::User(user)))));
+    };
+    let wanted = Wanted {
+        what: "users",
+        names: &["user", "userid", "user_id", "customer", "customerid", "uid"],
+        given: args.user_column.as_deref(),
+    };
+    Ok(Box::new(Rows::open(path, &[wanted])?.map(|row| {
+        let mut row = row?;
+        let name = row.swap_remove(0);
+        Ok(match model.users().find(Id::Text(&name)) {
+            Some(user) => For::User(user),
+            None => For::Unknown(name),
+        })
+    })))
+}
+
+/// How far it has come.
+struct Course {
+    /// The list of those the model does not know, once it was needed.
+    popular: Option<Vec<Scored>>,
+    unknown: usize,
+    written: usize,
+    /// Seconds spent on choosing, without reading and writing.
+    choosing: f64,
+}
+
+impl Course {
+    /// Does with unknown users what was asked.
+    fn settle(
+        &mut self,
+        block: Vec<For>,
+        on_unknown: OnUnknown,
+        model: &dyn Recommend,
+    ) -> Outcome<Vec<For>> {
+        let mut kept = Vec::with_capacity(block.len());
+        for user in block {
+            if let For::Unknown(name) = &user {
+                self.unknown += 1;
+                match on_unknown {
+                    OnUnknown::Fail => {
+                        let error = find_user(model, name).err().map(|error| error.to_string());
+                        return Err(Failure::Gradus(gradus::Error::data(format!(
+                            "{}; or go on without such users, --on-unknown skip or popular",
+                            error.unwrap_or_default()
+                        ))));
+                    }
+                    OnUnknown::Skip => continue,
+                    OnUnknown::Popular => {}
+                }
+            }
+            kept.push(user);
+        }
+        Ok(kept)
+    }
+
+    /// The lists of a block, as text.
+    fn lists(
+        &mut self,
+        block: &[For],
+        model: &dyn Recommend,
+        n: usize,
+        filter: &Filter,
+        json: bool,
+    ) -> Outcome<Vec<String>> {
+        let known: Vec<u32> = block
+            .iter()
+            .filter_map(|user| match user {
+                For::User(user) => Some(*user),
+                For::Unknown(_) => None,
+            })
+            .collect();
+        if known.len() < block.len() && self.popular.is_none() {
+            self.popular = Some(popular(model, n, filter)?);
+        }
+        let started = Instant::now();
+        let found = model.top_many(&known, n, filter)?;
+        self.choosing += started.elapsed().as_secs_f64();
+        let popular = self.popular.as_deref().unwrap_or_default();
+        let mut found = found.iter();
+        let lists: Vec<(Id<'_>, &[Scored])> = block
+            .iter()
+            .map(|user| match user {
+                For::User(user) => {
+                    let list = found.next().map(Vec::as_slice).unwrap_or_default();
+                    (model.users().get(*user as usize), list)
+                }
+                For::Unknown(name) => (Id::parse(name), popular),
+            })
+            .collect();
+        self.written += lists.len();
+        Ok(lists
+            .par_chunks(256)
+            .map(|lists| {
+                let mut text = String::new();
+                for (user, list) in lists {
+                    written(&mut text, model, *user, list, json);
+                }
+                text
+            })
+            .collect())
+    }
+
+    fn tell(&self, args: &ManyArgs, all: f64, context: Context) -> Outcome {
+        let Some(path) = &args.output else { return self.remark(context) };
+        if context.json {
+            return context.json(&json!({
+                "file": path.display().to_string(),
+                "users": self.written,
+                "unknown_users": self.unknown,
+                "choosing_seconds": self.choosing,
+                "seconds": all,
+            }));
+        }
+        context.remark(format_args!(
+            "{} lists in {}; choosing took {} of {}",
+            grouped(self.written),
+            path.display(),
+            seconds(self.choosing),
+            seconds(all)
+        ));
+        self.remark(context)
+    }
+
+    fn remark(&self, context: Context) -> Outcome {
+        if self.unknown > 0 {
+            context.remark(format_args!(
+                "{} users are unknown to the model and {}",
+                grouped(self.unknown),
+                if self.popular.is_some() { "got the most rated items" } else { "were left out" }
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The most rated items that the filter lets through, with the model's guess for anyone.
+fn popular(model: &dyn Recommend, n: usize, filter: &Filter) -> Outcome<Vec<Scored>> {
+    let history = model.history().ok_or_else(|| {
+        gradus::Error::data(
+            "--on-unknown popular: the model was fitted with keep_history = false and does not \
+             know how often an item was rated",
+        )
+    })?;
+    let n_items = model.items().len();
+    let mut counts = vec![0f32; n_items];
+    history.indices().iter().for_each(|&item| counts[item as usize] += 1.0);
+    let allowed = filter.allowed(n_items, Some(history))?;
+    let mut best = filter.best(n, &counts, allowed.as_deref(), &[]);
+    let pairs: Vec<_> = best.iter().map(|scored| (None, Some(scored.item))).collect();
+    for (scored, score) in best.iter_mut().zip(model.predict(&pairs)) {
+        scored.score = score;
+    }
+    Ok(best)
+}
+
+/// The lines of one list.
+fn written(text: &mut String, model: &dyn Recommend, user: Id<'_>, list: &[Scored], json: bool) {
+    use std::fmt::Write as _;
+    // Writing to a string cannot fail.
+    if json {
+        let items: Vec<_> = list.iter().map(|scored| super::scored_json(model, scored)).collect();
+        let _ = writeln!(text, "{}", json!({"user": user, "recommendations": items}));
+        return;
+    }
+    let user = quoted(user);
+    for (place, scored) in list.iter().enumerate() {
+        let item = quoted(model.items().get(scored.item as usize));
+        let _ = writeln!(text, "{user},{},{item},{}", place + 1, scored.score);
+    }
+}
+
+/// That a folder to write to is there, before the model is read.
+pub fn check_output(args: &ManyArgs) -> Outcome {
+    match &args.output {
+        Some(path) if !args.wanted() => Err(Failure::Usage(format!(
+            "--output {}: is for many users, with --users or --all",
+            path.display()
+        ))),
+        Some(path) => crate::output::check_output(path),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,212 @@
+//! Recommending to many, and adding ratings, as a user of the command line meets it.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// With ratings of integer ids and a model.
+    fn fitted() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        folder.out(
+            "make ratings --users 150 --items 300 --count 6000 --seed 1 --ids integer -o ratings.csv",
+        );
+        folder.out("fit als ratings.csv -o m.gradus --rank 6 --max-iter 5 -q");
+        folder
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    fn run(&self, line: &str) -> (Option<i32>, String, String) {
+        let mut command = Command::cargo_bin("gradus").unwrap();
+        let output = command.current_dir(self.0.path()).args(line.split(' ')).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    /// What a successful run prints.
+    fn out(&self, line: &str) -> String {
+        let (code, out, err) = self.run(line);
+        assert_eq!(code, Some(0), "`{line}` said: {err}");
+        out
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.out(line)).unwrap()
+    }
+
+    /// Items and scores of one user, asked for alone.
+    fn alone(&self, user: &str, more: &str) -> Vec<(String, f64)> {
+        let found = self.json(&format!("recommend m.gradus --user {user} --json{more}"));
+        let list = found["recommendations"].as_array().unwrap();
+        list.iter().map(|r| (r["item"].to_string(), r["score"].as_f64().unwrap())).collect()
+    }
+}
+
+/// The lists of a CSV file by user.
+fn lists(text: &str) -> HashMap<String, Vec<(String, f64)>> {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("user,rank,item,score"));
+    let mut lists: HashMap<String, Vec<(String, f64)>> = HashMap::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        let list = lists.entry(fields[0].to_owned()).or_default();
+        assert_eq!(fields[1], (list.len() + 1).to_string());
+        list.push((fields[2].to_owned(), fields[3].parse().unwrap()));
+    }
+    lists
+}
+
+fn close(a: &[(String, f64)], b: &[(String, f64)]) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6 * a.1.abs().max(1.0))
+}
+
+#[test]
+fn every_user_gets_the_list_they_get_alone() {
+    let folder = Folder::fitted();
+    let told = folder.json("recommend m.gradus --all -n 7 -o all.csv --json");
+    assert_eq!((&told["users"], &told["unknown_users"]), (&150.into(), &0.into()));
+    let all = lists(&folder.read("all.csv"));
+    assert_eq!(all.len(), 150);
+    for user in ["1", "77", "150"] {
+        assert!(close(&all[user], &folder.alone(user, " -n 7")), "user {user}");
+    }
+    // The same from standard output, with any number of threads.
+    let printed = folder.out("recommend m.gradus --all -n 7 --threads 3");
+    assert_eq!(printed, folder.read("all.csv"));
+    folder.out("recommend m.gradus --all -n 7 -o all.jsonl -q");
+    let lines = folder.read("all.jsonl");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["user"], 1);
+    assert_eq!(first["recommendations"].as_array().unwrap().len(), 7);
+    assert_eq!(lines.lines().count(), 150);
+}
+
+#[test]
+fn listed_users_may_be_unknown() {
+    let folder = Folder::fitted();
+    folder.write("some.txt", "7\nnobody\n\n9\n");
+    let (code, _, said) = folder.run("recommend m.gradus --users some.txt");
+    assert_eq!(code, Some(1));
+    for words in ["unknown user `nobody`", "--rated", "--on-unknown"] {
+        assert!(said.contains(words), "{said}");
+    }
+    let (_, out, said) = folder.run("recommend m.gradus --users some.txt --on-unknown skip -n 3");
+    assert!(said.contains("1 users are unknown") && said.contains("left out"), "{said}");
+    let some = lists(&out);
+    assert_eq!(some.len(), 2);
+    assert!(close(&some["9"], &folder.alone("9", " -n 3")));
+    let out = folder.out("recommend m.gradus --users some.txt --on-unknown popular -n 3 -q");
+    let some = lists(&out);
+    // The most rated item of the file comes first.
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for line in folder.read("ratings.csv").lines().skip(1) {
+        *counts.entry(line.split(',').nth(1).unwrap().to_owned()).or_default() += 1;
+    }
+    let most = counts.values().max().unwrap();
+    assert_eq!(counts[&some["nobody"][0].0], *most);
+    folder.write("table.csv", "name,customer\nann,7\nbob,9\n");
+    assert_eq!(lists(&folder.out("recommend m.gradus --users table.csv -n 3")).len(), 2);
+    let out = folder.out("recommend m.gradus --users table.csv --user-column customer -n 3");
+    assert_eq!(lists(&out).len(), 2);
+}
+
+#[test]
+fn categories_and_counts_limit_the_lists() {
+    let folder = Folder::fitted();
+    let mut table = String::from("item,category\n");
+    (1..=300).for_each(|item| table += &format!("{item},{}\n", ["a", "b"][item % 2]));
+    folder.write("kinds.csv", &table);
+    let all = folder.alone("5", " -n 300");
+    let limited = folder.alone("5", " -n 9 --categories kinds.csv --max-per-category 2");
+    let mut counts = [0, 0];
+    let greedy: Vec<_> = all
+        .iter()
+        .filter(|(item, _)| {
+            let kind = item.parse::<usize>().unwrap() % 2;
+            counts[kind] += 1;
+            counts[kind] <= 2
+        })
+        .cloned()
+        .collect();
+    assert!(close(&limited, &greedy), "{limited:?} {greedy:?}");
+    let out =
+        folder.out("recommend m.gradus --all -n 9 --categories kinds.csv --max-per-category 2 -q");
+    assert!(close(&lists(&out)["5"], &greedy));
+    let often = folder.alone("5", " -n 300 --min-count 30");
+    let seldom = folder.alone("5", " -n 300 --max-count 29");
+    assert_eq!(often.len() + seldom.len(), all.len());
+    assert!(!often.is_empty() && !seldom.is_empty());
+    folder.write("kinds.csv", "item,category\n1,a\n1,b\n");
+    let (code, _, said) =
+        folder.run("recommend m.gradus --all --categories kinds.csv --max-per-category 2");
+    assert!(code == Some(1) && said.contains("two categories"), "{said}");
+    for (line, words) in [
+        ("recommend m.gradus", "--user"),
+        ("recommend m.gradus --user 1 --all", "cannot be used with"),
+        ("recommend m.gradus --all --categories kinds.csv", "--max-per-category"),
+        ("recommend m.gradus --all --min-count 3 --max-count 2", "at least --min-count 3"),
+        ("recommend m.gradus --user 1 -o x.csv", "for many users"),
+        ("recommend m.gradus --all -o nowhere/x.csv", "no such folder"),
+    ] {
+        let (code, _, said) = folder.run(line);
+        assert!(code == Some(2) && said.contains(words), "`{line}` said: {said}");
+    }
+}
+
+#[test]
+fn items_find_their_users_and_users_their_like() {
+    let folder = Folder::fitted();
+    let found = folder.json("recommend m.gradus --item 12 -n 4 --json");
+    let users = found["users"].as_array().unwrap();
+    assert_eq!((&found["item"], users.len()), (&12.into(), 4));
+    assert!(users[0]["score"].as_f64() >= users[3]["score"].as_f64());
+    assert!(folder.out("recommend m.gradus --item 12 -n 4").contains("user"));
+    let near = folder.json("similar m.gradus --user 12 -n 5 --json");
+    assert_eq!(near["similar"].as_array().unwrap().len(), 5);
+    assert!(near["similar"][0]["user"].is_i64());
+    assert!(folder.out("similar m.gradus --user 12").contains("similarity"));
+    assert!(folder.run("similar m.gradus --user nobody").2.contains("unknown user `nobody`"));
+    assert_eq!(folder.run("similar m.gradus").0, Some(2));
+}
+
+#[test]
+fn new_ratings_are_added_without_training() {
+    let folder = Folder::fitted();
+    folder.write("new.csv", "user,item,rating\n5,12,1\n5,9999,5\nann,12,4\n");
+    let told = folder.json("update m.gradus new.csv -o n.gradus --json");
+    let updated = &told["updated"];
+    for (name, value) in
+        [("events", 3), ("users", 2), ("new_users", 1), ("new_items", 1), ("since_fit", 3)]
+    {
+        assert_eq!(updated[name], value, "{name}: {updated}");
+    }
+    let list = folder.json("recommend n.gradus --user ann -n 3 --json");
+    assert_eq!(list["recommendations"].as_array().unwrap().len(), 3);
+    let info = folder.json("info n.gradus --json").to_string();
+    assert!(info.contains("ratings were added: 3"), "{info}");
+    // A pair rated before: the last counts, or the command refuses.
+    let said = folder.run("update n.gradus new.csv -o x.gradus --duplicates error").2;
+    assert!(said.contains("rated item") && said.contains("before"), "{said}");
+    assert!(!folder.file("x.gradus").exists());
+    // In place.
+    folder.out("update n.gradus new.csv -o n.gradus --items");
+    assert!(folder.json("info n.gradus --json").to_string().contains("ratings were added: 6"));
+    folder.out("fit als ratings.csv -o f.gradus --rank 2 --no-keep-history -q");
+    let (code, _, said) = folder.run("update f.gradus new.csv -o x.gradus");
+    assert!(code == Some(1) && said.contains("keep_history"), "{said}");
+}

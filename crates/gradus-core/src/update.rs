@@ -1,0 +1,60 @@
+//! Adding new ratings to a fitted model without fitting it again.
+
+use crate::Result;
+use crate::data::{Duplicates, Ratings};
+use crate::report::Report;
+
+/// How new ratings are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adding {
+    /// What counts for a pair that was rated before: the new rating (`last`, the default), the mean
+    /// of the old and the new, or neither (an error).
+    pub duplicates: Duplicates,
+    /// Whether the known items among the new ratings are solved again, too. By default they are
+    /// held fixed: one rating more hardly moves an item that has many, and all its users would be
+    /// left a little behind.
+    pub items: bool,
+}
+
+/// What came of adding new ratings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Updated {
+    /// New ratings.
+    pub events: usize,
+    /// How many of them were of a pair that was rated before.
+    pub changed: usize,
+    /// Users with new ratings, new users included.
+    pub users: usize,
+    /// Items with new ratings, new items included.
+    pub items: usize,
+    /// Users that the model did not know.
+    pub new_users: usize,
+    /// Items that the model did not know.
+    pub new_items: usize,
+    /// Rows of the model that were solved.
+    pub rows_solved: usize,
+    /// New ratings since the fit, these included.
+    pub since_fit: u64,
+}
+
+/// A model that can take in new ratings without being fitted again.
+pub trait Update {
+    /// Adds ratings: new pairs, changed values, new users, new items. What the model kept of the
+    /// training data is extended, and the rows that the new ratings touch are solved again.
+    /// Everything else stays as it is, to the last bit. After an error the model is unchanged.
+    ///
+    /// # Errors
+    /// If the model kept no history to add to, or a pair was rated before and that is not allowed.
+    fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated>;
+}
+
+/// Begins the note of a report that says how much was added.
+const NOTE: &str = "since the fit, ratings were added: ";
+
+/// Puts what was added into the report of the fit.
+pub(crate) fn note(report: &mut Report, updated: &Updated) {
+    report.notes.retain(|note| !note.starts_with(NOTE));
+    if updated.since_fit > 0 {
+        report.notes.push(format!("{NOTE}{}", updated.since_fit));
+    }
+}
