@@ -10,8 +10,7 @@ const AHEAD: usize = 8;
 /// The sum of the rows of `factors` that `indices` names, each times its coefficient (one where
 /// there are none): `out = Σ_j c_j v_j`.
 ///
-/// Rows are added in an order that their number decides, so the result is a function of the input
-/// and the level.
+/// Rows are added in the order of `indices`, so the result is a function of the input and the level.
 ///
 /// # Shapes
 /// `factors` holds rows of `k` values at stride `padded(k)`; `coefficients` are as many as `indices`
@@ -57,68 +56,47 @@ impl Kernel for SumRows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(mut self, lanes: L) {
+    fn run<L: Lanes>(self, lanes: L) {
         let mut at = 0;
         while at + 4 * L::N <= self.stride {
-            self.columns::<L, 4, 1>(lanes, at);
+            sum_columns::<L, 4>(lanes, &self, at).into_iter().enumerate().for_each(|(n, sum)| {
+                lanes.store(&mut self.out[at + n * L::N..], sum);
+            });
             at += 4 * L::N;
         }
-        while at + 2 * L::N <= self.stride {
-            self.columns::<L, 2, 2>(lanes, at);
-            at += 2 * L::N;
-        }
         while at < self.stride {
-            self.columns::<L, 1, 4>(lanes, at);
+            let [sum] = sum_columns::<L, 1>(lanes, &self, at);
+            lanes.store(&mut self.out[at..], sum);
             at += L::N;
         }
     }
 }
 
-impl SumRows<'_> {
-    /// Sums `N` registers of columns from column `at`. An addition waits for the one before, so `R`
-    /// rows at a time have sums of their own.
-    #[inline(always)]
-    fn columns<L: Lanes, const N: usize, const R: usize>(&mut self, lanes: L, at: usize) {
-        let &mut SumRows { stride, factors, indices, coefficients, .. } = self;
-        let mut sums = [[lanes.zero(); N]; R];
-        let add = |sums: &mut [L::V; N], n: usize, index: u32| {
-            if let Some(&next) = indices.get(n + AHEAD) {
-                prefetch(factors, next as usize * stride + at, N * L::N);
-            }
-            let row = &factors[index as usize * stride + at..][..N * L::N];
-            match coefficients {
-                Some(coefficients) => {
-                    let c = lanes.splat(coefficients[n]);
-                    for i in 0..N {
-                        sums[i] = lanes.fma(c, lanes.load(&row[i * L::N..]), sums[i]);
-                    }
-                }
-                None => {
-                    for i in 0..N {
-                        sums[i] = lanes.add(sums[i], lanes.load(&row[i * L::N..]));
-                    }
+/// Sums `N` registers of columns from column `at`.
+#[inline(always)]
+fn sum_columns<L: Lanes, const N: usize>(lanes: L, job: &SumRows<'_>, at: usize) -> [L::V; N] {
+    let &SumRows { stride, factors, indices, coefficients, .. } = job;
+    let mut sums = [lanes.zero(); N];
+    for (n, &index) in indices.iter().enumerate() {
+        if let Some(&next) = indices.get(n + AHEAD) {
+            prefetch(factors, next as usize * stride + at, N * L::N);
+        }
+        let row = &factors[index as usize * stride + at..][..N * L::N];
+        match coefficients {
+            Some(coefficients) => {
+                let c = lanes.splat(coefficients[n]);
+                for i in 0..N {
+                    sums[i] = lanes.fma(c, lanes.load(&row[i * L::N..]), sums[i]);
                 }
             }
-        };
-        let groups = indices.chunks_exact(R);
-        let (rest, last) = (groups.remainder(), indices.len() - groups.remainder().len());
-        for (group, rows) in groups.enumerate() {
-            for r in 0..R {
-                add(&mut sums[r], group * R + r, rows[r]);
+            None => {
+                for i in 0..N {
+                    sums[i] = lanes.add(sums[i], lanes.load(&row[i * L::N..]));
+                }
             }
-        }
-        for (n, &index) in rest.iter().enumerate() {
-            add(&mut sums[0], last + n, index);
-        }
-        for r in 1..R {
-            for i in 0..N {
-                sums[0][i] = lanes.add(sums[0][i], sums[r][i]);
-            }
-        }
-        for i in 0..N {
-            lanes.store(&mut self.out[at + i * L::N..], sums[0][i]);
         }
     }
+    sums
 }
 
 struct Dots<'a> {
