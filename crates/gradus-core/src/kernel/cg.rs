@@ -159,8 +159,8 @@ impl Kernel for Improve<'_> {
             }
             let sums = (&mut *residual, &mut *scale);
             if j < fours {
-                let rows = std::array::from_fn(|i| in_place(j + i));
-                let w = std::array::from_fn(|i| weight(j + i));
+                let rows = [in_place(j), in_place(j + 1), in_place(j + 2), in_place(j + 3)];
+                let w = [weight(j), weight(j + 1), weight(j + 2), weight(j + 3)];
                 let to = &mut errors[j..j + 4];
                 residual_b += begin::<L, 4>(lanes, rows, x, bias, &targets[j..], w, sums, to);
             } else {
@@ -215,8 +215,8 @@ impl Kernel for Improve<'_> {
                 if packed.is_empty() {
                     fetch(j, 4);
                 }
-                let rows = std::array::from_fn(|i| row_of(j + i));
-                let w = std::array::from_fn(|i| weight(j + i));
+                let rows = [row_of(j), row_of(j + 1), row_of(j + 2), row_of(j + 3)];
+                let w = [weight(j), weight(j + 1), weight(j + 2), weight(j + 3)];
                 let to = &mut along[j..j + 4];
                 let (c, b) = multiply::<L, 4>(lanes, rows, direction, direction_b, w, product, to);
                 curvature += c;
@@ -346,7 +346,12 @@ fn dots<L: Lanes, const G: usize>(lanes: L, rows: [&[f32]; G], x: &[f32]) -> [f3
             sums[i] = lanes.fma(lanes.load(&rows[i][column..]), x, sums[i]);
         }
     }
-    sums.map(|sum| lanes.sum(sum))
+    // Not `map`: a closure is not compiled for the instruction set of the lanes.
+    let mut totals = [0.0; G];
+    for i in 0..G {
+        totals[i] = lanes.sum(sums[i]);
+    }
+    totals
 }
 
 #[inline(always)]
