@@ -167,24 +167,23 @@ fn sums<L: Lanes, const WEIGHTED: bool>(
     errors: &[f32],
     weights: &[f32],
 ) -> (f64, f64) {
+    // Two chains, so that additions need not wait for each other. Not closures: those are not
+    // compiled for the instruction set of the lanes.
     let (mut along, mut square) = ([lanes.zero(); 2], [lanes.zero(); 2]);
-    let mut add = |at: usize, chain: usize| {
-        let v = lanes.load(&column[at..]);
-        let wv = if WEIGHTED { lanes.mul(lanes.load(&weights[at..]), v) } else { v };
-        along[chain] = lanes.fma(wv, lanes.load(&errors[at..]), along[chain]);
-        square[chain] = lanes.fma(wv, v, square[chain]);
-    };
-    // Two chains, so that additions need not wait for each other.
-    let even = column.len() / (2 * L::N) * (2 * L::N);
-    for at in (0..even).step_by(2 * L::N) {
-        add(at, 0);
-        add(at + L::N, 1);
+    for at in (0..column.len() / L::N * L::N).step_by(2 * L::N) {
+        for chain in 0..2 {
+            let at = at + chain * L::N;
+            if at + L::N <= column.len() {
+                let v = lanes.load(&column[at..]);
+                let wv = if WEIGHTED { lanes.mul(lanes.load(&weights[at..]), v) } else { v };
+                along[chain] = lanes.fma(wv, lanes.load(&errors[at..]), along[chain]);
+                square[chain] = lanes.fma(wv, v, square[chain]);
+            }
+        }
     }
-    if column.len() >= even + L::N {
-        add(even, 0);
-    }
-    let total = |[a, b]: [L::V; 2]| f64::from(lanes.sum(lanes.add(a, b)));
-    (total(along), total(square))
+    let along = lanes.sum(lanes.add(along[0], along[1]));
+    let square = lanes.sum(lanes.add(square[0], square[1]));
+    (f64::from(along), f64::from(square))
 }
 
 struct Improve<'a> {

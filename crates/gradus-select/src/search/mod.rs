@@ -15,7 +15,7 @@ use crate::split;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
-use gradus_core::recommend::{Filter, Recommend, Target};
+use gradus_core::recommend::{Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -24,6 +24,8 @@ use tally::Tally;
 
 /// Places of a ranking that count.
 const PLACES: usize = 20;
+/// Users whose lists are made at a time.
+const USERS: usize = 1 << 14;
 
 /// How the data is held out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -248,18 +250,36 @@ fn ranking_losses(
     let users: Vec<u32> = (0..held.n_users() as u32)
         .filter(|&user| !held.by_user().row(user as usize).0.is_empty())
         .collect();
-    let losses: Result<Vec<f32>> = users
-        .par_iter()
-        .with_min_len(16)
-        .map(|&user| {
-            let seen = train.by_user().row(user as usize).0;
-            let filter = Filter { deny: seen.to_vec(), include_seen: true, ..Filter::default() };
-            let top = model.top(&Target::User(user), PLACES, &filter)?;
-            let ranked: Vec<u32> = top.iter().map(|scored| scored.item).collect();
-            Ok(-ranking::ndcg(&ranked, held.by_user().row(user as usize).0, PLACES) as f32)
+    let losses: Result<Vec<Vec<f32>>> = users
+        .chunks(USERS)
+        .map(|block| {
+            // What the model has seen of a user is what it was fitted on, if it kept it.
+            let lists = match model.history() {
+                Some(_) => model.top_many(block, PLACES, &Filter::default())?,
+                None => lists_without(model, block, train)?,
+            };
+            let loss = |(&user, list): (&u32, Vec<Scored>)| {
+                let ranked: Vec<u32> = list.iter().map(|scored| scored.item).collect();
+                -ranking::ndcg(&ranked, held.by_user().row(user as usize).0, PLACES) as f32
+            };
+            Ok(block.iter().zip(lists).map(loss).collect())
         })
         .collect();
-    let losses = losses?;
+    let losses = losses?.concat();
     let weights = vec![1.0; losses.len()];
     Ok((losses, weights))
+}
+
+/// The best items of users without those they have in `train`, of a model that kept no history.
+fn lists_without(
+    model: &dyn Recommend,
+    users: &[u32],
+    train: &Ratings,
+) -> Result<Vec<Vec<Scored>>> {
+    let list = |&user: &u32| {
+        let deny = train.by_user().row(user as usize).0.to_vec();
+        let filter = Filter { deny, include_seen: true, ..Filter::default() };
+        model.top(&Target::User(user), PLACES, &filter)
+    };
+    users.par_iter().with_min_len(16).map(list).collect()
 }
