@@ -63,11 +63,12 @@ impl Tally {
             let w = f64::from(w);
             self.weight += w;
             self.weight_squares += w * w;
-            for a in 0..self.n {
-                let loss = w * f64::from(losses[a][at]);
+            for (a, of_a) in losses.iter().enumerate() {
+                let loss = w * f64::from(of_a[at]);
                 self.sums[a] += loss;
-                for b in a..self.n {
-                    self.products[a * self.n + b] += loss * f64::from(losses[b][at]);
+                let products = &mut self.products[a * self.n..][..self.n];
+                for (product, of_b) in products[a..].iter_mut().zip(&losses[a..]) {
+                    *product += loss * f64::from(of_b[at]);
                 }
             }
         }

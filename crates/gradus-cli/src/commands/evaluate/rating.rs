@@ -88,7 +88,7 @@ pub fn baselines(
     pairs: &[(Option<u32>, Option<u32>)],
     truth: &[f32],
 ) -> Outcome<Vec<(&'static str, RatingErrors)>> {
-    let mean = Mean { keep_history: false, ..Mean::new() }.fit(training)?.predict(pairs);
+    let mean = Mean { keep_history: false }.fit(training)?.predict(pairs);
     let biases = Bias { keep_history: false, ..Bias::new() }.fit(training)?.predict(pairs);
     Ok(vec![
         ("global mean", rating_errors(truth, &mean, None)?),
