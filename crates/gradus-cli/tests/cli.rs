@@ -184,7 +184,7 @@ fn what_is_wrong_is_said_and_the_exit_code_means_something() {
             2,
             "must be a finite number at least 0",
         ),
-        ("fit als ratings.csv -o m2.gradus --scaling both", 2, "must be one of count, none"),
+        ("fit als ratings.csv -o m2.gradus --scaling both", 2, "must be one of count, sqrt, none"),
         ("fit als ratings.csv -o nowhere/m2.gradus", 2, "no such folder"),
         (
             "fit als ratings.csv -o m2.gradus --holdout 1.5",

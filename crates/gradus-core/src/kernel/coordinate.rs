@@ -1,6 +1,5 @@
 //! One row of alternating least squares, improved one coordinate at a time.
 
-use super::gram::Gram;
 use super::lanes::Lanes;
 use super::row_solve::{RowProblem, RowSolution, RowSolver};
 use super::rows::padded;
@@ -46,7 +45,7 @@ impl RowCoordinates {
     /// the factors in `x`.
     ///
     /// A problem without ratings has the solution zero. `fallback` of the result says that a number
-    /// was not finite on the way and the row was solved exactly instead.
+    /// was not finite on the way and the row was solved exactly instead. Takes no base and no pull.
     ///
     /// # Shapes
     /// `x` is `padded(k)` long, its padding zero. Panics where the shapes of [`RowProblem`] are not
@@ -60,6 +59,7 @@ impl RowCoordinates {
     ) -> RowSolution {
         let &RowProblem { indices, targets, weights, .. } = problem;
         assert_eq!(x.len(), padded(self.k), "a row of padded length");
+        assert!(problem.base.is_none() && problem.pull.is_none(), "the ratings and no more");
         assert_eq!(indices.len(), targets.len(), "as many targets as indices");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "as many weights as indices");
         if indices.is_empty() {
@@ -317,14 +317,7 @@ fn descend<L: Lanes, const WEIGHTED: bool>(
         }
         for t in 0..k {
             let column = &panel[t * length..][..length];
-            let (mut along, mut square) = sums::<L, WEIGHTED>(lanes, column, errors, weights);
-            if let Some(base) = problem.base.map(Gram::matrix) {
-                for s in 0..k {
-                    let entry = f64::from(base[s.min(t) * stride + s.max(t)]);
-                    along -= entry * f64::from(x[s]);
-                }
-                square += f64::from(base[t * stride + t]);
-            }
+            let (along, square) = sums::<L, WEIGHTED>(lanes, column, errors, weights);
             let best = minimum(along, square, problem.lambda, x[t]);
             take_off(lanes, column, best - x[t], errors);
             x[t] = best;
@@ -439,25 +432,6 @@ mod tests {
                 let case = Case::new(33, 101, weighted, true, 3);
                 let found = solver.improve(&case.problem(), 4, &mut x, 0.0);
                 assert_eq!((x.clone(), found), improved(&case, 4, level, &[], 0.0), "{level}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_base_matrix_is_part_of_the_system() {
-        for level in Level::available() {
-            let (k, stride) = (13, 16);
-            let case = Case::new(k, 50, true, true, 8);
-            let mut gram = super::super::gram::Gram::new(k, level);
-            gram.reset(None, 0.0);
-            let all: Vec<u32> = (0..400).collect();
-            gram.accumulate(case.rows.as_slice(), &all, &[0.0; 400], None, &[]);
-            let problem = RowProblem { base: Some(&gram), ..case.problem() };
-            let (mut exact, mut x) = (vec![0.0; stride], vec![0.0; stride]);
-            RowSolver::new(k, level).solve(&problem, &mut exact);
-            RowCoordinates::new(k, level).improve(&problem, 100, &mut x, 0.0);
-            for (a, b) in x.iter().zip(&exact) {
-                assert!((a - b).abs() < 1e-5, "{level}: {a} {b}");
             }
         }
     }

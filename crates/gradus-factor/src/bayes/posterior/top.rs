@@ -1,9 +1,9 @@
 //! The best items for someone, and the items most like another.
 
 use super::Posterior;
+use gradus_core::Result;
 use gradus_core::kernel::{self, padded};
-use gradus_core::recommend::{Filter, Scored, Target, TopN};
-use gradus_core::{Error, Result};
+use gradus_core::recommend::{Filter, Recommend as _, Scored, Target, TopN};
 use rayon::prelude::*;
 
 /// Items widened to single precision at a time: they stay in the second cache.
@@ -17,30 +17,11 @@ impl Posterior {
         filter: &Filter,
     ) -> Result<Vec<Scored>> {
         let (person, seen) = self.person(target)?;
-        let seen = match &seen {
-            _ if filter.include_seen => &[][..],
-            Some(seen) => seen,
-            None => {
-                return Err(Error::data(
-                    "the model was fitted with keep_history = false and cannot leave out what the \
-                     user has rated; ask for it with include_seen",
-                ));
-            }
-        };
-        for &item in filter.allow.iter().flatten().chain(&filter.deny) {
-            self.item_row(item)?;
-        }
-        let mut free = vec![filter.allow.is_none(); self.items.len()];
-        filter.allow.iter().flatten().for_each(|&item| free[item as usize] = true);
-        filter.deny.iter().chain(seen).for_each(|&item| free[item as usize] = false);
-        let mut best = TopN::new(n);
-        for (item, product) in (0..).zip(self.products(&person, |_| ())) {
-            let score = self.rating(product);
-            if free[item as usize] && best.wants(score) {
-                best.push(Scored { item, score });
-            }
-        }
-        Ok(best.into_sorted())
+        let seen = filter.unseen(seen.as_deref())?;
+        let allowed = filter.allowed(self.items.len(), self.history())?;
+        let mut scores = self.products(&person, |_| ());
+        scores.iter_mut().for_each(|score| *score = self.rating(*score));
+        Ok(filter.best(n, &scores, allowed.as_deref(), seen))
     }
 
     /// The dot product of a vector with every item, each changed by `edit` before.
