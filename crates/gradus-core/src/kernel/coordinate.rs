@@ -289,7 +289,7 @@ fn descend<L: Lanes, const WEIGHTED: bool>(
     errors: &mut [f32],
     weights: &[f32],
 ) -> f32 {
-    let (length, stride) = (errors.len(), x.len());
+    let length = errors.len();
     let n = problem.indices.len();
     for _ in 0..rounds {
         if let Some(lambda_b) = problem.bias {
