@@ -22,6 +22,7 @@ PEERS = [
 
 # Of other models than that of the als suite; other suites name them.
 MORE = [
+    Gradus("gradus-sgd", "sgd", "SGD, biases", "epoch"),
     Gradus("gradus-svdpp", "svdpp", "SVD++, ALS and CG"),
     Gradus("gradus-bayes", "bayes", "Gibbs sampling"),
     Myfm(),

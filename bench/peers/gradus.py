@@ -16,8 +16,9 @@ class Gradus(Peer):
     name = "gradus"
     has_clock = True
 
-    def __init__(self, key="gradus", model="als", solver="ALS, Cholesky"):
-        self.key, self.model, self.solver = key, model, solver
+    def __init__(self, key="gradus", model="als", solver="ALS, Cholesky", iteration="iteration"):
+        self.key, self.model, self.solver, self.iteration = key, model, solver, iteration
+        self.comparable = model == "als"
 
     def environment(self, threads):
         return {}
@@ -76,7 +77,7 @@ class Gradus(Peer):
             answer, _ = self._json(command, timeout)
         return [(step["iteration"], step["validation"]) for step in answer["report"]["trace"]]
 
-    def rank(self, folder, settings, threads, timeout=None):
+    def rank_interest(self, folder, settings, threads, timeout=None):
         """Fits signs of interest, and has the model's ranking judged by `ranking.py`."""
         with tempfile.TemporaryDirectory() as scratch:
             model = Path(scratch) / "m.gradus"
@@ -105,6 +106,8 @@ class Gradus(Peer):
             if not job.defaults:
                 command += ["--rank", job.rank, "--max-iter", job.iterations, "--seed", job.seed]
         elif not job.defaults:
+            if self.model == "sgd":
+                command += ["--schedule", "adaptive", "--learning-rate", 0.1]
             command += ["--rank", job.rank, "--regularization", job.regularization, "--scaling", job.scaling]
             command += ["--max-iter", job.iterations, "--tol", 0, "--seed", job.seed]
         return command

@@ -67,7 +67,7 @@ class Entry:
         self.reached = None  # the least number of iterations seen at or below the target
         self.low, self.high = options.span
         self.first, self.full, self.to_target, self.memory = [], [], [], []
-        if peer.key == "gradus":
+        if peer.name == "gradus":
             self.errors = dict(peer.trace(self._job(self.last), options.timeout))
             # The full fit's error by the program's own evaluation, as a user would ask for it.
             self.last = max(self.errors)
@@ -83,7 +83,7 @@ class Entry:
         """The least number of iterations that reaches the target: restarts at 1, 2, 4, …, then bisection."""
         if target is None or not self.peer.explicit:
             return
-        if self.peer.key == "gradus":
+        if self.peer.name == "gradus":
             self.reached = min((at for at, error in self.errors.items() if error <= target), default=None)
             return
         low, high = 0, 1
@@ -143,11 +143,11 @@ class Entry:
 
 def _contestants(dataset, options):
     chosen, left_out = [], []
-    for peer in peers.PEERS:
+    for peer in [*peers.PEERS, *peers.MORE]:
         if peer.key not in options.peers:
             continue
-        if peer.key == "gradus" and not options.gradus:
-            left_out.append("gradus: does not build")
+        if peer.name == "gradus" and not options.gradus:
+            left_out.append(f"{peer.key}: does not build")
         elif peer.largest and dataset.meta["train"] > peer.largest and not options.slow:
             left_out.append(f"{peer.key}: far too slow for this size (`--slow` runs it)")
         else:

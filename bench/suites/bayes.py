@@ -54,6 +54,9 @@ def quality(title, folds, options, draws=DRAWS):
     for implicit in (False, True):
         for key, name in contestants(options):
             setting = name + (", lists of both sides" if implicit else "")
+            if key == "myfm" and draws == DRAWS and not options.slow:
+                section.notes.append(f"{setting}: minutes to half an hour a fold (`--slow` runs it)")
+                continue
             try:
                 fits = []
                 for at, fold in enumerate(folds):

@@ -61,7 +61,7 @@ def table(dataset, settings, metrics, options):
         say(f"implicit: {dataset.title}: {title}")
         try:
             if who == "gradus":
-                answer = gradus.rank(dataset.folder, chosen, options.threads, options.timeout)
+                answer = gradus.rank_interest(dataset.folder, chosen, options.threads, options.timeout)
             else:
                 answer = ranked(who, dataset.folder, chosen, options)
         except processes.Failed as failure:

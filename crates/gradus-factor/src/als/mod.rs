@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::half::Method;
 pub use crate::latent::{Normalize, Scaling};
 use solve::Plan;
+use std::time::Instant;
 
 /// How a row is solved while the other side is held fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,6 +160,7 @@ impl Fit for Als {
     type Model = LatentFactors;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("als: no ratings to learn from"));
@@ -167,6 +169,7 @@ impl Fit for Als {
         let input = Normalised::new(self.normalize, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

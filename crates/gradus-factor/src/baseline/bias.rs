@@ -15,6 +15,7 @@ use gradus_core::progress::Stop;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Rounds of alternation at most; a handful is enough but for data in long chains.
 const ROUNDS: usize = 1000;
@@ -218,11 +219,13 @@ impl Fit for Bias {
     const TRAITS: Traits = Traits { iterative: false, similar: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         not_empty(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             params: params::record(self),

@@ -12,6 +12,7 @@ use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// The mean of all ratings: predicts the same for everyone and everything.
 ///
@@ -59,11 +60,13 @@ impl Fit for Mean {
     const TRAITS: Traits = Traits { iterative: false, similar: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         not_empty(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             params: params::record(self),

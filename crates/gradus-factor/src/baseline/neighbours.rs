@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// How alike two items are, from the users they share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -245,6 +246,7 @@ impl Fit for Neighbours {
     const TRAITS: Traits = Traits { iterative: false, implicit: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         not_empty(Self::NAME, data)?;
         not_negative(Self::NAME, data)?;
@@ -258,6 +260,7 @@ impl Fit for Neighbours {
         }
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,

@@ -12,6 +12,7 @@ use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// How the popularity of an item is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,11 +89,13 @@ impl Fit for Popular {
         Traits { iterative: false, implicit: true, similar: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         not_empty(Self::NAME, data)?;
         not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,

@@ -31,6 +31,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Bayesian matrix factorisation by Gibbs sampling: the best predictions of ratings, each with an interval.
 ///
@@ -153,12 +154,14 @@ impl Fit for Bayes {
     const TRAITS: Traits = Traits { averages: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("bayes: no ratings to learn from"));
         }
         let solver = solve::Solver::new(self, data, job.validation)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -12,6 +12,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub use crate::sgd::Schedule;
 
@@ -142,6 +143,7 @@ impl Fit for Bpr {
     const TRAITS: Traits = Traits { implicit: true, exact_fold_in: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("bpr: no ratings to learn from"));
@@ -149,6 +151,7 @@ impl Fit for Bpr {
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "ndcg@20",
             higher_is_better: true,

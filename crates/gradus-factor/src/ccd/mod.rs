@@ -14,6 +14,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// In which order the coordinates are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +142,7 @@ impl Fit for Ccd {
     const TRAITS: Traits = Traits { exact_fold_in: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("ccd: no ratings to learn from"));
@@ -149,6 +151,7 @@ impl Fit for Ccd {
         let input = Normalised::new(Normalize::None, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -13,6 +13,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub use crate::latent::Scaling;
 pub use crate::loss::Loss;
@@ -145,6 +146,7 @@ impl Fit for Gd {
     const TRAITS: Traits = Traits { exact_fold_in: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("gd: no ratings to learn from"));
@@ -152,6 +154,7 @@ impl Fit for Gd {
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

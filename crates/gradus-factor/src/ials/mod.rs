@@ -15,6 +15,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub use crate::latent::{Confidence, UnobservedOn};
 
@@ -225,6 +226,7 @@ impl Fit for Ials {
     const TRAITS: Traits = Traits { implicit: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("ials: no ratings to learn from"));
@@ -233,6 +235,7 @@ impl Fit for Ials {
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "ndcg@20",
             higher_is_better: true,

@@ -12,6 +12,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub use crate::latent::Scaling;
 pub use crate::loss::Loss;
@@ -181,6 +182,7 @@ impl Fit for Sgd {
     const TRAITS: Traits = Traits { exact_fold_in: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("sgd: no ratings to learn from"));
@@ -188,6 +190,7 @@ impl Fit for Sgd {
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

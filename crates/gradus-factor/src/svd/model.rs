@@ -17,6 +17,7 @@ use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::time::Instant;
 
 /// Singular values below this share of the largest are rounding error and left out.
 const REAL: f64 = 1e-7;
@@ -217,12 +218,14 @@ impl Fit for PureSvd {
     const TRAITS: Traits = Traits { implicit: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         not_empty(Self::NAME, data)?;
         not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let solver = Decomposition::new(self, data, held)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,

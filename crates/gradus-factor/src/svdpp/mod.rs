@@ -13,6 +13,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub use crate::latent::{Normalize, Scaling};
 
@@ -157,6 +158,7 @@ impl Fit for Svdpp {
     type Model = LatentFactors;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
         self.check()?;
         if data.is_empty() {
             return Err(Error::data("svdpp: no ratings to learn from"));
@@ -166,6 +168,7 @@ impl Fit for Svdpp {
         let sides = solve::sides(input.data());
         let solver = solve::Solver::new(self, &input, &sides, job.validation, warm)?;
         let rules = Rules {
+            since: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,
