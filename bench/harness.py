@@ -49,7 +49,7 @@ def options(arguments):
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
-    known = {peer.key for peer in peers.PEERS}
+    known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}
     lists = [("--peers", chosen.peers, known), ("--data", chosen.data, set(als.DATA))]
     lists += [("--ranking", chosen.ranking, set(implicit.DATA))]
     for name, values, allowed in lists:

@@ -1,7 +1,9 @@
 //! Held-out items, and how well a model ranks them: how models of implicit feedback are judged.
 
 use gradus_core::data::{Csr, Ids, Ratings};
-use gradus_core::recommend::Filter;
+use gradus_core::kernel::{self, Level, Rows};
+use gradus_core::random::Stream;
+use gradus_core::recommend::{Filter, Scored, TopN};
 use gradus_core::report::Baseline;
 use gradus_core::{Error, Result};
 use gradus_select::metrics::ranking::ndcg;
@@ -13,10 +15,19 @@ pub(crate) const PLACES: usize = 20;
 /// What the score is called.
 pub(crate) const METRIC: &str = "ndcg@20";
 
+/// Users judged at most: the score of so many has a standard error of 0.002 or so, and judging
+/// must not take longer than an iteration.
+const MOST_USERS: usize = 20_000;
+/// Users that share a pass over the factors of the items, and items scored at a time.
+const USERS: usize = 16;
+const ITEMS: usize = 256;
+
 /// The held-out items of each user who has any that training knows but did not show them.
 pub(crate) struct HeldItems {
     users: Vec<(u32, Vec<u32>)>,
     seen: Arc<Csr>,
+    /// How many users there were to choose from.
+    candidates: usize,
 }
 
 impl HeldItems {
@@ -36,6 +47,7 @@ impl HeldItems {
             let mut relevant: Vec<u32> = held
                 .by_user()
                 .range(row)
+                .filter(|&at| held.by_user().values()[at] > 0.0)
                 .filter(|&at| held.weights_by_user().is_none_or(|weights| weights[at] > 0.0))
                 .filter_map(|at| item_of[held.by_user().indices()[at] as usize])
                 .filter(|item| seen.binary_search(item).is_err())
@@ -47,12 +59,74 @@ impl HeldItems {
         }
         if users.is_empty() {
             return Err(Error::data(
-                "held-out ratings: there are none of a user and an item that training knows and \
-                 has not paired already",
+                "held-out ratings: there are none above 0 of a user and an item that training knows \
+                 and has not paired already",
             ));
         }
         users.sort_unstable_by_key(|(user, _)| *user);
-        Ok(Self { users, seen: data.by_user_shared() })
+        let candidates = users.len();
+        if candidates > MOST_USERS {
+            let mut stream = Stream::new(0, "ranking.users", 0);
+            let (mut wanted, mut left) = (MOST_USERS as u64, candidates as u64);
+            users.retain(|_| {
+                let chosen = stream.below(left) < wanted;
+                wanted -= u64::from(chosen);
+                left -= 1;
+                chosen
+            });
+        }
+        Ok(Self { users, seen: data.by_user_shared(), candidates })
+    }
+
+    /// What is worth knowing about the score.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (judged, all) = (self.users.len(), self.candidates);
+        (judged < all).then(|| format!("the held-out score is taken over {judged} of {all} users"))
+    }
+
+    /// The mean NDCG of items ranked by `β_i + γ_u·γ_i`; the factors of user `u` are in row
+    /// `place(u)`.
+    pub(crate) fn ndcg_of_factors(
+        &self,
+        level: Level,
+        (users, place): (&Rows, impl Fn(u32) -> usize + Sync),
+        (items, bias): (&Rows, &[f32]),
+    ) -> f64 {
+        let stride = items.stride();
+        let sums: Vec<f64> = self
+            .users
+            .par_chunks(USERS)
+            .map(|block| {
+                let rows = block.iter().flat_map(|(user, _)| users.row(place(*user)));
+                let factors: Vec<f32> = rows.copied().collect();
+                let mut best: Vec<TopN> = block.iter().map(|_| TopN::new(PLACES)).collect();
+                let mut scores = vec![0.0; block.len() * ITEMS];
+                for (at, rows) in items.as_slice().chunks(ITEMS * stride).enumerate() {
+                    let (first, count) = (at * ITEMS, rows.len() / stride);
+                    let scores = &mut scores[..block.len() * count];
+                    kernel::scores(level, items.k(), &factors, rows, scores);
+                    let lists = block.iter().zip(&mut best).zip(scores.chunks_exact(count));
+                    for (((user, _), best), scores) in lists {
+                        let seen = self.seen.row(*user as usize).0;
+                        for (item, (product, bias)) in
+                            (first..).zip(scores.iter().zip(&bias[first..]))
+                        {
+                            let scored = Scored { item: item as u32, score: product + bias };
+                            if best.wants(scored.score) && seen.binary_search(&scored.item).is_err()
+                            {
+                                best.push(scored);
+                            }
+                        }
+                    }
+                }
+                let gains = block.iter().zip(best).map(|((_, relevant), best)| {
+                    let ranked: Vec<u32> = best.into_sorted().iter().map(|s| s.item).collect();
+                    ndcg(&ranked, relevant, PLACES)
+                });
+                gains.sum()
+            })
+            .collect();
+        sums.iter().sum::<f64>() / self.users.len() as f64
     }
 
     /// The mean NDCG over the users; `score` fills in the scores of all items for a user.

@@ -23,7 +23,7 @@ pub(crate) use popular::popularity;
 pub use popular::{Measure, Popular, Popularity};
 pub use scorer::{Rule, Scorer};
 
-use crate::latent::{Held, Ranked, range};
+use crate::latent::{Held, range};
 use gradus_core::data::Ratings;
 use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
@@ -74,20 +74,4 @@ pub(crate) fn not_negative(model: &str, data: &Ratings) -> Result<()> {
 /// The error of a fit that was stopped before it had anything to show.
 fn interrupted(model: &str) -> Error {
     Error::data(format!("{model}: interrupted before it was done"))
-}
-
-/// The scores of the baselines on held-out signs of interest.
-pub(crate) fn rankings(data: &Ratings, held: &Ranked<'_>) -> Vec<Baseline> {
-    let mut popularity = vec![0.0; data.n_items()];
-    for rating in data.iter().filter(|rating| rating.value > 0.0) {
-        popularity[rating.item as usize] += f64::from(rating.weight);
-    }
-    let mut order: Vec<u32> = (0..data.n_items() as u32).collect();
-    order.sort_by(|&a, &b| {
-        popularity[b as usize].total_cmp(&popularity[a as usize]).then(a.cmp(&b))
-    });
-    vec![
-        Baseline { name: "most popular".into(), score: held.ndcg_of_order(&order) },
-        Baseline { name: "random order".into(), score: held.ndcg_of_chance() },
-    ]
 }

@@ -1,6 +1,5 @@
 //! Bayesian personalised ranking: learns an order from what users chose.
 
-mod held;
 mod solve;
 
 use crate::latent::LatentFactors;

@@ -1,9 +1,9 @@
 //! One epoch: a step for each positive pair, block by block.
 
-use super::held::Held;
 use super::{Bpr, Negatives, Schedule};
 use crate::grid::{self, Deal, Grid};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
+use crate::ranking::HeldItems;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -30,7 +30,7 @@ pub(super) struct Solver<'a> {
     params: &'a Bpr,
     data: &'a Ratings,
     level: Level,
-    held: Option<Held<'a>>,
+    held: Option<HeldItems>,
     warm: Option<&'a LatentFactors>,
     users: Deal,
     groups: usize,
@@ -76,7 +76,7 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data)).transpose()?,
+            held: held.map(|held| HeldItems::new(held, data)).transpose()?,
             warm: warm.filter(|warm| warm.knows(data)),
             users: Deal::by_ratings(data.by_user(), groups, stream),
             groups,
@@ -85,8 +85,7 @@ impl<'a> Solver<'a> {
     }
 
     pub(super) fn baselines(&self) -> Vec<Baseline> {
-        let baselines = |held: &Held<'_>| held.baselines(self.data, self.params.seed);
-        self.held.as_ref().map(baselines).unwrap_or_default()
+        self.held.as_ref().map(|held| held.baselines(self.data)).unwrap_or_default()
     }
 
     fn rule(&self, state: &State) -> PairRule {
@@ -325,7 +324,7 @@ impl iterate::Solver for Solver<'_> {
         let held = self.held.as_ref()?;
         let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
         let place = |user: u32| self.users.places[user as usize] as usize;
-        Some(held.ndcg(self.level, place, &state.users, &state.items, &bias))
+        Some(held.ndcg_of_factors(self.level, (&state.users, place), (&state.items, &bias)))
     }
 
     fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {

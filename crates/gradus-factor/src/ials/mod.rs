@@ -5,8 +5,8 @@ mod rows;
 mod side;
 mod solve;
 
-use crate::baseline;
-use crate::latent::{Implicit, LatentFactors, Ranked};
+use crate::latent::{Implicit, LatentFactors};
+use crate::ranking::HeldItems;
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -231,7 +231,7 @@ impl Fit for Ials {
         if data.is_empty() {
             return Err(Error::data("ials: no ratings to learn from"));
         }
-        let held = job.validation.map(|held| Ranked::new(held, data)).transpose()?;
+        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
         let rules = Rules {
@@ -253,7 +253,7 @@ impl Fit for Ials {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = &held {
-            report.baselines = baseline::rankings(data, held);
+            report.baselines = held.baselines(data);
             report.notes.extend(held.note());
         }
         if state.fallbacks > 0 {

@@ -3,7 +3,8 @@
 use super::Ials;
 use super::rows::Half;
 use super::side::{Side, check_values};
-use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts, Ranked};
+use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
+use crate::ranking::HeldItems;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -18,7 +19,7 @@ pub(super) struct Problem<'a> {
     rule: Implicit,
     data: &'a Ratings,
     level: Level,
-    held: Option<&'a Ranked<'a>>,
+    held: Option<&'a HeldItems>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
@@ -43,7 +44,7 @@ impl<'a> Problem<'a> {
     pub(super) fn new(
         params: &'a Ials,
         data: &'a Ratings,
-        held: Option<&'a Ranked<'a>>,
+        held: Option<&'a HeldItems>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         check_values(data)?;
@@ -178,7 +179,9 @@ impl iterate::Solver for Problem<'_> {
 
     fn validate(&self, state: &State) -> Option<f64> {
         let held = self.held?;
-        Some(held.ndcg(self.level, &state.users, &state.items, &state.item_bias))
+        let place = |user: u32| user as usize;
+        let items = (&state.items, state.item_bias.as_slice());
+        Some(held.ndcg_of_factors(self.level, (&state.users, place), items))
     }
 
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {

@@ -11,7 +11,6 @@ mod link;
 mod many;
 mod normal;
 mod pairs;
-mod ranked;
 mod top;
 mod update;
 
@@ -23,7 +22,6 @@ pub use link::Link;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 pub use pairs::Pairs;
-pub(crate) use ranked::Ranked;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
