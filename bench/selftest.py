@@ -39,7 +39,7 @@ def run(options):
     check(len(sections[-1].rows) == 6 + options.gradus, "load: every reader has a row")
 
     sections.append(quality.table("tiny", [datasets.tiny(fold, 2) for fold in range(2)], 4, options))
-    check(len(sections[-1].rows) == 3 + options.gradus, "quality: every setting has a row")
+    check(len(sections[-1].rows) == 3 + 2 * options.gradus, "quality: every setting has a row")
     check(all(float(row[1]) < spread for row in sections[-1].rows), "quality: better than the mean")
 
     sections.append(svdpp.quality("tiny", [datasets.tiny(fold, 2) for fold in range(2)], 4, options))
