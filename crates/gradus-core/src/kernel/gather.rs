@@ -59,9 +59,11 @@ impl Kernel for SumRows<'_> {
     fn run<L: Lanes>(self, lanes: L) {
         let mut at = 0;
         while at + 4 * L::N <= self.stride {
-            sum_columns::<L, 4>(lanes, &self, at).into_iter().enumerate().for_each(|(n, sum)| {
-                lanes.store(&mut self.out[at + n * L::N..], sum);
-            });
+            // A plain loop: vector code in a closure is not compiled for the instruction set.
+            let sums = sum_columns::<L, 4>(lanes, &self, at);
+            for n in 0..4 {
+                lanes.store(&mut self.out[at + n * L::N..], sums[n]);
+            }
             at += 4 * L::N;
         }
         while at < self.stride {

@@ -140,7 +140,8 @@ impl fmt::Display for Level {
 /// A piece of work written once over the lanes of any level.
 ///
 /// `run` and all it calls must be `#[inline(always)]`: only code inlined into the dispatching
-/// function is compiled for its instruction set.
+/// function is compiled for its instruction set. So vector code must not stand in a closure that is
+/// handed to the standard library (`map`, `for_each`, `from_fn`), either.
 pub(crate) trait Kernel {
     type Output;
     fn run<L: Lanes>(self, lanes: L) -> Self::Output;

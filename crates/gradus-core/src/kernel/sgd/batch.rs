@@ -171,5 +171,5 @@ fn products<L: Lanes>(lanes: L, p: &[f32], q: &[f32]) -> [f32; 3] {
         sums[1] = lanes.fma(x, x, sums[1]);
         sums[2] = lanes.fma(y, y, sums[2]);
     }
-    sums.map(|sum| lanes.sum(sum))
+    [lanes.sum(sums[0]), lanes.sum(sums[1]), lanes.sum(sums[2])]
 }

@@ -124,7 +124,8 @@ fn step<L: Lanes, const V: usize>(
         totals[1] = lanes.fma(x, x, totals[1]);
         totals[2] = lanes.fma(apart, apart, totals[2]);
     }
-    let [product, p_norm, apart_norm] = totals.map(|total| lanes.sum(total));
+    let (product, p_norm) = (lanes.sum(totals[0]), lanes.sum(totals[1]));
+    let apart_norm = lanes.sum(totals[2]);
     let length = |squares: f32| {
         let shrunk = if rule.adaptive { (1.0 + squares).sqrt() } else { 1.0 };
         rule.learning_rate / shrunk
