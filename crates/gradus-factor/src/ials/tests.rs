@@ -436,7 +436,7 @@ fn the_held_out_score_is_ndcg_over_all_items_not_seen() {
     let got = fitted.report.validation.unwrap();
     assert!((got - want).abs() < 1e-9, "{got} {want}");
     let names: Vec<&str> = fitted.report.baselines.iter().map(|b| b.name.as_str()).collect();
-    assert_eq!(names, ["most popular", "random order"]);
+    assert_eq!(names, ["random order", "most popular"]);
 }
 
 #[test]
