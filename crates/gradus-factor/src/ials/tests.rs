@@ -590,3 +590,35 @@ fn users_and_items_without_data_are_fine() {
         }
     }
 }
+
+#[test]
+fn a_new_item_is_what_a_dense_oracle_gives() {
+    let data = RatingsSpec { rank: 3, ..RatingsSpec::new(70, 40, 900) }.make(4).unwrap().ratings;
+    for biases in [false, true] {
+        let fitted = small().biases(biases).fit(&data).unwrap();
+        let (users, values) = data.by_item().row(7);
+        let (bias, factors) = fitted.fold_in_item(users, values).unwrap();
+        // All pairs one by one: weight α₀ towards 0, and 1 more towards 1 where it was observed.
+        let d = 5 + usize::from(biases);
+        let (mut a, mut b) = (vec![0.0; d * d], vec![0.0; d]);
+        let lambda = 0.01 * (users.len() as f64 + 0.2 * data.n_users() as f64);
+        (0..d).for_each(|i| a[i * d + i] = lambda);
+        for user in 0..data.n_users() {
+            let mut x: Vec<f64> = fitted.user_factors(user).iter().map(|&x| x.into()).collect();
+            x.extend(biases.then_some(1.0));
+            let own = f64::from(fitted.user_bias()[user]);
+            let seen = f64::from(u8::from(users.contains(&(user as u32))));
+            for (weight, target) in [(0.2, 0.0), (seen, 1.0)] {
+                for (i, &at) in x.iter().enumerate() {
+                    b[i] += weight * (target - own) * at;
+                    (0..d).for_each(|j| a[i * d + j] += weight * at * x[j]);
+                }
+            }
+        }
+        gradus_core::kernel::solve_semidefinite(d, &mut a, &mut b);
+        let got = factors.iter().copied().chain(biases.then_some(bias));
+        for (got, want) in got.zip(&b) {
+            assert!((f64::from(got) - want).abs() < 1e-4, "{biases}: {got} for {want}");
+        }
+    }
+}
