@@ -6,10 +6,11 @@
 //! and its sisters. Everything else (save, load, command line, conformance tests) follows from
 //! these two and one line in the registry of the `gradus` crate.
 
-use crate::data::Ratings;
+use crate::data::{Ratings, Samples};
 use crate::file::{Reader, Writer};
 use crate::iterate::Checkpoint;
 use crate::params::{self, Params};
+use crate::predict::Predict;
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
@@ -48,6 +49,8 @@ pub trait Fit: Params {
 /// command line chooses what to show by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
+    /// What it is for.
+    pub task: Task,
     /// It takes steps, can be interrupted and resumed. False of a closed form.
     pub iterative: bool,
     /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
@@ -66,6 +69,7 @@ pub struct Traits {
 impl Traits {
     /// An iterative model of ratings that keeps every law.
     pub const DEFAULT: Self = Self {
+        task: Task::Recommend,
         iterative: true,
         implicit: false,
         weights: true,
@@ -73,6 +77,25 @@ impl Traits {
         similar: true,
         averages: false,
     };
+
+    /// A model that predicts numbers.
+    pub const REGRESSION: Self = Self { task: Task::Regress, ..Self::SUPERVISED };
+
+    /// A model that predicts classes.
+    pub const CLASSIFICATION: Self = Self { task: Task::Classify, ..Self::SUPERVISED };
+
+    const SUPERVISED: Self = Self { iterative: false, similar: false, ..Self::DEFAULT };
+}
+
+/// What a model is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Recommending items to users.
+    Recommend,
+    /// Predicting numbers.
+    Regress,
+    /// Predicting classes.
+    Classify,
 }
 
 /// How a fit is run. Only `validation` and `warm` change its result.
@@ -154,13 +177,27 @@ pub trait Dataset: Sized + Send + Sync {
 pub enum AnyData {
     /// Who rated what how much.
     Ratings(Ratings),
+    /// Features and what to predict from them.
+    Samples(Samples),
 }
 
 impl Dataset for Ratings {
     const NAME: &'static str = "ratings";
     fn from_any(data: &AnyData) -> Option<&Self> {
-        let AnyData::Ratings(ratings) = data;
-        Some(ratings)
+        match data {
+            AnyData::Ratings(ratings) => Some(ratings),
+            AnyData::Samples(_) => None,
+        }
+    }
+}
+
+impl Dataset for Samples {
+    const NAME: &'static str = "samples";
+    fn from_any(data: &AnyData) -> Option<&Self> {
+        match data {
+            AnyData::Samples(samples) => Some(samples),
+            AnyData::Ratings(_) => None,
+        }
     }
 }
 
@@ -179,6 +216,11 @@ pub trait Model: std::any::Any + Send + Sync {
 
     /// Its recommending side, if it has one.
     fn recommend(&self) -> Option<&dyn Recommend> {
+        None
+    }
+
+    /// Its predicting side, if it predicts from features.
+    fn predictor(&self) -> Option<&dyn Predict> {
         None
     }
 
@@ -323,6 +365,17 @@ impl AnyFitted {
         self.model
             .recommend()
             .ok_or(Error::Unsupported { model: self.kind.to_owned(), capability: "recommend" })
+    }
+
+    /// Its predicting side.
+    ///
+    /// # Errors
+    /// If this kind of model does not predict from features.
+    pub fn predictor(&self) -> Result<&dyn Predict> {
+        self.model.predictor().ok_or(Error::Unsupported {
+            model: self.kind.to_owned(),
+            capability: "predict from features",
+        })
     }
 }
 

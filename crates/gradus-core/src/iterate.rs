@@ -8,7 +8,7 @@
 use crate::estimator::Job;
 use crate::file::{Reader, Writer};
 use crate::progress::{Event, Observer, Silent, Stop};
-use crate::report::{Iteration, Report, StopReason};
+use crate::report::{Certificate, Iteration, Report, StopReason};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -245,6 +245,7 @@ pub fn run<S: Solver, D>(
         best: at,
         seed: rules.seed,
         baselines: Vec::new(),
+        certificate: None,
         notes: Vec::new(),
         seconds: before + begun.elapsed().as_secs_f64(),
         clock: course.clock,
@@ -278,10 +279,114 @@ pub fn direct<T, D>(
         best: 0,
         seed: rules.seed,
         baselines: Vec::new(),
+        certificate: None,
         notes: Vec::new(),
         seconds,
         clock: vec![seconds],
         trace: vec![point],
+    };
+    Ok((found, report))
+}
+
+/// What a fit with a loop of its own tells while it runs; see [`guided`].
+pub struct Guide<'a> {
+    rules: &'a Rules<'a>,
+    watch: Watch<'a>,
+    begun: Instant,
+    trace: Vec<Iteration>,
+    clock: Vec<f64>,
+}
+
+impl Guide<'_> {
+    /// Whether to leave at once, with the best so far.
+    pub fn stopped(&self) -> bool {
+        self.watch.stopped()
+    }
+
+    /// The flag that [`stopped`](Self::stopped) reads, to hand on.
+    pub fn stop(&self) -> &Stop {
+        self.watch.stop
+    }
+
+    /// Tells the share of the current iteration that is done.
+    pub fn within(&self, share: f64) {
+        self.watch.within(share);
+    }
+
+    /// Tells that an iteration is done.
+    pub fn iteration(&mut self, objective: f64) {
+        let iteration = self.trace.len() + 1;
+        let point = Iteration { restart: 0, iteration, objective, validation: None };
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let metric = self.rules.metric;
+        self.watch.observer.notice(&Event::Iteration { point: &point, metric, seconds });
+        self.trace.push(point);
+        self.clock.push(seconds);
+    }
+}
+
+/// How a fit with a loop of its own ended; see [`guided`].
+pub struct Ending {
+    /// Why.
+    pub stop_reason: StopReason,
+    /// The objective at the end.
+    pub objective: f64,
+    /// The held-out score at the end, if there was held-out data.
+    pub validation: Option<f64>,
+    /// How far from the best it can be.
+    pub certificate: Option<Certificate>,
+    /// Things worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Runs a fit that has a loop of its own, too short or too intricate to be cut into steps that can
+/// be kept: it tells the observer of its iterations and looks at the stop flag, and is begun anew
+/// instead of resumed, to the same result.
+///
+/// # Errors
+/// Those of `solve`; and if its objective is not finite.
+pub fn guided<T, D>(
+    rules: &Rules<'_>,
+    job: &Job<'_, D>,
+    solve: impl FnOnce(&mut Guide<'_>) -> Result<(T, Ending)>,
+) -> Result<(T, Report)> {
+    let begun = rules.since.unwrap_or_else(Instant::now);
+    job.observer.notice(&Event::Started {
+        model: rules.model,
+        max_iterations: rules.max_iter.max(1),
+        done: 0,
+    });
+    let watch = Watch { stop: &job.stop, observer: job.observer };
+    let mut guide = Guide { rules, watch, begun, trace: Vec::new(), clock: Vec::new() };
+    let (found, ending) = solve(&mut guide)?;
+    if !ending.objective.is_finite() {
+        return Err(Error::data(format!(
+            "{}: the objective became {}: the values are too large",
+            rules.model, ending.objective
+        )));
+    }
+    if guide.trace.last().is_none_or(|last| last.objective != ending.objective) {
+        guide.iteration(ending.objective);
+    }
+    job.observer.notice(&Event::Finished);
+    let Guide { mut trace, clock, .. } = guide;
+    let best = trace.len() - 1;
+    trace[best].validation = ending.validation;
+    let report = Report {
+        iterations: trace.len(),
+        stop_reason: ending.stop_reason,
+        objective: ending.objective,
+        validation: ending.validation,
+        metric: rules.metric.to_owned(),
+        higher_is_better: rules.higher_is_better,
+        best,
+        seed: rules.seed,
+        baselines: Vec::new(),
+        certificate: ending.certificate,
+        notes: ending.notes,
+        seconds: begun.elapsed().as_secs_f64(),
+        clock,
+        trace,
     };
     Ok((found, report))
 }

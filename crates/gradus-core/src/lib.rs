@@ -20,6 +20,7 @@ pub mod file;
 pub mod iterate;
 pub mod kernel;
 pub mod params;
+pub mod predict;
 pub mod progress;
 pub mod random;
 pub mod recommend;

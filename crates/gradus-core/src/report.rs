@@ -53,6 +53,31 @@ pub struct Baseline {
     pub score: f64,
 }
 
+/// How far from the best the model can be at most, as far as the algorithm can tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// What it is: `duality gap`, `gradient norm`.
+    pub name: String,
+    /// Its value; 0 would be the exact solution.
+    pub value: f64,
+    /// What the algorithm was to bring it below.
+    pub tolerance: f64,
+}
+
+impl Certificate {
+    /// Whether the value is within the tolerance.
+    pub fn holds(&self) -> bool {
+        self.value <= self.tolerance
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.holds() { "≤" } else { ">" };
+        write!(f, "{} {:.2e} {sign} {:.2e}", self.name, self.value, self.tolerance)
+    }
+}
+
 /// The training report of a model.
 ///
 /// Everything in it is a function of data, parameters and seed, but for [`seconds`](Self::seconds)
@@ -82,6 +107,9 @@ pub struct Report {
     /// The held-out score of simpler models, to compare with.
     #[serde(default)]
     pub baselines: Vec<Baseline>,
+    /// How far from the best the model can be, where the algorithm can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Certificate>,
     /// Things worth knowing that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -23,7 +23,7 @@ pub struct Libsvm {
     /// The label of each sample.
     pub labels: Vec<f64>,
     /// The features, samples × features.
-    pub features: Csr,
+    pub features: Csr<f64>,
     /// The query each sample belongs to, if the file says so for every sample.
     pub qid: Option<Vec<u64>>,
 }
@@ -141,7 +141,7 @@ struct Rows<'a> {
     qid: Vec<u64>,
     indptr: Vec<usize>,
     indices: Vec<u32>,
-    values: Vec<f32>,
+    values: Vec<f64>,
     n_features: usize,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Rows<'a> {
                 )));
             }
             last = i64::from(index);
-            let number = text(value).and_then(|text| text.parse::<f32>().ok());
+            let number = text(value).and_then(|text| text.parse::<f64>().ok());
             match number {
                 Some(number) if number.is_finite() => self.values.push(number),
                 _ => {
@@ -388,7 +388,7 @@ mod tests {
         #[test]
         fn any_data_round_trips(
             rows in prop::collection::vec(
-                (-1e6f64..1e6, prop::collection::btree_map(0u32..50, -1e6f32..1e6, 0..8)),
+                (-1e6f64..1e6, prop::collection::btree_map(0u32..50, -1e6f64..1e6, 0..8)),
                 1..20,
             )
         ) {

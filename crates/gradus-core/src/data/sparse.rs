@@ -1,18 +1,19 @@
-//! A compressed sparse row matrix with `u32` column indices and `f32` values.
+//! A compressed sparse row matrix with `u32` column indices.
 
 use crate::{Error, Result};
 
 /// A sparse matrix by rows: row `r` holds columns `indices[indptr[r]..indptr[r + 1]]` with the
-/// values at the same places.
+/// values at the same places. Values are `f32` unless the type says otherwise: ratings and factors
+/// are; features of samples are `f64`.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Csr {
+pub struct Csr<T = f32> {
     n_cols: usize,
     indptr: Vec<usize>,
     indices: Vec<u32>,
-    values: Vec<f32>,
+    values: Vec<T>,
 }
 
-impl Csr {
+impl<T: Copy + Default> Csr<T> {
     /// Builds the matrix from its parts.
     ///
     /// # Errors
@@ -22,7 +23,7 @@ impl Csr {
         n_cols: usize,
         indptr: Vec<usize>,
         indices: Vec<u32>,
-        values: Vec<f32>,
+        values: Vec<T>,
     ) -> Result<Self> {
         if indices.len() != values.len() {
             return Err(Error::Shape {
@@ -52,7 +53,7 @@ impl Csr {
         n_cols: usize,
         indptr: Vec<usize>,
         indices: Vec<u32>,
-        values: Vec<f32>,
+        values: Vec<T>,
     ) -> Self {
         debug_assert!(Self::new(n_cols, indptr.clone(), indices.clone(), values.clone()).is_ok());
         Self { n_cols, indptr, indices, values }
@@ -77,7 +78,7 @@ impl Csr {
     ///
     /// # Panics
     /// If `row >= n_rows()`.
-    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
+    pub fn row(&self, row: usize) -> (&[u32], &[T]) {
         let range = self.range(row);
         (&self.indices[range.clone()], &self.values[range])
     }
@@ -101,7 +102,7 @@ impl Csr {
     }
 
     /// Values of all rows in turn.
-    pub fn values(&self) -> &[f32] {
+    pub fn values(&self) -> &[T] {
         &self.values
     }
 
@@ -109,9 +110,27 @@ impl Csr {
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn with_values(&self, values: Vec<f32>) -> Self {
+    pub fn with_values(&self, values: Vec<T>) -> Self {
         assert_eq!(values.len(), self.nnz(), "one value for each entry");
         let (indptr, indices) = (self.indptr.clone(), self.indices.clone());
+        Self { n_cols: self.n_cols, indptr, indices, values }
+    }
+
+    /// The rows `rows`, in that order; a row may be named several times.
+    ///
+    /// # Panics
+    /// If a row is not below `n_rows()`.
+    pub fn select_rows(&self, rows: &[u32]) -> Self {
+        let nnz = rows.iter().map(|&row| self.range(row as usize).len()).sum();
+        let mut indptr = Vec::with_capacity(rows.len() + 1);
+        let (mut indices, mut values) = (Vec::with_capacity(nnz), Vec::with_capacity(nnz));
+        indptr.push(0);
+        for &row in rows {
+            let (columns, entries) = self.row(row as usize);
+            indices.extend_from_slice(columns);
+            values.extend_from_slice(entries);
+            indptr.push(indices.len());
+        }
         Self { n_cols: self.n_cols, indptr, indices, values }
     }
 
@@ -126,7 +145,7 @@ impl Csr {
         }
         let mut next = indptr.clone();
         let mut indices = vec![0u32; self.nnz()];
-        let mut values = vec![0f32; self.nnz()];
+        let mut values = vec![T::default(); self.nnz()];
         for row in 0..self.n_rows() {
             for at in self.range(row) {
                 let slot = &mut next[self.indices[at] as usize];

@@ -169,9 +169,13 @@ impl Reader {
     }
 
     /// A tensor of numbers that must all be finite.
-    pub fn finite(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        let data = self.tensor::<f32>(name, shape)?;
-        match data.iter().find(|x| !x.is_finite()) {
+    pub fn finite<T: Element + Into<f64>>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+    ) -> Result<Vec<T>> {
+        let data = self.tensor::<T>(name, shape)?;
+        match data.iter().map(|&x| x.into()).find(|x| !x.is_finite()) {
             Some(x) => Err(self.broken(format!("tensor `{name}` holds {x}"))),
             None => Ok(data),
         }

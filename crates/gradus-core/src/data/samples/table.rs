@@ -1,0 +1,131 @@
+//! Samples from a table.
+
+use super::{Samples, Target, numbered};
+use crate::data::{EncodeOptions, Encoded, Id, Inputs, Missing, Table};
+use crate::{Error, Result};
+use std::borrow::Cow;
+
+/// Which columns of a table are what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SamplesOptions {
+    /// The columns to predict.
+    pub target: Vec<String>,
+    /// Whether the target is a class; otherwise it is a number.
+    pub classes: bool,
+    /// The column that says how much a sample counts.
+    pub weight: Option<String>,
+    /// How the other columns become numbers.
+    pub encode: EncodeOptions,
+}
+
+impl Samples {
+    /// Samples from a table, and what had to be done for it: the inputs are learned from it unless there
+    /// are some already, those of a model.
+    ///
+    /// # Errors
+    /// If a column is absent, or a value is missing or of the wrong kind.
+    pub fn from_table(
+        table: &Table,
+        options: &SamplesOptions,
+        inputs: Option<&Inputs>,
+    ) -> Result<(Self, Encoded)> {
+        let inputs = match inputs {
+            Some(inputs) => Cow::Borrowed(inputs),
+            None => {
+                let mut encode = options.encode.clone();
+                encode.leave_out.extend(options.target.iter().cloned());
+                encode.leave_out.extend(options.weight.iter().cloned());
+                Cow::Owned(Inputs::learn(table, &encode)?)
+            }
+        };
+        let (features, encoded) = match inputs.as_ref() {
+            Inputs::Columns(_) => inputs.encode(table)?,
+            // Without names, all columns but the target and the weight are features.
+            Inputs::Plain(_) => {
+                let mut encode = EncodeOptions::default();
+                encode.leave_out.extend(options.target.iter().cloned());
+                encode.leave_out.extend(options.weight.iter().cloned());
+                let named = Inputs::learn(table, &encode)?;
+                inputs.check_width(named.n_features())?;
+                named.encode(table)?
+            }
+        };
+        let target = target(table, options)?;
+        let mut samples = Self::new(features, target)?
+            .with_inputs(inputs.into_owned())?
+            .with_target_names(options.target.clone())?;
+        if let Some(weight) = &options.weight {
+            samples = samples.with_weights(table.numbers(weight, Missing::Refuse)?)?;
+        }
+        Ok((samples, encoded))
+    }
+}
+
+fn target(table: &Table, options: &SamplesOptions) -> Result<Target> {
+    if !options.classes {
+        let names: Vec<&str> = options.target.iter().map(String::as_str).collect();
+        return Ok(Target::Values(table.to_dense(&names, Missing::Refuse)?));
+    }
+    let [name] = options.target.as_slice() else {
+        return Err(Error::parameter(
+            "target",
+            options.target.join(", "),
+            "must be one column for a model that predicts a class",
+        ));
+    };
+    let texts = table.texts(name)?;
+    let mut words = Vec::with_capacity(texts.len());
+    for (row, text) in texts.into_iter().enumerate() {
+        let word = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        words.push(word.ok_or_else(|| {
+            Error::data(format!("row {}, column `{name}`: missing class", row + 1))
+        })?);
+    }
+    // A column of 0.0 and 1.0 means 0 and 1.
+    let wholes = words.iter().all(|word| word.parse::<f64>().is_ok_and(|x| x.fract() == 0.0));
+    if wholes {
+        words.iter_mut().for_each(|word| {
+            if let Some((whole, _)) = word.split_once('.') {
+                *word = whole.to_owned();
+            }
+        });
+    }
+    let ids: Vec<Id<'_>> = words.iter().map(|word| Id::parse(word)).collect();
+    let (codes, labels) = numbered(&ids);
+    Ok(Target::Classes { codes, labels })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Ids, TableFormat};
+
+    #[test]
+    fn columns_take_their_places() {
+        let text = "w,price,size,colour\n1,10,1,red\n2,20,2,blue\n";
+        let table = Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap();
+        let options = SamplesOptions {
+            target: vec!["price".into()],
+            weight: Some("w".into()),
+            ..SamplesOptions::default()
+        };
+        let (samples, _) = Samples::from_table(&table, &options, None).unwrap();
+        assert_eq!(samples.inputs().feature_names(), ["size", "colour=blue", "colour=red"]);
+        assert_eq!(samples.values().unwrap().values(), [10.0, 20.0]);
+        assert_eq!(samples.weights(), Some(&[1.0, 2.0][..]));
+        assert_eq!(samples.target_names(), ["price"]);
+        let classes = SamplesOptions { target: vec!["colour".into()], classes: true, ..options };
+        let (samples, _) = Samples::from_table(&table, &classes, None).unwrap();
+        assert_eq!(samples.classes().unwrap().0, [1, 0]);
+        assert_eq!(samples.inputs().feature_names(), ["price", "size"]);
+    }
+
+    #[test]
+    fn whole_floats_are_whole_classes() {
+        let table = Table::from_bytes(b"x,y\n1,0.0\n2,1.0\n3,0.0\n", TableFormat::Csv).unwrap();
+        let options =
+            SamplesOptions { target: vec!["y".into()], classes: true, ..Default::default() };
+        let (samples, _) = Samples::from_table(&table, &options, None).unwrap();
+        assert_eq!(samples.classes().unwrap(), (&[0, 1, 0][..], &Ids::Int(vec![0, 1])));
+    }
+}
