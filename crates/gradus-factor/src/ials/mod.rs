@@ -4,6 +4,7 @@ mod blocks;
 mod rows;
 mod side;
 mod solve;
+mod start;
 
 use crate::latent::{Implicit, LatentFactors};
 use crate::ranking::HeldItems;

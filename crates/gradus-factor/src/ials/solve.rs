@@ -3,15 +3,14 @@
 use super::Ials;
 use super::rows::Half;
 use super::side::{Side, check_values};
+use super::start::start;
 use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
 use crate::ranking::HeldItems;
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
 use gradus_core::kernel::{Level, Rows, Totals};
-use gradus_core::random::Stream;
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 
 /// The solver, bound to its data.
 pub(super) struct Problem<'a> {
@@ -102,20 +101,8 @@ impl iterate::Solver for Problem<'_> {
 
     fn start(&self, restart: usize) -> Result<State> {
         let k = self.params.rank;
-        let mut users = Rows::zeros(self.data.n_users(), k);
-        // Rows of length about 1/10.
-        let scale = 0.1 / (k as f64).sqrt();
-        let stride = users.stride();
-        users.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, factors)| {
-            let mut stream = Stream::new(
-                self.params.seed,
-                "ials.users",
-                (row as u64).wrapping_add((restart as u64) << 32),
-            );
-            for x in &mut factors[..k] {
-                *x = (scale * stream.normal()) as f32;
-            }
-        });
+        let sides = (&self.users, &self.items);
+        let mut users = start(self.level, sides, k, self.params.seed, restart);
         let mut items = Rows::zeros(self.data.n_items(), k);
         let mut user_bias = vec![0.0; self.data.n_users()];
         let mut item_bias = vec![0.0; self.data.n_items()];
