@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, implicit, load, metrics, quality, svdpp, top
+from suites import als, bayes, curve, ials, implicit, load, metrics, quality, svdpp, top
 
 SUITES = {
     "als": als,
@@ -18,6 +18,7 @@ SUITES = {
     "quality": quality,
     "svdpp": svdpp,
     "implicit": implicit,
+    "ials": ials,
     "bayes": bayes,
     "curve": curve,
     "metrics": metrics,

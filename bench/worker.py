@@ -141,6 +141,7 @@ def _ratings(job, part):
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
     tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
-    tasks |= {name: ranking(name) for name in ("prepare_lists", "prepare_left_out", "popularity", "implicit", "gradus")}
+    rankings = ("prepare_lists", "prepare_left_out", "popularity", "implicit", "implicit_race", "gradus")
+    tasks |= {name: ranking(name) for name in rankings}
     value = tasks[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

@@ -81,14 +81,28 @@ class Gradus(Peer):
         """Fits signs of interest, and has the model's ranking judged by `ranking.py`."""
         with tempfile.TemporaryDirectory() as scratch:
             model = Path(scratch) / "m.gradus"
-            command = ["fit", "ials", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"]
-            for name, value in settings.items():
-                flag = f"--{name.replace('_', '-')}"
-                command += [flag] if value is True else [flag, value]
-            seconds = self._json(command, timeout)[0]["report"]["seconds"]
+            seconds = self._fit_interest(folder, model, settings, threads, timeout)["seconds"]
             arguments = {"data": str(folder), "model": str(model)}
             judged, _ = processes.worker(WORKER, "gradus", arguments, super().environment(threads), timeout)
             return {"seconds": seconds, **judged}
+
+    def interest_seconds(self, folder, settings, threads, timeout=None):
+        """Seconds of a fit of signs of interest, by its own clock."""
+        with tempfile.TemporaryDirectory() as scratch:
+            return self._fit_interest(folder, Path(scratch) / "m.gradus", settings, threads, timeout)["seconds"]
+
+    def interest_trace(self, folder, settings, threads, timeout=None):
+        """(objective, seconds) after each iteration."""
+        with tempfile.TemporaryDirectory() as scratch:
+            report = self._fit_interest(folder, Path(scratch) / "m.gradus", settings, threads, timeout)
+        return [(step["objective"], step["seconds"]) for step in report["trace"]]
+
+    def _fit_interest(self, folder, model, settings, threads, timeout):
+        command = ["fit", "ials", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"]
+        for name, value in settings.items():
+            flag = f"--{name.replace('_', '-')}"
+            command += [flag] if value is True else [flag, value]
+        return self._json(command, timeout)[0]["report"]
 
     def fit_without_biases(self, job, model, timeout=None):
         """Factors that a plain product of matrices can serve, too."""
