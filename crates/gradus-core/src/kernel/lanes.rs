@@ -35,6 +35,10 @@ pub(crate) trait Lanes: Copy {
     fn zero(self) -> Self::V {
         self.splat(0.0)
     }
+
+    /// `a * b + c` in double precision, fused where the level has that: a loop of these over an
+    /// array becomes vector code.
+    fn fma64(self, a: f64, b: f64, c: f64) -> f64;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -80,6 +84,10 @@ macro_rules! pulp_lanes {
             #[inline(always)]
             fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
                 pulp::Simd::mul_add_e_f32s(self, a, b, c)
+            }
+            #[inline(always)]
+            fn fma64(self, a: f64, b: f64, c: f64) -> f64 {
+                a.mul_add(b, c)
             }
             #[inline(always)]
             fn fnma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
@@ -151,6 +159,10 @@ macro_rules! portable_lanes {
             #[inline(always)]
             fn fnma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
                 std::array::from_fn(|i| c[i] - a[i] * b[i])
+            }
+            #[inline(always)]
+            fn fma64(self, a: f64, b: f64, c: f64) -> f64 {
+                a * b + c
             }
             #[inline(always)]
             fn sum(self, mut v: Self::V) -> f32 {

@@ -13,6 +13,7 @@
 //! | `row_cg.rs` | [`RowCg`], the same row improved by conjugate gradient steps |
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
+//! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
 //! | `half.rs` | [`Bf16`], half-precision storage |
@@ -32,6 +33,7 @@
 pub mod block;
 pub mod cholesky;
 mod coordinate;
+pub mod dense;
 mod dot;
 mod gather;
 pub mod gram;

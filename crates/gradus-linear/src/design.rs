@@ -1,0 +1,464 @@
+//! The features as a solver sees them: `(X − 1 cᵀ) diag(s)⁻¹`, never formed.
+//!
+//! Centring and scaling are applied to the vectors that the matrix is multiplied with, so that a
+//! sparse matrix stays sparse and a dense one is not copied. Rows are cut into blocks that depend on
+//! the shape alone and what blocks give is added in order: results do not depend on the number of
+//! threads.
+
+use gradus_core::data::{Csr, Matrix};
+use gradus_core::kernel::{Level, dense};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Dense rows are worked on in blocks of about so many values, which stay in the cache between two
+/// looks at them.
+const BLOCK: usize = 1 << 15;
+
+/// Sparse rows are worked on in blocks of about so many entries.
+const SPARSE_BLOCK: usize = 1 << 14;
+
+/// Dense sums over all rows are kept in at most so many parts.
+const PARTS: usize = 64;
+
+/// The features of samples, centred and scaled on the fly.
+pub(crate) struct Design<'a> {
+    matrix: &'a Matrix,
+    /// Weights of the samples, if they do not all weigh 1.
+    weights: Option<&'a [f64]>,
+    /// The sum of the weights.
+    total: f64,
+    /// What is taken off each column; 0 without centring.
+    center: Vec<f64>,
+    /// What each column is divided by; 1 without scaling.
+    scale: Vec<f64>,
+    /// The transpose of a sparse matrix, made when first asked for.
+    by_column: OnceLock<Csr<f64>>,
+    /// Row bounds of the blocks.
+    bounds: Vec<usize>,
+    level: Level,
+}
+
+/// How the columns of a design are prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Preparation {
+    /// Take the mean off each column, as a model with an intercept may.
+    pub(crate) center: bool,
+    /// Divide each column by its standard deviation; a constant one by 1.
+    pub(crate) scale: bool,
+}
+
+impl<'a> Design<'a> {
+    pub(crate) fn new(
+        matrix: &'a Matrix,
+        weights: Option<&'a [f64]>,
+        preparation: Preparation,
+    ) -> Self {
+        let (n, d) = matrix.shape();
+        let bounds = match matrix {
+            Matrix::Dense(_) => {
+                let step = (BLOCK / d.max(1)).max(1);
+                (0..n).step_by(step).chain([n]).collect()
+            }
+            Matrix::Sparse(x) => {
+                let mut bounds = vec![0];
+                let mut filled = 0;
+                for row in 0..n {
+                    filled += x.range(row).len() + 4;
+                    if filled >= SPARSE_BLOCK {
+                        bounds.push(row + 1);
+                        filled = 0;
+                    }
+                }
+                if bounds.last() != Some(&n) {
+                    bounds.push(n);
+                }
+                bounds
+            }
+        };
+        let total = weights.map_or(n as f64, |weights| weights.iter().sum());
+        let mut design = Self {
+            matrix,
+            weights,
+            total,
+            center: vec![0.0; d],
+            scale: vec![1.0; d],
+            by_column: OnceLock::new(),
+            bounds,
+            level: Level::best(),
+        };
+        if preparation.center || preparation.scale {
+            let means = design.means();
+            if preparation.scale {
+                design.scale = design.deviations(&means);
+            }
+            if preparation.center {
+                design.center = means;
+            }
+        }
+        design
+    }
+
+    /// Number of samples.
+    pub(crate) fn n(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    /// Number of features.
+    pub(crate) fn d(&self) -> usize {
+        self.matrix.n_cols()
+    }
+
+    /// The matrix as it was given.
+    pub(crate) fn matrix(&self) -> &'a Matrix {
+        self.matrix
+    }
+
+    /// Weights of the samples, if they do not all weigh 1.
+    pub(crate) fn weights(&self) -> Option<&'a [f64]> {
+        self.weights
+    }
+
+    /// The weight of a sample.
+    pub(crate) fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[row])
+    }
+
+    /// The sum of the weights.
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// What is taken off each column.
+    pub(crate) fn center(&self) -> &[f64] {
+        &self.center
+    }
+
+    /// What each column is divided by.
+    pub(crate) fn scale(&self) -> &[f64] {
+        &self.scale
+    }
+
+    /// The columns of a sparse matrix, as rows of the transpose; `None` of a dense one.
+    pub(crate) fn columns(&self) -> Option<&Csr<f64>> {
+        match self.matrix {
+            Matrix::Dense(_) => None,
+            Matrix::Sparse(x) => Some(self.by_column.get_or_init(|| x.transpose())),
+        }
+    }
+
+    fn blocks(&self) -> impl IndexedParallelIterator<Item = Range<usize>> + '_ {
+        self.bounds.par_windows(2).map(|bound| bound[0]..bound[1])
+    }
+
+    /// The rows of a block of a dense matrix.
+    fn dense_rows(&self, rows: &Range<usize>) -> Option<&'a [f64]> {
+        match self.matrix {
+            Matrix::Dense(x) => Some(&x.values()[rows.start * x.n_cols()..rows.end * x.n_cols()]),
+            Matrix::Sparse(_) => None,
+        }
+    }
+
+    /// Cuts a vector with a place for each row into the blocks.
+    fn cut<'v>(&self, mut values: &'v mut [f64]) -> Vec<(Range<usize>, &'v mut [f64])> {
+        let mut parts = Vec::with_capacity(self.bounds.len());
+        for bound in self.bounds.windows(2) {
+            let (part, after) = values.split_at_mut(bound[1] - bound[0]);
+            parts.push((bound[0]..bound[1], part));
+            values = after;
+        }
+        parts
+    }
+
+    /// `out = X v + b`, for centred and scaled `X`.
+    pub(crate) fn times(&self, v: &[f64], b: f64, out: &mut [f64]) {
+        let (v, shift) = self.unscaled(v);
+        self.cut(out).into_par_iter().for_each(|(rows, out)| {
+            self.raw_times(&rows, &v, out);
+            out.iter_mut().for_each(|x| *x += b - shift);
+        });
+    }
+
+    /// `out = Xᵀ r`, for centred and scaled `X`.
+    pub(crate) fn transposed_times(&self, r: &[f64], out: &mut [f64]) {
+        match self.columns() {
+            None => {
+                let parts = self.sums(|rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    dense::add_rows(self.level, x, &r[rows.clone()], sums);
+                    0.0
+                });
+                out.copy_from_slice(&parts.1);
+            }
+            Some(columns) => self.gather(columns, r, out),
+        }
+        let sum: f64 = r.iter().sum();
+        self.finish_gradient(sum, out);
+    }
+
+    /// One look at every sample: `look(rows, margins)` gets the margins `X v + b` of a block of
+    /// rows, puts what is to be summed in their place, and gives a number to be summed as well.
+    ///
+    /// Gives the sum of the numbers and of what was put; `out` becomes `Xᵀ` times what was put.
+    /// Dense rows are read once.
+    pub(crate) fn sweep(
+        &self,
+        v: &[f64],
+        b: f64,
+        out: &mut [f64],
+        look: impl Fn(Range<usize>, &mut [f64]) -> f64 + Sync,
+    ) -> (f64, f64) {
+        let (v, shift) = self.unscaled(v);
+        let margins = |rows: &Range<usize>, put: &mut [f64]| {
+            self.raw_times(rows, &v, put);
+            put.iter_mut().for_each(|x| *x += b - shift);
+            look(rows.clone(), put)
+        };
+        let (value, sum) = match self.columns() {
+            None => {
+                let (value, mut sums) = self.sums_with(self.d() + 1, |rows, sums| {
+                    let mut put = vec![0.0; rows.len()];
+                    let value = margins(rows, &mut put);
+                    let (gradient, sum) = sums.split_at_mut(self.d());
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    dense::add_rows(self.level, x, &put, gradient);
+                    sum[0] += put.iter().sum::<f64>();
+                    value
+                });
+                let sum = sums.pop().unwrap_or_default();
+                out.copy_from_slice(&sums);
+                (value, sum)
+            }
+            Some(columns) => {
+                let mut put = vec![0.0; self.n()];
+                let values: Vec<f64> = self
+                    .cut(&mut put)
+                    .into_par_iter()
+                    .map(|(rows, put)| margins(&rows, put))
+                    .collect();
+                self.gather(columns, &put, out);
+                (values.iter().sum(), put.iter().sum())
+            }
+        };
+        self.finish_gradient(sum, out);
+        (value, sum)
+    }
+
+    /// `Xᵀ diag(w) X` for centred and scaled `X`, both triangles, and `Xᵀ w`; all weights 1 if there
+    /// are none. For matrices of not too many columns.
+    pub(crate) fn gram(&self, weights: Option<&[f64]>) -> (Vec<f64>, Vec<f64>) {
+        let d = self.d();
+        let total = weights.map_or(self.n() as f64, |weights| weights.iter().sum());
+        let (c, scale) = (&self.center, &self.scale);
+        let (mut gram, mut sums) = match self.matrix {
+            Matrix::Dense(_) => {
+                let (_, mut gram) = self.sums_with(d * d + d, |rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    let weights = weights.map(|weights| &weights[rows.clone()]);
+                    let (gram, linear) = sums.split_at_mut(d * d);
+                    dense::gram(self.level, x, c, weights, gram);
+                    match weights {
+                        Some(weights) => dense::add_rows(self.level, x, weights, linear),
+                        None => dense::add_rows(self.level, x, &vec![1.0; rows.len()], linear),
+                    }
+                    0.0
+                });
+                let sums = gram.split_off(d * d);
+                (gram, sums)
+            }
+            Matrix::Sparse(x) => {
+                let (mut gram, sums) = sparse_gram(x, self.columns(), weights);
+                // Σ w (x − c)(x − c)ᵀ = Σ w x xᵀ − s cᵀ − c sᵀ + W c cᵀ.
+                for i in 0..d {
+                    for j in i..d {
+                        gram[i * d + j] += total * c[i] * c[j] - sums[i] * c[j] - c[i] * sums[j];
+                    }
+                }
+                (gram, sums)
+            }
+        };
+        for i in 0..d {
+            for j in i..d {
+                let x = gram[i * d + j] / (scale[i] * scale[j]);
+                gram[i * d + j] = x;
+                gram[j * d + i] = x;
+            }
+        }
+        for j in 0..d {
+            sums[j] = (sums[j] - total * c[j]) / scale[j];
+        }
+        (gram, sums)
+    }
+
+    /// Coefficients and intercept for the features as they were given, from those for the design.
+    pub(crate) fn restore(&self, v: &[f64], b: f64) -> (Vec<f64>, f64) {
+        let (v, shift) = self.unscaled(v);
+        (v, b - shift)
+    }
+
+    /// `v / s`, and what centring takes off every product with it.
+    fn unscaled(&self, v: &[f64]) -> (Vec<f64>, f64) {
+        let v: Vec<f64> = v.iter().zip(&self.scale).map(|(v, s)| v / s).collect();
+        let shift = v.iter().zip(&self.center).map(|(v, c)| v * c).sum();
+        (v, shift)
+    }
+
+    fn finish_gradient(&self, sum: f64, out: &mut [f64]) {
+        for ((x, c), s) in out.iter_mut().zip(&self.center).zip(&self.scale) {
+            *x = (*x - c * sum) / s;
+        }
+    }
+
+    fn raw_times(&self, rows: &Range<usize>, v: &[f64], out: &mut [f64]) {
+        match self.matrix {
+            Matrix::Dense(_) => {
+                let x = self.dense_rows(rows).unwrap_or_default();
+                dense::dots(self.level, x, v, out);
+            }
+            Matrix::Sparse(x) => {
+                for (row, out) in rows.clone().zip(out) {
+                    let (columns, values) = x.row(row);
+                    *out = columns.iter().zip(values).map(|(&c, x)| x * v[c as usize]).sum();
+                }
+            }
+        }
+    }
+
+    fn gather(&self, columns: &Csr<f64>, r: &[f64], out: &mut [f64]) {
+        out.par_iter_mut().with_min_len(256).enumerate().for_each(|(column, out)| {
+            let (rows, values) = columns.row(column);
+            *out = rows.iter().zip(values).map(|(&row, x)| x * r[row as usize]).sum();
+        });
+    }
+
+    /// Sums over all rows of what a look at a block adds to a vector with a place for each column.
+    fn sums(&self, look: impl Fn(&Range<usize>, &mut [f64]) -> f64 + Sync) -> (f64, Vec<f64>) {
+        self.sums_with(self.d(), look)
+    }
+
+    fn sums_with(
+        &self,
+        width: usize,
+        look: impl Fn(&Range<usize>, &mut [f64]) -> f64 + Sync,
+    ) -> (f64, Vec<f64>) {
+        let n_blocks = self.bounds.len() - 1;
+        let blocks: Vec<Range<usize>> = self.blocks().collect();
+        // Wide sums are kept in few parts.
+        let parts = PARTS.min((1 << 22) / width.max(1)).max(4);
+        let part = n_blocks.div_ceil(parts).max(1);
+        let parts: Vec<(f64, Vec<f64>)> = blocks
+            .par_chunks(part)
+            .map(|blocks| {
+                let mut sums = vec![0.0; width];
+                let values = blocks.iter().map(|rows| look(rows, &mut sums));
+                (values.sum(), sums)
+            })
+            .collect();
+        let mut total = (0.0, vec![0.0; width]);
+        for (value, sums) in parts {
+            total.0 += value;
+            total.1.iter_mut().zip(&sums).for_each(|(total, x)| *total += x);
+        }
+        total
+    }
+
+    /// The weighted mean of each column.
+    fn means(&self) -> Vec<f64> {
+        let total = self.total.max(f64::MIN_POSITIVE);
+        let mut sums = vec![0.0; self.d()];
+        match self.weights {
+            Some(weights) => self.raw_transposed(weights, &mut sums),
+            None => self.raw_transposed(&vec![1.0; self.n()], &mut sums),
+        }
+        sums.iter().map(|sum| sum / total).collect()
+    }
+
+    fn raw_transposed(&self, r: &[f64], out: &mut [f64]) {
+        match self.columns() {
+            None => {
+                let (_, sums) = self.sums(|rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    dense::add_rows(self.level, x, &r[rows.clone()], sums);
+                    0.0
+                });
+                out.copy_from_slice(&sums);
+            }
+            Some(columns) => self.gather(columns, r, out),
+        }
+    }
+
+    /// The weighted standard deviation of each column around `means`; 1 where it is constant.
+    fn deviations(&self, means: &[f64]) -> Vec<f64> {
+        let total = self.total.max(f64::MIN_POSITIVE);
+        let squares: Vec<f64> = match self.columns() {
+            None => {
+                let d = self.d();
+                self.sums(|rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    for (row, x) in rows.clone().zip(x.chunks_exact(d.max(1))) {
+                        let weight = self.weight(row);
+                        for ((sum, x), mean) in sums.iter_mut().zip(x).zip(means) {
+                            *sum += weight * (x - mean) * (x - mean);
+                        }
+                    }
+                    0.0
+                })
+                .1
+            }
+            Some(columns) => (0..self.d())
+                .into_par_iter()
+                .map(|column| {
+                    let (rows, values) = columns.row(column);
+                    let mean = means[column];
+                    let (mut held, mut sum) = (0.0, 0.0);
+                    for (&row, x) in rows.iter().zip(values) {
+                        let weight = self.weight(row as usize);
+                        held += weight;
+                        sum += weight * (x - mean) * (x - mean);
+                    }
+                    sum + (total - held).max(0.0) * mean * mean
+                })
+                .collect(),
+        };
+        let deviation = |(square, mean): (&f64, &f64)| {
+            let deviation = (square / total).sqrt();
+            // What rounding leaves of a constant column is none.
+            if deviation > 1e-14 * mean.abs() && deviation.is_normal() { deviation } else { 1.0 }
+        };
+        squares.iter().zip(means).map(deviation).collect()
+    }
+}
+
+/// `Σ w x xᵀ` (upper triangle) and `Σ w x` of the rows of a sparse matrix.
+fn sparse_gram(
+    x: &Csr<f64>,
+    columns: Option<&Csr<f64>>,
+    weights: Option<&[f64]>,
+) -> (Vec<f64>, Vec<f64>) {
+    let d = x.n_cols();
+    let weight = |row: u32| weights.map_or(1.0, |weights| weights[row as usize]);
+    let mut gram = vec![0.0; d * d];
+    let Some(columns) = columns else { return (gram, vec![0.0; d]) };
+    // Row `i` of the result: the rows of the matrix that have column `i`, weighted and added up.
+    gram.par_chunks_exact_mut(d.max(1)).enumerate().for_each(|(i, out)| {
+        let (rows, values) = columns.row(i);
+        for (&row, &value) in rows.iter().zip(values) {
+            let by = weight(row) * value;
+            let (others, entries) = x.row(row as usize);
+            for (&j, entry) in others.iter().zip(entries) {
+                out[j as usize] += by * entry;
+            }
+        }
+    });
+    let sums = (0..d)
+        .into_par_iter()
+        .map(|column| {
+            let (rows, values) = columns.row(column);
+            rows.iter().zip(values).map(|(&row, x)| weight(row) * x).sum()
+        })
+        .collect();
+    (gram, sums)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! What a linear model learns: coefficients and intercepts, and what they mean.
+
+use gradus_core::data::{Dense, Inputs, Matrix, Samples, Target};
+use gradus_core::estimator::Model;
+use gradus_core::file::{Reader, Writer};
+use gradus_core::kernel::{Level, dense};
+use gradus_core::predict::{Outputs, Predict, check_features};
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How a score becomes a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// The score is the number predicted.
+    Identity,
+    /// The score says which class, but not with what probability.
+    Margin,
+    /// One score: the probability of the second class is `1 / (1 + exp(−s))`.
+    Logistic,
+    /// A score for each class: probabilities are in proportion to `exp(s)`.
+    Softmax,
+    /// A score for each class, each against the rest: probabilities are in proportion to
+    /// `1 / (1 + exp(−s))`.
+    OneVsRest,
+}
+
+/// Something known of every coefficient besides its value: its standard error, say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it is.
+    pub name: String,
+    /// One value for each coefficient, and then for each intercept; infinite or not a number where
+    /// it is not known.
+    pub values: Vec<f64>,
+}
+
+/// A linear model: scores are `X Wᵀ + b`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearModel {
+    inputs: Inputs,
+    outputs: Outputs,
+    link: Link,
+    /// One row for each score, one column for each feature.
+    coefficients: Dense<f64>,
+    intercepts: Vec<f64>,
+    columns: Vec<Column>,
+}
+
+impl LinearModel {
+    /// A model for the features and targets of `samples`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn new(
+        samples: &Samples,
+        link: Link,
+        coefficients: Dense<f64>,
+        intercepts: Vec<f64>,
+    ) -> Self {
+        assert_eq!(coefficients.shape(), (intercepts.len(), samples.n_features()));
+        let outputs = match samples.target() {
+            Target::Values(_) => Outputs::Values(samples.target_names().to_vec()),
+            Target::Classes { labels, .. } => {
+                Outputs::Classes { name: samples.target_names()[0].clone(), labels: labels.clone() }
+            }
+        };
+        let inputs = samples.inputs().clone();
+        Self { inputs, outputs, link, coefficients, intercepts, columns: Vec::new() }
+    }
+
+    /// Adds what is known of every coefficient besides its value.
+    ///
+    /// # Panics
+    /// If there is not one value for each coefficient and intercept.
+    #[must_use]
+    pub fn with_column(mut self, name: &str, values: Vec<f64>) -> Self {
+        let expected = self.coefficients.values().len() + self.intercepts.len();
+        assert_eq!(values.len(), expected, "a value for each coefficient and intercept");
+        self.columns.push(Column { name: name.to_owned(), values });
+        self
+    }
+
+    /// The coefficients, scores × features. One score for each target; one for two classes, in
+    /// favour of the second; one for each of more classes.
+    pub fn coefficients(&self) -> &Dense<f64> {
+        &self.coefficients
+    }
+
+    /// The intercepts, one for each score.
+    pub fn intercepts(&self) -> &[f64] {
+        &self.intercepts
+    }
+
+    /// What is known of every coefficient besides its value.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How a score becomes a prediction.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+}
+
+/// The scores of rows by a linear model.
+pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64> {
+    let (n, k, d) = (features.n_rows(), w.n_rows(), w.n_cols());
+    let mut scores = Dense::full(n, k, 0.0);
+    if k == 0 {
+        return scores;
+    }
+    let level = Level::best();
+    // About as many values in a block as a cache holds.
+    let step = ((1 << 15) / d.max(1)).max(16);
+    scores.values_mut().par_chunks_mut(step * k).enumerate().for_each(|(block, out)| {
+        let first = block * step;
+        let rows = out.len() / k;
+        match features {
+            Matrix::Dense(x) => {
+                let mut one = vec![0.0; rows];
+                let x = &x.values()[first * d..(first + rows) * d];
+                for (at, (w, b)) in w.rows().zip(b).enumerate() {
+                    dense::dots(level, x, w, &mut one);
+                    for (row, score) in one.iter().enumerate() {
+                        out[row * k + at] = score + b;
+                    }
+                }
+            }
+            Matrix::Sparse(x) => {
+                for (row, out) in out.chunks_exact_mut(k).enumerate() {
+                    let (columns, values) = x.row(first + row);
+                    for ((out, w), b) in out.iter_mut().zip(w.rows()).zip(b) {
+                        let sum: f64 =
+                            columns.iter().zip(values).map(|(&c, x)| x * w[c as usize]).sum();
+                        *out = sum + b;
+                    }
+                }
+            }
+        }
+    });
+    scores
+}
+
+/// `1 / (1 + exp(−s))`, without overflow.
+pub(crate) fn sigmoid(s: f64) -> f64 {
+    if s >= 0.0 {
+        1.0 / (1.0 + (-s).exp())
+    } else {
+        let e = s.exp();
+        e / (1.0 + e)
+    }
+}
+
+/// Probabilities in proportion to `exp(s)`, in place.
+pub(crate) fn softmax(scores: &mut [f64]) {
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for s in scores.iter_mut() {
+        *s = (*s - most).exp();
+        sum += *s;
+    }
+    scores.iter_mut().for_each(|s| *s /= sum);
+}
+
+impl Predict for LinearModel {
+    fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    fn scores(&self, features: &Matrix) -> Result<Dense<f64>> {
+        check_features(&self.inputs, features)?;
+        Ok(scores(features, &self.coefficients, &self.intercepts))
+    }
+
+    fn probabilities(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        let mut scores = match self.link {
+            Link::Identity | Link::Margin => return Ok(None),
+            Link::Logistic | Link::Softmax | Link::OneVsRest => self.scores(features)?,
+        };
+        if self.link == Link::Logistic {
+            return Ok(Some(Dense::from_fn(scores.n_rows(), 2, |row, class| {
+                let score = scores[(row, 0)];
+                // The same number to the last bit as 1 − the other would lose digits.
+                if class == 1 { sigmoid(score) } else { sigmoid(-score) }
+            })));
+        }
+        let k = scores.n_cols();
+        for row in scores.values_mut().chunks_exact_mut(k.max(1)) {
+            if self.link == Link::Softmax {
+                softmax(row);
+            } else {
+                row.iter_mut().for_each(|s| *s = sigmoid(*s));
+                let sum: f64 = row.iter().sum();
+                if sum > 0.0 {
+                    row.iter_mut().for_each(|p| *p /= sum);
+                } else {
+                    row.fill(1.0 / k as f64);
+                }
+            }
+        }
+        Ok(Some(scores))
+    }
+}
+
+impl Model for LinearModel {
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.set("inputs", &self.inputs);
+        file.set("link", &self.link);
+        self.outputs.write(file);
+        let (k, d) = self.coefficients.shape();
+        file.tensor("coefficients", &[k, d], self.coefficients.values());
+        file.tensor("intercepts", &[k], &self.intercepts);
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        if !names.is_empty() {
+            file.set("columns", &names);
+        }
+        for (at, column) in self.columns.iter().enumerate() {
+            file.tensor(&format!("column.{at}"), &[k * d + k], &column.values);
+        }
+    }
+
+    fn read(file: &mut Reader) -> Result<Self> {
+        let inputs: Inputs = file.get("inputs")?;
+        inputs.check().map_err(|error| file.broken(error))?;
+        let outputs = Outputs::read(file)?;
+        let link: Link = file.get("link")?;
+        let intercepts: Vec<f64> = file.vector("intercepts")?;
+        let (k, d) = (intercepts.len(), inputs.n_features());
+        let expected = match (&outputs, link) {
+            (Outputs::Values(names), Link::Identity) => Some(names.len()),
+            (Outputs::Classes { .. }, Link::Logistic) => Some(1),
+            (Outputs::Classes { labels, .. }, Link::Softmax | Link::OneVsRest) => {
+                Some(labels.len())
+            }
+            (Outputs::Classes { labels, .. }, Link::Margin) if labels.len() <= 2 => Some(1),
+            (Outputs::Classes { labels, .. }, Link::Margin) => Some(labels.len()),
+            _ => None,
+        };
+        if expected != Some(k) || intercepts.iter().any(|b| !b.is_finite()) {
+            return Err(file.broken("its intercepts do not fit what it predicts"));
+        }
+        let coefficients: Vec<f64> = file.finite("coefficients", &[k, d])?;
+        let names: Vec<String> =
+            if file.header().contains_key("columns") { file.get("columns")? } else { Vec::new() };
+        let columns: Result<Vec<Column>> = names
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| {
+                let values = file.tensor(&format!("column.{at}"), &[k * d + k])?;
+                Ok(Column { name, values })
+            })
+            .collect();
+        let coefficients =
+            Dense::new(k, d, coefficients).map_err(|error: Error| file.broken(error))?;
+        Ok(Self { inputs, outputs, link, coefficients, intercepts, columns: columns? })
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let used = |column: usize| self.coefficients.column(column).any(|w| w != 0.0);
+        let d = self.coefficients.n_cols();
+        let mut facts = vec![
+            ("features", d.to_string()),
+            ("features used", (0..d).filter(|&column| used(column)).count().to_string()),
+        ];
+        match &self.outputs {
+            Outputs::Values(names) => facts.push(("targets", names.len().to_string())),
+            Outputs::Classes { labels, .. } => facts.push(("classes", labels.len().to_string())),
+        }
+        facts
+    }
+
+    fn predictor(&self) -> Option<&dyn Predict> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_add_up_and_never_overflow() {
+        for s in [-1e4, -50.0, -1.0, 0.0, 1.0, 50.0, 1e4] {
+            let p = sigmoid(s);
+            assert!((0.0..=1.0).contains(&p) && (p + sigmoid(-s) - 1.0).abs() < 1e-15);
+            let mut two = [0.0, s];
+            softmax(&mut two);
+            assert!((two[1] - p).abs() < 1e-15, "{s}");
+        }
+        assert!(sigmoid(-700.0) > 0.0);
+    }
+
+    #[test]
+    fn dense_and_sparse_features_have_the_same_scores() {
+        let x = Dense::from_rows(&[[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]);
+        let sparse =
+            gradus_core::data::Csr::new(3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+        let w = Dense::from_rows(&[[1.0, 10.0, 100.0], [-1.0, 0.0, 1.0]]);
+        for x in [Matrix::from(x), sparse.unwrap().into()] {
+            let scores = scores(&x, &w, &[0.5, 0.0]);
+            assert_eq!(scores, Dense::from_rows(&[[201.5, 1.0], [30.5, 0.0]]));
+        }
+    }
+}
