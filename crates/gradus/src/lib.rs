@@ -13,13 +13,14 @@
 //! ```
 //!
 //! One import, the [`prelude`], serves most programs. The rooms behind it: [`core`] (data, the
-//! contract, the model file), [`factor`] (latent factor models), [`select`] (splits, metrics), [`report`] (plots)
-//! with the [`page`] of a model.
+//! contract, the model file), [`optim`] (losses and optimisers), [`factor`] (latent factor models),
+//! [`select`] (splits, metrics), [`report`] (plots) with the [`page`] of a model.
 //! [`models`] lists every model there is, and [`load`] opens a model file of any kind.
 
 pub use gradus_core as core;
 pub use gradus_core::{Error, Result, data};
 pub use gradus_factor as factor;
+pub use gradus_optim as optim;
 pub use gradus_report as report;
 pub use gradus_select as select;
 

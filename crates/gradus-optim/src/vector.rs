@@ -1,0 +1,201 @@
+//! Operations on long vectors: in parallel above some length, in blocks that depend on the length
+//! alone, so that results do not depend on the number of threads.
+
+use rayon::prelude::*;
+
+/// Numbers in a block.
+const BLOCK: usize = 1 << 14;
+/// Shorter vectors are not worth the threads.
+const PARALLEL: usize = 1 << 17;
+/// Sums of a block are kept in so many parts, which a compiler can put into vector registers.
+const LANES: usize = 8;
+
+#[inline]
+fn block_dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (mut x, mut y) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (x, y) in (&mut x).zip(&mut y) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    let mut tail = 0.0;
+    for (x, y) in x.remainder().iter().zip(y.remainder()) {
+        tail += x * y;
+    }
+    sums.iter().sum::<f64>() + tail
+}
+
+#[inline]
+fn block_axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+#[inline]
+fn block_move(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
+    for ((out, x), d) in out.iter_mut().zip(x).zip(d) {
+        *out = x + t * d;
+    }
+}
+
+#[inline]
+fn block_subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        *out = a - b;
+    }
+}
+
+/// The dot product.
+///
+/// # Shapes
+/// Two vectors of one length; so of all functions here.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len(), "two vectors of one length");
+    if a.len() <= BLOCK {
+        return block_dot(a, b);
+    }
+    if a.len() < PARALLEL {
+        return a.chunks(BLOCK).zip(b.chunks(BLOCK)).map(|(a, b)| block_dot(a, b)).sum();
+    }
+    let parts: Vec<f64> =
+        a.par_chunks(BLOCK).zip(b.par_chunks(BLOCK)).map(|(a, b)| block_dot(a, b)).collect();
+    parts.into_iter().sum()
+}
+
+/// The Euclidean norm; right also where the squares would leave the range of a double.
+pub fn norm(x: &[f64]) -> f64 {
+    let square = dot(x, x);
+    if square.is_normal() && square < 1e300 && square > 1e-280 {
+        return square.sqrt();
+    }
+    let largest = largest(x);
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    largest * x.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt()
+}
+
+/// The largest absolute value; NaN if there is one.
+pub fn largest(x: &[f64]) -> f64 {
+    x.iter()
+        .fold(0.0, |m: f64, &x| if x.is_nan() || m.is_nan() { f64::NAN } else { m.max(x.abs()) })
+}
+
+/// `y ← y + a x`.
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    assert_eq!(x.len(), y.len(), "two vectors of one length");
+    if y.len() < PARALLEL {
+        return block_axpy(a, x, y);
+    }
+    y.par_chunks_mut(BLOCK).zip(x.par_chunks(BLOCK)).for_each(|(y, x)| block_axpy(a, x, y));
+}
+
+/// `y ← y + a x`, and the dot product of the new `y` with `z`, in one pass.
+pub fn axpy_dot(a: f64, x: &[f64], y: &mut [f64], z: &[f64]) -> f64 {
+    assert!(x.len() == y.len() && z.len() == y.len(), "three vectors of one length");
+    let step = |((y, x), z): ((&mut [f64], &[f64]), &[f64])| {
+        block_axpy(a, x, y);
+        block_dot(y, z)
+    };
+    if y.len() < PARALLEL {
+        return y.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(z.chunks(BLOCK)).map(step).sum();
+    }
+    let parts: Vec<f64> = y
+        .par_chunks_mut(BLOCK)
+        .zip(x.par_chunks(BLOCK))
+        .zip(z.par_chunks(BLOCK))
+        .map(step)
+        .collect();
+    parts.into_iter().sum()
+}
+
+/// `x ← a x`.
+pub fn scale(a: f64, x: &mut [f64]) {
+    let block = |x: &mut [f64]| x.iter_mut().for_each(|x| *x *= a);
+    if x.len() < PARALLEL {
+        return block(x);
+    }
+    x.par_chunks_mut(BLOCK).for_each(block);
+}
+
+/// `out ← x + t d`.
+pub fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
+    assert!(x.len() == out.len() && d.len() == out.len(), "three vectors of one length");
+    if x.len() < PARALLEL {
+        return block_move(x, t, d, out);
+    }
+    out.par_chunks_mut(BLOCK)
+        .zip(x.par_chunks(BLOCK))
+        .zip(d.par_chunks(BLOCK))
+        .for_each(|((out, x), d)| block_move(x, t, d, out));
+}
+
+/// `out ← a − b`.
+pub fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
+    assert!(a.len() == out.len() && b.len() == out.len(), "three vectors of one length");
+    if a.len() < PARALLEL {
+        return block_subtract(a, b, out);
+    }
+    out.par_chunks_mut(BLOCK)
+        .zip(a.par_chunks(BLOCK))
+        .zip(b.par_chunks(BLOCK))
+        .for_each(|((out, a), b)| block_subtract(a, b, out));
+}
+
+/// The distance of two points.
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let block =
+        |(a, b): (&[f64], &[f64])| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
+    if a.len() < PARALLEL {
+        return a.chunks(BLOCK).zip(b.chunks(BLOCK)).map(block).sum::<f64>().sqrt();
+    }
+    let parts: Vec<f64> = a.par_chunks(BLOCK).zip(b.par_chunks(BLOCK)).map(block).collect();
+    parts.into_iter().sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_core::random::Stream;
+
+    fn random(n: usize, index: u64) -> Vec<f64> {
+        let mut stream = Stream::new(3, "optim.vector", index);
+        (0..n).map(|_| stream.normal()).collect()
+    }
+
+    #[test]
+    fn every_length_agrees_with_the_plain_loop_and_every_pool_with_every_other() {
+        for n in [0, 1, 7, 8, 9, BLOCK, BLOCK + 1, PARALLEL - 1, PARALLEL + 5] {
+            let (a, b) = (random(n, 1), random(n, 2));
+            let plain: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            let work = || {
+                let mut y = b.clone();
+                let fused = axpy_dot(0.5, &a, &mut y, &a);
+                let mut moved = vec![0.0; n];
+                move_along(&b, 0.5, &a, &mut moved);
+                (dot(&a, &b), fused, y, moved, distance(&a, &b))
+            };
+            let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            let one = pool(1).install(work);
+            assert_eq!(one, pool(3).install(work));
+            assert!((one.0 - plain).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");
+            assert_eq!(one.2, one.3);
+            assert!((one.1 - dot(&one.2, &a)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");
+            let mut apart = vec![0.0; n];
+            subtract(&a, &b, &mut apart);
+            assert!((one.4 - norm(&apart)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");
+        }
+    }
+
+    #[test]
+    fn norms_of_extreme_vectors_are_right() {
+        assert!((norm(&[3e200, 4e200]) / 5e200 - 1.0).abs() < 1e-15);
+        assert!((norm(&[3e-200, 4e-200]) / 5e-200 - 1.0).abs() < 1e-15);
+        assert_eq!(norm(&[]), 0.0);
+        assert_eq!(norm(&[0.0, 0.0]), 0.0);
+        assert!(norm(&[1.0, f64::NAN]).is_nan());
+        assert_eq!(norm(&[f64::INFINITY]), f64::INFINITY);
+    }
+}
