@@ -4,8 +4,16 @@
 //! |---|---|
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
+//! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
+//! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
 
 mod design;
+mod fitting;
 mod model;
+mod ridge;
+mod squares;
+#[cfg(test)]
+mod testing;
 
 pub use model::{Column, LinearModel, Link};
+pub use ridge::Ridge;
