@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`split`] | setting ratings aside |
 //! | [`search`] | choosing parameters by trying them |
-//! | [`metrics`] | the error of predictions, the quality of rankings |
+//! | [`metrics`] | the error of predictions, the quality of classifiers and of rankings |
+//! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
 //! | [`evaluate_ranking`] | how well a recommender ranks what its users went on to like |
 
+pub mod bounds;
 mod evaluate;
 pub mod metrics;
 pub mod search;
