@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`split`] | setting ratings aside |
+//! | [`split`] | setting ratings or rows aside |
 //! | [`search`] | choosing parameters by trying them |
 //! | [`metrics`] | the error of predictions, the quality of classifiers and of rankings |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
