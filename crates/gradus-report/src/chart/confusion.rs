@@ -127,12 +127,12 @@ impl Chart for Confusions {
         let top = top + 36.0;
         let row_every = super::thinning(SIZE - 6.0, high);
         let gap = if pitch >= 14.0 { 2.0 } else { 0.0 };
-        for i in 0..n {
+        for (i, &class) in shown.iter().enumerate() {
             let y = top + high * i as f64;
             if i % row_every == 0 {
                 c.text_within("", (room, y + high / 2.0 + 4.0), Anchor::End, &name(i), SIZE, room);
             }
-            let total = size(shown[i]);
+            let total = size(class);
             for j in 0..n {
                 let x = left + pitch * j as f64;
                 let (w, h) = (pitch - gap, high - gap);
@@ -163,13 +163,14 @@ impl Chart for Confusions {
                     let opacity = 0.1 + 0.85 * share;
                     c.rect(class, x, y, w, h).num("fill-opacity", opacity).tip(&tip);
                 }
-                let on = if share > 0.58 { " gr-onheat" } else { "" };
+                let on = if share > 0.66 { " gr-onheat" } else { "" };
                 let (cx, cy) = (x + w / 2.0, y + h / 2.0);
-                if written {
-                    let muted = if on.is_empty() && value == 0.0 { " gr-muted" } else { on };
-                    let class = format!("gr-strong{muted}");
+                if written && value == 0.0 {
+                    c.text("gr-small gr-muted", cx, cy + 4.0, Anchor::Middle, "0");
+                } else if written {
+                    let class = format!("gr-strong{on}");
                     c.text(&class, cx, cy - 2.0, Anchor::Middle, &number(value));
-                    let class = format!("gr-small{muted}");
+                    let class = format!("gr-small{on}");
                     c.text(&class, cx, cy + 13.0, Anchor::Middle, &percent(share));
                 } else if small && value > 0.0 {
                     let class = format!("gr-small{on}");

@@ -22,8 +22,15 @@ const TIPS: usize = 40;
 #[derive(Clone, Debug)]
 pub struct Curves {
     labels: Labels,
-    curves: Vec<(String, Vec<(f64, f64)>, f64)>,
+    curves: Vec<Curve>,
     kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+struct Curve {
+    name: String,
+    points: Vec<(f64, f64)>,
+    area: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +72,7 @@ impl Curves {
     ) -> Self {
         let inside = |v: f64| drawable(v, false) && (-1e-9..=1.0 + 1e-9).contains(&v);
         let points = points.into_iter().filter(|p| inside(p.0) && inside(p.1)).collect();
-        self.curves.push((name.into(), points, area));
+        self.curves.push(Curve { name: name.into(), points, area });
         self
     }
 
@@ -91,13 +98,13 @@ fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 impl Chart for Curves {
     fn draw(&self, width: f64) -> Drawing {
         let width = sane(width).min(440.0);
-        if self.curves.iter().all(|curve| curve.1.is_empty()) {
+        if self.curves.iter().all(|curve| curve.points.is_empty()) {
             return no_data(&self.labels, width);
         }
         let mut c = Canvas::default();
         let top = header(&mut c, &self.labels, width, "");
         let names: Vec<String> =
-            self.curves.iter().map(|(name, _, area)| self.legend_of(name, *area)).collect();
+            self.curves.iter().map(|curve| self.legend_of(&curve.name, curve.area)).collect();
         let mut keys: Vec<Key<'_>> = Vec::new();
         for (i, name) in names.iter().enumerate() {
             keys.push(Key { name, class: series_class(i) });
@@ -133,7 +140,7 @@ impl Chart for Curves {
             Kind::PrecisionRecall(_) => {}
         }
         // With one curve the area itself can be shown.
-        for (i, (name, points, _)) in self.curves.iter().enumerate() {
+        for (i, Curve { name, points, .. }) in self.curves.iter().enumerate() {
             if points.is_empty() {
                 continue;
             }
