@@ -257,9 +257,9 @@ mod tests {
             let mut new = vec![vec![0.0; n]; n];
             for i in 0..n {
                 for j in 0..n {
-                    for a in 0..n {
-                        for b in 0..n {
-                            new[i][j] += left(i, a) * h[a][b] * left(j, b);
+                    for (a, row) in h.iter().enumerate() {
+                        for (b, h) in row.iter().enumerate() {
+                            new[i][j] += left(i, a) * h * left(j, b);
                         }
                     }
                     new[i][j] += s[i] * s[j] / sy;

@@ -106,7 +106,7 @@ impl Cg {
         self.m.resize(self.s.len(), 0.0);
         let known = h.diagonal(&mut self.m);
         let top = vector::largest(&self.m);
-        if !known || !(top > 0.0 && top.is_finite()) {
+        if !(known && top > 0.0 && top.is_finite()) {
             return self.m.clear();
         }
         // A coordinate that hardly counts would otherwise get a step without bound.
