@@ -39,7 +39,9 @@ mod theme;
 
 pub use chart::Chart;
 pub use chart::bar::Bars;
+pub use chart::beside::Beside;
 pub use chart::boxes::Boxes;
+pub use chart::contour::Contour;
 pub use chart::density::Density;
 pub use chart::heat::Heat;
 pub use chart::line::Line;
