@@ -360,10 +360,11 @@ impl Here<'_> {
                 };
                 return Some(Accepted { value, norm, length: vector::norm(&cg.s), radius });
             }
-            radius = 0.25 * radius.min(solved.length);
-            if radius.is_nan() || radius <= 0.0 {
+            // Nothing that the value could show: a smaller radius would only cost products.
+            if solved.fall.is_nan() || solved.fall <= f64::EPSILON * self.value.abs() {
                 return None;
             }
+            radius = 0.25 * radius.min(solved.length);
         }
         None
     }

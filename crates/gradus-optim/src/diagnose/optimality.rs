@@ -194,7 +194,8 @@ pub struct Optimality {
 }
 
 /// Tests the first- and second-order conditions at `x`: a gradient of norm at most `tol`, and
-/// curvatures told from 0 if they are more than `√tol` of the largest.
+/// curvatures told from 0 if they are more than
+/// `tol` of the largest.
 ///
 /// ```
 /// use gradus_optim::diagnose::{Point, optimality};
@@ -215,7 +216,7 @@ pub fn optimality(objective: &dyn Objective, x: &[f64], tol: f64) -> Result<Opti
     let mut g = vec![0.0; x.len()];
     objective.gradient(x, &mut g);
     let gradient_norm = vector::norm(&g);
-    let zero = tol.sqrt() * curvature.largest.abs().max(curvature.smallest.abs());
+    let zero = tol * curvature.largest.abs().max(curvature.smallest.abs());
     let point = if gradient_norm.is_nan() || gradient_norm > tol {
         Point::NotStationary
     } else if curvature.smallest > zero {

@@ -130,7 +130,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }));
     }
     context.say(table(&runs))?;
-    context.remark(format_args!("\n{}", surface.about(&convexity)));
+    let (name, formula) = (surface.name, surface.formula);
+    context.remark(format_args!("\n{name}: {formula}. {}", surface.about(&convexity)));
     context.remark(format_args!("wrote {}", args.output.display()));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The surfaces to choose from.
 
+use super::place;
 use clap::ValueEnum;
 use gradus::data::Dense;
 use gradus::optim::Objective;
@@ -62,8 +63,8 @@ impl SurfaceName {
                 formula: "(1 − x)² + 100 (y − x²)²",
                 axes: ["x", "y"],
                 objective: Box::new(Rosenbrock::new(2)),
-                x: (-2.0, 2.0),
-                y: (-1.0, 3.0),
+                x: (-1.7, 1.7),
+                y: (-0.6, 2.2),
                 start: [-1.2, 1.0],
                 step: 0.001,
                 minima: vec![[1.0, 1.0]],
@@ -108,18 +109,17 @@ impl Surface {
         ([self.x.0, self.y.0], [self.x.1, self.y.1])
     }
 
-    /// The surface in a sentence or two.
+    /// What a convexity probe says about it.
     pub(super) fn about(&self, convexity: &Convexity) -> String {
-        let bent = match &convexity.witness {
+        match &convexity.witness {
             Some(w) => format!(
-                "Not convex: between ({:.2}, {:.2}) and ({:.2}, {:.2}) it rises above the straight \
-                 line.",
-                w.from[0], w.from[1], w.to[0], w.to[1]
+                "Not convex: between {} and {} it rises above the straight line.",
+                place(&w.from),
+                place(&w.to)
             ),
             None => {
                 format!("No violation of convexity along {} random segments.", convexity.segments)
             }
-        };
-        format!("{}: {}. {bent}", self.name, self.formula)
+        }
     }
 }
