@@ -107,8 +107,7 @@ impl History {
 
     /// `d ← −H g`.
     fn direction(&mut self, g: &[f64], d: &mut [f64]) {
-        d.copy_from_slice(g);
-        vector::scale(-1.0, d);
+        vector::negate(g, d);
         let Some(newest) = self.pairs.back() else { return };
         let scale = newest.sy / newest.yy;
         // Each update of d and the dot product that follows it are one pass.
