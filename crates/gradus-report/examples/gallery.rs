@@ -9,9 +9,9 @@
 use std::path::Path;
 
 use gradus_report::{
-    Align, Bars, Boxes, Chart, Column, Confusions, Curves, Density, Heat, Line, Page, Reliability,
-    ReliabilityBin, Scatter, Stack, Table, coefficient_path, fixed, predicted_vs_true, qq_plot,
-    residual_plot,
+    Align, Bars, Beside, Boxes, Chart, Column, Confusions, Contour, Curves, Density, Heat, Line,
+    Page, Reliability, ReliabilityBin, Scatter, Stack, Table, coefficient_path, fixed,
+    predicted_vs_true, qq_plot, residual_plot,
 };
 
 /// A small deterministic stream of uniform numbers (splitmix64): the gallery never changes by itself.
@@ -138,6 +138,23 @@ fn main() -> std::io::Result<()> {
         .series("alternating least squares with implicit feedback", curve(3.0, 1.0, 0.2, 30))
         .series("stochastic gradient descent with momentum 0.9", curve(3.4, 0.8, 0.1, 30))
         .reference(2.0, "the best published result, as far as we know");
+
+    let spiral = (0..60).map(|k| {
+        let (angle, size) = (0.4 * f64::from(k), 1.5 * 0.93f64.powi(k));
+        (size * angle.cos(), size * angle.sin())
+    });
+    let surface = Contour::new((-2.0, 2.0), (-2.0, 2.0), |x, y| x * x + 3.0 * y * y + x * y)
+        .title("Level lines and paths")
+        .path("a spiral", spiral)
+        .path("a straight path", [(-1.8, 1.6), (-0.9, 0.8), (0.0, 0.0)])
+        .path("one that leaves", [(1.0, 1.0), (1.5, 1.4), (9.0, 3.0)])
+        .mark(0.0, 0.0, "minimum")
+        .x_label("x")
+        .y_label("y");
+    let hole = Contour::new((-1.0, 1.0), (-1.0, 1.0), |x, y| {
+        if x * x + y * y < 0.1 { f64::NAN } else { (5.0 * x).sin() + y }
+    });
+    let hole = hole.title("With a hole");
 
     let truth: Vec<f32> = (0..200_000)
         .map(|_| [1.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0, 5.0, 5.0][(random.uniform() * 9.0) as usize])
@@ -406,6 +423,11 @@ fn main() -> std::io::Result<()> {
         .section("Heat maps", |s| {
             s.columns(|l| l.chart(&heat), |r| r.chart(&correlations)).chart(&big)
         })
+        .section("Surfaces", |s| {
+            s.chart(&surface)
+                .columns(|l| l.chart(&hole), |r| r.chart(&surface))
+                .chart(Beside::new(&hole, &objective))
+        })
         .section("Tables and code", |s| {
             s.table(&table).note("Bars are relative to the largest magnitude in the column.").code(
                 "gradus fit als ratings.csv -o model.gradus\ngradus recommend model.gradus --user 42 -n 10",
@@ -425,7 +447,7 @@ fn main() -> std::io::Result<()> {
 
     if let Some(folder) = args.next() {
         std::fs::create_dir_all(&folder)?;
-        let charts: [(&str, &dyn Chart); 11] = [
+        let charts: [(&str, &dyn Chart); 12] = [
             ("line", &training),
             ("boxes", &ratings),
             ("density", &dense),
@@ -437,6 +459,7 @@ fn main() -> std::io::Result<()> {
             ("residuals", &left),
             ("stack", &tradeoff),
             ("path", &lasso),
+            ("contour", &surface),
         ];
         for (name, chart) in charts {
             std::fs::write(Path::new(&folder).join(format!("{name}.svg")), chart.to_svg())?;

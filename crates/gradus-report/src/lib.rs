@@ -39,8 +39,10 @@ mod theme;
 
 pub use chart::Chart;
 pub use chart::bar::Bars;
+pub use chart::beside::Beside;
 pub use chart::boxes::Boxes;
 pub use chart::confusion::Confusions;
+pub use chart::contour::Contour;
 pub use chart::curves::Curves;
 pub use chart::density::Density;
 pub use chart::heat::Heat;

@@ -49,6 +49,10 @@ const CHART_SHAPE: &str = "\
 .gr .gr-under{stroke-width:3.5;stroke-opacity:.75}\
 .gr .gr-heat,.gr .gr-cold{shape-rendering:crispEdges}\
 .gr .gr-lead{fill:none;stroke-width:1}\
+.gr .gr-depth{fill-opacity:.055;shape-rendering:auto}\
+.gr .gr-level{fill:none;stroke-width:.75;stroke-opacity:.45}\
+.gr .gr-cross{stroke-width:2;stroke-linecap:round}\
+.gr .gr-start{stroke-width:2}\
 .gr .gr-hit{fill-opacity:0}\
 .gr .gr-hit:hover{fill-opacity:.35}\
 .gr .gr-dot{fill-opacity:.55}\
@@ -70,6 +74,9 @@ const CHART_COLOUR: &str = "\
 .gr .gr-whisker{stroke:$axis$}\
 .gr .gr-bar{fill:$bar$}\
 .gr .gr-heat{fill:$heat$}\
+.gr .gr-level{stroke:$heat$}\
+.gr .gr-cross{stroke:$ink$}\
+.gr .gr-start{fill:$bg$;stroke:$ink$}\
 .gr .gr-cold{fill:$cold$}\
 .gr .gr-void{fill:$void$}\
 .gr .gr-onheat{fill:$onheat$}\

@@ -29,6 +29,13 @@ mod registry;
 
 pub use registry::{find, load, models};
 
+/// The chapters of the book, so that their examples run.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/optimisation.md")]
+    struct Optimisation;
+}
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::factor::{Als, Bayes, Ials, LatentFactors};

@@ -1,8 +1,10 @@
 //! The charts, and what they share: the trait, titles and labels, axes, legends.
 
 pub(crate) mod bar;
+pub(crate) mod beside;
 pub(crate) mod boxes;
 pub(crate) mod confusion;
+pub(crate) mod contour;
 pub(crate) mod curves;
 pub(crate) mod density;
 pub(crate) mod heat;
