@@ -133,6 +133,7 @@ impl Chart for Contour {
                 top,
                 right: 10.0,
                 x: Some(x),
+                falling: false,
                 y,
                 below: 0.0,
                 square: false,
