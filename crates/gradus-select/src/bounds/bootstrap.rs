@@ -139,7 +139,7 @@ impl Bootstrap {
     /// The mean of the values, weighted if weights are given: the fast case.
     ///
     /// # Errors
-    /// If there are no values, one is not finite, a weight is negative, or a setting is outside its
+    /// If there are no values, one is not finite, their sum is too large, a weight is negative, or a setting is outside its
     /// range.
     ///
     /// ```
@@ -157,6 +157,9 @@ impl Bootstrap {
         let n = values.len();
         let sum = Sum::of((0..n).map(|row| rows::weight(weights, row) * values[row]));
         let estimate = sum / total;
+        if !estimate.is_finite() {
+            return Err(Error::data("bootstrap: the values are too large to be added up"));
+        }
         let levels = if weights.is_none() { levels(values) } else { None };
         let round = |round: u64| {
             let mut stream = self.stream(round);

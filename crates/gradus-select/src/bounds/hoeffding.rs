@@ -77,14 +77,16 @@ impl Hoeffding {
     /// # Errors
     /// If `n` is not positive, or `mean` is outside the range of the loss.
     pub fn interval(&self, mean: f64, n: f64) -> Result<Interval> {
-        if !(self.low..=self.high).contains(&mean) {
+        // A computed mean may pass the end of the range by a rounding error.
+        let slack = 1e-9 * (self.high - self.low);
+        if !(self.low - slack..=self.high + slack).contains(&mean) {
             let rule = format!("must be in the range of the loss, {} to {}", self.low, self.high);
             return Err(Error::parameter("mean", mean, rule));
         }
         let epsilon = self.epsilon(n)?;
         Ok(Interval {
-            low: (mean - epsilon).max(self.low),
-            high: (mean + epsilon).min(self.high),
+            low: (mean - epsilon).clamp(self.low, self.high),
+            high: (mean + epsilon).clamp(self.low, self.high),
             level: self.level,
             method: Method::Hoeffding,
         })

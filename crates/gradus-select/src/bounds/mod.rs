@@ -7,16 +7,21 @@
 //! | [`wilson`] | the same, narrower | many points | nearly |
 //! | [`Bootstrap`] | any statistic of rows | points like those to come | for many points |
 //!
+//! [`compare`] puts them together: the losses of all candidates at the same points in, intervals and
+//! how many points it takes to tell the two best apart out.
+//!
 //! The first two are guarantees: with probability `level` over the draw of the test points the truth
 //! lies inside, whatever the distribution. Choosing the best of `K` candidates by its test score
 //! makes that score optimistic, which the union bound of [`Hoeffding`] pays for; the other bounds
 //! take a `level` of `1 − (1 − level)/K` to the same end.
 
 mod bootstrap;
+mod compare;
 mod hoeffding;
 mod proportion;
 
 pub use bootstrap::{Bootstrap, Resampled};
+pub use compare::{Comparison, Separation, compare};
 pub use hoeffding::{Hoeffding, effective_size};
 pub use proportion::{proportion, wilson};
 

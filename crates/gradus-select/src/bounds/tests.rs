@@ -29,6 +29,8 @@ fn hoeffding_is_its_formula() {
     assert_eq!(bound.points_to_separate(0.0).unwrap(), None);
     let cut = bound.interval(2.9, 10.0).unwrap();
     assert_eq!((cut.high, cut.method), (3.0, Method::Hoeffding));
+    let over = bound.interval(3.0 + 1e-12, 1e30).unwrap();
+    assert!(over.low <= over.high && over.high == 3.0);
     assert_eq!(bound.points_for(1e300).unwrap(), 1);
     assert_eq!(bound.points_for(1e-300).unwrap(), u64::MAX);
 }
@@ -47,6 +49,7 @@ fn what_has_no_bound_is_named() {
         (wilson(3, 2, 0.95).unwrap_err(), "trials"),
         (Bootstrap::default().mean(&[], None).unwrap_err(), "rows"),
         (Bootstrap::default().mean(&[f64::NAN], None).unwrap_err(), "finite"),
+        (Bootstrap::default().mean(&[1e308; 9], None).unwrap_err(), "too large"),
         (Bootstrap { rounds: 1, ..Bootstrap::default() }.mean(&[1.0], None).unwrap_err(), "rounds"),
         (
             Bootstrap { method: Method::Wilson, ..Bootstrap::default() }

@@ -116,6 +116,14 @@ impl Search<'_> {
         self.try_all(&chains, data, tell)
     }
 
+    /// How many fits [`Search::run_random`] takes.
+    ///
+    /// # Errors
+    /// If there is nothing to draw.
+    pub fn fits_random(&self, random: &Random) -> Result<usize> {
+        Ok(random.candidates(&self.fixed)?.len() * self.plan.folds())
+    }
+
     fn try_all(
         &self,
         chains: &[Chain],
