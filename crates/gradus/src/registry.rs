@@ -7,7 +7,7 @@ use gradus_core::{Error, Result};
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
-use gradus_linear::Ridge;
+use gradus_linear::{Linear, Logistic, Ridge};
 use std::path::Path;
 
 static MODELS: &[&dyn Estimator] = &[
@@ -24,7 +24,9 @@ static MODELS: &[&dyn Estimator] = &[
     &Entry::<Bias>::new(),
     &Entry::<Popular>::new(),
     &Entry::<Neighbours>::new(),
+    &Entry::<Linear>::new(),
     &Entry::<Ridge>::new(),
+    &Entry::<Logistic>::new(),
 ];
 
 /// Every model there is, by name.
