@@ -6,12 +6,19 @@
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
+//! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
+//! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
 
 mod design;
 mod elasticnet;
+mod fitting;
 mod lasso;
 mod model;
+mod ridge;
 mod sparse;
+mod squares;
+#[cfg(test)]
+mod testing;
 
 /// Paths of lasso and elastic net: the coefficients for one penalty after another.
 pub mod path {
@@ -20,6 +27,6 @@ pub mod path {
 
 pub use elasticnet::ElasticNet;
 pub use lasso::Lasso;
-pub use sparse::Rule;
-
 pub use model::{Column, LinearModel, Link};
+pub use ridge::Ridge;
+pub use sparse::Rule;

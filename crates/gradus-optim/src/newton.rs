@@ -106,18 +106,26 @@ impl Cg {
         self.m.resize(self.s.len(), 0.0);
         let known = h.diagonal(&mut self.m);
         let top = vector::largest(&self.m);
-        if !known || !(top > 0.0 && top.is_finite()) {
+        if !(known && top > 0.0 && top.is_finite()) {
             return self.m.clear();
         }
         // A coordinate that hardly counts would otherwise get a step without bound.
         self.m.iter_mut().for_each(|m| *m = m.max(1e-10 * top));
     }
 
-    fn precondition(&mut self) {
-        self.z.copy_from_slice(&self.r);
-        for (z, m) in self.z.iter_mut().zip(&self.m) {
-            *z /= m;
+    /// `z ← r / m`; gives `r·z` and the norm of `r`. Without a preconditioner `r` is `z` itself.
+    fn precondition(&mut self) -> (f64, f64) {
+        if self.m.is_empty() {
+            let square = vector::dot(&self.r, &self.r);
+            return (square, square.sqrt());
         }
+        (vector::divide_dot(&self.r, &self.m, &mut self.z), vector::norm(&self.r))
+    }
+
+    /// `p ← z + beta p`.
+    fn turn(&mut self, beta: f64) {
+        let z = if self.m.is_empty() { &self.r } else { &self.z };
+        vector::follow(z, beta, &mut self.p);
     }
 
     /// Minimises `g·s + ½ s·Hs` within `radius`.
@@ -130,16 +138,15 @@ impl Cg {
         max_iter: usize,
     ) -> Solved {
         self.s.fill(0.0);
-        self.r.copy_from_slice(g);
-        vector::scale(-1.0, &mut self.r);
-        self.precondition();
-        self.p.copy_from_slice(&self.z);
-        let mut rz = vector::dot(&self.r, &self.z);
+        vector::negate(g, &mut self.r);
+        let (mut rz, mut norm) = self.precondition();
+        self.p.fill(0.0);
+        self.turn(0.0);
         // s·Ms, s·Mp and p·Mp by recurrence: the length of s costs no pass.
         let (mut ss, mut sp, mut pp) = (0.0, 0.0, rz);
         let mut ended = Ended::Inside;
         for _ in 0..max_iter {
-            if vector::norm(&self.r) <= tol || rz <= 0.0 {
+            if norm <= tol || rz <= 0.0 {
                 break;
             }
             product(&self.p, &mut self.hp);
@@ -166,14 +173,12 @@ impl Cg {
             if ended != Ended::Inside {
                 break;
             }
-            self.precondition();
             let before = rz;
-            rz = vector::dot(&self.r, &self.z);
+            (rz, norm) = self.precondition();
             let beta = rz / before;
             sp = beta * (sp + alpha * pp);
             pp = rz + beta * beta * pp;
-            vector::scale(beta, &mut self.p);
-            vector::axpy(1.0, &self.z, &mut self.p);
+            self.turn(beta);
         }
         // With r = −g − Hs the model is ½ (g·s − r·s).
         let fall = 0.5 * (vector::dot(&self.r, &self.s) - vector::dot(g, &self.s));
@@ -360,10 +365,11 @@ impl Here<'_> {
                 };
                 return Some(Accepted { value, norm, length: vector::norm(&cg.s), radius });
             }
-            radius = 0.25 * radius.min(solved.length);
-            if radius.is_nan() || radius <= 0.0 {
+            // Nothing that the value could show: a smaller radius would only cost products.
+            if solved.fall.is_nan() || solved.fall <= f64::EPSILON * self.value.abs() {
                 return None;
             }
+            radius = 0.25 * radius.min(solved.length);
         }
         None
     }

@@ -48,6 +48,8 @@ pub(crate) struct Problem<'a> {
     weights: Option<&'a [f64]>,
     setting: Setting,
     total: f64,
+    /// The share of a weight of 1 in all weights.
+    one: f64,
     pub(super) means: Vec<f64>,
     pub(super) scale: Vec<f64>,
     /// The square of each column; 0 of one without spread, which takes no part.
@@ -97,6 +99,7 @@ impl<'a> Problem<'a> {
             weights,
             setting,
             total,
+            one: 1.0 / total,
             means: vec![0.0; d],
             scale: vec![1.0; d],
             squares: vec![0.0; d],
@@ -230,7 +233,7 @@ impl<'a> Problem<'a> {
 
     /// The share of a sample in all weights.
     pub(super) fn share(&self, row: usize) -> f64 {
-        self.weights.map_or(1.0, |weights| weights[row]) / self.total
+        self.weights.map_or(self.one, |weights| weights[row] * self.one)
     }
 
     /// Weights of the samples, if they do not all weigh 1.
@@ -403,10 +406,29 @@ impl<'a> Problem<'a> {
             }
             (Matrix::Sparse(rows), None) => {
                 let Some(by_column) = self.sparse_columns() else { return };
+                let size = |columns: &[u32]| -> usize {
+                    columns.iter().map(|&j| by_column.range(j as usize).len()).sum()
+                };
+                let (new, all) = (size(&columns[first..]), size(columns));
+                // Rows that hold the chosen columns alone cost a sort of their entries, and save
+                // looking at all others.
+                let per_row = |entries: usize| entries / rows.n_rows().max(1) + 1;
+                let pays = new * per_row(rows.nnz()) > 2 * all + new * per_row(all);
+                let chosen = pays.then(|| chosen_rows(by_column, columns));
                 out.par_chunks_exact_mut(stride).with_max_len(1).enumerate().for_each(
                     |(at, out)| {
                         let j = columns[first + at] as usize;
-                        self.sparse_products(rows, by_column, j, columns, place, out);
+                        out.fill(0.0);
+                        match &chosen {
+                            Some(chosen) => self.chosen_products(chosen, by_column, j, out),
+                            None => self.sparse_products(rows, by_column, j, place, out),
+                        }
+                        let (mean, scale) = (self.means[j], self.scale[j]);
+                        for (out, &other) in out.iter_mut().zip(columns) {
+                            let other = other as usize;
+                            let product = *out - mean * self.means[other];
+                            *out = product / (scale * self.scale[other]);
+                        }
                     },
                 );
             }
@@ -416,16 +438,15 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// Adds the products of column `j` with those that have a place.
     fn sparse_products(
         &self,
         rows: &Csr<f64>,
         by_column: &Csr<f64>,
         j: usize,
-        columns: &[u32],
         place: &[u32],
         out: &mut [f64],
     ) {
-        out.fill(0.0);
         let (at, values) = by_column.row(j);
         for (&row, x) in at.iter().zip(values) {
             let by = x * self.share(row as usize);
@@ -436,10 +457,23 @@ impl<'a> Problem<'a> {
                 }
             }
         }
-        let (mean, scale) = (self.means[j], self.scale[j]);
-        for (out, &other) in out.iter_mut().zip(columns) {
-            let other = other as usize;
-            *out = (*out - mean * self.means[other]) / (scale * self.scale[other]);
+    }
+
+    /// The same from rows of places.
+    fn chosen_products(
+        &self,
+        (starts, entries): &(Vec<u32>, Vec<(u32, f64)>),
+        by_column: &Csr<f64>,
+        j: usize,
+        out: &mut [f64],
+    ) {
+        let (at, values) = by_column.row(j);
+        for (&row, x) in at.iter().zip(values) {
+            let by = x * self.share(row as usize);
+            let row = row as usize;
+            for &(place, entry) in &entries[starts[row] as usize..starts[row + 1] as usize] {
+                out[place as usize] += by * entry;
+            }
         }
     }
 
@@ -488,6 +522,31 @@ fn balanced(x: &Csr<f64>) -> Vec<usize> {
         bounds.push(x.n_rows());
     }
     bounds
+}
+
+/// The rows of a sparse matrix with the chosen columns alone: where each begins, and its entries,
+/// with the place of the column.
+fn chosen_rows(by_column: &Csr<f64>, columns: &[u32]) -> (Vec<u32>, Vec<(u32, f64)>) {
+    let mut starts = vec![0u32; by_column.n_cols() + 1];
+    for &j in columns {
+        for &row in by_column.row(j as usize).0 {
+            starts[row as usize + 1] += 1;
+        }
+    }
+    for row in 1..starts.len() {
+        starts[row] += starts[row - 1];
+    }
+    let mut next = starts.clone();
+    let mut entries = vec![(0, 0.0); starts.last().copied().unwrap_or_default() as usize];
+    for (place, &j) in (0..).zip(columns) {
+        let (rows, values) = by_column.row(j as usize);
+        for (&row, &x) in rows.iter().zip(values) {
+            let slot = &mut next[row as usize];
+            entries[*slot as usize] = (place, x);
+            *slot += 1;
+        }
+    }
+    (starts, entries)
 }
 
 /// `Σ x v[row]`, in four sums side by side.
