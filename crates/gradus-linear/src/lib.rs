@@ -3,6 +3,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
+//! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
+//! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
 //! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
 //! | `linear/` | [`Linear`]: least squares with its inference, and losses that gross errors do not move |
@@ -10,16 +12,27 @@
 //! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
 
 mod design;
+mod elasticnet;
 mod fitting;
+mod lasso;
 mod linear;
 mod logistic;
 mod model;
 mod ridge;
+mod sparse;
 mod squares;
 #[cfg(test)]
 mod testing;
 
+/// Paths of lasso and elastic net: the coefficients for one penalty after another.
+pub mod path {
+    pub use crate::sparse::{Path, PathOptions, Validation, lambda_max, path};
+}
+
+pub use elasticnet::ElasticNet;
+pub use lasso::Lasso;
 pub use linear::{Linear, Loss};
 pub use logistic::{ClassWeight, Logistic, LogisticSolver};
 pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
+pub use sparse::Rule;

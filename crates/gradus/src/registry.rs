@@ -7,7 +7,7 @@ use gradus_core::{Error, Result};
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
-use gradus_linear::{Linear, Logistic, Ridge};
+use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge};
 use std::path::Path;
 
 static MODELS: &[&dyn Estimator] = &[
@@ -26,6 +26,8 @@ static MODELS: &[&dyn Estimator] = &[
     &Entry::<Neighbours>::new(),
     &Entry::<Linear>::new(),
     &Entry::<Ridge>::new(),
+    &Entry::<Lasso>::new(),
+    &Entry::<ElasticNet>::new(),
     &Entry::<Logistic>::new(),
 ];
 
