@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+mod rows;
+
 /// Dense rows are worked on in blocks of about so many values, which stay in the cache between two
 /// looks at them.
 const BLOCK: usize = 1 << 15;

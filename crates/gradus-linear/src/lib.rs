@@ -10,6 +10,7 @@
 //! | `linear/` | [`Linear`]: least squares with its inference, and losses that gross errors do not move |
 //! | `logistic/` | [`Logistic`]: two classes or more, with L2, L1 or both |
 //! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
+//! | `svm/` | [`Svm`] and [`Svr`], support vector machines |
 
 mod design;
 mod elasticnet;
@@ -21,6 +22,7 @@ mod model;
 mod ridge;
 mod sparse;
 mod squares;
+mod svm;
 #[cfg(test)]
 mod testing;
 
@@ -36,3 +38,7 @@ pub use logistic::{ClassWeight, Logistic, LogisticSolver};
 pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
 pub use sparse::Rule;
+pub use svm::{
+    HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass, Solver,
+    Support, Svm, SvmModel, Svr,
+};
