@@ -150,8 +150,8 @@ impl<'a> Problem<'a> {
     fn prepare_columns(&mut self) {
         let design = self.new_design();
         self.bounds = design.columns().map(balanced).unwrap_or_default();
-        self.means = design.center().to_vec();
-        self.scale = design.scale().to_vec();
+        self.means = design.given_center().to_vec();
+        self.scale = design.given_scale().to_vec();
         let (n, d) = (design.n(), design.d());
         let share = |row: usize| self.share(row);
         self.squares = match design.columns() {

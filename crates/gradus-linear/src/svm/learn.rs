@@ -333,7 +333,7 @@ fn kernels(
     let center = options.kernel == Kernel::Rbf && !sparse;
     let preparation = Preparation { center, scale: options.standardize };
     let design = Design::new(data.features(), data.weights(), preparation);
-    let (center, scale) = (design.center().to_vec(), design.scale().to_vec());
+    let (center, scale) = (design.given_center().to_vec(), design.given_scale().to_vec());
     let points = Points::prepared(data.features(), &center, &scale);
     let gamma = options.gamma.unwrap_or_else(|| default_gamma(data, &scale));
     let function = KernelFunction {
