@@ -4,8 +4,8 @@ use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{Args, ValueEnum};
 use gradus::core::estimator::Task;
 use gradus::data::{
-    EncodeOptions, Fill, Id, Inputs, Libsvm, LibsvmOptions, Matrix, Samples, SamplesOptions, Table,
-    TableFormat, TableOptions,
+    EncodeOptions, Fill, Id, Inputs, Libsvm, LibsvmOptions, Matrix, Missing, Samples,
+    SamplesOptions, Table, TableFormat, TableOptions,
 };
 use std::io::Read as _;
 use std::path::Path;
@@ -176,6 +176,33 @@ impl SampleArgs {
         samples(path, source, &self.options(task, name)?, None, context)
     }
 
+    /// Reads samples to learn from, and columns that are no features: for each sample the place of
+    /// its word (or number, or date) among those of the column, in ascending order.
+    pub fn samples_apart<const N: usize>(
+        &self,
+        path: &Path,
+        task: Task,
+        name: &str,
+        apart: [Option<&str>; N],
+        context: Context,
+    ) -> Outcome<(Samples, [Option<Vec<u32>>; N])> {
+        let source = self.table.read(path, None)?;
+        let mut options = self.options(task, name)?;
+        let mut places = [const { None }; N];
+        for (column, place) in apart.iter().zip(&mut places) {
+            let Some(column) = column else { continue };
+            let Source::Table(table) = &source else {
+                return Err(Failure::Usage(format!(
+                    "column `{column}`: {} is a libsvm file, which has no named columns",
+                    path.display()
+                )));
+            };
+            *place = Some(ranks(table, column)?);
+            options.encode.leave_out.push((*column).to_owned());
+        }
+        Ok((samples(path, source, &options, None, context)?, places))
+    }
+
     /// Reads samples to hold out, encoded as those to learn from.
     pub fn held_out(
         &self,
@@ -206,6 +233,30 @@ impl SampleArgs {
             },
         })
     }
+}
+
+/// The place of each row's value among the different values of a column.
+fn ranks(table: &Table, column: &str) -> Outcome<Vec<u32>> {
+    if let Ok(numbers) = table.numbers(column, Missing::Refuse) {
+        let mut all = numbers.clone();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        let place = |x: &f64| all.partition_point(|other| other < x) as u32;
+        return Ok(numbers.iter().map(place).collect());
+    }
+    let texts = table.texts(column)?;
+    if let Some(row) = texts.iter().position(Option::is_none) {
+        return Err(gradus::Error::data(format!(
+            "row {}, column `{column}`: missing value",
+            row + 1
+        ))
+        .into());
+    }
+    let mut all: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    all.sort_unstable();
+    all.dedup();
+    let place = |text: &String| all.partition_point(|other| *other < text.as_str()) as u32;
+    Ok(texts.iter().flatten().map(place).collect())
 }
 
 fn samples(

@@ -1,15 +1,15 @@
 //! Choosing parameters, over a real model.
 
-use gradus::core::estimator::Run;
+use gradus::core::estimator::{AnyData, Run};
 use gradus::core::progress::Stop;
-use gradus::data::Ratings;
 use gradus::data::make::RatingsSpec;
-use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Search};
+use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Rows, Search};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn data() -> Ratings {
-    RatingsSpec { rank: 3, ..RatingsSpec::new(200, 80, 5000) }.make(1).unwrap().ratings
+fn data() -> AnyData {
+    let spec = RatingsSpec { rank: 3, ..RatingsSpec::new(200, 80, 5000) };
+    AnyData::Ratings(spec.make(1).unwrap().ratings)
 }
 
 fn axis(name: &str, values: &[Value]) -> Axis {
@@ -26,6 +26,7 @@ fn search(plan: Plan, warm: bool) -> Search<'static> {
             axis("regularization", &[json!(0.0005), json!(0.1), json!(5.0)]),
         ],
         plan,
+        rows: Rows::Any,
         seed: 3,
         warm,
         stop: Stop::new(),

@@ -3,7 +3,8 @@
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::page::{Tested, page};
+use gradus::core::estimator::{AnyFitted, Task};
+use gradus::page::{Tested, page, samples_page};
 use gradus::select::metrics::rating_errors;
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,13 @@ struct ReportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Ratings the model has not seen, to show predictions against
+    /// Data the model has not seen, to show predictions against
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+
+    /// The columns that hold the truth, for a model of features [default: as in training]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', requires = "data")]
+    target: Vec<String>,
 
     #[command(flatten)]
     input: DataArgs,
@@ -34,6 +39,9 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = ReportArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fitted = gradus::load(&args.model)?;
+    if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
+        return of_samples(&args, &fitted, context);
+    }
     let tested = match &args.data {
         Some(path) => {
             let model = fitted.recommend()?;
@@ -47,6 +55,33 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     };
     let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
     write(&args.output, &page(&fitted, &name, tested.as_ref()).to_html())?;
+    context.remark(format_args!("wrote {}", args.output.display()));
+    Ok(())
+}
+
+fn of_samples(args: &ReportArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+    let model = fitted.predictor()?;
+    let names = model.outputs().names();
+    let target = if args.target.is_empty() { names } else { args.target.as_slice() };
+    if target.len() != names.len() {
+        return Err(Failure::Usage(format!(
+            "--target {}: the model predicts {}",
+            target.join(","),
+            names.join(",")
+        )));
+    }
+    let samples = match &args.data {
+        Some(path) => {
+            let classes = model.outputs().labels().is_some();
+            let inputs = (model.inputs(), target);
+            Some(args.input.table().samples_for(path, inputs, classes, context)?)
+        }
+        None => None,
+    };
+    let source = args.data.as_ref().map(|path| path.display().to_string());
+    let tested = source.as_deref().zip(samples.as_ref());
+    let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
+    write(&args.output, &samples_page(fitted, &name, tested)?.to_html())?;
     context.remark(format_args!("wrote {}", args.output.display()));
     Ok(())
 }

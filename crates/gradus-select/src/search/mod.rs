@@ -3,32 +3,33 @@
 //! Every candidate is fitted on the same parts of the data and judged on the same held-out points,
 //! so two candidates are compared point by point: the difference between them is known far better
 //! than the score of either.
+//!
+//! | data | parts | score |
+//! |---|---|---|
+//! | ratings | at random | what the model is fitted for: RMSE or NDCG |
+//! | samples with numbers | at random, by group or by time | RMSE |
+//! | samples with classes | the same; at random with each class alike | log loss with probabilities, else accuracy |
 
 mod grid;
+mod parts;
 mod random;
 mod tally;
+mod trial;
 
 pub use grid::Axis;
 pub use random::{Dimension, Distribution, Random};
 pub use tally::{Lead, Score};
 
-use crate::metrics::ranking;
-use crate::split;
-use gradus_core::data::Ratings;
 use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
-use gradus_core::recommend::{Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
 use grid::Chain;
+use parts::Parts;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tally::Tally;
-
-/// Places of a ranking that count.
-const PLACES: usize = 20;
-/// Users whose lists are made at a time.
-const USERS: usize = 1 << 14;
+use tally::{Scale, Tally};
+use trial::Trial;
 
 /// How the data is held out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +38,18 @@ pub enum Plan {
     Folds(usize),
     /// A share of the data, once.
     Holdout(f64),
+}
+
+/// What keeps samples together, or in order, when they are held out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Rows {
+    /// Nothing: samples are independent. Each class has its share of every part.
+    #[default]
+    Any,
+    /// Samples of one group are held out together.
+    Groups(Vec<u32>),
+    /// What is held out comes after what is learned from.
+    Times(Vec<i64>),
 }
 
 /// A search over parameters.
@@ -49,11 +62,14 @@ pub struct Search<'a> {
     pub axes: Vec<Axis>,
     /// How data is held out.
     pub plan: Plan,
+    /// What holds samples together; ratings are held out at random.
+    pub rows: Rows,
     /// Seed of the split.
     pub seed: u64,
     /// Whether a candidate starts from its neighbour with a stronger penalty instead of at random.
-    /// Its fit then goes on until it converges: to stop early, when held-out data says so, means
-    /// something only on the way from a random start.
+    /// The fit of a recommender then goes on until it converges: to stop early, when held-out data
+    /// says so, means something only on the way from a random start. (Models of samples always go on
+    /// until they converge.)
     pub warm: bool,
     /// A flag that ends the search; what is known by then is returned.
     pub stop: Stop,
@@ -66,6 +82,8 @@ pub struct Candidate {
     pub params: Map<String, Value>,
     /// Its score on the held-out points.
     pub score: Score,
+    /// The share of right answers, of a classifier that is judged by its probabilities.
+    pub accuracy: Option<Score>,
     /// The mean number of iterations after which it was best, or that it took in a warm search.
     pub iterations: f64,
 }
@@ -81,8 +99,12 @@ pub struct Found {
     pub higher_is_better: bool,
     /// By how much the best leads the second, if there is one.
     pub lead: Option<Lead>,
+    /// By how much the best leads the second in accuracy, where that is known beside the score.
+    pub accuracy_lead: Option<Lead>,
     /// Folds that were done, of those planned.
     pub folds: (usize, usize),
+    /// Things worth knowing, such as a class with too few samples.
+    pub notes: Vec<String>,
 }
 
 impl Search<'_> {
@@ -96,7 +118,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// If the plan or a candidate does not fit the data, or it was stopped before the first fold.
-    pub fn run(&self, data: &Ratings, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
+    pub fn run(&self, data: &AnyData, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
         self.try_all(&grid::chains(&self.fixed, &self.axes), data, tell)
     }
 
@@ -108,7 +130,7 @@ impl Search<'_> {
     pub fn run_random(
         &self,
         random: &Random,
-        data: &Ratings,
+        data: &AnyData,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         let chains: Vec<Chain> =
@@ -127,7 +149,7 @@ impl Search<'_> {
     fn try_all(
         &self,
         chains: &[Chain],
-        data: &Ratings,
+        data: &AnyData,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         self.plan.check()?;
@@ -135,62 +157,45 @@ impl Search<'_> {
         if n == 0 {
             return Err(Error::data("search: nothing to try; an axis has no values"));
         }
-        let planned = self.plan.folds();
-        let mut tally = Tally::new(n);
-        let mut iterations = vec![0.0; n];
-        let mut metric = None;
-        let mut folds = 0;
+        let (parts, notes) = Parts::new(data, self.plan, &self.rows, self.seed)?;
+        let mut sums = Sums { tally: None, accuracy: None, iterations: vec![0.0; n], folds: 0 };
+        let planned = parts.len();
         let done = AtomicUsize::new(0);
-        for fold in 0..planned {
-            let (train, held) = match self.plan {
-                Plan::Folds(k) => split::folds(data, k, self.seed)?.get(fold)?,
-                Plan::Holdout(share) => split::holdout(data, share, self.seed)?,
-            };
-            let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
-            let tried: Result<Vec<Vec<Trial>>> = chains
+        let tell = || tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        while sums.folds < planned {
+            let last = planned.min(sums.folds + parts.at_once());
+            let mut offset = sums.points();
+            let mut cut = Vec::new();
+            for fold in sums.folds..last {
+                let (train, held) = parts.get(fold)?;
+                let points = if let AnyData::Samples(held) = &held { held.len() } else { 0 };
+                cut.push((train, held, offset));
+                offset += points;
+            }
+            let tried: Result<Vec<Vec<Vec<Trial>>>> = cut
                 .par_iter()
-                .map(|chain| {
-                    self.follow(chain, &train, &held, &|| {
-                        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
-                    })
+                .map(|(train, held, offset)| {
+                    let follow = |chain: &Chain| self.follow(chain, (train, held), *offset, &tell);
+                    chains.par_iter().map(follow).collect()
                 })
                 .collect();
             if self.stop.requested() {
                 break;
             }
-            let tried: Vec<Trial> = tried?.into_iter().flatten().collect();
-            for (sum, trial) in iterations.iter_mut().zip(&tried) {
-                *sum += trial.iterations;
+            for fold in tried? {
+                sums.add(&fold.into_iter().flatten().collect::<Vec<Trial>>());
             }
-            metric = tried.first().map(|trial| (trial.metric.clone(), trial.higher_is_better));
-            let losses: Vec<&[f32]> = tried.iter().map(|trial| trial.losses.as_slice()).collect();
-            tally.add(&losses, &tried[0].weights);
-            folds += 1;
         }
-        let (metric, higher_is_better) = metric.ok_or_else(|| {
-            Error::data("search: interrupted before the first fold was done; nothing to report")
-        })?;
-        let order = tally.order();
         let params: Vec<&Map<String, Value>> = chains.iter().flatten().collect();
-        let shown = |at: usize| tally.score(at, higher_is_better);
-        let candidates = order
-            .iter()
-            .map(|&at| Candidate {
-                params: params[at].clone(),
-                score: shown(at),
-                iterations: iterations[at] / folds as f64,
-            })
-            .collect();
-        let lead = (order.len() > 1).then(|| tally.lead(order[0], order[1], higher_is_better));
-        Ok(Found { candidates, metric, higher_is_better, lead, folds: (folds, planned) })
+        sums.found(&params, planned, notes)
     }
 
     /// Fits a chain of candidates, one after another.
     fn follow(
         &self,
         chain: &[Map<String, Value>],
-        train: &AnyData,
-        held: &AnyData,
+        (train, held): (&AnyData, &AnyData),
+        offset: usize,
         tell: &dyn Fn(),
     ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(chain.len());
@@ -198,30 +203,32 @@ impl Search<'_> {
         for params in chain {
             let warm = before.as_ref().filter(|_| self.warm).map(|fitted| fitted.model.as_ref());
             let run = Run { warm, stop: self.stop.clone(), ..Run::default() };
-            let validation = (!self.warm).then_some(held);
+            let early = !self.warm && matches!(held, AnyData::Ratings(_));
+            let validation = early.then_some(held);
             let fitted = self.model.fit(params, train, validation, &run)?;
             if self.stop.requested() {
                 return Ok(trials);
             }
-            trials.push(Trial::of(&fitted, train, held)?);
+            trials.push(Trial::of(&fitted, train, held, offset)?);
             tell();
             before = Some(fitted);
         }
         Ok(trials)
     }
 
-    /// Fits the best candidate on all the data, for as many iterations as were best on the folds
-    /// (to convergence in a search with warm starts).
+    /// Fits the best candidate on all the data: a recommender for as many iterations as were best on
+    /// the folds (to convergence in a search with warm starts).
     ///
     /// # Errors
     /// If the fit fails.
-    pub fn refit(&self, found: &Found, data: &Ratings, run: &Run<'_>) -> Result<AnyFitted> {
+    pub fn refit(&self, found: &Found, data: &AnyData, run: &Run<'_>) -> Result<AnyFitted> {
         let best = &found.candidates[0];
         let mut params = best.params.clone();
-        if !self.warm && self.model.specs().iter().any(|spec| spec.name == "max_iter") {
+        let early = !self.warm && matches!(data, AnyData::Ratings(_));
+        if early && self.model.specs().iter().any(|spec| spec.name == "max_iter") {
             params.insert("max_iter".into(), (best.iterations.round().max(1.0) as u64).into());
         }
-        self.model.fit(&params, &AnyData::Ratings(data.clone()), None, run)
+        self.model.fit(&params, data, None, run)
     }
 }
 
@@ -243,78 +250,73 @@ impl Plan {
     }
 }
 
-/// One fit on one fold: the loss at every held-out point, smaller is better.
-struct Trial {
-    losses: Vec<f32>,
-    weights: Vec<f32>,
-    metric: String,
-    higher_is_better: bool,
-    iterations: f64,
+/// What is added up over the folds.
+struct Sums {
+    tally: Option<(String, Tally)>,
+    accuracy: Option<Tally>,
+    iterations: Vec<f64>,
+    folds: usize,
 }
 
-impl Trial {
-    fn of(fitted: &AnyFitted, train: &AnyData, held: &AnyData) -> Result<Self> {
-        let (AnyData::Ratings(train), AnyData::Ratings(held)) = (train, held) else {
-            return Err(Error::data("search: this kind of data cannot be searched on"));
+impl Sums {
+    fn points(&self) -> usize {
+        self.tally.as_ref().map_or(0, |(_, tally)| tally.points())
+    }
+
+    /// Adds a fold: a trial of every candidate.
+    fn add(&mut self, trials: &[Trial]) {
+        let Some(first) = trials.first() else { return };
+        let n = self.iterations.len();
+        for (sum, trial) in self.iterations.iter_mut().zip(trials) {
+            *sum += trial.iterations;
+        }
+        let (_, tally) =
+            self.tally.get_or_insert_with(|| (first.metric.clone(), Tally::new(n, first.scale)));
+        tally.add(trials.iter().map(|trial| &trial.losses), &first.weights);
+        if trials.iter().all(|trial| trial.wrong.is_some()) {
+            let accuracy = self.accuracy.get_or_insert_with(|| Tally::new(n, Scale::Share));
+            let wrong = trials.iter().filter_map(|trial| trial.wrong.as_ref());
+            accuracy.add(wrong, &first.weights);
+        }
+        self.folds += 1;
+    }
+
+    fn found(
+        self,
+        params: &[&Map<String, Value>],
+        planned: usize,
+        notes: Vec<String>,
+    ) -> Result<Found> {
+        let (metric, tally) = self.tally.ok_or_else(|| {
+            Error::data("search: interrupted before the first fold was done; nothing to report")
+        })?;
+        let order = tally.order();
+        let candidates: Result<Vec<Candidate>> = order
+            .iter()
+            .map(|&at| {
+                Ok(Candidate {
+                    params: params[at].clone(),
+                    score: tally.score(at)?,
+                    accuracy: self.accuracy.as_ref().map(|tally| tally.score(at)).transpose()?,
+                    iterations: self.iterations[at] / self.folds as f64,
+                })
+            })
+            .collect();
+        let lead = |tally: &Tally| match order[..] {
+            [best, second, ..] => tally.lead(best, second).map(Some),
+            _ => Ok(None),
         };
-        let model = fitted.recommend()?;
-        let report = &fitted.report;
-        let (losses, weights) = if report.higher_is_better {
-            ranking_losses(model, train, held)?
-        } else {
-            let pairs: Vec<_> = held.iter().map(|r| (Some(r.user), Some(r.item))).collect();
-            let predicted = model.predict(&pairs);
-            held.iter().zip(predicted).map(|(r, p)| ((r.value - p).powi(2), r.weight)).unzip()
-        };
-        Ok(Self {
-            losses,
-            weights,
-            metric: report.metric.clone(),
-            higher_is_better: report.higher_is_better,
-            iterations: (report.trace[report.best].iteration) as f64,
+        Ok(Found {
+            candidates: candidates?,
+            metric,
+            higher_is_better: tally.is_share(),
+            lead: lead(&tally)?,
+            accuracy_lead: self.accuracy.as_ref().map_or(Ok(None), lead)?,
+            folds: (self.folds, planned),
+            notes,
         })
     }
 }
 
-/// Of every user with held-out items: minus the NDCG of the best items they do not have.
-fn ranking_losses(
-    model: &dyn Recommend,
-    train: &Ratings,
-    held: &Ratings,
-) -> Result<(Vec<f32>, Vec<f32>)> {
-    let users: Vec<u32> = (0..held.n_users() as u32)
-        .filter(|&user| !held.by_user().row(user as usize).0.is_empty())
-        .collect();
-    let losses: Result<Vec<Vec<f32>>> = users
-        .chunks(USERS)
-        .map(|block| {
-            // What the model has seen of a user is what it was fitted on, if it kept it.
-            let lists = match model.history() {
-                Some(_) => model.top_many(block, PLACES, &Filter::default())?,
-                None => lists_without(model, block, train)?,
-            };
-            let loss = |(&user, list): (&u32, Vec<Scored>)| {
-                let ranked: Vec<u32> = list.iter().map(|scored| scored.item).collect();
-                -ranking::ndcg(&ranked, held.by_user().row(user as usize).0, PLACES) as f32
-            };
-            Ok(block.iter().zip(lists).map(loss).collect())
-        })
-        .collect();
-    let losses = losses?.concat();
-    let weights = vec![1.0; losses.len()];
-    Ok((losses, weights))
-}
-
-/// The best items of users without those they have in `train`, of a model that kept no history.
-fn lists_without(
-    model: &dyn Recommend,
-    users: &[u32],
-    train: &Ratings,
-) -> Result<Vec<Vec<Scored>>> {
-    let list = |&user: &u32| {
-        let deny = train.by_user().row(user as usize).0.to_vec();
-        let filter = Filter { deny, include_seen: true, ..Filter::default() };
-        model.top(&Target::User(user), PLACES, &filter)
-    };
-    users.par_iter().with_min_len(16).map(list).collect()
-}
+#[cfg(test)]
+mod tests;

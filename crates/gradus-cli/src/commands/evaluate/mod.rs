@@ -1,5 +1,6 @@
 //! `gradus evaluate MODEL TEST`
 
+mod against;
 mod ranking;
 pub mod rating;
 mod samples;
@@ -21,6 +22,10 @@ struct EvaluateArgs {
     /// The columns that hold the truth, for a model of features [default: as in training]
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     target: Vec<String>,
+
+    /// Another model of features to compare with, sample by sample
+    #[arg(long, value_name = "MODEL")]
+    against: Option<PathBuf>,
 
     /// Judge the ranking of items instead of the error of ratings; the default for models of
     /// clicks, plays and purchases
@@ -86,6 +91,12 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let traits = gradus::find(fitted.kind)?.traits();
     if traits.task != Task::Recommend {
         return samples::run(&args, &fitted, context);
+    }
+    if args.against.is_some() {
+        return Err(Failure::Usage(format!(
+            "--against compares models of features, and `{}` is a recommender",
+            fitted.kind
+        )));
     }
     let implicit = traits.implicit;
     if implicit || args.ranking {

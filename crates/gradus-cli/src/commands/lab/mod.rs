@@ -1,12 +1,14 @@
 //! `gradus lab …`: experiments that show how things work, one file each.
 
+mod bias_variance;
 mod optimize;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Command};
 
-const LABS: &[Entry] = &[(optimize::command, optimize::run)];
+const LABS: &[Entry] =
+    &[(optimize::command, optimize::run), (bias_variance::command, bias_variance::run)];
 
 pub fn command() -> Command {
     Command::new("lab")

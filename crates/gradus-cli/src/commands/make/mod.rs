@@ -1,5 +1,7 @@
 //! `gradus make KIND`
 
+mod samples;
+
 use super::predict::quoted;
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
@@ -59,11 +61,14 @@ pub fn command() -> Command {
         .subcommand(RatingsArgs::augment_args(Command::new("ratings").about(
             "Ratings of a believable catalogue: popular and obscure items, planted factors, noise",
         )))
+        .subcommands(samples::commands())
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     match matches.subcommand() {
         Some(("ratings", matches)) => ratings(matches, context),
+        Some(("regression", matches)) => samples::regression(matches, context),
+        Some(("blobs", matches)) => samples::blobs(matches, context),
         _ => Err(Failure::Usage("make: no kind of data; see `gradus make --help`".into())),
     }
 }

@@ -1,4 +1,9 @@
-//! The report of a fitted model as a page: one HTML file that needs nothing else.
+//! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
+//! recommenders, [`samples_page`] for models of features.
+
+mod samples;
+
+pub use samples::samples_page;
 
 use gradus_core::estimator::AnyFitted;
 use gradus_report::{Bars, Column, Line, Page, Table, number, predicted_vs_true};
@@ -36,10 +41,7 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
         let note = worst.map(|b| format!("{}: {:.4}", b.name, b.score)).unwrap_or_default();
         stats.push((format!("held-out {metric}"), format!("{score:.4}"), note));
     }
-    for (name, fact) in fitted.model.facts() {
-        let fact = fact.parse::<u32>().map_or(fact, |whole| number(f64::from(whole)));
-        stats.push((name.into(), fact, String::new()));
-    }
+    let stats = self::stats(stats, fitted);
     let subtitle = format!(
         "Model {}, {} iterations, {}; seed {}.",
         fitted.kind, report.iterations, report.stop_reason, report.seed
@@ -70,13 +72,30 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
                 .chart(predicted_vs_true(&tested.predicted, &tested.truth).x_label("true rating").y_label("predicted"))
         });
     }
+    close(page, fitted)
+}
+
+/// Headline numbers, with the shape of the model after them.
+fn stats(
+    mut stats: Vec<(String, String, String)>,
+    fitted: &AnyFitted,
+) -> Vec<(String, String, String)> {
+    for (name, fact) in fitted.model.facts() {
+        let fact = fact.parse::<u32>().map_or(fact, |whole| number(f64::from(whole)));
+        stats.push((name.into(), fact, String::new()));
+    }
+    stats
+}
+
+/// What every page ends with.
+fn close(page: Page, fitted: &AnyFitted) -> Page {
     page.section("Parameters", |section| {
         let mut table = Table::new([Column::text("parameter"), Column::text("value")]);
         for (name, value) in &fitted.params {
             table = table.row([name.as_str().into(), shown(value).into()]);
         }
         let section = section.table(&table);
-        report.notes.iter().fold(section, |section, note| section.note(note))
+        fitted.report.notes.iter().fold(section, |section, note| section.note(note))
     })
     .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))
 }

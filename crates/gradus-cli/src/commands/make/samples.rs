@@ -1,0 +1,168 @@
+//! Tables of samples with a known truth behind them.
+
+use crate::output::{Context, Failure, Outcome, grouped};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use gradus::data::Dense;
+use gradus::data::make::{BlobsSpec, RegressionSpec, Target};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TargetName {
+    /// A number
+    Value,
+    /// 0 or 1, with the logistic probability of that number
+    Class,
+}
+
+#[derive(Args)]
+struct TableArgs {
+    /// Number of samples
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    samples: usize,
+
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Where to write the CSV file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct RegressionArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Number of features
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    features: usize,
+
+    /// Number of features that matter [default: all]
+    #[arg(long, value_name = "N")]
+    informative: Option<usize>,
+
+    /// Standard deviation of the coefficients
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    scale: f64,
+
+    /// The value where all features are 0
+    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    intercept: f64,
+
+    /// Standard deviation of the noise
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    noise: f64,
+
+    /// Ratio of the largest to the smallest singular value of the features
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    condition: f64,
+
+    /// Share of the targets that is moved far off, or of the classes that is swapped
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    outliers: f64,
+
+    /// What is to be predicted
+    #[arg(long, value_enum, default_value = "value")]
+    target: TargetName,
+}
+
+#[derive(Args)]
+struct BlobsArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Number of features
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    features: usize,
+
+    /// Number of classes
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    centers: usize,
+
+    /// Standard deviation of the centres' coordinates
+    #[arg(long, value_name = "X", default_value_t = 5.0)]
+    separation: f64,
+
+    /// Standard deviation of the points around their centre, one for all or one each
+    #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "1")]
+    spread: Vec<f64>,
+
+    /// How often each centre is drawn [default: all alike]
+    #[arg(long, value_name = "X,…", value_delimiter = ',')]
+    weights: Vec<f64>,
+}
+
+pub(super) fn commands() -> [Command; 2] {
+    [
+        RegressionArgs::augment_args(Command::new("regression").about(
+            "A table of features x1, x2, … and a target y that depends on them linearly, with noise",
+        )),
+        BlobsArgs::augment_args(Command::new("blobs").about(
+            "A table of features x1, x2, … and a class y: Gaussian clouds around random centres",
+        )),
+    ]
+}
+
+pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
+    let args =
+        RegressionArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let spec = RegressionSpec {
+        informative: args.informative,
+        scale: args.scale,
+        intercept: args.intercept,
+        noise: args.noise,
+        condition: args.condition,
+        outliers: args.outliers,
+        target: match args.target {
+            TargetName::Value => Target::Value,
+            TargetName::Class => Target::Class,
+        },
+        ..RegressionSpec::new(args.table.samples, args.features)
+    };
+    let made = spec.make(args.table.seed)?;
+    write(&args.table, &made.x, &made.y, context)
+}
+
+pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
+    let args = BlobsArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let spec = BlobsSpec {
+        separation: args.separation,
+        spreads: args.spread,
+        weights: args.weights,
+        ..BlobsSpec::new(args.table.samples, args.features, args.centers)
+    };
+    let made = spec.make(args.table.seed)?;
+    let classes: Vec<f64> = made.labels.iter().map(|&label| f64::from(label)).collect();
+    write(&args.table, &made.points, &classes, context)
+}
+
+fn write(args: &TableArgs, x: &Dense<f64>, y: &[f64], context: Context) -> Outcome {
+    let Some(path) = &args.output else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        rows(&mut out, x, y)?;
+        return Ok(out.flush()?);
+    };
+    let refused = |error| gradus::Error::io(path, error);
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(refused)?);
+    rows(&mut out, x, y).map_err(refused)?;
+    out.flush().map_err(refused)?;
+    context.remark(format_args!("{} samples in {}", grouped(y.len()), path.display()));
+    Ok(())
+}
+
+fn rows(out: &mut impl Write, x: &Dense<f64>, y: &[f64]) -> std::io::Result<()> {
+    for at in 1..=x.n_cols() {
+        write!(out, "x{at},")?;
+    }
+    writeln!(out, "y")?;
+    for (x, y) in x.rows().zip(y) {
+        for x in x {
+            write!(out, "{x},")?;
+        }
+        writeln!(out, "{y}")?;
+    }
+    Ok(())
+}

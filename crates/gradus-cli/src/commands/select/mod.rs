@@ -1,0 +1,355 @@
+//! `gradus select MODEL DATA --rank 16,32,64 --regularization 0.01..1:5`
+
+mod show;
+
+use super::fit::{flag_name, is_on_by_default, one_line, parameter};
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome, check_output, grouped};
+use crate::progress::stop_on_ctrl_c;
+use crate::samples::SampleArgs;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::estimator::{AnyData, Estimator, Run, Task};
+use gradus::core::params::{ParamKind, ParamSpec};
+use gradus::page::shown;
+use gradus::select::search::{Axis, Dimension, Plan, Random, Rows, Search};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[derive(Args)]
+struct SelectArgs {
+    /// The data: CSV, TSV, JSON Lines or Parquet (for features also libsvm), plain, .gz or .zst; `-`
+    /// for standard input
+    data: PathBuf,
+
+    /// Fit the winner on all the data and save it here
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Folds of cross-validation
+    #[arg(long, value_name = "K", default_value_t = 5, conflicts_with = "holdout")]
+    cv: usize,
+
+    /// Hold out this share once instead
+    #[arg(long, value_name = "SHARE")]
+    holdout: Option<f64>,
+
+    /// Try so many combinations drawn at random instead of all of them; a parameter may then also
+    /// be drawn from a range: low..high, or low..high:log at equal ratios
+    #[arg(long, value_name = "N")]
+    tries: Option<usize>,
+}
+
+// What models of ratings are told besides.
+#[derive(Args)]
+struct RatingArgs {
+    /// Start a fit from its neighbour with a stronger penalty and go on until it converges,
+    /// instead of starting at random and stopping early
+    #[arg(long)]
+    warm: bool,
+
+    #[command(flatten)]
+    input: DataArgs,
+}
+
+// What models of features are told besides.
+#[derive(Args)]
+struct RowArgs {
+    /// Hold out samples with the same word in this column together; it is no feature then
+    #[arg(long, value_name = "COLUMN", conflicts_with = "time")]
+    group: Option<String>,
+
+    /// Learn from the earlier and test on the later by this column of numbers or dates; it is no
+    /// feature then
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// Seed of the folds and of what is drawn at random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    split_seed: u64,
+
+    #[command(flatten)]
+    input: SampleArgs,
+}
+
+pub fn command() -> Command {
+    let models = gradus::models().iter().map(|model| {
+        let (summary, _) = model.docs();
+        let command = SelectArgs::augment_args(Command::new(model.name()).about(summary));
+        let (command, more) = match model.traits().task {
+            Task::Recommend => (RatingArgs::augment_args(command), String::new()),
+            Task::Regress | Task::Classify => {
+                let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
+                    format!(
+                        " Without any, --{} is tried at 13 values at equal ratios ({range}).",
+                        flag_name(&spec)
+                    )
+                });
+                (RowArgs::augment_args(command), usual)
+            }
+        };
+        command
+            .after_help(format!(
+                "A parameter takes several values, as in 16,32,64, or a range of values at equal \
+                 ratios, as in 0.01..1:5 for five from 0.01 to 1. Every combination is tried, or \
+                 --tries of them at random.{more}"
+            ))
+            .args(model.specs().iter().map(values))
+    });
+    Command::new("select")
+        .about("Choose a model's parameters by trying them on held-out data")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("MODEL")
+        .subcommand_help_heading("Models")
+        .subcommands(models)
+}
+
+/// Values of a parameter as they were typed: what they mean depends on --tries.
+#[derive(Clone)]
+struct Typed(String);
+
+/// The flag of a parameter that takes several values.
+fn values(spec: &ParamSpec) -> Arg {
+    if spec.kind == ParamKind::Bool {
+        return parameter(spec);
+    }
+    let checked = spec.clone();
+    Arg::new(spec.name.clone())
+        .long(flag_name(spec))
+        .help_heading("Model parameters")
+        .value_name("VALUES")
+        .allow_hyphen_values(true)
+        .help(format!("{} [default: {}]", one_line(&spec.doc), shown(&spec.default)))
+        .value_parser(move |text: &str| match Axis::parse(&checked, text) {
+            Err(error) if Dimension::parse(&checked, text).is_err() => Err(error),
+            _ => Ok(Typed(text.to_owned())),
+        })
+}
+
+/// The parameter to vary when none is named, and over what.
+fn usual(specs: &[ParamSpec]) -> Option<(ParamSpec, &'static str)> {
+    // A penalty depends on the scale of the target, so a wide range; `c` of a margin does not.
+    [("regularization", "1e-6..1e6"), ("c", "1e-3..1e3")].into_iter().find_map(|(name, range)| {
+        let spec = specs.iter().find(|spec| spec.name == name)?;
+        let fits = Axis::parse(spec, &format!("{range}:13")).is_ok();
+        fits.then(|| (spec.clone(), range))
+    })
+}
+
+/// What stays as it is, and what varies.
+#[derive(Default)]
+struct Given {
+    fixed: Map<String, Value>,
+    axes: Vec<Axis>,
+    dimensions: Vec<Dimension>,
+    /// Whether the range is not the user's.
+    usual: bool,
+}
+
+impl Given {
+    fn read(specs: &[ParamSpec], matches: &ArgMatches, random: bool) -> Outcome<Self> {
+        let mut given = Self::default();
+        for spec in specs {
+            if spec.kind == ParamKind::Bool {
+                if matches.get_flag(&spec.name) {
+                    let value = Value::Bool(!is_on_by_default(spec));
+                    given.fixed.insert(spec.name.clone(), value);
+                }
+            } else if let Some(Typed(text)) = matches.get_one::<Typed>(&spec.name) {
+                given.vary(spec, text, random)?;
+            }
+        }
+        Ok(given)
+    }
+
+    fn vary(&mut self, spec: &ParamSpec, text: &str, random: bool) -> Outcome {
+        match Axis::parse(spec, text) {
+            Ok(axis) if axis.values.len() == 1 => {
+                self.fixed.insert(spec.name.clone(), axis.values[0].clone());
+            }
+            _ if random => self.dimensions.push(Dimension::parse(spec, text)?),
+            Ok(axis) => self.axes.push(axis),
+            Err(error) => {
+                return Err(Failure::Usage(format!(
+                    "{error}; a range without a count is drawn from at random: say --tries N as well"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of what varies.
+    fn varied(&self) -> Vec<String> {
+        let axes = self.axes.iter().map(|axis| axis.name.clone());
+        axes.chain(self.dimensions.iter().map(|dimension| dimension.name.clone())).collect()
+    }
+}
+
+pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Err(Failure::Usage("select: no model; see `gradus models`".into()));
+    };
+    let model = gradus::find(name)?;
+    let args = SelectArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let random = args.tries.is_some();
+    let specs = model.specs();
+    let mut given = Given::read(&specs, matches, random)?;
+    let of_samples = model.traits().task != Task::Recommend;
+    if given.varied().is_empty() && of_samples {
+        let free = usual(&specs).filter(|(spec, _)| !given.fixed.contains_key(&spec.name));
+        if let Some((spec, range)) = free {
+            given.usual = true;
+            given.vary(&spec, &format!("{range}:{}", if random { "log" } else { "13" }), random)?;
+        }
+    }
+    if given.varied().is_empty() {
+        let example = if of_samples { "" } else { "--rank 16,32,64 or " };
+        return Err(Failure::Usage(format!(
+            "select {name}: nothing to choose from; give a parameter several values, \
+             as in {example}--regularization 0.01..1:5"
+        )));
+    }
+    if let Some(output) = &args.output {
+        check_output(output)?;
+    }
+    let loaded = load(model, &args, matches, &given.fixed, context)?;
+    let varied = given.varied();
+    let random =
+        args.tries.map(|tries| Random { dimensions: given.dimensions, tries, seed: loaded.seed });
+    let search = Search {
+        model,
+        fixed: given.fixed,
+        axes: given.axes,
+        plan: args.holdout.map_or(Plan::Folds(args.cv), Plan::Holdout),
+        rows: loaded.rows,
+        seed: loaded.seed,
+        warm: loaded.warm,
+        stop: stop_on_ctrl_c(),
+    };
+    let fits = match &random {
+        Some(random) => search.fits_random(random)?,
+        None => search.fits(),
+    };
+    context.remark(format_args!(
+        "{}: {}; {} fits to do",
+        args.data.display(),
+        loaded.told,
+        grouped(fits)
+    ));
+    if given.usual {
+        context.remark(format_args!(
+            "no parameter was given several values: {} is tried over a wide range",
+            varied.join(", ")
+        ));
+    }
+    let bar = bar(fits, context);
+    let begun = Instant::now();
+    let tell = |done: usize| bar.set_position(done as u64);
+    let found = match &random {
+        Some(random) => search.run_random(random, &loaded.data, &tell),
+        None => search.run(&loaded.data, &tell),
+    };
+    bar.finish_and_clear();
+    let found = match found {
+        Err(_) if search.stop.requested() => return Err(Failure::Interrupted),
+        found => found?,
+    };
+    let shown = show::Shown {
+        name,
+        varied: &varied,
+        found: &found,
+        seconds: begun.elapsed().as_secs_f64(),
+        stopped_early: !of_samples && !search.warm,
+        at_an_end: given.usual
+            && random.is_none()
+            && at_an_end(&search, &found.candidates[0].params),
+    };
+    shown.show(context)?;
+    if search.stop.requested() {
+        context.remark(format_args!(
+            "interrupted after {} of {} folds; nothing was saved",
+            found.folds.0, found.folds.1
+        ));
+        return Err(Failure::Interrupted);
+    }
+    if let Some(output) = &args.output {
+        let run = Run { stop: search.stop.clone(), ..Run::default() };
+        search.refit(&found, &loaded.data, &run)?.save(output)?;
+        context.remark(format_args!("saved {}, fitted on all the data", output.display()));
+    }
+    Ok(())
+}
+
+/// Whether the best is the first or last value of an axis.
+fn at_an_end(search: &Search<'_>, best: &Map<String, Value>) -> bool {
+    search.axes.iter().any(|axis| {
+        let value = best.get(&axis.name);
+        axis.values.len() > 2 && (axis.values.first() == value || axis.values.last() == value)
+    })
+}
+
+/// The data, and how it is to be held out.
+struct Loaded {
+    data: AnyData,
+    rows: Rows,
+    seed: u64,
+    warm: bool,
+    told: String,
+}
+
+fn load(
+    model: &dyn Estimator,
+    args: &SelectArgs,
+    matches: &ArgMatches,
+    fixed: &Map<String, Value>,
+    context: Context,
+) -> Outcome<Loaded> {
+    let usage = |error: clap::Error| Failure::Usage(error.to_string());
+    let task = model.traits().task;
+    if task == Task::Recommend {
+        let RatingArgs { warm, input } = RatingArgs::from_arg_matches(matches).map_err(usage)?;
+        let (ratings, _) = input.ratings(&args.data, context)?;
+        return Ok(Loaded {
+            told: format!("{} ratings", grouped(ratings.len())),
+            data: AnyData::Ratings(ratings),
+            rows: Rows::Any,
+            seed: fixed.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            warm,
+        });
+    }
+    let rows = RowArgs::from_arg_matches(matches).map_err(usage)?;
+    let apart = [rows.group.as_deref(), rows.time.as_deref()];
+    let (samples, [group, time]) =
+        rows.input.samples_apart(&args.data, task, model.name(), apart, context)?;
+    Ok(Loaded {
+        told: format!(
+            "{} samples, {} features",
+            grouped(samples.len()),
+            grouped(samples.n_features())
+        ),
+        data: AnyData::Samples(samples),
+        rows: match (group, time) {
+            (Some(ranks), _) => Rows::Groups(ranks),
+            (_, Some(ranks)) => Rows::Times(ranks.into_iter().map(i64::from).collect()),
+            (None, None) => Rows::Any,
+        },
+        seed: rows.split_seed,
+        warm: true,
+    })
+}
+
+fn bar(fits: usize, context: Context) -> ProgressBar {
+    let bar = ProgressBar::new(fits as u64);
+    bar.set_draw_target(if context.quiet || context.json {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    });
+    let style = "select {bar:24.cyan/blue} {pos} of {len} fits · {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar
+}
