@@ -1,14 +1,14 @@
 //! Linear regression with a penalty on the absolute values and the squares of the coefficients.
 
+use crate::sparse::Rule;
 use crate::sparse::fit::{Spec, fit};
 use crate::sparse::path::PathOptions;
-use crate::{LinearModel, sparse::Rule};
+use crate::{LinearModel, fitting};
 use derive_setters::Setters;
 use gradus_core::Result;
 use gradus_core::data::Samples;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::Rules;
-use gradus_core::params::{self, Params};
+use gradus_core::params::Params;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -158,16 +158,7 @@ impl Fit for ElasticNet {
             rule: self.rule,
             seed: self.seed,
         };
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            max_iter: self.max_iter,
-            tol: self.tol,
-            seed: self.seed,
-            params: params::record(self),
-            ..Rules::default()
-        };
+        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
         let (model, report) = fit(&spec, data, job, &rules)?;
         Ok(Fitted { params: self.clone(), model, report })
     }

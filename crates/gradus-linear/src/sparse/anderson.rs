@@ -16,11 +16,6 @@ impl Anderson {
         Self { kept: (0..=DEPTH).map(|_| Default::default()).collect(), n: 0 }
     }
 
-    /// Forgets the iterates.
-    pub(super) fn clear(&mut self) {
-        self.n = 0;
-    }
-
     /// Keeps an iterate. When there are enough, gives the weights of the extrapolation, to be used
     /// with [`mix`](Self::mix); the iterates are then forgotten at the next call.
     pub(super) fn keep(&mut self, x: &[f64], linear: &[f64]) -> Option<Vec<f64>> {

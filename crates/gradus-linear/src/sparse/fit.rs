@@ -5,13 +5,13 @@ use super::path::{Path, PathOptions, Validation, largest};
 use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
+use crate::fitting::{check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
+use gradus_core::Result;
 use gradus_core::data::{Dense, Samples};
 use gradus_core::estimator::Job;
 use gradus_core::iterate::{self, Ending, Guide, Rules};
-use gradus_core::predict::Predict;
 use gradus_core::report::{Certificate, Report, StopReason};
-use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,16 +52,11 @@ pub(crate) fn fit(
     job: &Job<'_, Samples>,
     rules: &Rules<'_>,
 ) -> Result<(LinearModel, Report)> {
-    let name = rules.model;
     let targets = samples.values()?;
-    if samples.is_empty() {
-        return Err(Error::data(format!("{name}: no samples to learn from")));
-    }
-    if let Some(held) = job.validation {
-        samples.inputs().check_width(held.n_features())?;
-        held.values()?;
-    }
-    iterate::guided(rules, job, |guide| {
+    check_samples(rules.model, samples)?;
+    check_held_out(samples, job.validation)?;
+    let mut baselines = Vec::new();
+    let (model, mut report) = iterate::guided(rules, job, |guide| {
         let (found, mut notes) = match spec.regularization {
             Some(lambda) => (one(spec, lambda, samples, targets, guide), Vec::new()),
             None => chosen(spec, samples, targets, guide)?,
@@ -93,10 +88,15 @@ pub(crate) fn fit(
         };
         let objective = found.iter().map(|found| found.objective).sum();
         let model = model(samples, found);
-        let validation = job.validation.map(|held| rmse(&model, held)).transpose()?;
+        let mut validation = None;
+        if let Some((score, others)) = held_out_rmse(&model, samples, job)? {
+            (validation, baselines) = (Some(score), others);
+        }
         let certificate = Some(certificate);
         Ok((model, Ending { stop_reason, objective, validation, certificate, notes }))
-    })
+    })?;
+    report.baselines = baselines;
+    Ok((model, report))
 }
 
 /// The fit for one penalty.
@@ -227,27 +227,6 @@ fn model(samples: &Samples, found: Vec<Found>) -> LinearModel {
     let model = LinearModel::new(samples, Link::Identity, coefficients, intercepts);
     let paths: Vec<Path> = found.into_iter().filter_map(|found| found.path).collect();
     if paths.is_empty() { model } else { model.with_paths(paths) }
-}
-
-/// The root of the mean squared error on held-out samples, over all targets.
-fn rmse(model: &LinearModel, held: &Samples) -> Result<f64> {
-    let (scores, targets) = (model.scores(held.features())?, held.values()?);
-    if scores.shape() != targets.shape() {
-        return Err(Error::Shape {
-            what: "held-out targets".into(),
-            expected: scores.n_cols().to_string(),
-            got: targets.n_cols().to_string(),
-        });
-    }
-    let (mut sum, mut total) = (0.0, 0.0);
-    for (row, (score, y)) in scores.rows().zip(targets.rows()).enumerate() {
-        let weight = held.weights().map_or(1.0, |weights| weights[row]);
-        for (score, y) in score.iter().zip(y) {
-            sum += weight * (y - score) * (y - score);
-            total += weight;
-        }
-    }
-    Ok((sum / total.max(f64::MIN_POSITIVE)).sqrt())
 }
 
 /// The smallest penalty of samples for which all coefficients are 0, for each target.

@@ -13,3 +13,6 @@ pub(crate) mod solve;
 
 pub use fit::{Rule, lambda_max};
 pub use path::{Path, PathOptions, Validation, path};
+
+#[cfg(test)]
+mod tests;

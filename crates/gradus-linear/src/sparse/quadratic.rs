@@ -2,7 +2,7 @@
 //! updates.
 
 use super::anderson::Anderson;
-use super::penalty::{Penalty, Standing};
+use super::penalty::Penalty;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::progress::Stop;
 
@@ -20,12 +20,6 @@ pub(super) struct Quadratic {
     gram: Vec<f64>,
     stride: usize,
     level: Level,
-}
-
-/// Where a descent ended.
-pub(super) struct Descent {
-    pub(super) passes: usize,
-    pub(super) standing: Standing,
 }
 
 impl Quadratic {
@@ -86,7 +80,7 @@ impl Quadratic {
     }
 
     /// Minimises over the coefficients `beta` of the chosen columns, from where they stand, until
-    /// the gap is at most `target`.
+    /// the gap is at most `target`; the passes it took.
     ///
     /// `q = Xᵀy`, `squares` is the diagonal and `g = Xᵀ(y − Xβ)` goes along with `beta`.
     #[allow(clippy::too_many_arguments)]
@@ -101,7 +95,7 @@ impl Quadratic {
         target: f64,
         passes: usize,
         stop: &Stop,
-    ) -> Descent {
+    ) -> usize {
         let n = self.columns.len();
         let mut anderson = Anderson::new();
         let (mut other, mut other_g) = (vec![0.0; n], vec![0.0; n]);
@@ -121,7 +115,6 @@ impl Quadratic {
             done += 1;
             let moved = self.pass(penalty, squares, beta, g);
             if !moved {
-                standing = standing_of(beta, g);
                 break;
             }
             if let Some(weights) = anderson.keep(beta, g) {
@@ -138,7 +131,7 @@ impl Quadratic {
             }
             standing = standing_of(beta, g);
         }
-        Descent { passes: done, standing }
+        done
     }
 
     /// Moves every coordinate to where it is best; whether any moved.

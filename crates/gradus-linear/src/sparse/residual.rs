@@ -4,7 +4,6 @@
 use super::anderson::Anderson;
 use super::penalty::{Penalty, Standing};
 use super::problem::{Problem, gathered};
-use super::quadratic::Descent;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::progress::Stop;
 
@@ -94,7 +93,7 @@ impl<'p, 'a> Residuals<'p, 'a> {
 }
 
 /// Minimises over the coefficients `beta` of `columns`, from where they stand, until the gap is at
-/// most `target`. `r` are the residuals.
+/// most `target`; the passes it took. `r` are the residuals.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn descend(
     problem: &Problem<'_>,
@@ -105,7 +104,7 @@ pub(super) fn descend(
     target: f64,
     passes: usize,
     stop: &Stop,
-) -> Descent {
+) -> usize {
     let squares: Vec<f64> = columns.iter().map(|&j| problem.squares[j as usize]).collect();
     let mut residuals = Residuals::new(problem, columns, r);
     let standing_of = |residuals: &Residuals<'_, '_>, beta: &[f64]| -> Standing {
@@ -157,5 +156,5 @@ pub(super) fn descend(
             break;
         }
     }
-    Descent { passes: done, standing }
+    done
 }

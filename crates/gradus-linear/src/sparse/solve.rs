@@ -54,7 +54,6 @@ pub(crate) struct Solution {
     pub(crate) objective: f64,
     /// The gap, in units of `½⟨y, y⟩`.
     pub(crate) gap: f64,
-    pub(crate) passes: usize,
     pub(crate) stop_reason: StopReason,
 }
 
@@ -151,7 +150,7 @@ impl<'p, 'a> Solver<'p, 'a> {
         };
         self.last = Some(penalty.a);
         let gap = if unit > 0.0 { standing.gap / unit } else { 0.0 };
-        Solution { objective: standing.objective, gap, passes, stop_reason }
+        Solution { objective: standing.objective, gap, stop_reason }
     }
 
     /// Where it stands, by the columns that are still alive.
@@ -260,7 +259,7 @@ impl<'p, 'a> Solver<'p, 'a> {
             let found =
                 residual::descend(problem, &columns, penalty, r, &mut beta, goal, passes, stop);
             self.scatter(&columns, &beta);
-            return found.passes;
+            return found;
         }
         if !new.is_empty() {
             let copied = &mut self.copied;
@@ -285,7 +284,7 @@ impl<'p, 'a> Solver<'p, 'a> {
             stop,
         );
         self.scatter(&columns, &beta);
-        found.passes
+        found
     }
 
     fn scatter(&mut self, columns: &[u32], beta: &[f64]) {
