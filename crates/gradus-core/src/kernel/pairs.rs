@@ -138,8 +138,7 @@ impl Kernel for Partner<'_> {
         let score = |slope: f64, down: f64, k: f32, diagonal: f64| {
             let gain = most + slope + down;
             let curvature = own + diagonal - 2.0 * f64::from(k);
-            let curvature =
-                if curvature > LEAST_CURVATURE { curvature } else { LEAST_CURVATURE };
+            let curvature = if curvature > LEAST_CURVATURE { curvature } else { LEAST_CURVATURE };
             let square = gain * gain / curvature;
             if gain > 0.0 { square } else { 0.0 }
         };

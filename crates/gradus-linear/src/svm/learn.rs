@@ -91,7 +91,8 @@ impl Outcome {
             objective: self.objective,
             validation: None,
             certificate: Some(Certificate {
-                name: if linear { "relative duality gap" } else { "violation of optimality" }.into(),
+                name: if linear { "relative duality gap" } else { "violation of optimality" }
+                    .into(),
                 value: self.worst,
                 tolerance,
             }),

@@ -312,7 +312,8 @@ impl Fit for Svm {
         let rules = rules(Self::NAME, "accuracy", true, begun, self);
         let (model, report) = iterate::guided(&rules, job, |guide| {
             let options = self.options();
-            let (mut model, mut ending) = learn::classes(&options, data, &mut learn::Guided(guide))?;
+            let (mut model, mut ending) =
+                learn::classes(&options, data, &mut learn::Guided(guide))?;
             if self.probability {
                 model.sigmoids = platt::sigmoids(&options, data, guide)?;
             }

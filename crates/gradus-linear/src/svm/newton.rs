@@ -171,7 +171,11 @@ fn lowest(
         if slope.abs() <= 1e-4 * first.abs() {
             break;
         }
-        if slope < 0.0 { low = t } else { high = t }
+        if slope < 0.0 {
+            low = t
+        } else {
+            high = t
+        }
         let next = t - slope / curvature;
         let next = if next > low && next < high { next } else { 0.5 * (low + high) };
         if !next.is_finite() || (next - t).abs() <= 1e-12 * t {

@@ -216,7 +216,11 @@ impl Problem<'_> {
             if force == 0.0 || stiffness == 0.0 {
                 break;
             }
-            if force > 0.0 { low = shift } else { high = shift }
+            if force > 0.0 {
+                low = shift
+            } else {
+                high = shift
+            }
             let next = shift + force / stiffness;
             let inside = next > low && next < high;
             let next = if inside { next } else { 0.5 * (low + high) };
