@@ -1,6 +1,7 @@
 //! Reading data for a command: the flags that say how, and ids looked up in a model.
 
 use crate::output::{Context, Failure, Outcome, grouped};
+use crate::samples::{TableArgs, TableFormatName};
 use clap::{Args, ValueEnum};
 use gradus::core::recommend::Recommend;
 use gradus::data::{
@@ -92,6 +93,19 @@ impl DataArgs {
             DuplicatesName::Mean => Duplicates::Mean,
             DuplicatesName::Error => Duplicates::Error,
         }
+    }
+
+    /// How a table is read, by the same flags.
+    pub fn table(&self) -> TableArgs {
+        let format = self.format.map(|format| match format {
+            FormatName::Csv => TableFormatName::Csv,
+            FormatName::Tsv => TableFormatName::Tsv,
+            FormatName::Jsonl => TableFormatName::Jsonl,
+            FormatName::Parquet => TableFormatName::Parquet,
+        });
+        let header = self.header.unwrap_or(true);
+        let (delimiter, weight_column) = (self.delimiter.clone(), self.weight_column.clone());
+        TableArgs { format, delimiter, header, weight_column }
     }
 
     fn options(&self) -> Outcome<ReadOptions> {

@@ -5,6 +5,7 @@ mod input;
 mod lists;
 mod output;
 mod progress;
+mod samples;
 mod splitting;
 
 use output::Failure;

@@ -1,8 +1,8 @@
 //! Parameters and docs: any model.
 
 use crate::{Check, Finding, broken_values, ensure, error_text};
-use gradus::core::estimator::{AnyData, Estimator, Run};
-use gradus::data::{Id, Ratings};
+use gradus::core::estimator::{AnyData, Estimator, Run, Task};
+use gradus::data::{Dense, Id, Ratings, Samples};
 use serde_json::{Map, Value};
 
 /// The checks of this module.
@@ -40,8 +40,20 @@ fn defaults(model: &dyn Estimator) -> Finding {
 
 /// Fits on the smallest data there is.
 fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus::Result<()> {
-    let ratings = Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?;
-    model.fit(params, &AnyData::Ratings(ratings), None, &Run::default()).map(|_| ())
+    let data = match model.traits().task {
+        Task::Recommend => {
+            AnyData::Ratings(Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?)
+        }
+        Task::Regress => {
+            let x = Dense::from_rows(&[[1.0], [2.0]]);
+            AnyData::Samples(Samples::regression(x, vec![1.0, 3.0])?)
+        }
+        Task::Classify => {
+            let x = Dense::from_rows(&[[1.0], [2.0]]);
+            AnyData::Samples(Samples::classification(x, [Id::Int(0), Id::Int(1)])?)
+        }
+    };
+    model.fit(params, &data, None, &Run::default()).map(|_| ())
 }
 
 fn refused(model: &dyn Estimator) -> Finding {

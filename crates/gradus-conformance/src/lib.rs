@@ -9,10 +9,12 @@
 //! | [`contract`] | parameters, docs, reports: any model |
 //! | [`ratings`] | models that learn from ratings: reproducibility, files, weights, edge cases |
 //! | [`recommending`] | models that recommend |
+//! | [`samples`] | models that predict from features |
 
 pub mod contract;
 pub mod ratings;
 pub mod recommending;
+pub mod samples;
 
 use gradus::core::estimator::Estimator;
 use gradus::core::params::ParamKind;
@@ -35,6 +37,9 @@ pub fn checks(model: &dyn Estimator) -> Vec<&'static Check> {
     if model.data() == "ratings" {
         checks.extend(ratings::CHECKS);
         checks.extend(recommending::CHECKS);
+    }
+    if model.data() == "samples" {
+        checks.extend(samples::CHECKS);
     }
     checks
 }

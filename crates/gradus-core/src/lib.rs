@@ -19,6 +19,7 @@ pub mod estimator;
 pub mod file;
 pub mod iterate;
 pub mod kernel;
+pub mod linalg;
 pub mod params;
 pub mod predict;
 pub mod progress;

@@ -107,8 +107,7 @@ impl History {
 
     /// `d ← −H g`.
     fn direction(&mut self, g: &[f64], d: &mut [f64]) {
-        d.copy_from_slice(g);
-        vector::scale(-1.0, d);
+        vector::negate(g, d);
         let Some(newest) = self.pairs.back() else { return };
         let scale = newest.sy / newest.yy;
         // Each update of d and the dot product that follows it are one pass.
@@ -257,9 +256,9 @@ mod tests {
             let mut new = vec![vec![0.0; n]; n];
             for i in 0..n {
                 for j in 0..n {
-                    for a in 0..n {
-                        for b in 0..n {
-                            new[i][j] += left(i, a) * h[a][b] * left(j, b);
+                    for (a, row) in h.iter().enumerate() {
+                        for (b, h) in row.iter().enumerate() {
+                            new[i][j] += left(i, a) * h * left(j, b);
                         }
                     }
                     new[i][j] += s[i] * s[j] / sy;

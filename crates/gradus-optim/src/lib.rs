@@ -20,20 +20,52 @@
 //! assert!(found.converged() && (found.x[1] - 1.0).abs() < 1e-6);
 //! # Ok::<(), gradus_core::Error>(())
 //! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | smooth functions | [`Lbfgs`], [`Newton`], [`Descent`] (gd, momentum, Nesterov, AdaGrad, RMSProp, Adam, AdamW) |
+//! | means over many samples | [`Stochastic`] |
+//! | functions with kinks | [`Subgradient`]; [`Proximal`] where the kinks are a simple penalty |
+//! | constraints | [`Projected`] onto a [`project::Set`]; [`penalty::PenaltyMethod`] for any others |
+//! | a coordinate at a time | [`Coordinate`] |
+//! | many minima | [`MultiStart`] |
+//! | steps and their lengths | [`step::Rule`], [`Schedule`], [`line_search`] |
+//! | is it right, is it done, is it fast | [`diagnose`] |
+//! | how predictions are judged | [`Loss`] |
+//! | functions to try things on | [`problem`] |
 
 pub mod control;
+mod coordinate;
+mod descent;
+pub mod diagnose;
 mod lbfgs;
 pub mod line_search;
 pub mod loss;
+mod multistart;
 mod newton;
 pub mod objective;
 pub mod outcome;
+pub mod penalty;
 pub mod problem;
+pub mod project;
+pub mod proximal;
+pub mod schedule;
+pub mod step;
+mod stochastic;
+mod subgradient;
 pub mod vector;
 
 pub use control::{Control, Iterate, Optimizer, Watch};
+pub use coordinate::{Coordinate, CoordinateWise, Order};
+pub use descent::{Descent, StepSize};
 pub use lbfgs::Lbfgs;
 pub use loss::Loss;
+pub use multistart::{MultiOutcome, MultiStart};
 pub use newton::Newton;
 pub use objective::{FiniteSum, Hessian, Objective};
 pub use outcome::{Evaluations, Outcome, Reason, Trace, TracePoint};
+pub use proximal::{Projected, Proximal};
+pub use schedule::Schedule;
+pub use step::{Rule, Stepper};
+pub use stochastic::Stochastic;
+pub use subgradient::Subgradient;

@@ -279,8 +279,10 @@ impl Armijo {
 mod tests {
     use super::*;
 
+    type Named = (&'static str, Box<dyn Fn(f64) -> (f64, f64)>);
+
     /// The functions of Moré and Thuente's own experiments, and some that mislead.
-    fn functions() -> Vec<(&'static str, Box<dyn Fn(f64) -> (f64, f64)>)> {
+    fn functions() -> Vec<Named> {
         let yanai = |b1: f64, b2: f64| {
             let gamma = |b: f64| (1.0 + b * b).sqrt() - b;
             let (l1, l2) = (gamma(b1), gamma(b2));

@@ -106,18 +106,26 @@ impl Cg {
         self.m.resize(self.s.len(), 0.0);
         let known = h.diagonal(&mut self.m);
         let top = vector::largest(&self.m);
-        if !known || !(top > 0.0 && top.is_finite()) {
+        if !(known && top > 0.0 && top.is_finite()) {
             return self.m.clear();
         }
         // A coordinate that hardly counts would otherwise get a step without bound.
         self.m.iter_mut().for_each(|m| *m = m.max(1e-10 * top));
     }
 
-    fn precondition(&mut self) {
-        self.z.copy_from_slice(&self.r);
-        for (z, m) in self.z.iter_mut().zip(&self.m) {
-            *z /= m;
+    /// `z ← r / m`; gives `r·z` and the norm of `r`. Without a preconditioner `r` is `z` itself.
+    fn precondition(&mut self) -> (f64, f64) {
+        if self.m.is_empty() {
+            let square = vector::dot(&self.r, &self.r);
+            return (square, square.sqrt());
         }
+        (vector::divide_dot(&self.r, &self.m, &mut self.z), vector::norm(&self.r))
+    }
+
+    /// `p ← z + beta p`.
+    fn turn(&mut self, beta: f64) {
+        let z = if self.m.is_empty() { &self.r } else { &self.z };
+        vector::follow(z, beta, &mut self.p);
     }
 
     /// Minimises `g·s + ½ s·Hs` within `radius`.
@@ -130,16 +138,15 @@ impl Cg {
         max_iter: usize,
     ) -> Solved {
         self.s.fill(0.0);
-        self.r.copy_from_slice(g);
-        vector::scale(-1.0, &mut self.r);
-        self.precondition();
-        self.p.copy_from_slice(&self.z);
-        let mut rz = vector::dot(&self.r, &self.z);
+        vector::negate(g, &mut self.r);
+        let (mut rz, mut norm) = self.precondition();
+        self.p.fill(0.0);
+        self.turn(0.0);
         // s·Ms, s·Mp and p·Mp by recurrence: the length of s costs no pass.
         let (mut ss, mut sp, mut pp) = (0.0, 0.0, rz);
         let mut ended = Ended::Inside;
         for _ in 0..max_iter {
-            if vector::norm(&self.r) <= tol || rz <= 0.0 {
+            if norm <= tol || rz <= 0.0 {
                 break;
             }
             product(&self.p, &mut self.hp);
@@ -166,14 +173,12 @@ impl Cg {
             if ended != Ended::Inside {
                 break;
             }
-            self.precondition();
             let before = rz;
-            rz = vector::dot(&self.r, &self.z);
+            (rz, norm) = self.precondition();
             let beta = rz / before;
             sp = beta * (sp + alpha * pp);
             pp = rz + beta * beta * pp;
-            vector::scale(beta, &mut self.p);
-            vector::axpy(1.0, &self.z, &mut self.p);
+            self.turn(beta);
         }
         // With r = −g − Hs the model is ½ (g·s − r·s).
         let fall = 0.5 * (vector::dot(&self.r, &self.s) - vector::dot(g, &self.s));
@@ -360,10 +365,11 @@ impl Here<'_> {
                 };
                 return Some(Accepted { value, norm, length: vector::norm(&cg.s), radius });
             }
-            radius = 0.25 * radius.min(solved.length);
-            if radius.is_nan() || radius <= 0.0 {
+            // Nothing that the value could show: a smaller radius would only cost products.
+            if solved.fall.is_nan() || solved.fall <= f64::EPSILON * self.value.abs() {
                 return None;
             }
+            radius = 0.25 * radius.min(solved.length);
         }
         None
     }
@@ -438,6 +444,52 @@ mod tests {
         assert!((found.x[0] - 1.0).abs() < 1e-5, "{found:?}");
         let values = found.trace.values();
         assert!(values.windows(2).all(|w| w[1] <= w[0]), "{values:?}");
+    }
+
+    /// Steps of conjugate gradients against what they should be, with and without a preconditioner.
+    #[test]
+    fn a_step_reaches_the_radius_and_its_length_and_fall_are_told_right() {
+        let mut cut = 0;
+        for (spectrum, indefinite) in [
+            ([1.0, 3.0, 10.0, 40.0, 90.0, 200.0], false),
+            ([-5.0, 3.0, 10.0, 40.0, 90.0, 200.0], true),
+        ] {
+            let f = Quadratic::with_spectrum(&spectrum, 6);
+            let g = [1.0, -2.0, 3.0, 0.5, -1.0, 2.0];
+            for scaled in [false, true] {
+                let mut cg = Cg::new(6);
+                if scaled {
+                    cg.m = vec![1.0, 2.0, 5.0, 9.0, 30.0, 60.0];
+                }
+                for radius in [1e-3, 0.05, 0.2, 0.5, 5.0, f64::INFINITY] {
+                    let mut steps = 0;
+                    let mut product = |v: &[f64], out: &mut [f64]| {
+                        steps += 1;
+                        f.product(v, out);
+                    };
+                    let solved = cg.solve(&mut product, &g, radius, 1e-10, 50);
+                    let m = |j: usize| if scaled { cg.m[j] } else { 1.0 };
+                    let length = (0..6).map(|j| m(j) * cg.s[j] * cg.s[j]).sum::<f64>().sqrt();
+                    assert!((solved.length - length).abs() <= 1e-9 * length, "{radius}");
+                    let mut hs = vec![0.0; 6];
+                    f.product(&cg.s, &mut hs);
+                    let fall = -vector::dot(&g, &cg.s) - 0.5 * vector::dot(&hs, &cg.s);
+                    assert!((solved.fall - fall).abs() <= 1e-9 * fall.abs().max(1.0), "{radius}");
+                    match solved.ended {
+                        Ended::Inside => {
+                            assert!(!indefinite && length <= radius);
+                            assert!((0..6).all(|j| (hs[j] + g[j]).abs() < 1e-9));
+                        }
+                        Ended::Negative if radius.is_infinite() => assert!(indefinite),
+                        Ended::Boundary | Ended::Negative => {
+                            assert!((length - radius).abs() <= 1e-9 * radius, "{length} {radius}");
+                            cut += usize::from(steps > 2);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(cut >= 3, "the radius is also met after several steps");
     }
 
     #[test]

@@ -72,6 +72,21 @@ impl<O: Objective + ?Sized> Objective for &O {
     }
 }
 
+impl<O: Objective + ?Sized> Objective for Box<O> {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn value(&self, x: &[f64]) -> f64 {
+        (**self).value(x)
+    }
+    fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64 {
+        (**self).gradient(x, out)
+    }
+    fn hessian<'a>(&'a self, x: &'a [f64]) -> Option<Box<dyn Hessian + 'a>> {
+        (**self).hessian(x)
+    }
+}
+
 /// A symmetric matrix that is known by its products with vectors. Closures are such.
 pub trait Hessian {
     /// `H v` into `out`, which holds anything on entry.

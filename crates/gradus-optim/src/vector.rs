@@ -41,6 +41,20 @@ fn block_move(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
 }
 
 #[inline]
+fn block_follow(z: &[f64], b: f64, d: &mut [f64]) {
+    for (d, z) in d.iter_mut().zip(z) {
+        *d = z + b * *d;
+    }
+}
+
+#[inline]
+fn block_negate(x: &[f64], out: &mut [f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = -x;
+    }
+}
+
+#[inline]
 fn block_subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
         *out = a - b;
@@ -132,6 +146,45 @@ pub fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
         .for_each(|((out, x), d)| block_move(x, t, d, out));
 }
 
+/// `d ← z + b d`.
+pub fn follow(z: &[f64], b: f64, d: &mut [f64]) {
+    assert_eq!(z.len(), d.len(), "two vectors of one length");
+    if d.len() < PARALLEL {
+        return block_follow(z, b, d);
+    }
+    d.par_chunks_mut(BLOCK).zip(z.par_chunks(BLOCK)).for_each(|(d, z)| block_follow(z, b, d));
+}
+
+/// `out ← −x`.
+pub fn negate(x: &[f64], out: &mut [f64]) {
+    assert_eq!(x.len(), out.len(), "two vectors of one length");
+    if x.len() < PARALLEL {
+        return block_negate(x, out);
+    }
+    out.par_chunks_mut(BLOCK).zip(x.par_chunks(BLOCK)).for_each(|(out, x)| block_negate(x, out));
+}
+
+/// `out ← a / b`, coordinate by coordinate, and the dot product of `a` with it.
+pub fn divide_dot(a: &[f64], b: &[f64], out: &mut [f64]) -> f64 {
+    assert!(a.len() == out.len() && b.len() == out.len(), "three vectors of one length");
+    let step = |((out, a), b): ((&mut [f64], &[f64]), &[f64])| {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a / b;
+        }
+        block_dot(a, out)
+    };
+    if a.len() < PARALLEL {
+        return out.chunks_mut(BLOCK).zip(a.chunks(BLOCK)).zip(b.chunks(BLOCK)).map(step).sum();
+    }
+    let parts: Vec<f64> = out
+        .par_chunks_mut(BLOCK)
+        .zip(a.par_chunks(BLOCK))
+        .zip(b.par_chunks(BLOCK))
+        .map(step)
+        .collect();
+    parts.into_iter().sum()
+}
+
 /// `out ← a − b`.
 pub fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
     assert!(a.len() == out.len() && b.len() == out.len(), "three vectors of one length");
@@ -183,6 +236,16 @@ mod tests {
             assert!((one.0 - plain).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");
             assert_eq!(one.2, one.3);
             assert!((one.1 - dot(&one.2, &a)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");
+            let mut d = b.clone();
+            follow(&a, 2.0, &mut d);
+            assert!((0..n).all(|j| d[j] == a[j] + 2.0 * b[j]));
+            negate(&a, &mut d);
+            assert!((0..n).all(|j| d[j] == -a[j]));
+            let sum = divide_dot(&a, &b, &mut d);
+            assert!((0..n).all(|j| d[j] == a[j] / b[j]));
+            let told: f64 = (0..n).map(|j| a[j] * a[j] / b[j]).sum();
+            let size: f64 = (0..n).map(|j| a[j] * a[j] / b[j].abs()).sum();
+            assert!((sum - told).abs() <= 1e-12 * size.max(1.0), "{n}");
             let mut apart = vec![0.0; n];
             subtract(&a, &b, &mut apart);
             assert!((one.4 - norm(&apart)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");

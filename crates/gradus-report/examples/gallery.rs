@@ -9,8 +9,9 @@
 use std::path::Path;
 
 use gradus_report::{
-    Align, Bars, Boxes, Chart, Column, Density, Heat, Line, Page, Scatter, Table, fixed,
-    predicted_vs_true,
+    Align, Bars, Beside, Boxes, Chart, Column, Confusions, Contour, Curves, Density, Heat, Line,
+    Page, Reliability, ReliabilityBin, Scatter, Stack, Table, coefficient_path, fixed,
+    predicted_vs_true, qq_plot, residual_plot,
 };
 
 /// A small deterministic stream of uniform numbers (splitmix64): the gallery never changes by itself.
@@ -33,6 +34,68 @@ impl Stream {
 
 fn curve(from: f64, to: f64, rate: f64, n: usize) -> Vec<(f64, f64)> {
     (1..=n).map(|i| (i as f64, to + (from - to) * (-(i as f64) * rate).exp())).collect()
+}
+
+/// Whether each of `n` rows is yes, and how likely a model of this skill says it is.
+fn classified(random: &mut Stream, n: usize, share: f64, skill: f64) -> Vec<(bool, f64)> {
+    let one = |random: &mut Stream| {
+        let yes = random.uniform() < share;
+        let log_odds = skill * (random.normal() + if yes { skill } else { 0.0 } - skill / 2.0);
+        (yes, 1.0 / (1.0 + (-log_odds - (share / (1.0 - share)).ln()).exp()))
+    };
+    (0..n).map(|_| one(random)).collect()
+}
+
+/// Points of the ROC curve and of precision against recall, and the areas below them.
+struct Judged {
+    roc: Vec<(f64, f64)>,
+    auc: f64,
+    precision: Vec<(f64, f64)>,
+    average: f64,
+}
+
+fn judged(rows: &[(bool, f64)]) -> Judged {
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let yes = rows.iter().filter(|row| row.0).count() as f64;
+    let no = rows.len() as f64 - yes;
+    let (mut roc, mut precision) = (vec![(0.0, 0.0)], Vec::new());
+    let (mut auc, mut average, mut good, mut bad) = (0.0, 0.0, 0.0, 0.0);
+    for row in rows {
+        if row.0 {
+            good += 1.0;
+            average += good / (good + bad) / yes;
+        } else {
+            bad += 1.0;
+            auc += good / yes / no;
+        }
+        roc.push((bad / no, good / yes));
+        precision.push((good / yes, good / (good + bad)));
+    }
+    Judged { roc, auc, precision, average }
+}
+
+/// Ten bins of equal width, with normal intervals.
+fn reliability(rows: &[(bool, f64)], sharpen: f64) -> Reliability {
+    let probability = |p: f64| 1.0 / (1.0 + (sharpen * ((1.0 - p) / p).ln()).exp());
+    let bins = (0..10).filter_map(|bin| {
+        let inside: Vec<_> = rows
+            .iter()
+            .map(|row| (row.0, probability(row.1)))
+            .filter(|row| (row.1 * 10.0) as usize == bin)
+            .collect();
+        let n = inside.len() as f64;
+        let observed = inside.iter().filter(|row| row.0).count() as f64 / n;
+        let error = 1.96 * (observed * (1.0 - observed) / n).sqrt();
+        (n > 0.0).then(|| ReliabilityBin {
+            predicted: inside.iter().map(|row| row.1).sum::<f64>() / n,
+            observed,
+            count: n,
+            interval: Some((observed - error, observed + error)),
+        })
+    });
+    let scores: Vec<f64> = rows.iter().map(|row| probability(row.1)).collect();
+    Reliability::new(bins).scores(&scores)
 }
 
 fn main() -> std::io::Result<()> {
@@ -75,6 +138,23 @@ fn main() -> std::io::Result<()> {
         .series("alternating least squares with implicit feedback", curve(3.0, 1.0, 0.2, 30))
         .series("stochastic gradient descent with momentum 0.9", curve(3.4, 0.8, 0.1, 30))
         .reference(2.0, "the best published result, as far as we know");
+
+    let spiral = (0..60).map(|k| {
+        let (angle, size) = (0.4 * f64::from(k), 1.5 * 0.93f64.powi(k));
+        (size * angle.cos(), size * angle.sin())
+    });
+    let surface = Contour::new((-2.0, 2.0), (-2.0, 2.0), |x, y| x * x + 3.0 * y * y + x * y)
+        .title("Level lines and paths")
+        .path("a spiral", spiral)
+        .path("a straight path", [(-1.8, 1.6), (-0.9, 0.8), (0.0, 0.0)])
+        .path("one that leaves", [(1.0, 1.0), (1.5, 1.4), (9.0, 3.0)])
+        .mark(0.0, 0.0, "minimum")
+        .x_label("x")
+        .y_label("y");
+    let hole = Contour::new((-1.0, 1.0), (-1.0, 1.0), |x, y| {
+        if x * x + y * y < 0.1 { f64::NAN } else { (5.0 * x).sin() + y }
+    });
+    let hole = hole.title("With a hole");
 
     let truth: Vec<f32> = (0..200_000)
         .map(|_| [1.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0, 5.0, 5.0][(random.uniform() * 9.0) as usize])
@@ -181,6 +261,101 @@ fn main() -> std::io::Result<()> {
     .title("Residuals by split")
     .y_label("residual");
 
+    let strong = classified(&mut random, 4000, 0.15, 1.9);
+    let weak = classified(&mut random, 4000, 0.15, 1.0);
+    let (best, good) = (judged(&strong), judged(&weak));
+    let roc = Curves::roc()
+        .title("Receiver operating characteristic")
+        .curve("logistic", best.roc.clone(), best.auc)
+        .curve("naive Bayes", good.roc, good.auc);
+    let alone = Curves::roc().title("One curve shows its area").curve("", best.roc, best.auc);
+    let precision = Curves::precision_recall(0.15)
+        .title("Precision and recall")
+        .curve("logistic", best.precision, best.average)
+        .curve("naive Bayes", good.precision, good.average);
+    let calibrated = reliability(&strong, 1.0).title("Calibration, logistic");
+    let sure = reliability(&strong, 2.2).title("Calibration of a model that is too sure");
+    let confusion = Confusions::new([[3310.0, 90.0], [182.0, 418.0]])
+        .classes(["ham", "spam"])
+        .title("Which mails are called spam");
+    let digits: Vec<Vec<f64>> = (0..10)
+        .map(|i: i32| {
+            let cell = |j: i32| match (i - j).abs() {
+                0 => 930.0 + f64::from(i * 7 % 40),
+                5 => f64::from((i * 13 + j * 5) % 37),
+                _ => f64::from((i * 31 + j * 17) % 9) * f64::from((i + j) % 2),
+            };
+            (0..10).map(cell).collect()
+        })
+        .collect();
+    let digits = Confusions::new(digits).title("Ten digits");
+    let classes: Vec<Vec<f64>> = (0..26)
+        .map(|i: i32| {
+            (0..26).map(|j| if i == j { 60.0 } else { f64::from((i * j) % 7 / 5) }).collect()
+        })
+        .collect();
+    let letters =
+        Confusions::new(classes).classes(('a'..='z').map(String::from)).title("Twenty-six letters");
+
+    let area: Vec<f64> = (0..700).map(|_| 20.0 + 180.0 * random.uniform()).collect();
+    let price: Vec<f64> =
+        area.iter().map(|a| 0.012 * a * a + 2.0 * a + a * 0.25 * random.normal() + 30.0).collect();
+    let fitted: Vec<f64> = area.iter().map(|a| 4.4 * a - 60.0).collect();
+    let left = residual_plot(&fitted, &price)
+        .title("Residuals: a bend the model missed, and a funnel")
+        .x_label("predicted price");
+    let line: Vec<f64> = (0..200_000).map(|_| 50.0 + 12.0 * random.normal()).collect();
+    let noisy_line: Vec<f64> = line.iter().map(|p| p + 3.0 * random.normal()).collect();
+    let clean = residual_plot(&line, &noisy_line).title("Residuals of 200,000 rows");
+    let normal: Vec<f64> = line.iter().zip(&noisy_line).map(|(p, t)| t - p).collect();
+    let normal = qq_plot(&normal[..3000]).title("Residuals that are normal");
+    let heavy: Vec<f64> =
+        (0..3000).map(|_| random.normal() / (0.15 + random.uniform()).sqrt()).collect();
+    let heavy = qq_plot(&heavy).title("Residuals with heavy tails");
+
+    let degrees: Vec<f64> = (1..=14).map(f64::from).collect();
+    let tradeoff = Stack::new(degrees.clone())
+        .title("Why a polynomial of degree 6 does best")
+        .layer("noise", degrees.iter().map(|_| 0.08))
+        .layer("bias²", degrees.iter().map(|d| 0.55 * (-0.65 * (d - 1.0)).exp()))
+        .layer("variance", degrees.iter().map(|d| 0.008 * (0.26 * d).exp()))
+        .total("test error")
+        .marker(6.0, "least: degree 6")
+        .x_label("degree of the polynomial")
+        .y_label("squared error");
+    let lambdas: Vec<f64> = (0..40).map(|i| 10f64.powf(1.0 - f64::from(i) / 10.0)).collect();
+    let ridge = Stack::new(lambdas.clone())
+        .title("Along a penalty")
+        .layer("bias² and noise", lambdas.iter().map(|l| 0.2 + 0.5 * l / (l + 0.5)))
+        .layer("variance", lambdas.iter().map(|l| 0.35 / (1.0 + 25.0 * l)))
+        .total("test error")
+        .log_x()
+        .falling_x()
+        .x_label("penalty (log scale)")
+        .y_label("squared error");
+    let features = [
+        ("dose", 1.9, 6.0),
+        ("age", -1.2, 3.0),
+        ("weight", 0.8, 1.2),
+        ("smoker", 0.62, 0.9),
+        ("height", -0.45, 0.4),
+        ("sex", 0.3, 0.2),
+        ("pulse", 0.12, 0.1),
+        ("site", -0.1, 0.06),
+        ("week", 0.08, 0.05),
+        ("hour", -0.05, 0.03),
+    ];
+    let lasso = coefficient_path(
+        &lambdas,
+        features.map(|(name, full, enters): (&str, f64, f64)| {
+            let shrunk = |l: &f64| full.signum() * (full.abs() * (1.0 - l / enters)).max(0.0);
+            (name, lambdas.iter().map(shrunk).collect::<Vec<_>>())
+        }),
+    )
+    .title("Coefficients of a lasso")
+    .marker(0.03, "chosen by cross-validation")
+    .x_label("penalty (log scale)");
+
     let table = Table::new([
         Column::text("model"),
         Column::number("RMSE").decimals(3).bar(),
@@ -227,6 +402,19 @@ fn main() -> std::io::Result<()> {
                 .columns(|l| l.chart(&halves), |r| r.chart(&cloud))
                 .chart(&plain)
         })
+        .section("Classifiers", |s| {
+            s.columns(|l| l.chart(&roc), |r| r.chart(&precision))
+                .columns(|l| l.chart(&calibrated), |r| r.chart(&sure))
+                .columns(|l| l.chart(&confusion), |r| r.chart(&alone))
+                .chart(&digits)
+                .chart(&letters)
+        })
+        .section("Residuals", |s| {
+            s.chart(&left)
+                .columns(|l| l.chart(&normal), |r| r.chart(&heavy))
+                .columns(|l| l.chart(&clean), |r| r.chart(&ridge))
+        })
+        .section("Complexity", |s| s.chart(&tradeoff).chart(&lasso))
         .section("Bars", |s| {
             s.chart(&models)
                 .columns(|l| l.chart(&why), |r| r.chart(&histogram))
@@ -234,6 +422,11 @@ fn main() -> std::io::Result<()> {
         })
         .section("Heat maps", |s| {
             s.columns(|l| l.chart(&heat), |r| r.chart(&correlations)).chart(&big)
+        })
+        .section("Surfaces", |s| {
+            s.chart(&surface)
+                .columns(|l| l.chart(&hole), |r| r.chart(&surface))
+                .chart(Beside::new(&hole, &objective))
         })
         .section("Tables and code", |s| {
             s.table(&table).note("Bars are relative to the largest magnitude in the column.").code(
@@ -254,12 +447,19 @@ fn main() -> std::io::Result<()> {
 
     if let Some(folder) = args.next() {
         std::fs::create_dir_all(&folder)?;
-        let charts: [(&str, &dyn Chart); 5] = [
+        let charts: [(&str, &dyn Chart); 12] = [
             ("line", &training),
             ("boxes", &ratings),
             ("density", &dense),
             ("bars", &models),
             ("heat", &heat),
+            ("roc", &roc),
+            ("calibration", &calibrated),
+            ("confusion", &confusion),
+            ("residuals", &left),
+            ("stack", &tradeoff),
+            ("path", &lasso),
+            ("contour", &surface),
         ];
         for (name, chart) in charts {
             std::fs::write(Path::new(&folder).join(format!("{name}.svg")), chart.to_svg())?;

@@ -82,6 +82,10 @@ impl Drawing {
         self.height
     }
 
+    pub(crate) fn description(&self) -> &str {
+        &self.desc
+    }
+
     /// An `<svg>` element for a page that carries the stylesheet, as [`Page`](crate::Page) does.
     pub fn embedded(&self) -> String {
         self.wrap("", "")
@@ -168,6 +172,25 @@ impl Canvas {
             let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, coord(x), coord(y));
         }
         self.element("path", class).attr("d", &d)
+    }
+
+    /// Regions within closed lines; a line within another is the edge of a hole.
+    pub(crate) fn regions(&mut self, class: &str, lines: &[Vec<(f64, f64)>]) -> Element<'_> {
+        let mut d = String::new();
+        for line in lines {
+            for (i, &(x, y)) in line.iter().enumerate() {
+                let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, coord(x), coord(y));
+            }
+            d.push('Z');
+        }
+        self.element("path", class).attr("fill-rule", "evenodd").attr("d", &d)
+    }
+
+    /// Puts a finished drawing here.
+    pub(crate) fn place(&mut self, drawing: &Drawing, x: f64, y: f64) {
+        let _ = write!(self.out, "<g transform=\"translate({} {})\">", coord(x), coord(y));
+        self.out.push_str(&drawing.body);
+        self.out.push_str("</g>");
     }
 
     pub(crate) fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, text: &str) {

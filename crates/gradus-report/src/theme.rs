@@ -41,10 +41,18 @@ const CHART_SHAPE: &str = "\
 .gr .gr-grid,.gr .gr-axis{stroke-width:1;fill:none;shape-rendering:crispEdges}\
 .gr .gr-line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\
 .gr .gr-dash{stroke-dasharray:7 4}\
+.gr .gr-faint{stroke-width:1}\
+.gr .gr-area{stroke:none;fill-opacity:.16}\
+.gr .gr-layer{stroke:none;fill-opacity:.55}\
+.gr .gr-whisker{stroke-width:1.25}\
 .gr .gr-ref{fill:none;stroke-width:1.25;stroke-dasharray:4 3}\
 .gr .gr-under{stroke-width:3.5;stroke-opacity:.75}\
 .gr .gr-heat,.gr .gr-cold{shape-rendering:crispEdges}\
 .gr .gr-lead{fill:none;stroke-width:1}\
+.gr .gr-depth{fill-opacity:.055;shape-rendering:auto}\
+.gr .gr-level{fill:none;stroke-width:.75;stroke-opacity:.45}\
+.gr .gr-cross{stroke-width:2;stroke-linecap:round}\
+.gr .gr-start{stroke-width:2}\
 .gr .gr-hit{fill-opacity:0}\
 .gr .gr-hit:hover{fill-opacity:.35}\
 .gr .gr-dot{fill-opacity:.55}\
@@ -61,8 +69,14 @@ const CHART_COLOUR: &str = "\
 .gr .gr-diag{stroke:$ink$}\
 .gr .gr-under{stroke:$bg$}\
 .gr .gr-lead{stroke:$axis$}\
+.gr .gr-faint{stroke:$bar$}\
+.gr .gr-edge{stroke:$ink$}\
+.gr .gr-whisker{stroke:$axis$}\
 .gr .gr-bar{fill:$bar$}\
 .gr .gr-heat{fill:$heat$}\
+.gr .gr-level{stroke:$heat$}\
+.gr .gr-cross{stroke:$ink$}\
+.gr .gr-start{fill:$bg$;stroke:$ink$}\
 .gr .gr-cold{fill:$cold$}\
 .gr .gr-void{fill:$void$}\
 .gr .gr-onheat{fill:$onheat$}\

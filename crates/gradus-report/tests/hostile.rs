@@ -1,7 +1,8 @@
 //! Whatever numbers and names come in, what goes out is well-formed, finite and repeatable.
 
 use gradus_report::{
-    Bars, Boxes, Chart, Density, Heat, Line, Page, Scatter, escape, predicted_vs_true,
+    Bars, Boxes, Chart, Confusions, Curves, Density, Heat, Line, Page, Reliability, ReliabilityBin,
+    Scatter, Stack, coefficient_path, escape, predicted_vs_true, qq_plot, residual_plot,
 };
 use proptest::prelude::*;
 
@@ -19,8 +20,39 @@ fn charts(values: &[f64]) -> Vec<Box<dyn Chart>> {
         let line = Line::new().title(NAME).x_label(NAME).y_label(NAME).series(NAME, points());
         line.series("a", indexed()).series("", []).reference(first, "b").marker(first, NAME)
     };
+    let reversed: Vec<f64> = values.iter().rev().copied().collect();
+    let bins = || {
+        let bin = |(predicted, observed)| ReliabilityBin {
+            predicted,
+            observed,
+            count: predicted,
+            interval: Some((observed, first)),
+        };
+        points().map(bin)
+    };
     vec![
         Box::new(line()),
+        Box::new(line().log_x().falling_x().faint(NAME, points())),
+        Box::new(Curves::roc().title(NAME).curve(NAME, points(), first).curve("", indexed(), 0.5)),
+        Box::new(Curves::precision_recall(first).curve(NAME, points(), first)),
+        Box::new(Reliability::new(bins()).title(NAME).scores(values)),
+        Box::new(Reliability::new(bins())),
+        Box::new(Confusions::new([values, &reversed]).classes([NAME])),
+        Box::new(Confusions::new(values.iter().map(|&v| [v])).title(NAME)),
+        Box::new(residual_plot(values, &reversed)),
+        Box::new(qq_plot(values).title(NAME)),
+        Box::new(
+            Stack::new(values.to_vec()).layer(NAME, reversed.clone()).layer("a", values.to_vec()),
+        ),
+        Box::new(
+            Stack::new(reversed.clone())
+                .layer("a", values.to_vec())
+                .total(NAME)
+                .marker(first, NAME)
+                .log_x()
+                .falling_x(),
+        ),
+        Box::new(coefficient_path(values, [(NAME, &reversed), ("a", &values.to_vec())])),
         Box::new(line().log_y().markers().height(first)),
         Box::new(Scatter::new(points()).title(NAME)),
         Box::new(Scatter::new(points()).diagonal()),

@@ -2,11 +2,15 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`split`] | setting ratings aside |
+//! | [`split`] | setting ratings or rows aside |
 //! | [`search`] | choosing parameters by trying them |
-//! | [`metrics`] | the error of predictions, the quality of rankings |
+//! | [`metrics`] | the error of predictions, the quality of classifiers and of rankings |
+//! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
+//! | [`bias_variance`](mod@bias_variance) | what a model gets wrong always, and what by chance |
 //! | [`evaluate_ranking`] | how well a recommender ranks what its users went on to like |
 
+pub mod bias_variance;
+pub mod bounds;
 mod evaluate;
 pub mod metrics;
 pub mod search;

@@ -20,6 +20,7 @@
 pub use gradus_core as core;
 pub use gradus_core::{Error, Result, data};
 pub use gradus_factor as factor;
+pub use gradus_linear as linear;
 pub use gradus_optim as optim;
 pub use gradus_report as report;
 pub use gradus_select as select;
@@ -29,11 +30,20 @@ mod registry;
 
 pub use registry::{find, load, models};
 
+/// The chapters of the book, so that their examples run.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/optimisation.md")]
+    struct Optimisation;
+}
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::factor::{Als, Bayes, Ials, LatentFactors};
-    pub use gradus_core::data::{Id, Ids, Ratings};
+    pub use crate::linear::{LinearModel, Ridge};
+    pub use gradus_core::data::{Dense, Id, Ids, Matrix, Ratings, Samples};
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
+    pub use gradus_core::predict::Predict;
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
     pub use gradus_core::report::{Report, StopReason};
     pub use gradus_core::update::{Adding, Updated};

@@ -4,7 +4,7 @@ use gradus::core::estimator::Run;
 use gradus::core::progress::Stop;
 use gradus::data::Ratings;
 use gradus::data::make::RatingsSpec;
-use gradus::select::search::{Axis, Found, Plan, Search};
+use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Search};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,6 +34,38 @@ fn search(plan: Plan, warm: bool) -> Search<'static> {
 
 fn run(search: &Search<'_>) -> Found {
     search.run(&data(), &|_| {}).unwrap()
+}
+
+#[test]
+fn random_candidates_are_judged_like_those_of_a_grid() {
+    let search = search(Plan::Holdout(0.2), false);
+    let draw = |name: &str, values: &[Value]| Dimension {
+        name: name.into(),
+        distribution: Distribution::Choice(values.to_vec()),
+    };
+    let mut random = Random {
+        dimensions: search.axes.iter().map(|axis| draw(&axis.name, &axis.values)).collect(),
+        tries: 50,
+        seed: 1,
+    };
+    let done = AtomicUsize::new(0);
+    let tell = |_| {
+        done.fetch_add(1, Ordering::Relaxed);
+    };
+    // With all six drawn it is the grid in another order.
+    let mut drawn = search.run_random(&random, &data(), &tell).unwrap();
+    assert_eq!(search.fits_random(&random).unwrap(), done.into_inner());
+    let mut grid = run(&search);
+    for found in [&mut drawn, &mut grid] {
+        found.candidates.sort_by_key(|c| Value::Object(c.params.clone()).to_string());
+    }
+    assert_eq!(drawn.candidates, grid.candidates);
+    random.dimensions[1].distribution = Distribution::LogUniform(0.01, 1.0);
+    random.tries = 4;
+    let found = search.run_random(&random, &data(), &|_| {}).unwrap();
+    assert_eq!(found.candidates.len(), 4);
+    let penalty = |c: &Map<String, Value>| c["regularization"].as_f64().unwrap();
+    assert!(found.candidates.iter().all(|c| (0.01..=1.0).contains(&penalty(&c.params))));
 }
 
 #[test]

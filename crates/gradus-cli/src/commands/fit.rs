@@ -5,37 +5,35 @@ use crate::output::{
     Context, Failure, Outcome, Table, check_output, grouped, peak_memory, seconds,
 };
 use crate::progress::{Bar, stop_on_ctrl_c};
+use crate::samples::SampleArgs;
 use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyData, AnyFitted, Run};
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
 use gradus::core::iterate::Checkpoint;
 use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::core::report::StopReason;
 use gradus::data::Ratings;
 use gradus::page::shown;
+use gradus::select::split::rows;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Args)]
 struct FitArgs {
-    /// The ratings: CSV, TSV, JSON Lines or Parquet, plain, .gz or .zst; `-` for standard input
+    /// The data: CSV, TSV, JSON Lines or Parquet (for features also libsvm), plain, .gz or .zst; `-`
+    /// for standard input
     data: PathBuf,
 
     /// Where to save the model
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Share of the ratings to hold out: scored after every iteration, reason to stop early
+    /// Share of the data to hold out: scored after every iteration, reason to stop early
     #[arg(long, value_name = "SHARE", conflicts_with = "validation")]
     holdout: Option<f64>,
 
-    /// What is held out; for per-user and last, --holdout may also be a number of each user's
-    /// ratings
-    #[arg(long, value_enum, default_value = "random", requires = "holdout")]
-    split: SplitName,
-
-    /// A file of ratings to hold out instead
+    /// A file of data to hold out instead
     #[arg(long, value_name = "FILE")]
     validation: Option<PathBuf>,
 
@@ -51,6 +49,15 @@ struct FitArgs {
     /// Go on from the checkpoint, to the very same result as without interruption
     #[arg(long, help_heading = "Checkpoints")]
     resume: bool,
+}
+
+// What models of ratings are told besides.
+#[derive(Args)]
+struct RatingArgs {
+    /// What is held out; for per-user and last, --holdout may also be a number of each user's
+    /// ratings
+    #[arg(long, value_enum, default_value = "random", requires = "holdout")]
+    split: SplitName,
 
     #[command(flatten)]
     input: DataArgs,
@@ -60,6 +67,10 @@ pub fn command() -> Command {
     let models = gradus::models().iter().map(|model| {
         let (summary, _) = model.docs();
         let command = FitArgs::augment_args(Command::new(model.name()).about(summary));
+        let command = match model.traits().task {
+            Task::Recommend => RatingArgs::augment_args(command),
+            Task::Regress | Task::Classify => SampleArgs::augment_args(command),
+        };
         command
             .after_help(format!("`gradus models {}` explains the model.", model.name()))
             .args(model.specs().iter().map(parameter))
@@ -148,41 +159,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
 
-    let (ratings, summary) = if args.split == SplitName::Last {
-        args.input.timed_ratings(&args.data, context)?
-    } else {
-        args.input.ratings(&args.data, context)?
+    let Loaded { train, held, told: data } = match model.traits().task {
+        Task::Recommend => ratings(&args, matches, seed, context)?,
+        Task::Regress | Task::Classify => samples(&args, matches, model, seed, context)?,
     };
-    let (train, held) = match (args.holdout, &args.validation) {
-        (Some(share), _) => {
-            let (train, held) = args.split.split(&ratings, share, seed)?;
-            drop(ratings);
-            (train, Some(held))
-        }
-        (None, Some(path)) => (ratings, Some(args.input.ratings(path, context)?.0)),
-        (None, None) => (ratings, None),
-    };
-    context.remark(format_args!(
-        "{}: {} ratings of {} items by {} users, read in {}",
-        args.data.display(),
-        grouped(
-            train.len()
-                + if args.holdout.is_some() { held.as_ref().map_or(0, Ratings::len) } else { 0 }
-        ),
-        grouped(train.n_items()),
-        grouped(train.n_users()),
-        seconds(summary.seconds)
-    ));
-    let data = json!({
-        "file": args.data.display().to_string(),
-        "users": train.n_users(),
-        "items": train.n_items(),
-        "ratings": train.len(),
-        "held_out": held.as_ref().map(Ratings::len),
-        "split": args.holdout.map(|_| args.split.name()),
-        "skipped": summary.skipped,
-        "load_seconds": summary.seconds,
-    });
 
     let keep = args.checkpoint.clone().flatten().unwrap_or_else(|| with_suffix(&args.output));
     let every = if args.checkpoint.is_some() || args.resume {
@@ -201,7 +181,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         stop: stop_on_ctrl_c(),
         checkpoint: Some(Checkpoint { path: keep.clone(), every, resume: args.resume }),
     };
-    let (train, held) = (AnyData::Ratings(train), held.map(AnyData::Ratings));
     let fitted = match model.fit(&params, &train, held.as_ref(), &run) {
         Err(_) if run.stop.requested() => {
             context.remark("interrupted before the first iteration was done; nothing to save");
@@ -224,6 +203,98 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         std::fs::remove_file(&keep).map_err(|error| gradus::Error::io(&keep, error))?;
     }
     Ok(())
+}
+
+/// What a fit learns from, and what is told of it.
+struct Loaded {
+    train: AnyData,
+    held: Option<AnyData>,
+    told: Value,
+}
+
+fn ratings(args: &FitArgs, matches: &ArgMatches, seed: u64, context: Context) -> Outcome<Loaded> {
+    let RatingArgs { split, input } =
+        RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let (ratings, summary) = if split == SplitName::Last {
+        input.timed_ratings(&args.data, context)?
+    } else {
+        input.ratings(&args.data, context)?
+    };
+    let (train, held) = match (args.holdout, &args.validation) {
+        (Some(share), _) => {
+            let (train, held) = split.split(&ratings, share, seed)?;
+            drop(ratings);
+            (train, Some(held))
+        }
+        (None, Some(path)) => (ratings, Some(input.ratings(path, context)?.0)),
+        (None, None) => (ratings, None),
+    };
+    let held_out = held.as_ref().map(Ratings::len);
+    context.remark(format_args!(
+        "{}: {} ratings of {} items by {} users, read in {}",
+        args.data.display(),
+        grouped(train.len() + held_out.filter(|_| args.holdout.is_some()).unwrap_or(0)),
+        grouped(train.n_items()),
+        grouped(train.n_users()),
+        seconds(summary.seconds)
+    ));
+    let told = json!({
+        "file": args.data.display().to_string(),
+        "users": train.n_users(),
+        "items": train.n_items(),
+        "ratings": train.len(),
+        "held_out": held_out,
+        "split": args.holdout.map(|_| split.name()),
+        "skipped": summary.skipped,
+        "load_seconds": summary.seconds,
+    });
+    Ok(Loaded { train: AnyData::Ratings(train), held: held.map(AnyData::Ratings), told })
+}
+
+fn samples(
+    args: &FitArgs,
+    matches: &ArgMatches,
+    model: &dyn Estimator,
+    seed: u64,
+    context: Context,
+) -> Outcome<Loaded> {
+    let input = SampleArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let (task, name, begun) = (model.traits().task, model.name(), Instant::now());
+    let all = input.samples(&args.data, task, name, context)?;
+    let load = begun.elapsed().as_secs_f64();
+    let n = all.len();
+    let (train, held) = match (args.holdout, &args.validation) {
+        (Some(share), _) => {
+            let split = match all.classes() {
+                Ok((classes, _)) => rows::stratified_holdout(classes, share, seed)?.0,
+                Err(_) => rows::holdout(n, share, seed)?,
+            };
+            (all.select_rows(&split.train), Some(all.select_rows(&split.test)))
+        }
+        (None, Some(path)) => {
+            let held = input.held_out(path, task, name, all.inputs(), context)?;
+            (all, Some(held))
+        }
+        (None, None) => (all, None),
+    };
+    let kind = if train.features().is_sparse() { "sparse" } else { "dense" };
+    context.remark(format_args!(
+        "{}: {} samples, {} features ({kind}), read in {}",
+        args.data.display(),
+        grouped(n),
+        grouped(train.n_features()),
+        seconds(load)
+    ));
+    let told = json!({
+        "file": args.data.display().to_string(),
+        "samples": train.len(),
+        "features": train.n_features(),
+        "sparse": train.features().is_sparse(),
+        "classes": train.labels().map(|labels| labels.len()),
+        "held_out": held.as_ref().map(gradus::data::Samples::len),
+        "load_seconds": load,
+    });
+    Ok(Loaded { train: AnyData::Samples(train), held: held.map(AnyData::Samples), told })
 }
 
 /// `m.gradus` → `m.gradus.checkpoint`.
@@ -281,6 +352,9 @@ fn show(fitted: &AnyFitted, output: &Path, data: &Value, context: Context) -> Ou
         }
         table.row([fitted.kind.to_owned(), format!("{score:.4}")]);
         context.say(table)?;
+    }
+    if let Some(certificate) = &report.certificate {
+        context.say(certificate)?;
     }
     for note in &report.notes {
         context.remark(format_args!("note: {note}"));

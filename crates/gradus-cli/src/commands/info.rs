@@ -52,6 +52,9 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     table.row(["iterations".to_owned(), report.iterations.to_string()]);
     table.row(["ended".to_owned(), report.stop_reason.to_string()]);
     table.row(["objective".to_owned(), format!("{:.6e}", report.objective)]);
+    if let Some(certificate) = &report.certificate {
+        table.row(["certificate".to_owned(), certificate.to_string()]);
+    }
     if let Some(score) = report.validation {
         table.row([format!("held-out {}", report.metric), format!("{score:.4}")]);
     }

@@ -4,6 +4,7 @@ mod demo;
 mod evaluate;
 mod fit;
 mod info;
+mod lab;
 mod make;
 mod models;
 mod predict;
@@ -35,6 +36,7 @@ const COMMANDS: &[Entry] = &[
     (report::command, report::run),
     (models::command, models::run),
     (make::command, make::run),
+    (lab::command, lab::run),
     (shell::completions_command, shell::completions),
     (shell::man_command, shell::man),
 ];

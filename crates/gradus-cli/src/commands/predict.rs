@@ -3,9 +3,11 @@
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::estimator::{AnyFitted, Task};
+use gradus::core::predict::Outputs;
 use gradus::core::recommend::Interval;
 use gradus::data::Id;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -15,8 +17,8 @@ struct PredictArgs {
     /// The model
     model: PathBuf,
 
-    /// Pairs of user and item; `-` for standard input
-    pairs: PathBuf,
+    /// Pairs of user and item, or rows of features; `-` for standard input
+    data: PathBuf,
 
     /// Where to write the predictions, CSV [default: standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -26,21 +28,29 @@ struct PredictArgs {
     #[arg(long, value_name = "LEVEL")]
     interval: Option<f64>,
 
+    /// Also the probability of each class, for models of classes that know it
+    #[arg(long)]
+    probabilities: bool,
+
     #[command(flatten)]
     input: DataArgs,
 }
 
 pub fn command() -> Command {
     PredictArgs::augment_args(
-        Command::new("predict").about("Predict the rating of each pair of user and item in a file"),
+        Command::new("predict")
+            .about("Predict the target of each row of a file, or the rating of each user and item"),
     )
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = PredictArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fitted = gradus::load(&args.model)?;
+    if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
+        return samples(&args, &fitted, context);
+    }
     let model = fitted.recommend()?;
-    let pairs = args.input.pairs(&args.pairs, context)?;
+    let pairs = args.input.pairs(&args.data, context)?;
     let known = Known::of(&pairs, model);
     let predicted = model.predict(&known.indices);
     let intervals = match args.interval {
@@ -78,6 +88,87 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             grouped(known.users),
             grouped(known.items)
         ));
+    }
+    Ok(())
+}
+
+/// Predictions of a model of features: a row for each row.
+fn samples(args: &PredictArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+    let model = fitted.predictor()?;
+    if args.interval.is_some() {
+        let capability = "give intervals";
+        return Err(gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability }.into());
+    }
+    let features = args.input.table().features(&args.data, model.inputs(), context)?;
+    let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
+    match model.outputs() {
+        Outputs::Values(names) => {
+            let scores = model.scores(&features)?;
+            for (at, name) in names.iter().enumerate() {
+                columns.push((name.clone(), scores.column(at).map(Value::from).collect()));
+            }
+        }
+        Outputs::Classes { name, labels } => {
+            let classes = model.classes(&features)?;
+            let label = |class: &u32| json!(labels.get(*class as usize));
+            columns.push((name.clone(), classes.iter().map(label).collect()));
+            if args.probabilities {
+                let probabilities = model.probabilities(&features)?.ok_or_else(|| {
+                    let capability = "give probabilities";
+                    gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability }
+                })?;
+                for (at, label) in labels.iter().enumerate() {
+                    let values = probabilities.column(at).map(Value::from).collect();
+                    columns.push((format!("p({label})"), values));
+                }
+            }
+        }
+    }
+    let n = features.n_rows();
+    match &args.output {
+        Some(path) => {
+            let refused = |error| gradus::Error::io(path, error);
+            let mut file = BufWriter::new(File::create(path).map_err(refused)?);
+            write_columns(&mut file, n, &columns, context.json).map_err(refused)?;
+            file.flush().map_err(refused)?;
+            context.remark(format_args!("{} predictions in {}", grouped(n), path.display()));
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            write_columns(&mut out, n, &columns, context.json)?;
+            out.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// CSV with a header, or a JSON object a line.
+fn write_columns(
+    out: &mut impl Write,
+    n: usize,
+    columns: &[(String, Vec<Value>)],
+    json: bool,
+) -> std::io::Result<()> {
+    if !json {
+        let names: Vec<String> =
+            columns.iter().map(|(name, _)| quoted(Id::Text(name.as_str()))).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in 0..n {
+        if json {
+            let line: serde_json::Map<String, Value> =
+                columns.iter().map(|(name, values)| (name.clone(), values[row].clone())).collect();
+            writeln!(out, "{}", Value::Object(line))?;
+            continue;
+        }
+        for (at, (_, values)) in columns.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            match &values[row] {
+                Value::String(text) => write!(out, "{comma}{}", quoted(Id::Text(text)))?,
+                value => write!(out, "{comma}{value}")?,
+            }
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

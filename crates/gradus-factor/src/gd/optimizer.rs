@@ -1,17 +1,14 @@
 //! How a gradient becomes a step.
 
 use gradus_core::kernel::Rows;
-use rayon::prelude::*;
+use gradus_optim::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Values moved by one task.
-const CHUNK: usize = 1 << 14;
+/// How much of the mean squared gradient Adam keeps.
+const ADAM_KEEP: f64 = 0.999;
 /// What keeps a quotient finite where no gradient was seen.
-const EPSILON: f32 = 1e-8;
-/// How much of the mean squared gradient RMSprop and Adam keep.
-const RMSPROP_KEEP: f32 = 0.9;
-const ADAM_KEEP: f32 = 0.999;
+const EPSILON: f64 = 1e-8;
 
 /// How the gradient becomes a step. With the downhill direction `d` and the length `η`:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,13 +35,27 @@ impl Optimizer {
         matches!(self, Self::Gd | Self::Momentum | Self::Nesterov)
     }
 
+    /// The rule behind it.
+    fn rule(self, momentum: f32) -> Rule {
+        let momentum = f64::from(momentum);
+        match self {
+            Self::Gd => Rule::Plain,
+            Self::Momentum => Rule::HeavyBall { momentum },
+            Self::Nesterov => Rule::Nesterov { momentum: Some(momentum) },
+            Self::Adagrad => Rule::ADAGRAD,
+            Self::Rmsprop => Rule::RMSPROP,
+            Self::Adam => Rule::Adam {
+                keep_mean: momentum,
+                keep_square: ADAM_KEEP,
+                epsilon: EPSILON,
+                decay: 0.0,
+            },
+        }
+    }
+
     /// How many numbers it remembers of each coordinate.
     pub(super) fn memories(self) -> usize {
-        match self {
-            Self::Gd => 0,
-            Self::Momentum | Self::Nesterov | Self::Adagrad | Self::Rmsprop => 1,
-            Self::Adam => 2,
-        }
+        self.rule(0.0).memories()
     }
 
     /// The length of a step where none is given.
@@ -88,28 +99,6 @@ impl Point {
             &mut self.item_bias,
         ]
     }
-
-    /// Runs `step` on this and some others, chunk by chunk.
-    fn zip<const N: usize>(
-        &mut self,
-        others: [&mut Self; N],
-        down: &Self,
-        step: impl Fn(&mut [f32], [&mut [f32]; N], &[f32]) + Sync,
-    ) {
-        let mut others: Vec<_> = others.into_iter().map(Point::slices_mut).collect();
-        for (part, (x, d)) in self.slices_mut().into_iter().zip(down.slices()).enumerate() {
-            let mut chunks: Vec<_> =
-                others.iter_mut().map(|other| other[part].chunks_mut(CHUNK)).collect();
-            let mut tasks = Vec::with_capacity(x.len() / CHUNK + 1);
-            for (x, d) in x.chunks_mut(CHUNK).zip(d.chunks(CHUNK)) {
-                let own: Vec<&mut [f32]> = chunks.iter_mut().filter_map(Iterator::next).collect();
-                if let Ok(own) = <[&mut [f32]; N]>::try_from(own) {
-                    tasks.push((x, own, d));
-                }
-            }
-            tasks.into_par_iter().for_each(|(x, own, d)| step(x, own, d));
-        }
-    }
 }
 
 /// Moves `x` along the downhill direction `down`. `step` counts from 1.
@@ -121,46 +110,11 @@ pub(super) fn advance(
     memory: &mut [Point],
     down: &Point,
 ) {
-    match (optimizer, memory) {
-        (Optimizer::Momentum, [v]) => x.zip([v], down, |x, [v], d| {
-            for ((x, v), d) in x.iter_mut().zip(v).zip(d) {
-                *v = momentum * *v + d;
-                *x += rate * *v;
-            }
-        }),
-        (Optimizer::Nesterov, [v]) => x.zip([v], down, |x, [v], d| {
-            for ((x, v), d) in x.iter_mut().zip(v).zip(d) {
-                *v = momentum * *v + d;
-                *x += rate * (d + momentum * *v);
-            }
-        }),
-        (Optimizer::Adagrad, [s]) => x.zip([s], down, |x, [s], d| {
-            for ((x, s), d) in x.iter_mut().zip(s).zip(d) {
-                *s += d * d;
-                *x += rate * d / (s.sqrt() + EPSILON);
-            }
-        }),
-        (Optimizer::Rmsprop, [s]) => x.zip([s], down, |x, [s], d| {
-            for ((x, s), d) in x.iter_mut().zip(s).zip(d) {
-                *s = RMSPROP_KEEP * *s + (1.0 - RMSPROP_KEEP) * d * d;
-                *x += rate * d / (s.sqrt() + EPSILON);
-            }
-        }),
-        (Optimizer::Adam, [v, s]) => {
-            let correction = |keep: f32| 1.0 / (1.0 - f64::from(keep).powf(step as f64)) as f32;
-            let (of_v, of_s) = (correction(momentum), correction(ADAM_KEEP));
-            x.zip([v, s], down, |x, [v, s], d| {
-                for (((x, v), s), d) in x.iter_mut().zip(v).zip(s).zip(d) {
-                    *v = momentum * *v + (1.0 - momentum) * d;
-                    *s = ADAM_KEEP * *s + (1.0 - ADAM_KEEP) * d * d;
-                    *x += rate * of_v * *v / ((of_s * *s).sqrt() + EPSILON);
-                }
-            });
-        }
-        _ => x.zip([], down, |x, [], d| {
-            for (x, d) in x.iter_mut().zip(d) {
-                *x += rate * d;
-            }
-        }),
+    let rule = optimizer.rule(momentum);
+    let mut memory: Vec<_> = memory.iter_mut().map(Point::slices_mut).collect();
+    for (part, (x, down)) in x.slices_mut().into_iter().zip(down.slices()).enumerate() {
+        let mut own: Vec<&mut [f32]> = memory.iter_mut().map(|point| &mut *point[part]).collect();
+        // The rules go against what they are given.
+        rule.update(-rate, step, x, &mut own, down);
     }
 }

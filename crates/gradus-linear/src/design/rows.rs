@@ -62,7 +62,7 @@ impl<'a> Design<'a> {
     fn part_with_one(&self, rows: &[u32], weights: &[f64]) -> Vec<f64> {
         let (d, size) = (self.d(), self.d() + 1);
         let mut sums = vec![0.0; size * size];
-        match self.matrix {
+        match self.matrix() {
             Matrix::Dense(x) => {
                 let mut center = self.center.clone();
                 center.push(0.0);

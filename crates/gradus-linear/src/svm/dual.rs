@@ -27,7 +27,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(design: &Design<'a>) -> Self {
+    pub(super) fn new(design: &'a Design<'a>) -> Self {
         let matrix = design.matrix();
         let (center, scale) = (design.center(), design.scale());
         let scaled = scale.iter().any(|s| *s != 1.0);

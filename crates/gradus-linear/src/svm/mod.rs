@@ -26,6 +26,7 @@ mod smo;
 mod subgradient;
 mod svr;
 
+use crate::ClassWeight;
 use derive_setters::Setters;
 use gradus_core::data::Samples;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -178,17 +179,6 @@ pub enum MultiClass {
     /// One machine for all: the true class is to score 1 more than any other. Hinge loss, by the
     /// dual; the intercepts are penalised.
     CrammerSinger,
-}
-
-/// What the classes weigh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClassWeight {
-    /// 1 each.
-    #[default]
-    None,
-    /// In inverse proportion to how often they occur, so that all classes weigh the same together.
-    Balanced,
 }
 
 /// How a linear machine is found.

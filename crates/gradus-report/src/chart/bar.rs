@@ -184,6 +184,7 @@ impl Bars {
                 y: domain.padded(0.09),
                 below: 22.0,
                 square: false,
+                falling: false,
                 head_row: false,
             },
         );

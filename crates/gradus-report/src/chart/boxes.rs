@@ -111,6 +111,7 @@ impl Chart for Boxes {
                 y: y.padded(0.05),
                 below: if sizes { 38.0 } else { 22.0 },
                 square: false,
+                falling: false,
                 head_row: false,
             },
         );

@@ -2,7 +2,8 @@
 
 use super::sane;
 use super::{
-    AxesSpec, Chart, Labels, axes, counted, diagonal, header, label_setters, no_data, ramp,
+    AxesSpec, Chart, Labels, axes, counted, diagonal, draw_trend, header, label_setters, level,
+    no_data, ramp,
 };
 use crate::scale::{Domain, drawable, number};
 use crate::svg::{Canvas, Drawing};
@@ -29,6 +30,8 @@ pub struct Density {
     pub(crate) labels: Labels,
     grid: Option<Grid>,
     diagonal: bool,
+    pub(crate) level: Option<f64>,
+    pub(crate) trend: Vec<(f64, f64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +57,13 @@ impl Density {
     }
 
     pub(crate) fn of(points: &[(f64, f64)], diagonal: bool) -> Self {
-        Self { labels: Labels::default(), grid: Grid::of(points, diagonal), diagonal }
+        Self {
+            labels: Labels::default(),
+            grid: Grid::of(points, diagonal),
+            diagonal,
+            level: None,
+            trend: Vec::new(),
+        }
     }
 }
 
@@ -139,6 +148,7 @@ impl Chart for Density {
                 y: grid.y,
                 below: 0.0,
                 square: self.diagonal,
+                falling: false,
                 head_row: false,
             },
         );
@@ -161,6 +171,10 @@ impl Chart for Density {
         if self.diagonal {
             diagonal(&mut c, &plot, grid.x, grid.y);
         }
+        if let Some(at) = self.level {
+            level(&mut c, &plot, grid.y, at);
+        }
+        draw_trend(&mut c, &plot, &self.trend);
         let [xn, yn] =
             [(&self.labels.x, "x"), (&self.labels.y, "y")].map(|(l, o)| Labels::name(l, o));
         let desc = format!("Density of {yn} against {xn}, {}.", counted(grid.total, "point"));

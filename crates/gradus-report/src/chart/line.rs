@@ -8,7 +8,7 @@ use crate::text;
 use crate::theme::N_SERIES;
 
 /// Distance between labels beside the plot.
-const ROW: f64 = 15.0;
+pub(crate) const ROW: f64 = 15.0;
 /// Above this many points, tooltips are attached to a selection of them.
 const MAX_TIPS: usize = 120;
 
@@ -36,19 +36,27 @@ pub struct Line {
     references: Vec<(f64, String)>,
     marker: Option<(f64, String)>,
     markers: bool,
+    log_x: bool,
     log_y: bool,
+    falling: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Series {
     name: String,
     points: Vec<(f64, f64)>,
+    /// One of many in the background: thin, grey and without a name beside it.
+    faint: bool,
 }
 
 impl Series {
-    fn drawable(&self, log: bool) -> impl Iterator<Item = (f64, f64)> + Clone {
-        let keep = move |p: &&(f64, f64)| drawable(p.0, false) && drawable(p.1, log);
+    fn drawable(&self, log: (bool, bool)) -> impl Iterator<Item = (f64, f64)> + Clone {
+        let keep = move |p: &&(f64, f64)| drawable(p.0, log.0) && drawable(p.1, log.1);
         self.points.iter().filter(keep).copied()
+    }
+
+    fn is_named(&self) -> bool {
+        !self.name.is_empty() && !self.faint
     }
 }
 
@@ -67,7 +75,21 @@ impl Line {
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Self {
-        self.series.push(Series { name: name.into(), points: points.into_iter().collect() });
+        let points = points.into_iter().collect();
+        self.series.push(Series { name: name.into(), points, faint: false });
+        self
+    }
+
+    /// Adds a series that stays in the background: a thin grey line whose name only its tooltips
+    /// tell.
+    #[must_use]
+    pub fn faint(
+        mut self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let points = points.into_iter().collect();
+        self.series.push(Series { name: name.into(), points, faint: true });
         self
     }
 
@@ -99,13 +121,43 @@ impl Line {
         self
     }
 
+    /// Makes the horizontal axis logarithmic.
+    #[must_use]
+    pub fn log_x(mut self) -> Self {
+        self.log_x = true;
+        self
+    }
+
+    /// Lets the horizontal axis fall from left to right: for a penalty, whose smallest values give
+    /// the fullest model.
+    #[must_use]
+    pub fn falling_x(mut self) -> Self {
+        self.falling = true;
+        self
+    }
+
+    fn log(&self) -> (bool, bool) {
+        (self.log_x, self.log_y)
+    }
+
+    /// The colour of each series: those in the background have none.
+    fn colours(&self) -> impl Iterator<Item = (usize, &Series)> {
+        let mut next = 0;
+        self.series.iter().map(move |series| {
+            let colour = next;
+            next += usize::from(!series.faint);
+            (colour, series)
+        })
+    }
+
     fn made_description(&self) -> String {
         let series: Vec<_> = self
             .series
             .iter()
+            .filter(|s| !s.faint)
             .map(|s| {
                 let what = if s.name.is_empty() { "a series" } else { &s.name };
-                let mut points = s.drawable(self.log_y);
+                let mut points = s.drawable(self.log());
                 let Some(first) = points.next() else { return format!("{what}: no data") };
                 let last = points.last().unwrap_or(first);
                 format!("{what} from {} to {}", number(first.1), number(last.1))
@@ -117,7 +169,7 @@ impl Line {
     }
 }
 
-fn series_class(index: usize) -> String {
+pub(crate) fn series_class(index: usize) -> String {
     let dash = if index >= N_SERIES { " gr-dash" } else { "" };
     format!("gr-line gr-s{}{dash}", index % N_SERIES + 1)
 }
@@ -125,16 +177,16 @@ fn series_class(index: usize) -> String {
 impl Chart for Line {
     fn draw(&self, width: f64) -> Drawing {
         let width = sane(width);
-        let log = self.log_y;
+        let log = self.log();
         let all = || self.series.iter().flat_map(|s| s.drawable(log));
         if all().next().is_none() {
             return no_data(&self.labels, width);
         }
-        let references = || self.references.iter().filter(|r| drawable(r.0, log));
-        let marker = self.marker.as_ref().filter(|m| drawable(m.0, false));
+        let references = || self.references.iter().filter(|r| drawable(r.0, log.1));
+        let marker = self.marker.as_ref().filter(|m| drawable(m.0, log.0));
         let xs = all().map(|p| p.0).chain(marker.map(|m| m.0));
         let ys = all().map(|p| p.1).chain(references().map(|r| r.0));
-        let (Some(x), Some(mut y)) = (Domain::of(xs, false), Domain::of(ys, log)) else {
+        let (Some(x), Some(mut y)) = (Domain::of(xs, log.0), Domain::of(ys, log.1)) else {
             return no_data(&self.labels, width);
         };
         y.integer = false;
@@ -143,7 +195,7 @@ impl Chart for Line {
         let height = self.labels.height_for(width);
         let mut top = header(&mut c, &self.labels, width, "");
         // Names beside the lines they belong to read faster than a legend; they need room.
-        let named = self.series.iter().filter(|s| !s.name.is_empty());
+        let named = self.series.iter().filter(|s| s.is_named());
         let named = named.map(|s| text::strong_width(&s.name, SIZE));
         let others = references().filter(|r| !r.1.is_empty());
         let widths = named.chain(others.map(|r| text::width(&r.1, SIZE)));
@@ -152,7 +204,7 @@ impl Chart for Line {
         let direct = widest + 16.0 <= width * 0.36 && n_named as f64 * ROW <= room;
         if !direct {
             let mut keys: Vec<Key<'_>> = Vec::new();
-            for (i, s) in self.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
+            for (i, s) in self.colours().filter(|(_, s)| s.is_named()) {
                 keys.push(Key { name: &s.name, class: series_class(i) });
             }
             for r in references().filter(|r| !r.1.is_empty()) {
@@ -173,6 +225,7 @@ impl Chart for Line {
                 y: y.padded(0.05),
                 below: 0.0,
                 square: false,
+                falling: self.falling,
                 head_row: marker.is_some_and(|m| !m.1.is_empty()),
             },
         );
@@ -184,12 +237,15 @@ impl Chart for Line {
         if let Some((x, label)) = marker {
             draw_marker(&mut c, &plot, *x, label);
         }
-        for (i, series) in self.series.iter().enumerate() {
-            self.draw_series(&mut c, &plot, i, series);
+        // What is in the background comes first.
+        for faint in [true, false] {
+            for (i, series) in self.colours().filter(|(_, s)| s.faint == faint) {
+                self.draw_series(&mut c, &plot, i, series);
+            }
         }
         if direct {
             let mut ends: Vec<End<'_>> = Vec::new();
-            for (i, s) in self.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
+            for (i, s) in self.colours().filter(|(_, s)| s.is_named()) {
                 if let Some((x, y)) = s.drawable(log).last() {
                     let class = format!("gr-strong gr-f{}", i % N_SERIES + 1);
                     let touches = plot.right - plot.x.map(x) < 2.0;
@@ -209,9 +265,12 @@ impl Chart for Line {
 
 impl Line {
     fn draw_series(&self, c: &mut Canvas, plot: &Plot, index: usize, series: &Series) {
-        let class = series_class(index);
-        let fill = format!("gr-f{}", index % N_SERIES + 1);
-        let ok = |p: &(f64, f64)| drawable(p.0, false) && drawable(p.1, self.log_y);
+        let (class, fill) = if series.faint {
+            ("gr-line gr-faint".to_owned(), "gr-bar".to_owned())
+        } else {
+            (series_class(index), format!("gr-f{}", index % N_SERIES + 1))
+        };
+        let ok = |p: &(f64, f64)| drawable(p.0, self.log_x) && drawable(p.1, self.log_y);
         for run in series.points.split(|p| !ok(p)).filter(|run| !run.is_empty()) {
             let at: Vec<_> = run.iter().map(|p| (plot.x.map(p.0), plot.y.map(p.1))).collect();
             if let [(x, y)] = at[..] {
@@ -223,11 +282,11 @@ impl Line {
                 at.iter().for_each(|&(x, y)| c.circle(&fill, x, y, 3.0).end());
             }
         }
-        let n = series.drawable(self.log_y).count();
+        let n = series.drawable(self.log()).count();
         let every = n.div_ceil(MAX_TIPS).max(1);
         let spacing = (plot.right - plot.left) / (n / every).max(1) as f64;
         let radius = (spacing / 2.0).clamp(3.0, 8.0);
-        for (i, (x, y)) in series.drawable(self.log_y).enumerate() {
+        for (i, (x, y)) in series.drawable(self.log()).enumerate() {
             if i % every == 0 || i + 1 == n {
                 let name = if series.name.is_empty() { "" } else { &format!("{}: ", series.name) };
                 let tip = format!("{name}{} at {}", number(y), number(x));
@@ -239,7 +298,7 @@ impl Line {
 }
 
 /// Keeps at most four points per pixel column when x never goes back.
-fn thinned(at: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn thinned(at: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let span = at[at.len() - 1].0 - at[0].0;
     if (at.len() as f64) < 4.0 * span.max(1.0) || at.windows(2).any(|w| w[1].0 < w[0].0) {
         return at.to_vec();
@@ -257,7 +316,7 @@ fn thinned(at: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-fn draw_marker(c: &mut Canvas, plot: &Plot, x: f64, label: &str) {
+pub(crate) fn draw_marker(c: &mut Canvas, plot: &Plot, x: f64, label: &str) {
     let at = plot.x.map(x);
     let tip = format!("{label}: {}", number(x));
     c.line("gr-ref", (at, plot.top - 2.0), (at, plot.bottom)).tip(&tip);
@@ -268,16 +327,16 @@ fn draw_marker(c: &mut Canvas, plot: &Plot, x: f64, label: &str) {
 }
 
 /// A name to be written beside the plot.
-struct End<'a> {
-    y: f64,
-    name: &'a str,
-    class: String,
+pub(crate) struct End<'a> {
+    pub(crate) y: f64,
+    pub(crate) name: &'a str,
+    pub(crate) class: String,
     /// The line reaches the edge of the plot, so that a stroke can lead from it to its name.
-    touches: bool,
+    pub(crate) touches: bool,
 }
 
 /// Writes the names beside the plot, moved apart where lines end close together.
-fn draw_ends(c: &mut Canvas, plot: &Plot, mut ends: Vec<End<'_>>) {
+pub(crate) fn draw_ends(c: &mut Canvas, plot: &Plot, mut ends: Vec<End<'_>>) {
     ends.sort_by(|a, b| a.y.total_cmp(&b.y));
     let at: Vec<_> = ends.iter().map(|e| e.y).collect();
     let spread = text::spread(&at, ROW, plot.top - 4.0, plot.bottom + 4.0).unwrap_or(at);
@@ -319,6 +378,25 @@ mod tests {
         assert!(!line.to_svg().contains("class=\"gr-lead\""));
         let short = Line::new().series("short", [(0.0, 1.0), (1.0, 2.0)]);
         assert!(short.to_svg().contains("class=\"gr-lead\""));
+    }
+
+    #[test]
+    fn a_falling_axis_is_a_mirror() {
+        let line = Line::new().log_x().falling_x().series("a", [(100.0, 0.0), (1.0, 2.0)]);
+        let svg = line.draw(400.0).embedded();
+        let path = svg.split("d=\"M").nth(1).unwrap().split('"').next().unwrap();
+        let x: Vec<f64> =
+            path.split('L').map(|p| p.split(' ').next().unwrap().parse().unwrap()).collect();
+        assert!(x[0] < x[1], "{path}");
+        assert!(svg.find(">100<").unwrap() < svg.find(">10<").unwrap());
+    }
+
+    #[test]
+    fn what_is_in_the_background_has_no_name_and_takes_no_colour() {
+        let line = Line::new().faint("grey", [(0.0, 1.0), (1.0, 1.0)]).series("a", [(0.0, 0.0)]);
+        let svg = line.draw(400.0).embedded();
+        assert!(svg.contains("gr-faint") && !svg.contains(">grey</text>"));
+        assert!(svg.contains("gr-strong gr-f1") && svg.contains("grey: 1 at 0"));
     }
 
     #[test]

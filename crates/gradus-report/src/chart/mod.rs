@@ -1,11 +1,19 @@
 //! The charts, and what they share: the trait, titles and labels, axes, legends.
 
 pub(crate) mod bar;
+pub(crate) mod beside;
 pub(crate) mod boxes;
+pub(crate) mod confusion;
+pub(crate) mod contour;
+pub(crate) mod curves;
 pub(crate) mod density;
 pub(crate) mod heat;
 pub(crate) mod line;
+pub(crate) mod path;
+pub(crate) mod reliability;
+pub(crate) mod residuals;
 pub(crate) mod scatter;
+pub(crate) mod stack;
 pub(crate) mod versus;
 
 use crate::scale::{Domain, Scale, Tick};
@@ -199,6 +207,8 @@ pub(crate) struct AxesSpec<'a> {
     /// Room below the plot when the caller labels the axis.
     pub(crate) below: f64,
     pub(crate) square: bool,
+    /// Whether values of x fall from left to right.
+    pub(crate) falling: bool,
     /// A row between the y label and the plot (for the label of a vertical marker).
     pub(crate) head_row: bool,
 }
@@ -247,7 +257,8 @@ pub(crate) fn axes(c: &mut Canvas, spec: &AxesSpec<'_>) -> Plot {
     c.line("gr-axis", (left, bottom.round()), (right, bottom.round())).end();
 
     let unit = Domain { lo: 0.0, hi: 1.0, log: false, integer: false };
-    let x = Scale::new(spec.x.unwrap_or(unit), left, right);
+    let (from, to) = if spec.falling { (right, left) } else { (left, right) };
+    let x = Scale::new(spec.x.unwrap_or(unit), from, to);
     if spec.x.is_some() {
         for (tick, at) in fitting_ticks(&x, width) {
             c.line("gr-axis", (tick.at.round(), bottom), (tick.at.round(), bottom + 4.0)).end();
@@ -264,7 +275,7 @@ pub(crate) fn axes(c: &mut Canvas, spec: &AxesSpec<'_>) -> Plot {
 /// As many ticks (at most six) as have room for their labels, each with the centre of its label.
 fn fitting_ticks(x: &Scale, width: f64) -> Vec<(Tick, f64)> {
     for n in (1..=6).rev() {
-        let placed: Vec<_> = x
+        let mut placed: Vec<_> = x
             .ticks(n)
             .into_iter()
             .map(|tick| {
@@ -273,6 +284,7 @@ fn fitting_ticks(x: &Scale, width: f64) -> Vec<(Tick, f64)> {
                 (tick, at, half)
             })
             .collect();
+        placed.sort_by(|a, b| a.1.total_cmp(&b.1));
         if n == 1 || placed.windows(2).all(|w| w[0].1 + w[0].2 + 10.0 <= w[1].1 - w[1].2) {
             return placed.into_iter().map(|(tick, at, _)| (tick, at)).collect();
         }
@@ -290,6 +302,40 @@ pub(crate) fn thinning(widest: f64, pitch: f64) -> usize {
     let least = ((widest + 24.0) / pitch).ceil() as usize;
     let round = (0..6).flat_map(|p| [1, 2, 5].map(|m| m * 10_usize.pow(p)));
     round.into_iter().find(|&step| step >= least.max(2)).unwrap_or(least)
+}
+
+/// A dashed horizontal line at a level, if the axis shows it.
+pub(crate) fn level(c: &mut Canvas, plot: &Plot, y: Domain, at: f64) {
+    if (y.lo..=y.hi).contains(&at) {
+        let [a, b] = [plot.left, plot.right].map(|x| (x, plot.y.map(at)));
+        c.line("gr-under", a, b).end();
+        c.line("gr-ref gr-diag", a, b).tip(&crate::scale::number(at));
+    }
+}
+
+/// The mean of y along x, in about thirty groups of as many points each.
+pub(crate) fn trend(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut points = points.to_vec();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let size = points.len().div_ceil(30).max(10);
+    let mean = |group: &[(f64, f64)], get: fn(&(f64, f64)) -> f64| {
+        group.iter().map(|p| get(p) / group.len() as f64).sum::<f64>()
+    };
+    let groups = points.chunks(size).filter(|group| 2 * group.len() >= size);
+    groups.map(|group| (mean(group, |p| p.0), mean(group, |p| p.1))).collect()
+}
+
+/// The line of a trend, on a light ground.
+pub(crate) fn draw_trend(c: &mut Canvas, plot: &Plot, trend: &[(f64, f64)]) {
+    let inside = |p: &(f64, f64)| {
+        (plot.left..=plot.right).contains(&p.0) && (plot.top..=plot.bottom).contains(&p.1)
+    };
+    let at: Vec<_> =
+        trend.iter().map(|p| (plot.x.map(p.0), plot.y.map(p.1))).filter(inside).collect();
+    if at.len() > 1 {
+        c.polyline("gr-line gr-under", &at).end();
+        c.polyline("gr-line gr-s2", &at).tip("mean");
+    }
 }
 
 /// A dashed line where x equals y, clipped to what both axes show.

@@ -2,7 +2,8 @@
 
 use super::density::Density;
 use super::{
-    AxesSpec, Chart, Labels, axes, counted, diagonal, header, label_setters, no_data, sane,
+    AxesSpec, Chart, Labels, axes, counted, diagonal, draw_trend, header, label_setters, level,
+    no_data, sane, trend,
 };
 use crate::scale::{Domain, drawable, number};
 use crate::svg::{Canvas, Drawing};
@@ -23,6 +24,8 @@ pub struct Scatter {
     pub(crate) labels: Labels,
     points: Vec<(f64, f64)>,
     diagonal: bool,
+    level: Option<f64>,
+    trend: bool,
 }
 
 impl Scatter {
@@ -32,13 +35,27 @@ impl Scatter {
     pub fn new(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let ok = |p: &(f64, f64)| drawable(p.0, false) && drawable(p.1, false);
         let points = points.into_iter().filter(ok).collect();
-        Self { labels: Labels::default(), points, diagonal: false }
+        Self { points, ..Self::default() }
     }
 
     /// Draws the line on which both coordinates are equal, and gives both axes the same range.
     #[must_use]
     pub fn diagonal(mut self) -> Self {
         self.diagonal = true;
+        self
+    }
+
+    /// Draws a horizontal line at a level that matters, such as 0, and keeps it in view.
+    #[must_use]
+    pub fn level(mut self, y: f64) -> Self {
+        self.level = drawable(y, false).then_some(y);
+        self
+    }
+
+    /// Draws the mean of y along x, taken over groups of neighbouring points.
+    #[must_use]
+    pub fn trend(mut self) -> Self {
+        self.trend = true;
         self
     }
 }
@@ -49,6 +66,10 @@ impl Chart for Scatter {
         if self.points.len() > MAX_POINTS {
             let mut density = Density::of(&self.points, self.diagonal);
             density.labels = self.labels.clone();
+            density.level = self.level;
+            if self.trend {
+                density.trend = trend(&self.points);
+            }
             return density.draw(width);
         }
         let [xs, ys] = [|p: &(f64, f64)| p.0, |p: &(f64, f64)| p.1]
@@ -57,9 +78,15 @@ impl Chart for Scatter {
         let (x, y) = if self.diagonal {
             (both(), both())
         } else {
-            (Domain::of(xs.iter().copied(), false), Domain::of(ys.iter().copied(), false))
+            (
+                Domain::of(xs.iter().copied(), false),
+                Domain::of(ys.iter().copied().chain(self.level), false),
+            )
         };
         let (Some(x), Some(y)) = (x, y) else { return no_data(&self.labels, width) };
+        if self.points.is_empty() {
+            return no_data(&self.labels, width);
+        }
         let (x, y) = (x.padded(0.04), y.padded(0.04));
 
         let mut c = Canvas::default();
@@ -76,15 +103,22 @@ impl Chart for Scatter {
                 y,
                 below: 0.0,
                 square: self.diagonal,
+                falling: false,
                 head_row: false,
             },
         );
         if self.diagonal {
             diagonal(&mut c, &plot, x, y);
         }
+        if let Some(at) = self.level {
+            level(&mut c, &plot, y, at);
+        }
         for &(px, py) in &self.points {
             let tip = format!("{} at {}", number(py), number(px));
             c.circle("gr-f1 gr-dot", plot.x.map(px), plot.y.map(py), 2.75).tip(&tip);
+        }
+        if self.trend {
+            draw_trend(&mut c, &plot, &trend(&self.points));
         }
         let [xn, yn] =
             [(&self.labels.x, "x"), (&self.labels.y, "y")].map(|(l, o)| Labels::name(l, o));

@@ -5,9 +5,11 @@
 //! than the score of either.
 
 mod grid;
+mod random;
 mod tally;
 
 pub use grid::Axis;
+pub use random::{Dimension, Distribution, Random};
 pub use tally::{Lead, Score};
 
 use crate::metrics::ranking;
@@ -17,6 +19,7 @@ use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
 use gradus_core::recommend::{Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
+use grid::Chain;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -94,8 +97,40 @@ impl Search<'_> {
     /// # Errors
     /// If the plan or a candidate does not fit the data, or it was stopped before the first fold.
     pub fn run(&self, data: &Ratings, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
+        self.try_all(&grid::chains(&self.fixed, &self.axes), data, tell)
+    }
+
+    /// Tries candidates drawn at random instead of every combination of the axes, which are not
+    /// looked at. No candidate starts from another: random ones are not neighbours.
+    ///
+    /// # Errors
+    /// As [`Search::run`]; and if there is nothing to draw.
+    pub fn run_random(
+        &self,
+        random: &Random,
+        data: &Ratings,
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Result<Found> {
+        let chains: Vec<Chain> =
+            random.candidates(&self.fixed)?.into_iter().map(|candidate| vec![candidate]).collect();
+        self.try_all(&chains, data, tell)
+    }
+
+    /// How many fits [`Search::run_random`] takes.
+    ///
+    /// # Errors
+    /// If there is nothing to draw.
+    pub fn fits_random(&self, random: &Random) -> Result<usize> {
+        Ok(random.candidates(&self.fixed)?.len() * self.plan.folds())
+    }
+
+    fn try_all(
+        &self,
+        chains: &[Chain],
+        data: &Ratings,
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Result<Found> {
         self.plan.check()?;
-        let chains = grid::chains(&self.fixed, &self.axes);
         let n: usize = chains.iter().map(Vec::len).sum();
         if n == 0 {
             return Err(Error::data("search: nothing to try; an axis has no values"));

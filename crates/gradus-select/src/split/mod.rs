@@ -1,4 +1,4 @@
-//! Setting ratings aside.
+//! Setting data aside: ratings here, the rows of anything else in [`rows`].
 //!
 //! | split | what is held out | asks how the model does … |
 //! |---|---|---|
@@ -13,6 +13,7 @@
 //! ratings all went to one part is still known to the others. Weights and times go along.
 
 mod random;
+pub mod rows;
 mod users;
 
 pub use random::{Folds, folds, holdout};

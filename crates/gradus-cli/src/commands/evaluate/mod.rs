@@ -2,10 +2,12 @@
 
 mod ranking;
 pub mod rating;
+mod samples;
 
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::estimator::Task;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -13,8 +15,12 @@ struct EvaluateArgs {
     /// The model
     model: PathBuf,
 
-    /// Ratings the model has not seen; `-` for standard input
+    /// Data the model has not seen; `-` for standard input
     data: PathBuf,
+
+    /// The columns that hold the truth, for a model of features [default: as in training]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    target: Vec<String>,
 
     /// Judge the ranking of items instead of the error of ratings; the default for models of
     /// clicks, plays and purchases
@@ -69,7 +75,7 @@ struct EvaluateArgs {
 pub fn command() -> Command {
     EvaluateArgs::augment_args(
         Command::new("evaluate")
-            .about("Measure a model on ratings it has not seen: its error, or how well it ranks"),
+            .about("Measure a model on data it has not seen: its error, or how well it ranks"),
     )
 }
 
@@ -77,7 +83,11 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         EvaluateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fitted = gradus::load(&args.model)?;
-    let implicit = gradus::find(fitted.kind)?.traits().implicit;
+    let traits = gradus::find(fitted.kind)?.traits();
+    if traits.task != Task::Recommend {
+        return samples::run(&args, &fitted, context);
+    }
+    let implicit = traits.implicit;
     if implicit || args.ranking {
         return ranking::run(&args, &fitted, implicit, context);
     }

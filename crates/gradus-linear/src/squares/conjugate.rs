@@ -1,0 +1,110 @@
+//! Least squares by conjugate gradients, for matrices that are only multiplied with.
+
+use super::normal::norm;
+use crate::design::Design;
+use gradus_core::progress::Stop;
+
+/// A solution and how exact it is.
+pub(crate) struct Conjugate {
+    pub(crate) coefficients: Vec<f64>,
+    /// `‖XᵀW(y − Xβ) − μβ‖ / ‖XᵀWy‖`.
+    pub(crate) residual: f64,
+    pub(crate) iterations: usize,
+}
+
+/// Solves `min ½ Σ w (y − Xβ)² + ½ μ ‖β‖²` from `start`, each column scaled by its own length; from
+/// 0 and without a penalty it tends to a solution without part in the null space of the scaled
+/// columns.
+pub(crate) fn conjugate(
+    design: &Design<'_>,
+    y: &[f64],
+    penalty: f64,
+    start: &[f64],
+    (tol, max_iter): (f64, usize),
+    stop: &Stop,
+) -> Conjugate {
+    let (n, d) = (design.n(), design.d());
+    let lengths = lengths(design);
+    let scale: Vec<f64> = lengths
+        .iter()
+        .map(|square| if square + penalty > 0.0 { 1.0 / (square + penalty).sqrt() } else { 1.0 })
+        .collect();
+    let mut x = start.to_vec();
+    let mut gradient = vec![0.0; d];
+    let mut margins = vec![0.0; n];
+    let weighted = |r: &[f64]| -> Vec<f64> {
+        r.iter().enumerate().map(|(row, r)| design.weight(row) * r).collect()
+    };
+    design.transposed_times(&weighted(y), &mut gradient);
+    let size = norm(&gradient).max(f64::MIN_POSITIVE);
+    design.times(&x, 0.0, &mut margins);
+    let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
+    design.transposed_times(&weighted(&residual), &mut gradient);
+    gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
+    // z = scaled gradient, p = direction; all in the scaled coordinates.
+    let mut z: Vec<f64> = gradient.iter().zip(&scale).map(|(g, s)| g * s * s).collect();
+    let mut p = z.clone();
+    let mut rho: f64 = gradient.iter().zip(&z).map(|(g, z)| g * z).sum();
+    let mut iterations = 0;
+    let mut product = vec![0.0; d];
+    while iterations < max_iter && norm(&gradient) > tol * size && rho > 0.0 && !stop.requested() {
+        design.times(&p, 0.0, &mut margins);
+        design.transposed_times(&weighted(&margins), &mut product);
+        product.iter_mut().zip(&p).for_each(|(q, p)| *q += penalty * p);
+        let curvature: f64 = p.iter().zip(&product).map(|(p, q)| p * q).sum();
+        if curvature <= 0.0 || !curvature.is_finite() {
+            break;
+        }
+        let step = rho / curvature;
+        x.iter_mut().zip(&p).for_each(|(x, p)| *x += step * p);
+        gradient.iter_mut().zip(&product).for_each(|(g, q)| *g -= step * q);
+        z.iter_mut().zip(&gradient).zip(&scale).for_each(|((z, g), s)| *z = g * s * s);
+        let next: f64 = gradient.iter().zip(&z).map(|(g, z)| g * z).sum();
+        let by = next / rho;
+        p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + by * *p);
+        rho = next;
+        iterations += 1;
+    }
+    // The gradient as it is, not as rounding has carried it along.
+    design.times(&x, 0.0, &mut margins);
+    let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
+    design.transposed_times(&weighted(&residual), &mut gradient);
+    gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
+    Conjugate { coefficients: x, residual: norm(&gradient) / size, iterations }
+}
+
+/// `Σ w x²` of every centred and scaled column.
+fn lengths(design: &Design<'_>) -> Vec<f64> {
+    match design.matrix() {
+        gradus_core::data::Matrix::Dense(x) => {
+            let mut sums = vec![0.0; design.d()];
+            for (row, x) in x.rows().enumerate() {
+                let weight = design.weight(row);
+                for (((sum, x), c), s) in
+                    sums.iter_mut().zip(x).zip(design.center()).zip(design.scale())
+                {
+                    let x = (x - c) / s;
+                    *sum += weight * x * x;
+                }
+            }
+            sums
+        }
+        gradus_core::data::Matrix::Sparse(_) => {
+            let total = design.total();
+            let columns = design.columns().expect("a sparse matrix has columns");
+            (0..design.d())
+                .map(|column| {
+                    let (c, s) = (design.center()[column], design.scale()[column]);
+                    let (rows, values) = columns.row(column);
+                    let (mut held, mut sum) = (0.0, 0.0);
+                    for (&row, x) in rows.iter().zip(values) {
+                        let weight = design.weight(row as usize);
+                        held += weight;
+                        sum += weight * (x - c) * (x - c);
+                    }
+                    (sum + (total - held).max(0.0) * c * c) / (s * s)
+                })
+                .collect()
+        }
+    }
+}
