@@ -14,6 +14,7 @@
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
+//! | `eight.rs` | [`eight`], products of rows with eight vectors at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
@@ -37,6 +38,7 @@ pub mod cholesky;
 mod coordinate;
 pub mod dense;
 mod dot;
+pub mod eight;
 mod exp;
 mod gather;
 pub mod gram;

@@ -145,6 +145,8 @@ fn best_numbers(
         let most = if m == class { cost } else { 0.0 };
         new[m] = most.min((theta - slopes[m]) / a);
     }
+    // Rounding may leave less than nothing of it.
+    new[class] = new[class].max(0.0);
 }
 
 /// The objectives of a point, and the slacks.

@@ -101,7 +101,10 @@ pub(super) fn solve(
         Intercept::Absent => 0.0,
         Intercept::Penalized => 1.0,
         // Of the size of the features, so that the intercept is as quick as they are.
-        Intercept::Free => (prepared.norms.iter().sum::<f64>() / n.max(1) as f64).max(1e-300),
+        Intercept::Free => {
+            let mean = prepared.norms.iter().sum::<f64>() / n.max(1) as f64;
+            if mean > 0.0 { mean } else { 1.0 }
+        }
     };
     let usable: Vec<usize> = (0..n).filter(|&i| problem.costs[i] > 0.0).collect();
     let mut best = problem.point(vec![0.0; n]);

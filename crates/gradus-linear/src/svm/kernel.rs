@@ -1,7 +1,7 @@
 //! Kernel functions, and rows of the kernel matrix.
 
 use gradus_core::data::{Csr, Dense, Matrix};
-use gradus_core::kernel::{Level, dense, exp_all};
+use gradus_core::kernel::{Level, dense, eight, exp_all};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,21 +95,63 @@ impl Points {
         self.norms.len()
     }
 
-    /// Writes a row into a vector of zeros, or takes it back.
-    fn scatter(&self, row: usize, to: &mut Vec<f64>, back: bool) {
-        match &self.matrix {
-            Matrix::Dense(x) => {
-                to.clear();
-                to.extend_from_slice(x.row(row));
-            }
-            Matrix::Sparse(x) => {
-                to.resize(x.n_cols(), 0.0);
-                let (columns, values) = x.row(row);
-                for (&column, value) in columns.iter().zip(values) {
-                    to[column as usize] = if back { 0.0 } else { *value };
+    /// Up to eight rows side by side, the rest zeros.
+    fn interleaved(&self, rows: &[u32]) -> Vec<f64> {
+        let mut vectors = vec![0.0; 8 * self.matrix.n_cols()];
+        for (lane, &row) in rows.iter().enumerate() {
+            match &self.matrix {
+                Matrix::Dense(x) => {
+                    for (j, x) in x.row(row as usize).iter().enumerate() {
+                        vectors[8 * j + lane] = *x;
+                    }
+                }
+                Matrix::Sparse(x) => {
+                    let (columns, values) = x.row(row as usize);
+                    for (&j, x) in columns.iter().zip(values) {
+                        vectors[8 * j as usize + lane] = *x;
+                    }
                 }
             }
         }
+        vectors
+    }
+
+    /// The kernel of `others` with eight vectors of these squared norms; results of one row of
+    /// `others` side by side.
+    fn eight(
+        &self,
+        function: &KernelFunction,
+        (vectors, norms): (&[f64], &[f64; 8]),
+        others: &[u32],
+        out: &mut [f64],
+    ) {
+        let level = Level::best();
+        match &self.matrix {
+            Matrix::Dense(x) => eight::dense(level, x.values(), others, vectors, out),
+            Matrix::Sparse(x) => {
+                eight::sparse(level, (x.indptr(), x.indices(), x.values()), others, vectors, out);
+            }
+        }
+        match function.kernel {
+            Kernel::Rbf => {
+                for (&row, out) in others.iter().zip(out.as_chunks_mut::<8>().0) {
+                    let other = self.norms[row as usize];
+                    for (out, norm) in out.iter_mut().zip(norms) {
+                        *out = -function.gamma * (norm + other - 2.0 * *out).max(0.0);
+                    }
+                }
+                exp_all(level, out);
+            }
+            Kernel::Linear | Kernel::Polynomial => {
+                function.finish(level, 0.0, std::iter::empty(), out);
+            }
+        }
+    }
+
+    fn norms_of(&self, rows: &[u32]) -> [f64; 8] {
+        let mut norms = [0.0; 8];
+        norms.iter_mut().zip(rows).for_each(|(norm, &row)| *norm = self.norms[row as usize]);
+        norms
     }
 
     /// The kernel of row `i` with every row of `others`, in single precision, by all threads.
@@ -118,20 +160,31 @@ impl Points {
         function: &KernelFunction,
         i: usize,
         others: &[u32],
-        scratch: &mut Vec<f64>,
         out: &mut Vec<f32>,
     ) {
         let level = Level::best();
-        self.scatter(i, scratch, false);
+        let norm = self.norms[i];
+        let mut spread = Vec::new();
+        let vector: &[f64] = match &self.matrix {
+            Matrix::Dense(x) => x.row(i),
+            Matrix::Sparse(x) => {
+                spread.resize(x.n_cols(), 0.0);
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).for_each(|(&j, x)| spread[j as usize] = *x);
+                &spread
+            }
+        };
         out.clear();
         out.resize(others.len(), 0.0);
-        let v: &[f64] = scratch;
         let one = |(others, out): (&[u32], &mut [f32])| {
             let mut values = [0.0; BLOCK];
             let values = &mut values[..others.len()];
-            self.products(level, v, others, values);
+            match &self.matrix {
+                Matrix::Dense(x) => dense_products(level, x, vector, others, values),
+                Matrix::Sparse(x) => sparse_products(x, vector, others, values),
+            }
             let norms = others.iter().map(|&j| self.norms[j as usize]);
-            function.finish(level, self.norms[i], norms, values);
+            function.finish(level, norm, norms, values);
             for (out, value) in out.iter_mut().zip(&*values) {
                 *out = *value as f32;
             }
@@ -141,41 +194,23 @@ impl Points {
         } else {
             others.par_chunks(BLOCK).zip(out.par_chunks_mut(BLOCK)).for_each(one);
         }
-        self.scatter(i, scratch, true);
     }
 
-    /// Products of `v` with some rows.
-    fn products(&self, level: Level, v: &[f64], rows: &[u32], out: &mut [f64]) {
-        match &self.matrix {
-            Matrix::Dense(x) => {
-                let d = x.n_cols();
-                let first = rows[0] as usize;
-                if rows[rows.len() - 1] as usize - first == rows.len() - 1 {
-                    let x = &x.values()[first * d..(first + rows.len()) * d];
-                    return dense::dots(level, x, v, out);
-                }
-                for (&row, out) in rows.iter().zip(out) {
-                    *out = dense::dot(level, x.row(row as usize), v);
-                }
-            }
-            Matrix::Sparse(x) => sparse_products(x, v, rows, out),
-        }
-    }
-
-    /// The kernel of a sample that is not among these with each of them.
+    /// The kernel of every one of these with up to eight other samples, given side by side; so are
+    /// the results.
     pub(super) fn against(
         &self,
         function: &KernelFunction,
-        v: &[f64],
+        vectors: &[f64],
         all: &[u32],
         out: &mut [f64],
     ) {
-        let level = Level::best();
-        let norm = v.iter().map(|x| x * x).sum();
-        for (rows, out) in all.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            self.products(level, v, rows, out);
-            let norms = rows.iter().map(|&j| self.norms[j as usize]);
-            function.finish(level, norm, norms, out);
+        let mut norms = [0.0; 8];
+        for v in vectors.as_chunks::<8>().0 {
+            norms.iter_mut().zip(v).for_each(|(norm, x)| *norm += x * x);
+        }
+        for (rows, out) in all.chunks(BLOCK).zip(out.chunks_mut(8 * BLOCK)) {
+            self.eight(function, (vectors, &norms), rows, out);
         }
     }
 
@@ -196,40 +231,53 @@ impl Points {
         rows: &[u32],
         (of, by): (&[u32], &[f64]),
     ) -> Vec<f64> {
-        let level = Level::best();
-        rows.par_chunks(16)
+        rows.par_chunks(8)
             .flat_map_iter(|rows| {
-                let (mut scratch, mut sums) = (Vec::new(), Vec::with_capacity(rows.len()));
-                let mut values = vec![0.0; BLOCK];
-                for &i in rows {
-                    let i = i as usize;
-                    self.scatter(i, &mut scratch, false);
-                    let mut sum = 0.0;
-                    for (of, by) in of.chunks(BLOCK).zip(by.chunks(BLOCK)) {
-                        let values = &mut values[..of.len()];
-                        self.products(level, &scratch, of, values);
-                        let norms = of.iter().map(|&j| self.norms[j as usize]);
-                        function.finish(level, self.norms[i], norms, values);
-                        // Rounded as cached rows are, so that the sums belong to one matrix.
-                        values.iter_mut().for_each(|x| *x = f64::from(*x as f32));
-                        sum += dense::dot(level, values, by);
+                let (vectors, norms) = (self.interleaved(rows), self.norms_of(rows));
+                let (mut values, mut sums) = (vec![0.0; 8 * BLOCK], [0.0; 8]);
+                for (of, by) in of.chunks(BLOCK).zip(by.chunks(BLOCK)) {
+                    let values = &mut values[..8 * of.len()];
+                    self.eight(function, (&vectors, &norms), of, values);
+                    for (values, by) in values.as_chunks::<8>().0.iter().zip(by) {
+                        for (sum, value) in sums.iter_mut().zip(values) {
+                            // Rounded as cached rows are, so that the sums belong to one matrix.
+                            *sum += by * f64::from(*value as f32);
+                        }
                     }
-                    self.scatter(i, &mut scratch, true);
-                    sums.push(sum);
                 }
-                sums
+                sums.into_iter().take(rows.len())
             })
             .collect()
     }
 }
 
+/// Products of `v` with some rows, ascending.
+fn dense_products(level: Level, x: &Dense<f64>, v: &[f64], rows: &[u32], out: &mut [f64]) {
+    let (Some(&first), Some(&last)) = (rows.first(), rows.last()) else { return };
+    let (first, d) = (first as usize, x.n_cols());
+    if last as usize - first == rows.len() - 1 {
+        // One after another: many of them at a time.
+        return dense::dots(level, &x.values()[first * d..(first + rows.len()) * d], v, out);
+    }
+    for (&row, out) in rows.iter().zip(out) {
+        *out = dense::dot(level, x.row(row as usize), v);
+    }
+}
+
+/// Products of `v` with some rows.
 fn sparse_products(x: &Csr<f64>, v: &[f64], rows: &[u32], out: &mut [f64]) {
     for (&row, out) in rows.iter().zip(out) {
         let (columns, values) = x.row(row as usize);
-        let mut sum = 0.0;
-        for (&column, value) in columns.iter().zip(values) {
-            sum += value * v[column as usize];
+        // Two sums, so that one addition need not wait for the other.
+        let (mut even, mut odd) = (0.0, 0.0);
+        let ((columns, last), (values, rest)) = (columns.as_chunks::<2>(), values.as_chunks::<2>());
+        for (columns, values) in columns.iter().zip(values) {
+            even += values[0] * v[columns[0] as usize];
+            odd += values[1] * v[columns[1] as usize];
         }
-        *out = sum;
+        for (&column, value) in last.iter().zip(rest) {
+            even += value * v[column as usize];
+        }
+        *out = even + odd;
     }
 }

@@ -112,31 +112,34 @@ impl KernelMachine {
         let (n, k, n_support) = (features.n_rows(), self.intercepts.len(), self.points.len());
         let all: Vec<u32> = (0..n_support as u32).collect();
         let mut out = Dense::full(n, k, 0.0);
-        let origin: Vec<f64> = self.center.iter().zip(&self.scale).map(|(c, s)| -c / s).collect();
         out.values_mut().par_chunks_mut((8 * k).max(1)).enumerate().for_each(|(block, out)| {
-            let (mut x, mut values) = (origin.clone(), vec![0.0; n_support]);
-            for (at, out) in out.chunks_exact_mut(k).enumerate() {
-                let row = 8 * block + at;
+            let rows = out.len() / k;
+            let mut vectors = vec![0.0; 8 * self.center.len()];
+            for lane in 0..rows {
+                let mut put = |j: usize, value: f64| {
+                    vectors[8 * j + lane] = (value - self.center[j]) / self.scale[j];
+                };
                 match features {
-                    Matrix::Dense(all) => {
-                        for (j, value) in all.row(row).iter().enumerate() {
-                            x[j] = (value - self.center[j]) / self.scale[j];
-                        }
+                    Matrix::Dense(x) => {
+                        let row = x.row(8 * block + lane);
+                        row.iter().enumerate().for_each(|(j, value)| put(j, *value));
                     }
-                    Matrix::Sparse(all) => {
-                        x.copy_from_slice(&origin);
-                        let (columns, values) = all.row(row);
-                        for (&j, value) in columns.iter().zip(values) {
-                            let j = j as usize;
-                            x[j] = (value - self.center[j]) / self.scale[j];
-                        }
+                    Matrix::Sparse(x) => {
+                        (0..self.center.len()).for_each(|j| put(j, 0.0));
+                        let (columns, values) = x.row(8 * block + lane);
+                        columns.iter().zip(values).for_each(|(&j, value)| put(j as usize, *value));
                     }
                 }
-                self.points.against(&self.function, &x, &all, &mut values);
-                for ((out, w), b) in
-                    out.iter_mut().zip(self.coefficients.rows()).zip(&self.intercepts)
-                {
-                    *out = b + w.iter().zip(&values).map(|(w, k)| w * k).sum::<f64>();
+            }
+            let mut values = vec![0.0; 8 * n_support];
+            self.points.against(&self.function, &vectors, &all, &mut values);
+            for (machine, (w, b)) in self.coefficients.rows().zip(&self.intercepts).enumerate() {
+                let mut sums = [*b; 8];
+                for (w, values) in w.iter().zip(values.as_chunks::<8>().0) {
+                    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += w * value);
+                }
+                for (out, sum) in out.chunks_exact_mut(k).zip(sums) {
+                    out[machine] = sum;
                 }
             }
         });

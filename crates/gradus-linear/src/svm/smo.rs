@@ -40,7 +40,6 @@ pub(super) struct Solution {
     pub(super) dual: f64,
     /// By how much the conditions of optimality are violated at most.
     pub(super) violation: f64,
-    pub(super) steps: usize,
 }
 
 /// Rows of the kernel matrix over the active samples, the least recently used one replaced.
@@ -52,19 +51,11 @@ struct Cache {
     slot: Vec<usize>,
     bytes: usize,
     clock: u64,
-    scratch: Vec<f64>,
 }
 
 impl Cache {
     fn new(n: usize, bytes: usize) -> Self {
-        Self {
-            rows: Vec::new(),
-            owner: Vec::new(),
-            slot: vec![usize::MAX; n],
-            bytes,
-            clock: 0,
-            scratch: Vec::new(),
-        }
+        Self { rows: Vec::new(), owner: Vec::new(), slot: vec![usize::MAX; n], bytes, clock: 0 }
     }
 
     fn clear(&mut self) {
@@ -84,28 +75,35 @@ impl Cache {
         }
     }
 
-    /// The slot with the row of sample `i` of the task, filled by `fill` if it was not there.
-    fn get(
-        &mut self,
-        i: usize,
-        len: usize,
-        fill: impl FnOnce(&mut Vec<f64>, &mut Vec<f32>),
-    ) -> usize {
-        self.clock += 1;
-        let mut slot = self.slot[i];
+    /// How many rows of this length there is room for.
+    fn room(&self, len: usize) -> usize {
+        (self.bytes / (4 * len.max(1))).max(2)
+    }
+
+    /// The slot of a sample, if its row is there.
+    fn find(&mut self, i: usize) -> Option<usize> {
+        let slot = self.slot[i];
         if slot == usize::MAX {
-            let room = (self.bytes / (4 * len.max(1))).max(2);
-            if self.rows.len() < room {
-                slot = self.rows.len();
-                self.rows.push(Vec::with_capacity(len));
-                self.owner.push((i, 0));
-            } else {
-                slot = (0..self.owner.len()).min_by_key(|&at| self.owner[at].1).unwrap_or(0);
-                self.slot[self.owner[slot].0] = usize::MAX;
-            }
-            fill(&mut self.scratch, &mut self.rows[slot]);
-            self.slot[i] = slot;
+            return None;
         }
+        self.clock += 1;
+        self.owner[slot].1 = self.clock;
+        Some(slot)
+    }
+
+    /// A slot for a sample whose row is not there.
+    fn take(&mut self, i: usize, len: usize) -> usize {
+        self.clock += 1;
+        let slot = if self.rows.len() < self.room(len) {
+            self.rows.push(Vec::with_capacity(len));
+            self.owner.push((i, 0));
+            self.rows.len() - 1
+        } else {
+            let oldest = (0..self.owner.len()).min_by_key(|&at| self.owner[at].1).unwrap_or(0);
+            self.slot[self.owner[oldest].0] = usize::MAX;
+            oldest
+        };
+        self.slot[i] = slot;
         self.owner[slot] = (i, self.clock);
         slot
     }
@@ -266,7 +264,7 @@ pub(super) fn solve(task: &Task<'_>, tol: f64, max_iter: usize, watch: &mut dyn 
         let mut partner = None;
         let mut first = usize::MAX;
         if violation > tol {
-            first = fetch(&mut state, &mut cache, found.at);
+            first = fetch(&state, &mut cache, found.at);
             partner = pairs::partner(
                 level,
                 &state.slopes,
@@ -286,7 +284,7 @@ pub(super) fn solve(task: &Task<'_>, tol: f64, max_iter: usize, watch: &mut dyn 
             continue;
         };
         let i = found.at;
-        let second = fetch(&mut state, &mut cache, j);
+        let second = fetch(&state, &mut cache, j);
         let (row_i, row_j) = (&cache.rows[first], &cache.rows[second]);
         let curvature = state.diagonal[i] + state.diagonal[j] - 2.0 * f64::from(row_i[j]);
         let gain = found.most + state.slopes[j] + state.down[j];
@@ -323,17 +321,20 @@ pub(super) fn solve(task: &Task<'_>, tol: f64, max_iter: usize, watch: &mut dyn 
         state.restore();
         found = look(level, &mut state);
     }
-    finish(task, state, found, steps)
+    finish(task, state, found)
 }
 
 /// The slot of the row of the active sample `at`.
-fn fetch(state: &mut State<'_>, cache: &mut Cache, at: usize) -> usize {
+fn fetch(state: &State<'_>, cache: &mut Cache, at: usize) -> usize {
     let i = state.active[at] as usize;
-    let task = state.task;
-    cache.get(i, state.rows.len(), |scratch, row| {
-        task.points.row(&task.function, task.rows[i] as usize, &state.rows, scratch, row);
-        row[at] += state.ridge[i] as f32;
-    })
+    if let Some(slot) = cache.find(i) {
+        return slot;
+    }
+    let slot = cache.take(i, state.rows.len());
+    let row = &mut cache.rows[slot];
+    state.task.points.row(&state.task.function, state.rows[at] as usize, &state.rows, row);
+    row[at] += state.ridge[i] as f32;
+    slot
 }
 
 /// The extremes, without a step.
@@ -362,7 +363,7 @@ fn objective(state: &State<'_>) -> f64 {
     sum
 }
 
-fn finish(task: &Task<'_>, state: State<'_>, found: Extremes, steps: usize) -> Solution {
+fn finish(task: &Task<'_>, state: State<'_>, found: Extremes) -> Solution {
     let n = task.rows.len();
     // A sample that can go both ways has its score on the margin; else the middle of what is left.
     let (mut sum, mut count) = (0.0, 0usize);
@@ -406,6 +407,5 @@ fn finish(task: &Task<'_>, state: State<'_>, found: Extremes, steps: usize) -> S
         primal: 0.5 * square + loss,
         dual: linear - 0.5 * square,
         violation,
-        steps,
     }
 }
