@@ -142,6 +142,8 @@ impl Fit for ElasticNet {
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
         self.check()?;
+        crate::fitting::check_samples(Self::NAME, data)?;
+        crate::fitting::check_held_out(data, job.validation)?;
         let spec = Spec {
             regularization: self.regularization,
             options: PathOptions {

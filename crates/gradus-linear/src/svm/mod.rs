@@ -299,6 +299,8 @@ impl Fit for Svm {
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
         self.check()?;
+        crate::fitting::check_samples(Self::NAME, data)?;
+        crate::fitting::check_held_out(data, job.validation)?;
         let rules = rules(Self::NAME, "accuracy", true, begun, self);
         let (model, report) = iterate::guided(&rules, job, |guide| {
             let options = self.options();

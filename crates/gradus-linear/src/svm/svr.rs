@@ -176,6 +176,8 @@ impl Fit for Svr {
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
         self.check()?;
+        crate::fitting::check_samples(Self::NAME, data)?;
+        crate::fitting::check_held_out(data, job.validation)?;
         let rules = rules(Self::NAME, "rmse", false, begun, self);
         let options = learn::Options {
             name: Self::NAME,
