@@ -83,6 +83,56 @@ impl Design<'_> {
         Curved { value, gradient, slope, gram, cross, curvature }
     }
 
+    /// `Σ_i c_ik z_ij²` for centred and scaled features `z` and `k` curvatures of each sample, row
+    /// after row: the diagonal of a Hessian, a vector for each curvature.
+    pub(crate) fn diagonals(&self, k: usize, curvatures: &[f64]) -> Vec<f64> {
+        let d = self.d();
+        let (center, scale) = (&self.center, &self.scale);
+        match self.columns() {
+            None => {
+                let (_, sums) = self.sums_with(k * d, |rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    let mut squares = vec![0.0; d];
+                    for (row, x) in rows.clone().zip(x.chunks_exact(d.max(1))) {
+                        for (((square, x), c), s) in
+                            squares.iter_mut().zip(x).zip(center).zip(scale)
+                        {
+                            let z = (x - c) / s;
+                            *square = z * z;
+                        }
+                        let own = &curvatures[row * k..][..k];
+                        for (sums, c) in sums.chunks_exact_mut(d.max(1)).zip(own) {
+                            sums.iter_mut().zip(&squares).for_each(|(sum, z)| *sum += c * z);
+                        }
+                    }
+                    0.0
+                });
+                sums
+            }
+            Some(columns) => {
+                let mut totals = vec![0.0; k];
+                for own in curvatures.chunks_exact(k.max(1)) {
+                    totals.iter_mut().zip(own).for_each(|(total, c)| *total += c);
+                }
+                let mut turned = vec![0.0; d * k];
+                turned.par_chunks_exact_mut(k.max(1)).enumerate().for_each(|(column, out)| {
+                    let (mean, s) = (center[column], scale[column]);
+                    let (rows, values) = columns.row(column);
+                    for (&row, x) in rows.iter().zip(values) {
+                        let own = &curvatures[row as usize * k..][..k];
+                        // (x − c)² instead of the c² that an entry of 0 has.
+                        let square = x * (x - 2.0 * mean);
+                        out.iter_mut().zip(own).for_each(|(out, c)| *out += c * square);
+                    }
+                    for (out, total) in out.iter_mut().zip(&totals) {
+                        *out = (*out + total * mean * mean) / (s * s);
+                    }
+                });
+                (0..k * d).map(|at| turned[at % d * k + at / d]).collect()
+            }
+        }
+    }
+
     /// As [`sweep`](Design::sweep), with `k` margins for each sample: `v` holds a vector for each,
     /// `b` a number for each, and `look` gets the margins row after row. `out` becomes a gradient
     /// for each. Gives the sum of the numbers, and of what was put for each margin.

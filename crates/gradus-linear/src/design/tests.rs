@@ -178,6 +178,14 @@ fn several_margins_and_curvatures_are_those_of_plain_loops() {
                 .map(|at| (0..500).map(|r| c(r) * z[(r, at / 7)] * z[(r, at % 7)]).sum())
                 .collect();
             near(&curved.gram, &plain);
+            let curvatures: Vec<f64> = (0..1000).map(|at| 1.0 + f64::from(at % 5)).collect();
+            let plain: Vec<f64> = (0..14)
+                .map(|at| {
+                    let square = |r: usize| curvatures[2 * r + at / 7] * z[(r, at % 7)].powi(2);
+                    (0..500).map(square).sum()
+                })
+                .collect();
+            near(&design.diagonals(2, &curvatures), &plain);
         }
     }
 }

@@ -34,7 +34,7 @@ use std::time::Instant;
 ///
 /// Solvers: `newton` uses the whole Hessian for two classes and up to 1,000 features (`n d²`
 /// operations a step, some six steps), and products with it by conjugate gradients otherwise;
-/// `lbfgs` needs gradients alone; `coordinate` is Newton's method with coordinate descent inside,
+/// `lbfgs` needs gradients alone, and many more steps where features are of unlike size; `coordinate` is Newton's method with coordinate descent inside,
 /// for an L1 penalty (of two classes; of more, accelerated proximal gradients). The result does not
 /// depend on the number of threads.
 ///
@@ -193,11 +193,8 @@ impl Fit for Logistic {
         let weights = self.weights(samples, codes, &sizes, present.len());
         let rules = rules(self, begun, self.max_iter, 0, "log loss");
         let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
-            let design = Design::new(
-                samples.features(),
-                weights.as_deref(),
-                Preparation { center: false, scale: self.standardize },
-            );
+            let design =
+                Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
             let found = if labels.len() == 2 {
                 self.binary(&design, codes, guide)?
             } else {
@@ -250,6 +247,15 @@ impl Logistic {
 
     fn l1(&self) -> f64 {
         self.regularization * self.l1_ratio
+    }
+
+    /// With an intercept the mean of a feature does not matter, and without it the problem is far
+    /// better conditioned. Coordinates are looked at column by column, as they are.
+    fn preparation(&self, samples: &Samples) -> Preparation {
+        let by_column = samples.n_features() > WHOLE && self.l1() > 0.0
+            || self.solver == LogisticSolver::Coordinate;
+        let center = self.fit_intercept && !by_column && !samples.features().is_sparse();
+        Preparation { center, scale: self.standardize }
     }
 
     /// Weights of the samples with those of their classes.
@@ -359,7 +365,7 @@ impl Logistic {
         let Outcome { x, value, reason, .. } = if l1 > 0.0 {
             Proximal { control, ..Proximal::fista() }
                 .minimize_with(objective, &penalty, &start, &mut watch)?
-        } else if self.solver == LogisticSolver::Lbfgs || scores > 1 {
+        } else if self.solver == LogisticSolver::Lbfgs {
             Lbfgs { control, ..Lbfgs::new() }.minimize_with(objective, &start, &mut watch)?
         } else {
             let newton = gradus_optim::Newton { control, ..gradus_optim::Newton::new() };

@@ -93,14 +93,9 @@ impl Hessian for BinaryHessian<'_, '_, '_> {
     fn diagonal(&self, out: &mut [f64]) -> bool {
         let Binary { design, ridge, intercept, .. } = self.objective;
         let d = design.d();
-        let Some(columns) = design.columns() else { return false };
-        out[..d].par_iter_mut().enumerate().for_each(|(column, out)| {
-            let (rows, values) = columns.row(column);
-            let sum: f64 =
-                rows.iter().zip(values).map(|(&r, x)| self.curvature[r as usize] * x * x).sum();
-            let scale = design.scale()[column];
-            *out = sum / (scale * scale) + ridge;
-        });
+        for (out, square) in out.iter_mut().zip(design.diagonals(1, &self.curvature)) {
+            *out = square + ridge;
+        }
         out[d] = if *intercept { self.curvature.iter().sum() } else { 1.0 };
         true
     }
@@ -196,5 +191,27 @@ impl Hessian for SoftmaxHessian<'_, '_, '_> {
             // A little of the intercepts themselves, which are known up to a common number only.
             *slope = if *intercept { found + 1e-10 * b } else { *b };
         }
+    }
+
+    fn diagonal(&self, out: &mut [f64]) -> bool {
+        let Softmax { design, n_classes, ridge, intercept, .. } = self.objective;
+        let (k, total) = (*n_classes, design.total());
+        let curvatures: Vec<f64> = self
+            .probabilities
+            .iter()
+            .enumerate()
+            .map(|(at, p)| design.weight(at / k) * p * (1.0 - p) / total)
+            .collect();
+        let (squares, slopes) = out.split_at_mut(k * design.d());
+        for (out, square) in squares.iter_mut().zip(design.diagonals(k, &curvatures)) {
+            *out = square + ridge;
+        }
+        slopes.fill(if *intercept { 1e-10 } else { 1.0 });
+        if *intercept {
+            for own in curvatures.chunks_exact(k) {
+                slopes.iter_mut().zip(own).for_each(|(slope, c)| *slope += c);
+            }
+        }
+        true
     }
 }

@@ -163,3 +163,20 @@ fn many_features_take_the_other_road_to_the_same_place() {
         assert!(if l1_ratio > 0.0 { used < 200 } else { used > 1000 }, "{used}");
     }
 }
+
+#[test]
+fn several_classes_on_features_far_from_zero_and_of_unlike_size_converge() {
+    // Means of many deviations and sizes of many powers once took a thousand steps to nowhere.
+    let base = classification(400, 4, 3, false, false, 11);
+    let x = base.features().to_dense();
+    let (size, shift) = ([1.0, 1e3, 1e-2, 1.0], [0.0, 2e4, 0.3, 50.0]);
+    let far = Dense::from_fn(400, 4, |r, c| size[c] * x[(r, c)] + shift[c]);
+    let samples = Samples::new(far, base.target().clone()).unwrap();
+    for standardize in [false, true] {
+        let logistic = Logistic { standardize, tol: 1e-8, ..Logistic::new() };
+        let fitted = logistic.fit(&samples).unwrap();
+        let certificate = fitted.report.certificate.clone().unwrap();
+        assert!(certificate.holds(), "{certificate}");
+        assert!(fitted.report.iterations < 50, "{}", fitted.report.iterations);
+    }
+}

@@ -63,8 +63,8 @@ impl Inputs {
             table.names().into_iter().filter(|name| !options.leave_out.iter().any(|l| l == name));
         let columns: Result<Vec<Input>> = kept
             .map(|name| {
-                let as_number =
-                    numeric.contains(&name) && !options.categories.iter().any(|c| c == name);
+                let as_number = !options.categories.iter().any(|c| c == name)
+                    && (numeric.contains(&name) || spells_numbers(table, name)?);
                 let kind = if as_number {
                     InputKind::Number { fill: number_fill(table, name, options.fill)? }
                 } else {
@@ -161,6 +161,19 @@ fn missing(row: usize, name: &str) -> Error {
         "row {}, column `{name}`: missing value; it can be filled in (--missing median)",
         row + 1
     ))
+}
+
+/// Whether a column of text holds nothing but numbers and missing values, as it does in files with
+/// blanks after their commas.
+fn spells_numbers(table: &Table, name: &str) -> Result<bool> {
+    let mut any = false;
+    for word in cells(table, name)?.into_iter().flatten() {
+        if word.parse::<f64>().is_err() {
+            return Ok(false);
+        }
+        any = true;
+    }
+    Ok(any)
 }
 
 /// The words of a column; what is blank or says that it is missing is `None`.
@@ -357,6 +370,17 @@ mod tests {
         let options = EncodeOptions { leave_out: vec!["name".into()], ..EncodeOptions::default() };
         let inputs = Inputs::learn(&table(&format!("a,name\n{ids}")), &options).unwrap();
         assert_eq!(inputs.feature_names(), ["a"]);
+    }
+
+    #[test]
+    fn blanks_after_commas_do_not_make_words_of_numbers() {
+        let train = table("age, size, colour\n39, 1.5, red\n40, ?, blue\n41, 2.5, red\n");
+        let options = EncodeOptions { fill: Fill::Mean, ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        let names = inputs.feature_names();
+        assert_eq!(names.len(), 4, "{names:?}");
+        let (x, encoded) = inputs.encode(&train).unwrap();
+        assert_eq!((x.to_dense().row(1), encoded.filled), (&[40.0, 2.0, 1.0, 0.0][..], 1));
     }
 
     #[test]
