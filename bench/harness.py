@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, ials, implicit, load, metrics, quality, svdpp, top
+from suites import als, bayes, curve, ials, implicit, linear, load, metrics, quality, svdpp, top
 
 SUITES = {
     "als": als,
@@ -22,6 +22,7 @@ SUITES = {
     "bayes": bayes,
     "curve": curve,
     "metrics": metrics,
+    "linear": linear,
     "top": top,
 }
 

@@ -12,7 +12,8 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parent
 RESULTS = BENCH / "RESULTS.md"
 QUIET = 0.5
-LIBRARIES = ["implicit", "cmfrec", "scikit-surprise", "libmf", "myfm", "polars", "pandas", "pyarrow", "numpy", "scipy"]
+LIBRARIES = ["implicit", "cmfrec", "scikit-surprise", "libmf", "myfm", "polars", "pandas", "pyarrow", "numpy", "scipy", "scikit-learn"]
+LIBRARIES += ["celer", "skglm"]
 
 
 @dataclass

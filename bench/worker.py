@@ -132,6 +132,17 @@ def ranking(task):
     return run
 
 
+def linear(task):
+    """A task of `linear.py`."""
+
+    def run(**arguments):
+        import linear
+
+        return getattr(linear, task)(**arguments)
+
+    return run
+
+
 def _ratings(job, part):
     import preparation
 
@@ -143,5 +154,6 @@ if __name__ == "__main__":
     tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
     rankings = ("prepare_lists", "prepare_left_out", "popularity", "implicit", "implicit_race", "gradus")
     tasks |= {name: ranking(name) for name in rankings}
+    tasks |= {name: linear(name) for name in ("make_linear", "fit_linear", "judge_linear")}
     value = tasks[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

@@ -73,7 +73,7 @@ fn with_classes(
 
 /// Parameters that make a fit exact and sure, where the model has parameters of these names.
 fn settled(model: &dyn Estimator) -> Map<String, Value> {
-    let wanted = [("regularization", json!(0.1)), ("tol", json!(1e-10)), ("seed", json!(7))];
+    let wanted = [("regularization", json!(0.05)), ("tol", json!(1e-10)), ("seed", json!(7))];
     let specs = model.specs();
     let known = wanted.into_iter().filter(|(name, _)| specs.iter().any(|s| s.name == *name));
     known.map(|(name, value)| (name.to_owned(), value)).collect()

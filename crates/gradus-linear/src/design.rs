@@ -5,11 +5,14 @@
 //! the shape alone and what blocks give is added in order: results do not depend on the number of
 //! threads.
 
-use gradus_core::data::{Csr, Matrix};
+use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
+
+mod rows;
 
 /// Dense rows are worked on in blocks of about so many values, which stay in the cache between two
 /// looks at them.
@@ -18,12 +21,15 @@ const BLOCK: usize = 1 << 15;
 /// Sparse rows are worked on in blocks of about so many entries.
 const SPARSE_BLOCK: usize = 1 << 14;
 
+/// A mean that is so many deviations from 0 is taken off the column itself.
+const FAR: f64 = 100.0;
+
 /// Dense sums over all rows are kept in at most so many parts.
 const PARTS: usize = 64;
 
 /// The features of samples, centred and scaled on the fly.
 pub(crate) struct Design<'a> {
-    matrix: &'a Matrix,
+    matrix: Cow<'a, Matrix>,
     /// Weights of the samples, if they do not all weigh 1.
     weights: Option<&'a [f64]>,
     /// The sum of the weights.
@@ -32,6 +38,8 @@ pub(crate) struct Design<'a> {
     center: Vec<f64>,
     /// What each column is divided by; 1 without scaling.
     scale: Vec<f64>,
+    /// What was taken off and divided by in all: as above, unless the matrix was copied for it.
+    given: Option<(Vec<f64>, Vec<f64>)>,
     /// The transpose of a sparse matrix, made when first asked for.
     by_column: OnceLock<Csr<f64>>,
     /// Row bounds of the blocks.
@@ -78,25 +86,54 @@ impl<'a> Design<'a> {
         };
         let total = weights.map_or(n as f64, |weights| weights.iter().sum());
         let mut design = Self {
-            matrix,
+            matrix: Cow::Borrowed(matrix),
             weights,
             total,
             center: vec![0.0; d],
             scale: vec![1.0; d],
+            given: None,
             by_column: OnceLock::new(),
             bounds,
             level: Level::best(),
         };
         if preparation.center || preparation.scale {
             let means = design.means();
+            let deviations = design.deviations(&means);
+            let far = means.iter().zip(&deviations).any(|(mean, s)| mean.abs() > FAR * s);
             if preparation.scale {
-                design.scale = design.deviations(&means);
+                design.scale = deviations;
             }
             if preparation.center {
                 design.center = means;
+                if far {
+                    design.copy_centred();
+                }
             }
         }
         design
+    }
+
+    /// Centres and scales a copy of a dense matrix: where means are far larger than deviations,
+    /// taking them off products would leave few digits.
+    fn copy_centred(&mut self) {
+        let Matrix::Dense(x) = self.matrix.as_ref() else { return };
+        let (n, d) = x.shape();
+        let mut values = x.values().to_vec();
+        values.par_chunks_mut(BLOCK / d.max(1) * d.max(1) + d.max(1)).for_each(|rows| {
+            for row in rows.chunks_exact_mut(d.max(1)) {
+                for ((x, c), s) in row.iter_mut().zip(&self.center).zip(&self.scale) {
+                    *x = (*x - c) / s;
+                }
+            }
+        });
+        if let Ok(copy) = Dense::new(n, d, values) {
+            self.matrix = Cow::Owned(copy.into());
+            let (center, scale) = (vec![0.0; d], vec![1.0; d]);
+            self.given = Some((
+                std::mem::replace(&mut self.center, center),
+                std::mem::replace(&mut self.scale, scale),
+            ));
+        }
     }
 
     /// Number of samples.
@@ -109,9 +146,19 @@ impl<'a> Design<'a> {
         self.matrix.n_cols()
     }
 
-    /// The matrix as it was given.
-    pub(crate) fn matrix(&self) -> &'a Matrix {
-        self.matrix
+    /// The matrix that centre and scale are still to be applied to.
+    pub(crate) fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
+    /// What was taken off the columns as they were given.
+    pub(crate) fn given_center(&self) -> &[f64] {
+        self.given.as_ref().map_or(&self.center, |(center, _)| center)
+    }
+
+    /// What the columns as they were given were divided by.
+    pub(crate) fn given_scale(&self) -> &[f64] {
+        self.given.as_ref().map_or(&self.scale, |(_, scale)| scale)
     }
 
     /// Weights of the samples, if they do not all weigh 1.
@@ -141,7 +188,7 @@ impl<'a> Design<'a> {
 
     /// The columns of a sparse matrix, as rows of the transpose; `None` of a dense one.
     pub(crate) fn columns(&self) -> Option<&Csr<f64>> {
-        match self.matrix {
+        match self.matrix.as_ref() {
             Matrix::Dense(_) => None,
             Matrix::Sparse(x) => Some(self.by_column.get_or_init(|| x.transpose())),
         }
@@ -152,8 +199,8 @@ impl<'a> Design<'a> {
     }
 
     /// The rows of a block of a dense matrix.
-    fn dense_rows(&self, rows: &Range<usize>) -> Option<&'a [f64]> {
-        match self.matrix {
+    fn dense_rows(&self, rows: &Range<usize>) -> Option<&[f64]> {
+        match self.matrix.as_ref() {
             Matrix::Dense(x) => Some(&x.values()[rows.start * x.n_cols()..rows.end * x.n_cols()]),
             Matrix::Sparse(_) => None,
         }
@@ -249,8 +296,8 @@ impl<'a> Design<'a> {
     pub(crate) fn gram(&self, weights: Option<&[f64]>) -> (Vec<f64>, Vec<f64>) {
         let d = self.d();
         let total = weights.map_or(self.n() as f64, |weights| weights.iter().sum());
-        let (c, scale) = (&self.center, &self.scale);
-        let (mut gram, mut sums) = match self.matrix {
+        let c = &self.center;
+        let (mut gram, mut sums) = match self.matrix.as_ref() {
             Matrix::Dense(_) => {
                 let (_, mut gram) = self.sums_with(d * d + d, |rows, sums| {
                     let x = self.dense_rows(rows).unwrap_or_default();
@@ -277,6 +324,14 @@ impl<'a> Design<'a> {
                 (gram, sums)
             }
         };
+        self.finish_gram(&mut gram);
+        self.finish_gradient(total, &mut sums);
+        (gram, sums)
+    }
+
+    /// Scales a centred Gram matrix and fills its lower triangle.
+    fn finish_gram(&self, gram: &mut [f64]) {
+        let (d, scale) = (self.d(), &self.scale);
         for i in 0..d {
             for j in i..d {
                 let x = gram[i * d + j] / (scale[i] * scale[j]);
@@ -284,15 +339,12 @@ impl<'a> Design<'a> {
                 gram[j * d + i] = x;
             }
         }
-        for j in 0..d {
-            sums[j] = (sums[j] - total * c[j]) / scale[j];
-        }
-        (gram, sums)
     }
 
     /// Coefficients and intercept for the features as they were given, from those for the design.
     pub(crate) fn restore(&self, v: &[f64], b: f64) -> (Vec<f64>, f64) {
-        let (v, shift) = self.unscaled(v);
+        let v: Vec<f64> = v.iter().zip(self.given_scale()).map(|(v, s)| v / s).collect();
+        let shift: f64 = v.iter().zip(self.given_center()).map(|(v, c)| v * c).sum();
         (v, b - shift)
     }
 
@@ -310,7 +362,7 @@ impl<'a> Design<'a> {
     }
 
     fn raw_times(&self, rows: &Range<usize>, v: &[f64], out: &mut [f64]) {
-        match self.matrix {
+        match self.matrix.as_ref() {
             Matrix::Dense(_) => {
                 let x = self.dense_rows(rows).unwrap_or_default();
                 dense::dots(self.level, x, v, out);
@@ -460,5 +512,7 @@ fn sparse_gram(
     (gram, sums)
 }
 
+mod many;
+pub(crate) use many::Curved;
 #[cfg(test)]
 mod tests;

@@ -3,17 +3,42 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
+//! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
+//! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
 //! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
+//! | `linear/` | [`Linear`]: least squares with its inference, and losses that gross errors do not move |
+//! | `logistic/` | [`Logistic`]: two classes or more, with L2, L1 or both |
 //! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
+//! | `svm/` | [`Svm`] and [`Svr`], support vector machines |
 
 mod design;
+mod elasticnet;
 mod fitting;
+mod lasso;
+mod linear;
+mod logistic;
 mod model;
 mod ridge;
+mod sparse;
 mod squares;
+mod svm;
 #[cfg(test)]
 mod testing;
 
+/// Paths of lasso and elastic net: the coefficients for one penalty after another.
+pub mod path {
+    pub use crate::sparse::{Path, PathOptions, Validation, lambda_max, path};
+}
+
+pub use elasticnet::ElasticNet;
+pub use lasso::Lasso;
+pub use linear::{Linear, Loss};
+pub use logistic::{ClassWeight, Logistic, LogisticSolver};
 pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
+pub use sparse::Rule;
+pub use svm::{
+    HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass, Solver,
+    Support, Svm, SvmModel, Svr,
+};

@@ -1,6 +1,7 @@
 //! What a linear model learns: coefficients and intercepts, and what they mean.
 
-use gradus_core::data::{Dense, Inputs, Matrix, Samples, Target};
+use crate::sparse::{Path, Validation};
+use gradus_core::data::{Csr, Dense, Inputs, Matrix, Samples, Target};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{Level, dense};
@@ -46,6 +47,7 @@ pub struct LinearModel {
     coefficients: Dense<f64>,
     intercepts: Vec<f64>,
     columns: Vec<Column>,
+    paths: Vec<Path>,
 }
 
 impl LinearModel {
@@ -67,7 +69,15 @@ impl LinearModel {
             }
         };
         let inputs = samples.inputs().clone();
-        Self { inputs, outputs, link, coefficients, intercepts, columns: Vec::new() }
+        Self {
+            inputs,
+            outputs,
+            link,
+            coefficients,
+            intercepts,
+            columns: Vec::new(),
+            paths: Vec::new(),
+        }
     }
 
     /// Adds what is known of every coefficient besides its value.
@@ -79,6 +89,19 @@ impl LinearModel {
         let expected = self.coefficients.values().len() + self.intercepts.len();
         assert_eq!(values.len(), expected, "a value for each coefficient and intercept");
         self.columns.push(Column { name: name.to_owned(), values });
+        self
+    }
+
+    /// Adds the path that each target's penalty was chosen from.
+    ///
+    /// # Panics
+    /// If there is not one for each score, with as many features.
+    #[must_use]
+    pub fn with_paths(mut self, paths: Vec<Path>) -> Self {
+        assert_eq!(paths.len(), self.intercepts.len(), "a path for each score");
+        let d = self.coefficients.n_cols();
+        assert!(paths.iter().all(|path| path.coefficients.n_cols() == d), "of {d} features");
+        self.paths = paths;
         self
     }
 
@@ -96,6 +119,11 @@ impl LinearModel {
     /// What is known of every coefficient besides its value.
     pub fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    /// The path that each target's penalty was chosen from, if it was chosen.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
     }
 
     /// How a score becomes a prediction.
@@ -223,6 +251,13 @@ impl Model for LinearModel {
         for (at, column) in self.columns.iter().enumerate() {
             file.tensor(&format!("column.{at}"), &[k * d + k], &column.values);
         }
+        if !self.paths.is_empty() {
+            let chosen = |path: &Path| path.validation.as_ref().map(|found| found.chosen);
+            file.set("paths", &self.paths.iter().map(chosen).collect::<Vec<_>>());
+        }
+        for (at, path) in self.paths.iter().enumerate() {
+            write_path(path, &format!("path.{at}"), file);
+        }
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
@@ -258,7 +293,18 @@ impl Model for LinearModel {
             .collect();
         let coefficients =
             Dense::new(k, d, coefficients).map_err(|error: Error| file.broken(error))?;
-        Ok(Self { inputs, outputs, link, coefficients, intercepts, columns: columns? })
+        let chosen: Vec<Option<usize>> =
+            if file.header().contains_key("paths") { file.get("paths")? } else { Vec::new() };
+        if !chosen.is_empty() && chosen.len() != k {
+            return Err(file.broken("its paths do not fit what it predicts"));
+        }
+        let paths: Result<Vec<Path>> = chosen
+            .into_iter()
+            .enumerate()
+            .map(|(at, chosen)| read_path(&format!("path.{at}"), d, chosen, file))
+            .collect();
+        let (columns, paths) = (columns?, paths?);
+        Ok(Self { inputs, outputs, link, coefficients, intercepts, columns, paths })
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -278,6 +324,51 @@ impl Model for LinearModel {
     fn predictor(&self) -> Option<&dyn Predict> {
         Some(self)
     }
+}
+
+fn write_path<'a>(path: &'a Path, name: &str, file: &mut Writer<'a>) {
+    let n = path.lambdas.len();
+    let mut vector = |part: &str, values: &'a [f64]| {
+        file.tensor(&format!("{name}.{part}"), &[values.len()], values);
+    };
+    vector("lambdas", &path.lambdas);
+    vector("intercepts", &path.intercepts);
+    vector("gaps", &path.gaps);
+    vector("objectives", &path.objectives);
+    vector("values", path.coefficients.values());
+    if let Some(validation) = &path.validation {
+        vector("mean", &validation.mean);
+        vector("error", &validation.error);
+    }
+    let starts = path.coefficients.indptr().iter().map(|&start| start as u64).collect();
+    file.tensor_owned(&format!("{name}.starts"), &[n + 1], starts);
+    let indices = path.coefficients.indices();
+    file.tensor(&format!("{name}.features"), &[indices.len()], indices);
+}
+
+fn read_path(name: &str, d: usize, chosen: Option<usize>, file: &mut Reader) -> Result<Path> {
+    let lambdas: Vec<f64> = file.vector(&format!("{name}.lambdas"))?;
+    let n = lambdas.len();
+    let mut vector = |part: &str| file.finite(&format!("{name}.{part}"), &[n]);
+    let (intercepts, gaps, objectives) =
+        (vector("intercepts")?, vector("gaps")?, vector("objectives")?);
+    let starts: Vec<u64> = file.tensor(&format!("{name}.starts"), &[n + 1])?;
+    let indices: Vec<u32> = file.vector(&format!("{name}.features"))?;
+    let values: Vec<f64> = file.finite(&format!("{name}.values"), &[indices.len()])?;
+    let starts = starts.into_iter().map(|start| start as usize).collect();
+    let coefficients = Csr::new(d, starts, indices, values).map_err(|error| file.broken(error))?;
+    let validation = match chosen {
+        None => None,
+        Some(chosen) => {
+            let mean: Vec<f64> = file.vector(&format!("{name}.mean"))?;
+            let error: Vec<f64> = file.tensor(&format!("{name}.error"), &[mean.len()])?;
+            if chosen >= n {
+                return Err(file.broken(format!("{name}: no penalty {chosen} on its path")));
+            }
+            Some(Validation { mean, error, chosen })
+        }
+    };
+    Ok(Path { lambdas, coefficients, intercepts, gaps, objectives, validation })
 }
 
 #[cfg(test)]

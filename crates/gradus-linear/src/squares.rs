@@ -10,9 +10,9 @@ mod conjugate;
 mod normal;
 mod triangle;
 
-pub(crate) use conjugate::{Conjugate, conjugate};
+pub(crate) use conjugate::conjugate;
 pub(crate) use normal::{Normal, Spectrum};
-pub(crate) use triangle::{MinimumNorm, minimum_norm};
+pub(crate) use triangle::minimum_norm;
 
 /// Matrices with more rows and more columns than this are not factored.
 pub(crate) const FACTORED: usize = 4096;

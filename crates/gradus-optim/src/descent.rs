@@ -10,6 +10,9 @@ use crate::step::{Rule, Stepper};
 use crate::vector;
 use gradus_core::{Error, Result};
 
+/// A fall of less than this share of the value is rounding.
+const ROUNDING: f64 = 1e-13;
+
 /// Where the length of a step comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StepSize {
@@ -163,7 +166,10 @@ impl Optimizer for Descent {
                 break reason;
             }
             last.copy_from_slice(&x);
-            if let StepSize::Backtracking(search) = self.step_size {
+            let blind = norm * norm * trial <= ROUNDING * value.abs();
+            if let StepSize::Backtracking(search) = self.step_size
+                && !blind
+            {
                 // Twice the last step is tried first, so that one bad place does not slow the rest.
                 let found = search.search((value, -norm * norm), 2.0 * trial, &mut |t| {
                     vector::move_along(&last, -t, &g, &mut x);
@@ -176,13 +182,19 @@ impl Optimizer for Descent {
                         break Reason::Stalled;
                     }
                 }
-            } else {
+            } else if let StepSize::Scheduled(_) | StepSize::Smoothness = self.step_size {
                 stepper.step(schedule.rate(course.iteration), &mut x, &g);
+            } else {
+                // The fall drowns in rounding: half the last step, and the gradient decides.
+                vector::move_along(&last, -0.5 * trial, &g, &mut x);
             }
             let (next, next_norm) = (f.gradient(&x, &mut g), vector::norm(&g));
             if !next.is_finite() || !next_norm.is_finite() {
                 x.copy_from_slice(&last);
                 break Reason::Diverged;
+            }
+            if blind && next_norm > norm {
+                trial *= 0.5;
             }
             (value, norm) = (next, next_norm);
             ended = course.after(&x, value, norm, vector::distance(&x, &last));

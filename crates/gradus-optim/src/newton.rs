@@ -446,6 +446,52 @@ mod tests {
         assert!(values.windows(2).all(|w| w[1] <= w[0]), "{values:?}");
     }
 
+    /// Steps of conjugate gradients against what they should be, with and without a preconditioner.
+    #[test]
+    fn a_step_reaches_the_radius_and_its_length_and_fall_are_told_right() {
+        let mut cut = 0;
+        for (spectrum, indefinite) in [
+            ([1.0, 3.0, 10.0, 40.0, 90.0, 200.0], false),
+            ([-5.0, 3.0, 10.0, 40.0, 90.0, 200.0], true),
+        ] {
+            let f = Quadratic::with_spectrum(&spectrum, 6);
+            let g = [1.0, -2.0, 3.0, 0.5, -1.0, 2.0];
+            for scaled in [false, true] {
+                let mut cg = Cg::new(6);
+                if scaled {
+                    cg.m = vec![1.0, 2.0, 5.0, 9.0, 30.0, 60.0];
+                }
+                for radius in [1e-3, 0.05, 0.2, 0.5, 5.0, f64::INFINITY] {
+                    let mut steps = 0;
+                    let mut product = |v: &[f64], out: &mut [f64]| {
+                        steps += 1;
+                        f.product(v, out);
+                    };
+                    let solved = cg.solve(&mut product, &g, radius, 1e-10, 50);
+                    let m = |j: usize| if scaled { cg.m[j] } else { 1.0 };
+                    let length = (0..6).map(|j| m(j) * cg.s[j] * cg.s[j]).sum::<f64>().sqrt();
+                    assert!((solved.length - length).abs() <= 1e-9 * length, "{radius}");
+                    let mut hs = vec![0.0; 6];
+                    f.product(&cg.s, &mut hs);
+                    let fall = -vector::dot(&g, &cg.s) - 0.5 * vector::dot(&hs, &cg.s);
+                    assert!((solved.fall - fall).abs() <= 1e-9 * fall.abs().max(1.0), "{radius}");
+                    match solved.ended {
+                        Ended::Inside => {
+                            assert!(!indefinite && length <= radius);
+                            assert!((0..6).all(|j| (hs[j] + g[j]).abs() < 1e-9));
+                        }
+                        Ended::Negative if radius.is_infinite() => assert!(indefinite),
+                        Ended::Boundary | Ended::Negative => {
+                            assert!((length - radius).abs() <= 1e-9 * radius, "{length} {radius}");
+                            cut += usize::from(steps > 2);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(cut >= 3, "the radius is also met after several steps");
+    }
+
     #[test]
     fn a_diagonal_cuts_the_work_where_scales_differ() {
         struct Scaled {

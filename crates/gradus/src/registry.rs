@@ -7,7 +7,7 @@ use gradus_core::{Error, Result};
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
-use gradus_linear::Ridge;
+use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use std::path::Path;
 
 static MODELS: &[&dyn Estimator] = &[
@@ -24,7 +24,13 @@ static MODELS: &[&dyn Estimator] = &[
     &Entry::<Bias>::new(),
     &Entry::<Popular>::new(),
     &Entry::<Neighbours>::new(),
+    &Entry::<Linear>::new(),
     &Entry::<Ridge>::new(),
+    &Entry::<Lasso>::new(),
+    &Entry::<ElasticNet>::new(),
+    &Entry::<Logistic>::new(),
+    &Entry::<Svm>::new(),
+    &Entry::<Svr>::new(),
 ];
 
 /// Every model there is, by name.

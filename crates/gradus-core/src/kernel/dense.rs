@@ -10,8 +10,8 @@ use super::{Kernel, Level};
 /// Values that are summed side by side.
 const WIDE: usize = 32;
 
-/// Rows and columns of a register tile of [`gram`].
-const TILE: (usize, usize) = (8, 16);
+/// The columns of [`gram`] are padded to a multiple of this: the widest register tile.
+const PAD: usize = 16;
 
 /// Rows that are packed together by [`gram`]: with a hundred columns they fill half of a second
 /// level cache of 256 KiB.
@@ -70,7 +70,7 @@ pub fn gram(level: Level, rows: &[f64], center: &[f64], weights: Option<&[f64]>,
     if let Some(weights) = weights {
         assert_eq!(weights.len(), rows.len() / n_cols, "a weight for each row");
     }
-    let stride = n_cols.next_multiple_of(TILE.1);
+    let stride = n_cols.next_multiple_of(PAD);
     let mut packed = vec![0.0; PACKED * stride];
     let mut sums = vec![0.0; stride * stride];
     for (block, part) in rows.chunks(PACKED * n_cols).enumerate() {
@@ -231,15 +231,15 @@ impl Kernel for Tiles<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Tiles { packed, stride, weights, sums } = self;
-        for column in (0..stride).step_by(TILE.1) {
-            for row in (0..(column + TILE.1).min(stride)).step_by(TILE.0) {
+        for column in (0..stride).step_by(L::N) {
+            for row in (0..(column + L::N).min(stride)).step_by(L::TILE_ROWS) {
                 tile(lanes, packed, stride, weights, (row, column), sums);
             }
         }
     }
 }
 
-/// Adds the products of eight columns with sixteen.
+/// Adds the products of `TILE_ROWS` columns with two vectors of columns, held in registers.
 #[inline(always)]
 fn tile<L: Lanes>(
     lanes: L,
@@ -249,26 +249,25 @@ fn tile<L: Lanes>(
     (row, column): (usize, usize),
     sums: &mut [f64],
 ) {
-    let mut found = [[0.0; TILE.1]; TILE.0];
+    let half = L::N / 2;
+    let mut found = [[lanes.splat64(0.0); 2]; 8];
     for (at, x) in packed.chunks_exact(stride).enumerate() {
-        let mut left: [f64; TILE.0] = *x[row..row + TILE.0].first_chunk().expect("a whole tile");
-        let right: &[f64; TILE.1] = x[column..column + TILE.1].first_chunk().expect("a whole tile");
-        if let Some(weights) = weights {
-            let weight = weights[at];
-            for i in 0..TILE.0 {
-                left[i] *= weight;
-            }
-        }
-        for i in 0..TILE.0 {
-            for j in 0..TILE.1 {
-                found[i][j] = lanes.fma64(left[i], right[j], found[i][j]);
+        let left = &x[row..row + L::TILE_ROWS];
+        let right = &x[column..column + L::N];
+        let right = [lanes.load64(right), lanes.load64(&right[half..])];
+        let weight = weights.map_or(1.0, |weights| weights[at]);
+        for i in 0..L::TILE_ROWS {
+            let by = lanes.splat64(left[i] * weight);
+            for j in 0..2 {
+                found[i][j] = lanes.fma64s(by, right[j], found[i][j]);
             }
         }
     }
-    for i in 0..TILE.0 {
-        let to = &mut sums[(row + i) * stride + column..][..TILE.1];
-        for j in 0..TILE.1 {
-            to[j] += found[i][j];
+    for i in 0..L::TILE_ROWS {
+        for j in 0..2 {
+            let to = &mut sums[(row + i) * stride + column + j * half..][..half];
+            let sum = lanes.add64s(lanes.load64(to), found[i][j]);
+            lanes.store64(to, sum);
         }
     }
 }

@@ -9,6 +9,8 @@ use pulp::x86::{V3, V4};
 pub(crate) trait Lanes: Copy {
     /// A vector of `N` values.
     type V: Copy;
+    /// A vector of `N / 2` values in double precision, of the same width.
+    type D: Copy;
     /// Lanes eight wide, for the pieces of a matrix that end on a multiple of 8.
     type Eight: Lanes;
     /// Values in a vector: 4, 8 or 16.
@@ -39,13 +41,21 @@ pub(crate) trait Lanes: Copy {
     /// `a * b + c` in double precision, fused where the level has that: a loop of these over an
     /// array becomes vector code.
     fn fma64(self, a: f64, b: f64, c: f64) -> f64;
+
+    fn splat64(self, value: f64) -> Self::D;
+    fn load64(self, from: &[f64]) -> Self::D;
+    fn store64(self, to: &mut [f64], v: Self::D);
+    fn add64s(self, a: Self::D, b: Self::D) -> Self::D;
+    /// `a * b + c`.
+    fn fma64s(self, a: Self::D, b: Self::D, c: Self::D) -> Self::D;
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! pulp_lanes {
-    ($simd:ty, $n:literal, $rows:literal, |$this:ident| $eight:expr) => {
+    ($simd:ty, $n:literal, $half:literal, $rows:literal, |$this:ident| $eight:expr) => {
         impl Lanes for $simd {
             type V = <$simd as pulp::Simd>::f32s;
+            type D = <$simd as pulp::Simd>::f64s;
             type Eight = V3;
             const N: usize = $n;
             const TILE_ROWS: usize = $rows;
@@ -90,6 +100,30 @@ macro_rules! pulp_lanes {
                 a.mul_add(b, c)
             }
             #[inline(always)]
+            fn splat64(self, value: f64) -> Self::D {
+                pulp::Simd::splat_f64s(self, value)
+            }
+            #[inline(always)]
+            fn load64(self, from: &[f64]) -> Self::D {
+                let values: &[f64; $half] =
+                    from.first_chunk().expect("a slice of a vector or more");
+                pulp::cast(*values)
+            }
+            #[inline(always)]
+            fn store64(self, to: &mut [f64], v: Self::D) {
+                let to: &mut [f64; $half] =
+                    to.first_chunk_mut().expect("a slice of a vector or more");
+                *to = pulp::cast(v);
+            }
+            #[inline(always)]
+            fn add64s(self, a: Self::D, b: Self::D) -> Self::D {
+                pulp::Simd::add_f64s(self, a, b)
+            }
+            #[inline(always)]
+            fn fma64s(self, a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+                pulp::Simd::mul_add_e_f64s(self, a, b, c)
+            }
+            #[inline(always)]
             fn fnma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
                 pulp::Simd::negate_mul_add_e_f32s(self, a, b, c)
             }
@@ -108,18 +142,19 @@ macro_rules! pulp_lanes {
 
 // Sixteen registers hold 4 × 3 accumulators beside one row of operands; thirty-two hold 8 × 3.
 #[cfg(target_arch = "x86_64")]
-pulp_lanes!(V3, 8, 4, |simd| simd);
+pulp_lanes!(V3, 8, 4, 4, |simd| simd);
 #[cfg(target_arch = "x86_64")]
-pulp_lanes!(V4, 16, 8, |simd| *simd);
+pulp_lanes!(V4, 16, 8, 8, |simd| *simd);
 
 macro_rules! portable_lanes {
-    ($name:ident, $n:literal, $doc:literal) => {
+    ($name:ident, $n:literal, $half:literal, $doc:literal) => {
         #[doc = $doc]
         #[derive(Clone, Copy)]
         pub(crate) struct $name;
 
         impl Lanes for $name {
             type V = [f32; $n];
+            type D = [f64; $half];
             type Eight = Eight;
             const N: usize = $n;
             const TILE_ROWS: usize = 4;
@@ -165,6 +200,26 @@ macro_rules! portable_lanes {
                 a * b + c
             }
             #[inline(always)]
+            fn splat64(self, value: f64) -> Self::D {
+                [value; $half]
+            }
+            #[inline(always)]
+            fn load64(self, from: &[f64]) -> Self::D {
+                *from.first_chunk().expect("a slice of a vector or more")
+            }
+            #[inline(always)]
+            fn store64(self, to: &mut [f64], v: Self::D) {
+                *to.first_chunk_mut().expect("a slice of a vector or more") = v;
+            }
+            #[inline(always)]
+            fn add64s(self, a: Self::D, b: Self::D) -> Self::D {
+                std::array::from_fn(|i| a[i] + b[i])
+            }
+            #[inline(always)]
+            fn fma64s(self, a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+                std::array::from_fn(|i| a[i] * b[i] + c[i])
+            }
+            #[inline(always)]
             fn sum(self, mut v: Self::V) -> f32 {
                 let mut half = $n / 2;
                 while half > 0 {
@@ -183,5 +238,5 @@ macro_rules! portable_lanes {
     };
 }
 
-portable_lanes!(Four, 4, "Four lanes in plain Rust: the width of the baseline registers.");
-portable_lanes!(Eight, 8, "Eight lanes in plain Rust.");
+portable_lanes!(Four, 4, 2, "Four lanes in plain Rust: the width of the baseline registers.");
+portable_lanes!(Eight, 8, 4, "Eight lanes in plain Rust.");

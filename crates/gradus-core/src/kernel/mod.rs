@@ -14,6 +14,9 @@
 //! | `coordinate.rs` | [`RowCoordinates`], the same row improved one coordinate at a time |
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
+//! | `eight.rs` | [`eight`], products of rows with eight vectors at once |
+//! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
+//! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
 //! | `half.rs` | [`Bf16`], half-precision storage |
@@ -35,10 +38,13 @@ pub mod cholesky;
 mod coordinate;
 pub mod dense;
 mod dot;
+pub mod eight;
+mod exp;
 mod gather;
 pub mod gram;
 mod half;
 mod lanes;
+pub mod pairs;
 mod row_cg;
 mod row_draw;
 mod row_solve;
@@ -54,6 +60,7 @@ use std::sync::OnceLock;
 
 pub use coordinate::{RowCoordinates, fit_scalar};
 pub use dot::{dot, dots_at, scores};
+pub use exp::exp_all;
 pub use gather::{dots, sum_rows};
 pub use half::Bf16;
 pub use row_cg::RowCg;

@@ -130,3 +130,74 @@ fn results_do_not_depend_on_the_number_of_threads() {
         assert!(one == run(2) && one == run(7));
     }
 }
+
+#[test]
+fn several_margins_and_curvatures_are_those_of_plain_loops() {
+    for x in sparse_like(500, 7, 6) {
+        for (center, scale) in [(false, false), (true, true)] {
+            let preparation = Preparation { center, scale };
+            let design = Design::new(&x, None, preparation);
+            let z = formed(&x, &[1.0; 500], preparation);
+            let v: Vec<f64> = (0..21).map(|i| f64::from(i).cos()).collect();
+            let b = [0.3, -0.2, 0.1];
+            let mut out = vec![9.0; 21];
+            let (value, slopes) = design.sweep_many(&v, &b, &mut out, |_, margins| {
+                let value = margins.iter().sum();
+                margins.iter_mut().for_each(|m| *m = m.tanh());
+                value
+            });
+            let margin = |row: usize, k: usize| {
+                (0..7).map(|j| z[(row, j)] * v[k * 7 + j]).sum::<f64>() + b[k]
+            };
+            let all: f64 = (0..1500).map(|at| margin(at / 3, at % 3)).sum();
+            near(&[value], &[all]);
+            for k in 0..3 {
+                near(&[slopes[k]], &[(0..500).map(|row| margin(row, k).tanh()).sum()]);
+                let plain: Vec<f64> = (0..7)
+                    .map(|j| (0..500).map(|row| margin(row, k).tanh() * z[(row, j)]).sum())
+                    .collect();
+                near(&out[k * 7..(k + 1) * 7], &plain);
+            }
+            let curved = design.curved(&v[..7], 0.3, |_, margins, curvatures| {
+                for (m, c) in margins.iter_mut().zip(curvatures) {
+                    *c = m.cos() + 2.0;
+                    *m = m.sin();
+                }
+                1.0
+            });
+            let c = |row: usize| margin(row, 0).cos() + 2.0;
+            near(&[curved.slope], &[(0..500).map(|row| margin(row, 0).sin()).sum()]);
+            near(&[curved.curvature], &[(0..500).map(c).sum()]);
+            let plain: Vec<f64> =
+                (0..7).map(|j| (0..500).map(|r| margin(r, 0).sin() * z[(r, j)]).sum()).collect();
+            near(&curved.gradient, &plain);
+            let plain: Vec<f64> =
+                (0..7).map(|j| (0..500).map(|r| c(r) * z[(r, j)]).sum()).collect();
+            near(&curved.cross, &plain);
+            let plain: Vec<f64> = (0..49)
+                .map(|at| (0..500).map(|r| c(r) * z[(r, at / 7)] * z[(r, at % 7)]).sum())
+                .collect();
+            near(&curved.gram, &plain);
+        }
+    }
+}
+
+#[test]
+fn means_far_from_zero_leave_their_digits() {
+    let mut stream = Stream::new(9, "design.far", 0);
+    let near_zero = Dense::from_fn(200, 2, |_, _| stream.normal());
+    let far = Dense::from_fn(200, 2, |r, c| near_zero[(r, c)] * 4.0 + 1e8);
+    let x = Matrix::from(far);
+    let design = Design::new(&x, None, Preparation { center: true, scale: true });
+    let mut out = vec![0.0; 200];
+    design.times(&[1e3, -1e3], 0.0, &mut out);
+    let plain = formed(&x, &[1.0; 200], Preparation { center: true, scale: true });
+    let expected = Matrix::from(plain).times(&[1e3, -1e3]);
+    out.iter().zip(&expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-8, "{a} {b}"));
+    let (w, b) = design.restore(&[2.0, 0.0], 1.0);
+    assert!(
+        (w[0] * 1e8 + b - (1.0 + 2.0 * (1e8 - design.given_center()[0]) / design.given_scale()[0]))
+            .abs()
+            < 1e-6
+    );
+}

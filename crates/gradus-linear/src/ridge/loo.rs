@@ -3,6 +3,9 @@
 //! Leaving out a sample changes its residual from `r` to `r / (1 − h)`, where `h` is its leverage:
 //! how much its own target counts in its prediction.
 
+// Several arrays share the index of a row or a penalty.
+#![allow(clippy::needless_range_loop)]
+
 use crate::design::Design;
 use crate::squares::{Normal, Spectrum};
 use gradus_core::data::Matrix;

@@ -1,0 +1,132 @@
+//! Sums over some of the rows, for solvers that look at few of them.
+
+use super::{Design, Preparation};
+use gradus_core::data::Matrix;
+use gradus_core::kernel::dense;
+use rayon::prelude::*;
+
+/// Rows whose products are summed in one part at least.
+const LEAST: usize = 512;
+
+/// Rows that are gathered together.
+const GATHERED: usize = 128;
+
+impl<'a> Design<'a> {
+    /// The same preparation of the same columns, for a matrix with some of the rows.
+    pub(crate) fn of_rows<'b>(&self, matrix: &'b Matrix) -> Design<'b> {
+        let plain = Preparation { center: false, scale: false };
+        let mut design = Design::new(matrix, None, plain);
+        design.center.copy_from_slice(&self.center);
+        design.scale.copy_from_slice(&self.scale);
+        design
+    }
+
+    /// `Σ w_i z_i z_iᵀ` over the rows named, for `z = (x, 1)` with centred and scaled `x`: the upper
+    /// triangle of a square matrix with one row more than there are features.
+    pub(crate) fn gram_with_one(&self, rows: &[u32], weights: &[f64]) -> Vec<f64> {
+        let (d, size) = (self.d(), self.d() + 1);
+        // Wide sums are kept in few parts.
+        let parts = 32.min((1 << 22) / (size * size)).max(4);
+        let part = rows.len().div_ceil(parts).max(LEAST);
+        let sums: Vec<Vec<f64>> = rows
+            .par_chunks(part)
+            .zip(weights.par_chunks(part))
+            .map(|(rows, weights)| self.part_with_one(rows, weights))
+            .collect();
+        let mut total = vec![0.0; size * size];
+        for sums in &sums {
+            total.iter_mut().zip(sums).for_each(|(total, x)| *total += x);
+        }
+        if self.matrix.is_sparse() {
+            // Σ w (x − c)(x − c)ᵀ = Σ w x xᵀ − s cᵀ − c sᵀ + W c cᵀ.
+            let weight = total[d * size + d];
+            let s: Vec<f64> = (0..d).map(|i| total[i * size + d]).collect();
+            let c = &self.center;
+            for i in 0..d {
+                for j in i..d {
+                    total[i * size + j] += weight * c[i] * c[j] - s[i] * c[j] - c[i] * s[j];
+                }
+                total[i * size + d] -= weight * c[i];
+            }
+        }
+        for i in 0..d {
+            for j in i..d {
+                total[i * size + j] /= self.scale[i] * self.scale[j];
+            }
+            total[i * size + d] /= self.scale[i];
+        }
+        total
+    }
+
+    /// The same of raw rows; dense ones are centred before they are multiplied.
+    fn part_with_one(&self, rows: &[u32], weights: &[f64]) -> Vec<f64> {
+        let (d, size) = (self.d(), self.d() + 1);
+        let mut sums = vec![0.0; size * size];
+        match self.matrix() {
+            Matrix::Dense(x) => {
+                let mut center = self.center.clone();
+                center.push(0.0);
+                let mut gathered = vec![1.0; GATHERED * size];
+                for (rows, weights) in rows.chunks(GATHERED).zip(weights.chunks(GATHERED)) {
+                    for (to, &row) in gathered.chunks_exact_mut(size).zip(rows) {
+                        to[..d].copy_from_slice(x.row(row as usize));
+                    }
+                    let gathered = &gathered[..rows.len() * size];
+                    dense::gram(self.level, gathered, &center, Some(weights), &mut sums);
+                }
+            }
+            Matrix::Sparse(x) => {
+                for (&row, &weight) in rows.iter().zip(weights) {
+                    let (columns, values) = x.row(row as usize);
+                    for (at, (&i, a)) in columns.iter().zip(values).enumerate() {
+                        let (by, to) = (weight * a, &mut sums[i as usize * size..][..size]);
+                        for (&j, b) in columns[at..].iter().zip(&values[at..]) {
+                            to[j as usize] += by * b;
+                        }
+                        to[d] += by;
+                    }
+                    sums[d * size + d] += weight;
+                }
+            }
+        }
+        sums
+    }
+}
+
+impl Design<'_> {
+    /// `Σ_i w_i x_ij²` of every column, for centred and scaled `x`.
+    pub(crate) fn squares(&self, weights: &[f64]) -> Vec<f64> {
+        let total: f64 = weights.iter().sum();
+        let mut squares = match self.columns() {
+            None => {
+                let (d, c) = (self.d().max(1), &self.center);
+                self.sums(|rows, sums| {
+                    let x = self.dense_rows(rows).unwrap_or_default();
+                    for (row, x) in rows.clone().zip(x.chunks_exact(d)) {
+                        for ((sum, x), c) in sums.iter_mut().zip(x).zip(c) {
+                            *sum += weights[row] * (x - c) * (x - c);
+                        }
+                    }
+                    0.0
+                })
+                .1
+            }
+            Some(columns) => (0..self.d())
+                .into_par_iter()
+                .map(|column| {
+                    let (rows, values) = columns.row(column);
+                    let c = self.center[column];
+                    let (mut held, mut sum) = (0.0, 0.0);
+                    for (&row, x) in rows.iter().zip(values) {
+                        let weight = weights[row as usize];
+                        held += weight;
+                        sum += weight * (x - c) * (x - c);
+                    }
+                    sum + (total - held).max(0.0) * c * c
+                })
+                .collect(),
+        };
+        squares.iter_mut().zip(&self.scale).for_each(|(x, s)| *x /= s * s);
+        squares
+    }
+}

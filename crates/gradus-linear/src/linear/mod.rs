@@ -1,0 +1,387 @@
+//! Linear regression by several losses.
+
+mod inference;
+mod robust;
+
+use crate::design::{Design, Preparation};
+use crate::fitting::{check_held_out, check_samples, held_out_rmse, means, rules};
+use crate::squares::{FACTORED, Normal, conjugate, minimum_norm};
+use crate::{LinearModel, Link};
+use derive_setters::Setters;
+use gradus_core::data::{Dense, Samples};
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::iterate::{self, Ending, Guide};
+use gradus_core::params::Params;
+use gradus_core::report::{Certificate, StopReason};
+use gradus_core::{Error, Result};
+use inference::Inference;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Linear regression without a penalty, by the loss of your choice.
+///
+/// Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`:
+///
+/// | loss | of a residual | predicts | good for |
+/// |---|---|---|---|
+/// | `squared` | `½ r²` | the mean | Gaussian noise; standard errors come with it |
+/// | `absolute` | `\|r\|` | the median | Laplace noise, gross errors in the target |
+/// | `huber` | `½ r²` up to `δ`, then straight | nearly the mean | some gross errors |
+/// | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
+/// | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
+///
+/// `squared` is solved in closed form: by Cholesky where the features are independent, else by an
+/// orthogonal triangle and its singular values, which give of all best solutions the smallest, and
+/// say so. `2 n d²` operations. It reports standard errors, t and p values of the coefficients, R²,
+/// log-likelihood, AIC and BIC.
+///
+/// `absolute` and `quantile` are linear programs, solved along a path of smoothed losses whose
+/// solutions are feasible for the dual, so the duality gap is known; `huber` by damped Newton steps,
+/// which cannot fail; `tukey` by reweighting from Huber's solution. `n d²` operations a step. Where
+/// `delta` is left out it comes from the median absolute residual of the `absolute` fit: 1.345 and
+/// 4.685 times the scale, for 95 % efficiency under Gaussian noise.
+///
+/// Use `ridge` or `lasso` where features are many or alike.
+///
+/// References: Huber: Robust estimation of a location parameter, 1964. Koenker, Bassett: Regression
+/// quantiles, 1978. Madsen, Nielsen: A finite smoothing algorithm for linear ℓ1 estimation, 1993.
+///
+/// ```
+/// use gradus_core::data::{Dense, Samples};
+/// use gradus_core::estimator::Fit;
+/// use gradus_linear::{Linear, Loss};
+///
+/// // One gross error among the targets.
+/// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0]]);
+/// let samples = Samples::regression(x, vec![1.0, 3.0, 5.0, 7.0, 90.0])?;
+/// let fitted = Linear::new().loss(Loss::Absolute).fit(&samples)?;
+/// assert!((fitted.coefficients()[(0, 0)] - 2.0).abs() < 1e-6);
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
+pub struct Linear {
+    /// The loss of a residual.
+    pub loss: Loss,
+
+    /// The residual δ from which `huber` and `tukey` hold a target for an error, in units of the
+    /// target. Left out, it comes from the residuals.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub delta: Option<f64>,
+
+    /// The quantile that `quantile` predicts.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
+    pub quantile: f64,
+
+    /// Whether there is an intercept.
+    pub fit_intercept: bool,
+
+    /// What the certificate (duality gap or gradient, as a share) is to be brought below.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub tol: f64,
+
+    /// Steps at most, for losses that take steps.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_iter: usize,
+}
+
+/// The loss of a residual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Loss {
+    /// Half the square: least squares.
+    #[default]
+    Squared,
+    /// The absolute value: predicts the median.
+    Absolute,
+    /// Square for small residuals, straight for large ones.
+    Huber,
+    /// Bisquare: large residuals do not count at all.
+    Tukey,
+    /// Straight, of different slope above and below: predicts a quantile.
+    Quantile,
+}
+
+impl Default for Linear {
+    fn default() -> Self {
+        Self {
+            loss: Loss::Squared,
+            delta: None,
+            quantile: 0.5,
+            fit_intercept: true,
+            tol: 1e-8,
+            max_iter: 1000,
+        }
+    }
+}
+
+impl Params for Linear {}
+
+impl Linear {
+    /// The default preset.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// What one target came to.
+struct One {
+    coefficients: Vec<f64>,
+    intercept: f64,
+    objective: f64,
+    certificate: (&'static str, f64),
+    stop_reason: StopReason,
+    notes: Vec<String>,
+    inference: Option<Inference>,
+}
+
+impl Fit for Linear {
+    const NAME: &'static str = "linear";
+    type Data = Samples;
+    type Model = LinearModel;
+    const TRAITS: Traits = Traits::REGRESSION;
+
+    fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
+        self.check()?;
+        check_samples(Self::NAME, samples)?;
+        check_held_out(samples, job.validation)?;
+        let values = samples.values()?;
+        let rules = rules(self, begun, self.max_iter, 0, "rmse");
+        let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
+            let targets: Vec<Vec<f64>> =
+                (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
+            let all = match self.loss {
+                Loss::Squared => self.squares(samples, &targets, guide)?,
+                _ => self.robust(samples, &targets, guide)?,
+            };
+            let (mut w, mut b) = (Vec::new(), Vec::new());
+            for one in &all {
+                w.extend_from_slice(&one.coefficients);
+                b.push(one.intercept);
+            }
+            if w.iter().chain(&b).any(|x| !x.is_finite()) {
+                return Err(Error::data(
+                    "linear: the coefficients are not finite: the features are too large",
+                ));
+            }
+            let w = Dense::new(b.len(), samples.n_features(), w)?;
+            let mut model = LinearModel::new(samples, Link::Identity, w, b);
+            for (name, column) in Inference::columns(all.iter().map(|one| one.inference.as_ref())) {
+                model = model.with_column(name, column);
+            }
+            let held = held_out_rmse(&model, samples, job)?;
+            let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+            let worst = all
+                .iter()
+                .max_by(|a, b| a.certificate.1.total_cmp(&b.certificate.1))
+                .ok_or_else(|| Error::data("linear: there is no target"))?;
+            let ending = Ending {
+                stop_reason: worst.stop_reason,
+                objective: all.iter().map(|one| one.objective).sum(),
+                validation,
+                certificate: Some(Certificate {
+                    name: worst.certificate.0.into(),
+                    value: worst.certificate.1,
+                    tolerance: self.tol,
+                }),
+                notes: all.iter().flat_map(|one| one.notes.clone()).collect(),
+            };
+            Ok(((model, baselines), ending))
+        })?;
+        report.baselines = baselines;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+impl Linear {
+    fn squares(
+        &self,
+        samples: &Samples,
+        targets: &[Vec<f64>],
+        guide: &Guide<'_>,
+    ) -> Result<Vec<One>> {
+        let means = if self.fit_intercept { means(samples)? } else { vec![0.0; targets.len()] };
+        let design = Design::new(
+            samples.features(),
+            samples.weights(),
+            Preparation { center: self.fit_intercept, scale: true },
+        );
+        let (n, d) = (design.n(), design.d());
+        let centred: Vec<Vec<f64>> = targets
+            .iter()
+            .zip(&means)
+            .map(|(y, mean)| y.iter().map(|y| y - mean).collect())
+            .collect();
+        let mut all = Vec::with_capacity(targets.len());
+        if d <= FACTORED && d < n {
+            let normal = Normal::new(&design);
+            if let Some(factor) = normal.factor(0.0) {
+                let inverse = factor.inverse_diagonal();
+                // The variance of the intercept has a part from the centre.
+                let mut towards: Vec<f64> = design
+                    .given_center()
+                    .iter()
+                    .zip(design.given_scale())
+                    .map(|(c, s)| c / s)
+                    .collect();
+                let center = towards.clone();
+                factor.solve(&mut towards);
+                let shift: f64 = center.iter().zip(&towards).map(|(a, b)| a * b).sum();
+                for (y, mean) in centred.iter().zip(&means) {
+                    let solved = normal.solve(&factor, y);
+                    let mut one = self.finish(&design, y, *mean, &solved.coefficients, d);
+                    one.certificate.1 = solved.residual;
+                    let spread = (inverse.as_slice(), Some(shift));
+                    one.infer(&design, y, &solved.coefficients, (d, self.fit_intercept), spread);
+                    all.push(one);
+                }
+                return Ok(all);
+            }
+        }
+        if n.min(d) <= FACTORED && n.max(d).saturating_mul(n.min(d)) <= 1 << 31 {
+            let found = minimum_norm(&design, &centred)?;
+            for ((y, mean), w) in centred.iter().zip(&means).zip(&found.coefficients) {
+                let mut one = self.finish(&design, y, *mean, w, found.rank);
+                one.infer(
+                    &design,
+                    y,
+                    w,
+                    (found.rank, self.fit_intercept),
+                    (&found.inverse_diagonal, None),
+                );
+                if found.rank < d {
+                    one.notes.push(format!(
+                        "{d} features of rank {}: many solutions are equally good; this is the one with the smallest standardised coefficients, and their standard errors mean nothing",
+                        found.rank
+                    ));
+                    one.inference = None;
+                }
+                all.push(one);
+            }
+            return Ok(all);
+        }
+        for (y, mean) in centred.iter().zip(&means) {
+            let start = vec![0.0; d];
+            let found = conjugate(&design, y, 0.0, &start, (self.tol, self.max_iter), guide.stop());
+            let mut one = self.finish(&design, y, *mean, &found.coefficients, d);
+            one.certificate.1 = found.residual;
+            one.stop_reason = if guide.stopped() {
+                StopReason::Interrupted
+            } else if found.iterations >= self.max_iter {
+                StopReason::MaxIterations
+            } else {
+                StopReason::Converged
+            };
+            one.notes.push(format!("{} steps of conjugate gradients", found.iterations));
+            all.push(one);
+        }
+        Ok(all)
+    }
+
+    /// The fit of a centred target by these coefficients for the design.
+    fn finish(
+        &self,
+        design: &Design<'_>,
+        y: &[f64],
+        mean: f64,
+        coefficients: &[f64],
+        _rank: usize,
+    ) -> One {
+        let mut margins = vec![0.0; design.n()];
+        design.times(coefficients, 0.0, &mut margins);
+        let squares: f64 = (0..design.n())
+            .map(|row| design.weight(row) * (y[row] - margins[row]) * (y[row] - margins[row]))
+            .sum();
+        // XᵀW r, as a share of XᵀW y.
+        let residual: Vec<f64> =
+            (0..design.n()).map(|row| design.weight(row) * (y[row] - margins[row])).collect();
+        let mut gradient = vec![0.0; design.d()];
+        design.transposed_times(&residual, &mut gradient);
+        let weighted: Vec<f64> = (0..design.n()).map(|row| design.weight(row) * y[row]).collect();
+        let mut at_zero = vec![0.0; design.d()];
+        design.transposed_times(&weighted, &mut at_zero);
+        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let share = norm(&gradient) / norm(&at_zero).max(f64::MIN_POSITIVE);
+        let (raw, intercept) = design.restore(coefficients, mean);
+        One {
+            coefficients: raw,
+            intercept: if self.fit_intercept { intercept } else { 0.0 },
+            objective: 0.5 * squares / design.total(),
+            certificate: ("gradient norm (as a share of that at 0)", share.min(1.0)),
+            stop_reason: StopReason::Solved,
+            notes: Vec::new(),
+            inference: None,
+        }
+    }
+
+    fn robust(
+        &self,
+        samples: &Samples,
+        targets: &[Vec<f64>],
+        guide: &mut Guide<'_>,
+    ) -> Result<Vec<One>> {
+        if samples.n_features() > FACTORED {
+            return Err(Error::data(format!(
+                "linear: loss `{}` takes at most {FACTORED} features, and there are {}; use `squared`, or a model with a penalty",
+                serde_json::to_value(self.loss).unwrap_or_default().as_str().unwrap_or_default(),
+                samples.n_features()
+            )));
+        }
+        let design = Design::new(
+            samples.features(),
+            samples.weights(),
+            Preparation { center: self.fit_intercept, scale: true },
+        );
+        targets.iter().map(|y| self.robust_one(&design, y, guide)).collect()
+    }
+
+    fn robust_one(&self, design: &Design<'_>, y: &[f64], guide: &mut Guide<'_>) -> Result<One> {
+        let problem = robust::Problem::new(design, y, self.fit_intercept);
+        let limits = robust::Limits { tol: self.tol, max_iter: self.max_iter };
+        let found = match self.loss {
+            Loss::Absolute | Loss::Squared => problem.straight((1.0, 1.0), limits, guide),
+            Loss::Quantile => problem.straight((1.0 - self.quantile, self.quantile), limits, guide),
+            Loss::Huber => problem.huber(self.delta, limits, guide),
+            Loss::Tukey => problem.tukey(self.delta, limits, guide),
+        };
+        let (raw, intercept) = design.restore(&found.coefficients, found.intercept);
+        Ok(One {
+            coefficients: raw,
+            intercept: if self.fit_intercept { intercept } else { 0.0 },
+            objective: found.objective,
+            certificate: found.certificate,
+            stop_reason: found.stop_reason,
+            notes: found.notes,
+            inference: None,
+        })
+    }
+}
+
+impl One {
+    /// Adds standard errors and the figures that go with them, and a note of the fit's quality.
+    fn infer(
+        &mut self,
+        design: &Design<'_>,
+        y: &[f64],
+        coefficients: &[f64],
+        (rank, intercept): (usize, bool),
+        (inverse, shift): (&[f64], Option<f64>),
+    ) {
+        let inference = Inference::new(
+            design,
+            y,
+            (coefficients, &self.coefficients, self.intercept),
+            (rank, intercept),
+            (inverse, shift),
+            2.0 * self.objective * design.total(),
+        );
+        self.notes.push(inference.note());
+        self.inference = Some(inference);
+    }
+}
+
+#[cfg(test)]
+mod tests;

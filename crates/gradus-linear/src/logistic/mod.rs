@@ -1,0 +1,450 @@
+//! Logistic regression.
+
+mod coordinate;
+mod newton;
+mod objective;
+
+use crate::design::{Design, Preparation};
+use crate::fitting::{check_held_out, check_samples, class_weights, held_out_log_loss, rules};
+use crate::{LinearModel, Link};
+use derive_setters::Setters;
+use gradus_core::data::{Dense, Samples};
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::iterate::{self, Ending, Guide};
+use gradus_core::params::Params;
+use gradus_core::report::{Baseline, Certificate, StopReason};
+use gradus_core::{Error, Result};
+use gradus_optim::proximal::{Penalty, soft_threshold};
+use gradus_optim::{Control, Iterate, Lbfgs, Objective, Optimizer, Outcome, Proximal, Reason};
+use objective::{Binary, Softmax};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Logistic regression: the probability of each class from a linear score.
+///
+/// Of two classes, the second has the probability `1 / (1 + exp(−s))` with the score `s = b + x·w`;
+/// of more, classes have scores of their own and probabilities in proportion to `exp(s)`. Minimises
+///
+/// `(1 / W) Σ w_i (−log p(class of i)) + λ (ρ ‖w‖₁ + (1 − ρ)/2 ‖w‖²)`
+///
+/// with weights `w_i` that add up to `W`; intercepts are not penalised. scikit-learn's `C` is
+/// `1 / (W λ)`.
+///
+/// Solvers: `newton` uses the whole Hessian for two classes and up to 1,000 features (`n d²`
+/// operations a step, some six steps), and products with it by conjugate gradients otherwise;
+/// `lbfgs` needs gradients alone; `coordinate` is Newton's method with coordinate descent inside,
+/// for an L1 penalty (of two classes; of more, accelerated proximal gradients). The result does not
+/// depend on the number of threads.
+///
+/// Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
+/// said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
+/// the report.
+///
+/// References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
+/// 2008. Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
+/// coordinate descent, 2010.
+///
+/// ```
+/// use gradus_core::data::{Dense, Id, Samples};
+/// use gradus_core::estimator::Fit;
+/// use gradus_core::predict::Predict;
+/// use gradus_linear::Logistic;
+///
+/// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
+/// let samples = Samples::classification(x, ["no", "no", "yes", "no", "yes", "yes"].map(Id::Text))?;
+/// let fitted = Logistic::new().fit(&samples)?;
+/// let p = fitted.probabilities(&Dense::from_rows(&[[10.0]]).into())?.unwrap();
+/// assert!(p[(0, 1)] > 0.99);
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+pub struct Logistic {
+    /// Strength λ of the penalty.
+    #[schemars(range(min = 0.0))]
+    pub regularization: f64,
+
+    /// The share ρ of the penalty that is L1: 0 keeps all features, 1 drops those that do not help.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub l1_ratio: f64,
+
+    /// Whether there is an intercept.
+    pub fit_intercept: bool,
+
+    /// Whether the penalty sees features divided by their standard deviation. The coefficients are
+    /// for the features as they are, either way.
+    pub standardize: bool,
+
+    /// Whether classes count by their samples, or all the same.
+    pub class_weight: ClassWeight,
+
+    /// How the optimum is found.
+    pub solver: LogisticSolver,
+
+    /// What the gradient (with an L1 penalty: the smallest subgradient) is to be brought below, as a
+    /// share of that at 0.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub tol: f64,
+
+    /// Iterations at most.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_iter: usize,
+}
+
+/// How much each class counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassWeight {
+    /// As much as its samples weigh.
+    #[default]
+    None,
+    /// All classes the same: samples of rare ones count more.
+    Balanced,
+}
+
+/// How the optimum is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogisticSolver {
+    /// `coordinate` with an L1 penalty, else `newton`.
+    #[default]
+    Auto,
+    /// Newton's method.
+    Newton,
+    /// Limited-memory BFGS; without an L1 penalty only.
+    Lbfgs,
+    /// Newton's method with coordinate descent inside.
+    Coordinate,
+}
+
+/// Up to so many features the Hessian is formed.
+const WHOLE: usize = 1000;
+
+impl Default for Logistic {
+    fn default() -> Self {
+        Self {
+            regularization: 1e-3,
+            l1_ratio: 0.0,
+            fit_intercept: true,
+            standardize: false,
+            class_weight: ClassWeight::None,
+            solver: LogisticSolver::Auto,
+            tol: 1e-6,
+            max_iter: 1000,
+        }
+    }
+}
+
+impl Params for Logistic {
+    fn check_together(&self) -> Result<()> {
+        if self.solver == LogisticSolver::Lbfgs && self.regularization * self.l1_ratio > 0.0 {
+            return Err(Error::parameter(
+                "solver",
+                "lbfgs",
+                "must be auto, newton or coordinate with an L1 penalty, which has kinks",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Logistic {
+    /// The default preset.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// What was found, for the design: coefficients of each score in turn, and the intercepts.
+struct Found {
+    coefficients: Vec<f64>,
+    intercepts: Vec<f64>,
+    objective: f64,
+    residual: f64,
+    stop_reason: StopReason,
+    notes: Vec<String>,
+}
+
+impl Fit for Logistic {
+    const NAME: &'static str = "logistic";
+    type Data = Samples;
+    type Model = LinearModel;
+    const TRAITS: Traits = Traits::CLASSIFICATION;
+
+    fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
+        self.check()?;
+        let (codes, labels) = samples.classes()?;
+        check_samples(Self::NAME, samples)?;
+        check_held_out(samples, job.validation)?;
+        let sizes = class_weights(samples)?;
+        // A class may be known and have no sample, as in a fold that happens to lack it.
+        let present: Vec<u32> =
+            (0..sizes.len() as u32).filter(|&class| sizes[class as usize] > 0.0).collect();
+        if present.len() < 2 {
+            let name = present.first().map(|&c| labels.get(c as usize).to_string());
+            return Err(Error::data(format!(
+                "logistic: all samples are of class `{}`; there must be two classes at least",
+                name.unwrap_or_default()
+            )));
+        }
+        let weights = self.weights(samples, codes, &sizes, present.len());
+        let rules = rules(self, begun, self.max_iter, 0, "log loss");
+        let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
+            let design = Design::new(
+                samples.features(),
+                weights.as_deref(),
+                Preparation { center: false, scale: self.standardize },
+            );
+            let found = if labels.len() == 2 {
+                self.binary(&design, codes, guide)?
+            } else {
+                self.softmax(&design, codes, &present, guide)?
+            };
+            let model = self.model(samples, &design, &found, &present)?;
+            let held = held_out_log_loss(&model, job)?;
+            let (validation, mut baselines) =
+                held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+            baselines
+                .extend(validation.and(job.validation).map(|held| shares(held, samples, &sizes)));
+            let ending = Ending {
+                stop_reason: found.stop_reason,
+                objective: found.objective,
+                validation,
+                certificate: Some(Certificate {
+                    name: "gradient (largest entry, as a share of that at 0)".into(),
+                    value: found.residual,
+                    tolerance: self.tol,
+                }),
+                notes: found.notes,
+            };
+            Ok(((model, baselines), ending))
+        })?;
+        report.baselines = baselines;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+/// The held-out log loss of the shares of the classes.
+fn shares(held: &Samples, samples: &Samples, sizes: &[f64]) -> Baseline {
+    let total: f64 = sizes.iter().sum();
+    let (mut loss, mut all) = (0.0, 0.0);
+    if let (Ok((codes, theirs)), Some(labels)) = (held.classes(), samples.labels()) {
+        for (row, &code) in codes.iter().enumerate() {
+            let place = labels.find(theirs.get(code as usize));
+            let share = place.map_or(0.0, |place| sizes[place as usize] / total);
+            let weight = held.weights().map_or(1.0, |weights| weights[row]);
+            loss -= weight * share.max(f64::EPSILON).ln();
+            all += weight;
+        }
+    }
+    Baseline { name: "shares of the classes".into(), score: loss / all }
+}
+
+impl Logistic {
+    fn ridge(&self) -> f64 {
+        self.regularization * (1.0 - self.l1_ratio)
+    }
+
+    fn l1(&self) -> f64 {
+        self.regularization * self.l1_ratio
+    }
+
+    /// Weights of the samples with those of their classes.
+    fn weights(
+        &self,
+        samples: &Samples,
+        codes: &[u32],
+        sizes: &[f64],
+        present: usize,
+    ) -> Option<Vec<f64>> {
+        if self.class_weight == ClassWeight::None {
+            return samples.weights().map(<[f64]>::to_vec);
+        }
+        let total: f64 = sizes.iter().sum();
+        let balanced = |(row, &code): (usize, &u32)| {
+            let weight = samples.weights().map_or(1.0, |weights| weights[row]);
+            weight * total / (present as f64 * sizes[code as usize])
+        };
+        Some(codes.iter().enumerate().map(balanced).collect())
+    }
+
+    fn binary(&self, design: &Design<'_>, codes: &[u32], guide: &mut Guide<'_>) -> Result<Found> {
+        let signs: Vec<f64> = codes.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
+        let objective =
+            Binary { design, signs: &signs, ridge: self.ridge(), intercept: self.fit_intercept };
+        let (l1, limits) = (self.l1(), (self.tol, self.max_iter));
+        let small = design.d() <= WHOLE;
+        let found = match self.solver {
+            LogisticSolver::Lbfgs => return self.optimised(&objective, 1, guide),
+            LogisticSolver::Coordinate if !small || l1 == 0.0 => {
+                objective.coordinate(l1, limits, guide)
+            }
+            _ if small => objective.newton(l1, limits, guide),
+            _ if l1 > 0.0 => objective.coordinate(l1, limits, guide),
+            _ => return self.optimised(&objective, 1, guide),
+        };
+        let mut notes = Vec::new();
+        if found.separated && self.regularization == 0.0 {
+            notes.push(
+                "the classes are perfectly separable: without regularization the coefficients have no finite optimum; these tell the classes apart, and their size means nothing"
+                    .into(),
+            );
+        }
+        let mut point = found.point;
+        let intercept = point.pop().unwrap_or_default();
+        // At a plane that separates there is nothing more to certify.
+        let residual = if notes.is_empty() { found.residual } else { 0.0 };
+        Ok(Found {
+            coefficients: point,
+            intercepts: vec![intercept],
+            objective: found.objective,
+            residual,
+            stop_reason: found.stop_reason,
+            notes,
+        })
+    }
+
+    fn softmax(
+        &self,
+        design: &Design<'_>,
+        codes: &[u32],
+        present: &[u32],
+        guide: &mut Guide<'_>,
+    ) -> Result<Found> {
+        let place = |code: u32| present.binary_search(&code).unwrap_or_default() as u32;
+        let classes: Vec<u32> = codes.iter().map(|&code| place(code)).collect();
+        let objective = Softmax {
+            design,
+            classes: &classes,
+            n_classes: present.len(),
+            ridge: self.ridge(),
+            intercept: self.fit_intercept,
+        };
+        self.optimised(&objective, present.len(), guide)
+    }
+
+    /// By an optimiser that sees values, gradients and products alone.
+    fn optimised(
+        &self,
+        objective: &dyn Objective,
+        scores: usize,
+        guide: &mut Guide<'_>,
+    ) -> Result<Found> {
+        let (dim, l1) = (objective.dim(), self.l1());
+        let start = vec![0.0; dim];
+        let mut gradient = vec![0.0; dim];
+        objective.gradient(&start, &mut gradient);
+        let largest = |g: &[f64]| g.iter().fold(0.0f64, |most, g| most.max(g.abs()));
+        let size = largest(&gradient).max(f64::MIN_POSITIVE);
+        let stop = guide.stop().clone();
+        let control = Control {
+            max_iter: self.max_iter,
+            // The largest entry is never above the norm.
+            gradient_tol: self.tol * size,
+            stop,
+            keep_trace: false,
+            ..Control::default()
+        };
+        let mut watch = |iterate: &Iterate<'_>| {
+            if iterate.iteration > 0 {
+                guide.iteration(iterate.value);
+            }
+            ControlFlow::Continue(())
+        };
+        let n_coefficients = dim - scores;
+        let penalty = OnCoefficients { l1, n: n_coefficients };
+        let Outcome { x, value, reason, .. } = if l1 > 0.0 {
+            Proximal { control, ..Proximal::fista() }
+                .minimize_with(objective, &penalty, &start, &mut watch)?
+        } else if self.solver == LogisticSolver::Lbfgs || scores > 1 {
+            Lbfgs { control, ..Lbfgs::new() }.minimize_with(objective, &start, &mut watch)?
+        } else {
+            let newton = gradus_optim::Newton { control, ..gradus_optim::Newton::new() };
+            newton.minimize_with(objective, &start, &mut watch)?
+        };
+        objective.gradient(&x, &mut gradient);
+        let mut off = largest(&gradient[n_coefficients..]);
+        for (g, w) in gradient[..n_coefficients].iter().zip(&x) {
+            let one = if *w == 0.0 { (g.abs() - l1).max(0.0) } else { (g + l1 * w.signum()).abs() };
+            off = off.max(one);
+        }
+        let residual = off / size;
+        let stop_reason = match reason {
+            Reason::Stopped => StopReason::Interrupted,
+            _ if residual <= self.tol => StopReason::Converged,
+            _ => StopReason::MaxIterations,
+        };
+        Ok(Found {
+            coefficients: x[..n_coefficients].to_vec(),
+            intercepts: x[n_coefficients..].to_vec(),
+            objective: value,
+            residual,
+            stop_reason,
+            notes: Vec::new(),
+        })
+    }
+
+    /// The model for the features as they were given, with every class it knows of.
+    fn model(
+        &self,
+        samples: &Samples,
+        design: &Design<'_>,
+        found: &Found,
+        present: &[u32],
+    ) -> Result<LinearModel> {
+        let d = design.d();
+        let (mut w, mut b) = (Vec::new(), Vec::new());
+        for (coefficients, intercept) in
+            found.coefficients.chunks_exact(d.max(1)).zip(&found.intercepts)
+        {
+            let (raw, intercept) = design.restore(coefficients, *intercept);
+            w.push(raw);
+            b.push(if self.fit_intercept { intercept } else { 0.0 });
+        }
+        if w.iter().flatten().chain(&b).any(|x| !x.is_finite()) {
+            return Err(Error::data(
+                "logistic: the coefficients are not finite: the features are too large",
+            ));
+        }
+        let n_classes = samples.labels().map_or(2, |labels| labels.len());
+        if n_classes == 2 {
+            let w = Dense::new(1, d, w.concat())?;
+            return Ok(LinearModel::new(samples, Link::Logistic, w, b));
+        }
+        // A class without samples is never predicted.
+        let never = b.iter().fold(0.0f64, |least, b| least.min(*b)) - 700.0;
+        let (mut all, mut intercepts) = (vec![0.0; n_classes * d], vec![never; n_classes]);
+        for ((&class, w), b) in present.iter().zip(&w).zip(&b) {
+            all[class as usize * d..][..d].copy_from_slice(w);
+            intercepts[class as usize] = *b;
+        }
+        let w = Dense::new(n_classes, d, all)?;
+        Ok(LinearModel::new(samples, Link::Softmax, w, intercepts))
+    }
+}
+
+/// An L1 penalty on the coefficients alone, not on the intercepts behind them.
+struct OnCoefficients {
+    l1: f64,
+    n: usize,
+}
+
+impl Penalty for OnCoefficients {
+    fn value(&self, x: &[f64]) -> f64 {
+        self.l1 * x[..self.n].iter().map(|w| w.abs()).sum::<f64>()
+    }
+
+    fn prox(&self, step: f64, x: &mut [f64]) {
+        x[..self.n].iter_mut().for_each(|w| *w = soft_threshold(*w, step * self.l1));
+    }
+
+    fn check(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

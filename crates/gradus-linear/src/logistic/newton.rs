@@ -1,0 +1,222 @@
+//! Newton's method with the whole Hessian, for two classes and not too many features; with an L1
+//! penalty each step minimises the quadratic model and the penalty together, coordinate by
+//! coordinate.
+
+use super::objective::{Binary, loss_and_doubt};
+use crate::design::Curved;
+use gradus_core::iterate::Guide;
+use gradus_core::linalg;
+use gradus_core::report::StopReason;
+use gradus_optim::Objective as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What was found: coefficients and then the intercept.
+pub(super) struct Found {
+    pub(super) point: Vec<f64>,
+    pub(super) objective: f64,
+    /// The largest entry of the (sub)gradient, as a share of that at 0.
+    pub(super) residual: f64,
+    pub(super) stop_reason: StopReason,
+    /// Whether every sample was on its right side.
+    pub(super) separated: bool,
+}
+
+impl Binary<'_, '_> {
+    /// Value, gradient and Hessian (with the intercept as the last coordinate) at a point, and
+    /// whether every sample is on its right side.
+    fn look(&self, x: &[f64]) -> (f64, Vec<f64>, Vec<f64>, bool) {
+        let (d, total) = (self.design.d(), self.design.total());
+        let wrong = AtomicBool::new(false);
+        let found = self.design.curved(&x[..d], x[d], |rows, margins, curvatures| {
+            let (mut sum, mut all_right) = (0.0, true);
+            for ((row, margin), curvature) in rows.zip(margins).zip(curvatures) {
+                let (sign, weight) = (self.signs[row], self.design.weight(row));
+                let (loss, doubt) = loss_and_doubt(sign * *margin);
+                all_right &= sign * *margin > 0.0 || weight == 0.0;
+                sum += weight * loss;
+                *margin = -weight * sign * doubt;
+                *curvature = weight * doubt * (1.0 - doubt);
+            }
+            if !all_right {
+                wrong.store(true, Ordering::Relaxed);
+            }
+            sum
+        });
+        let Curved { value, gradient, slope, gram, cross, curvature } = found;
+        let mut g: Vec<f64> =
+            gradient.iter().zip(x).map(|(g, w)| g / total + self.ridge * w).collect();
+        g.push(if self.intercept { slope / total } else { 0.0 });
+        let m = d + 1;
+        let mut hessian = vec![0.0; m * m];
+        for i in 0..d {
+            for j in 0..d {
+                hessian[i * m + j] = gram[i * d + j] / total;
+            }
+            hessian[i * m + i] += self.ridge;
+            if self.intercept {
+                hessian[i * m + d] = cross[i] / total;
+                hessian[d * m + i] = cross[i] / total;
+            }
+        }
+        hessian[m * m - 1] = if self.intercept { curvature / total } else { 1.0 };
+        let half: f64 = 0.5 * self.ridge * x[..d].iter().map(|w| w * w).sum::<f64>();
+        (value / total + half, g, hessian, !wrong.into_inner())
+    }
+
+    /// The smallest subgradient, of which the largest entry is the distance from the optimum.
+    fn distance(&self, x: &[f64], gradient: &[f64], l1: f64) -> f64 {
+        let d = self.design.d();
+        let mut most = gradient[d].abs();
+        for (g, w) in gradient[..d].iter().zip(x) {
+            let off = if *w == 0.0 { (g.abs() - l1).max(0.0) } else { (g + l1 * w.signum()).abs() };
+            most = most.max(off);
+        }
+        most
+    }
+
+    /// Minimises the objective plus `l1 ‖w‖₁`.
+    pub(super) fn newton(
+        &self,
+        l1: f64,
+        (tol, max_iter): (f64, usize),
+        guide: &mut Guide<'_>,
+    ) -> Found {
+        let d = self.design.d();
+        let penalty = |x: &[f64]| l1 * x[..d].iter().map(|w| w.abs()).sum::<f64>();
+        let mut x = vec![0.0; d + 1];
+        let (mut value, mut gradient, mut hessian, mut separated) = self.look(&x);
+        let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
+        let mut residual = self.distance(&x, &gradient, l1) / size;
+        let mut stop_reason = StopReason::MaxIterations;
+        for _ in 0..max_iter {
+            if residual <= tol {
+                stop_reason = StopReason::Converged;
+                break;
+            }
+            if guide.stopped() {
+                stop_reason = StopReason::Interrupted;
+                break;
+            }
+            // Without a penalty, classes that can be told apart have no finite optimum.
+            if separated && self.ridge == 0.0 && l1 == 0.0 {
+                stop_reason = StopReason::Converged;
+                break;
+            }
+            let Some(step) = step(&x, &gradient, &hessian, l1) else { break };
+            let full = value + penalty(&x);
+            let next =
+                |t: f64| -> Vec<f64> { x.iter().zip(&step).map(|(x, s)| x + t * s).collect() };
+            let slope: f64 = gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>()
+                + penalty(&next(1.0))
+                - penalty(&x);
+            let mut t = 1.0;
+            let mut moved = false;
+            for _ in 0..50 {
+                let there = next(t);
+                let found = if t == 1.0 {
+                    Some(self.look(&there))
+                } else {
+                    // Cheaper, where the first step was too long.
+                    let value = self.value(&there);
+                    (value + penalty(&there) <= full + 1e-4 * t * slope.min(0.0))
+                        .then(|| self.look(&there))
+                };
+                if let Some(found) = found
+                    && found.0 + penalty(&there) <= full + 1e-4 * t * slope.min(0.0) + 1e-15 * full
+                {
+                    (value, gradient, hessian, separated) = found;
+                    x = there;
+                    moved = true;
+                    break;
+                }
+                t *= 0.5;
+            }
+            if !moved {
+                break;
+            }
+            let before = residual;
+            residual = self.distance(&x, &gradient, l1) / size;
+            guide.iteration(value + penalty(&x));
+            // As near as rounding allows.
+            if residual >= before && residual < 1e-10 {
+                break;
+            }
+        }
+        if residual <= tol && stop_reason == StopReason::MaxIterations {
+            stop_reason = StopReason::Converged;
+        }
+        Found { objective: value + penalty(&x), point: x, residual, stop_reason, separated }
+    }
+}
+
+/// The step to the minimum of the quadratic model plus `l1 ‖w‖₁`.
+fn step(x: &[f64], gradient: &[f64], hessian: &[f64], l1: f64) -> Option<Vec<f64>> {
+    let m = gradient.len();
+    if l1 > 0.0 {
+        return Some(coordinates(x, gradient, hessian, l1));
+    }
+    let mut damping = 0.0;
+    for _ in 0..30 {
+        let mut matrix = hessian.to_vec();
+        (0..m).for_each(|i| matrix[i * m + i] += damping * (1.0 + hessian[i * m + i]));
+        if let Some(lower) = linalg::cholesky(m, &matrix) {
+            let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
+            linalg::cholesky_solve(m, &lower, &mut step);
+            if step.iter().all(|s| s.is_finite()) {
+                return Some(step);
+            }
+        }
+        damping = f64::max(1e-14, damping * 10.0);
+    }
+    None
+}
+
+/// Coordinate descent on the model, cycling over the coordinates that move until none does.
+fn coordinates(x: &[f64], gradient: &[f64], hessian: &[f64], l1: f64) -> Vec<f64> {
+    let m = x.len();
+    let mut step = vec![0.0; m];
+    // The gradient of the model at the step.
+    let mut slope = gradient.to_vec();
+    let mut update = |j: usize, step: &mut Vec<f64>| -> f64 {
+        let curvature = hessian[j * m + j];
+        if curvature <= 0.0 {
+            return 0.0;
+        }
+        let at = x[j] + step[j];
+        let aim = at - slope[j] / curvature;
+        let to = if j + 1 == m {
+            aim
+        } else {
+            let shrink = l1 / curvature;
+            if aim > shrink {
+                aim - shrink
+            } else if aim < -shrink {
+                aim + shrink
+            } else {
+                0.0
+            }
+        };
+        let by = to - at;
+        if by != 0.0 {
+            step[j] += by;
+            let row = &hessian[j * m..(j + 1) * m];
+            slope.iter_mut().zip(row).for_each(|(s, h)| *s += by * h);
+        }
+        by.abs() * curvature
+    };
+    let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
+    for _ in 0..1000 {
+        let all = (0..m).map(|j| update(j, &mut step)).fold(0.0, f64::max);
+        if all <= 1e-13 * size {
+            break;
+        }
+        let active: Vec<usize> = (0..m).filter(|&j| x[j] + step[j] != 0.0).collect();
+        for _ in 0..1000 {
+            let most = active.iter().map(|&j| update(j, &mut step)).fold(0.0, f64::max);
+            if most <= 1e-13 * size {
+                break;
+            }
+        }
+    }
+    step
+}

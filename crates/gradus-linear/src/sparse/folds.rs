@@ -1,0 +1,179 @@
+//! Cross-validation along a path.
+
+use super::path::{Path, PathOptions, Validation};
+use super::problem::Problem;
+use gradus_core::data::{Csr, Dense, Matrix, Samples};
+use gradus_core::progress::Stop;
+use gradus_core::{Error, Result};
+use rayon::prelude::*;
+
+/// The fold of each sample, and how many folds there are.
+///
+/// Samples are put in an order that only their content and the seed decide, and dealt out in turn;
+/// equal samples go to one fold. So a choice does not depend on the order of the samples, a weight
+/// of 3 is as good as three equal samples, and no fold is judged by samples that others learn from.
+pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<usize>, usize)> {
+    let hashes: Vec<u64> =
+        (0..samples.len()).into_par_iter().map(|row| hash(samples, row, seed)).collect();
+    let counts = |row: &usize| samples.weights().is_none_or(|weights| weights[*row] > 0.0);
+    let mut distinct: Vec<u64> = (0..samples.len()).filter(counts).map(|row| hashes[row]).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() < 2 {
+        return Err(Error::data(
+            "cross-validation needs two different samples at least; give `regularization`",
+        ));
+    }
+    let folds = folds.min(distinct.len());
+    let fold = |hash: &u64| distinct.binary_search(hash).map_or(0, |rank| rank % folds);
+    Ok((hashes.iter().map(fold).collect(), folds))
+}
+
+/// A hash of the content of a sample; entries that are 0 do not count, held or not.
+fn hash(samples: &Samples, row: usize, seed: u64) -> u64 {
+    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
+    let mut take = |word: u64| {
+        let mut z = (state ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        state = z ^ (z >> 29);
+    };
+    let mut entry = |column: usize, x: f64| {
+        if x != 0.0 {
+            take(column as u64);
+            take(x.to_bits());
+        }
+    };
+    match samples.features() {
+        Matrix::Dense(x) => x.row(row).iter().enumerate().for_each(|(j, &x)| entry(j, x)),
+        Matrix::Sparse(x) => {
+            let (columns, values) = x.row(row);
+            columns.iter().zip(values).for_each(|(&j, &x)| entry(j as usize, x));
+        }
+    }
+    if let Ok(targets) = samples.values() {
+        let d = samples.n_features();
+        targets.row(row).iter().enumerate().for_each(|(t, &y)| entry(d + t, y));
+    }
+    state
+}
+
+/// How each penalty of `grids` (one grid for each target) does on every fold when fitted to the
+/// others: the mean squared errors, for each target folds × penalties. Shorter if it was stopped.
+pub(super) fn scores(
+    samples: &Samples,
+    targets: &Dense<f64>,
+    options: &PathOptions,
+    grids: &[Vec<f64>],
+    (fold_of, folds): (&[usize], usize),
+    stop: &Stop,
+) -> Vec<Vec<Vec<f64>>> {
+    let weight = |row: usize| samples.weights().map_or(1.0, |weights| weights[row]);
+    let by_fold: Vec<Vec<Vec<f64>>> = (0..folds)
+        .into_par_iter()
+        .map(|fold| {
+            let others: Vec<f64> = (0..samples.len())
+                .map(|row| if fold_of[row] == fold { 0.0 } else { weight(row) })
+                .collect();
+            let problem =
+                Problem::new(samples.features(), Some(&others), targets, options.setting());
+            let rows: Vec<u32> =
+                (0..samples.len() as u32).filter(|&row| fold_of[row as usize] == fold).collect();
+            let held = samples.features().select_rows(&rows);
+            let weights: Vec<f64> = rows.iter().map(|&row| weight(row as usize)).collect();
+            grids
+                .iter()
+                .enumerate()
+                .map(|(t, grid)| {
+                    let (path, _) = options.run(&problem, t, grid, stop, &mut |_| ());
+                    let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
+                    errors(&path, &held, &y, &weights)
+                })
+                .collect()
+        })
+        .collect();
+    (0..grids.len()).map(|t| by_fold.iter().map(|fold| fold[t].clone()).collect()).collect()
+}
+
+/// The mean squared error of each penalty of a path.
+fn errors(path: &Path, features: &Matrix, y: &[f64], weights: &[f64]) -> Vec<f64> {
+    let total: f64 = weights.iter().sum();
+    let dense = |coefficients: &Csr<f64>, at: usize| {
+        let mut w = vec![0.0; coefficients.n_cols()];
+        let (columns, values) = coefficients.row(at);
+        columns.iter().zip(values).for_each(|(&j, &x)| w[j as usize] = x);
+        w
+    };
+    (0..path.lambdas.len())
+        .into_par_iter()
+        .map(|at| {
+            let w = Dense::new(1, features.n_cols(), dense(&path.coefficients, at));
+            let Ok(w) = w else { return f64::NAN };
+            let scores = crate::model::scores(features, &w, &path.intercepts[at..=at]);
+            let errors = scores.values().iter().zip(y).zip(weights);
+            errors.map(|((score, y), w)| w * (y - score) * (y - score)).sum::<f64>() / total
+        })
+        .collect()
+}
+
+/// The choice by the errors of the folds.
+pub(super) fn choose(errors: &[Vec<f64>], one_se: bool) -> Validation {
+    let folds = errors.len() as f64;
+    let reached = errors.iter().map(Vec::len).min().unwrap_or_default();
+    let mean: Vec<f64> =
+        (0..reached).map(|at| errors.iter().map(|fold| fold[at]).sum::<f64>() / folds).collect();
+    let error: Vec<f64> = (0..reached)
+        .map(|at| {
+            let off = errors.iter().map(|fold| (fold[at] - mean[at]).powi(2));
+            (off.sum::<f64>() / (folds - 1.0).max(1.0) / folds).sqrt()
+        })
+        .collect();
+    // The largest penalty among equals.
+    let mut best = 0;
+    for at in 1..reached {
+        if mean[at] < mean[best] {
+            best = at;
+        }
+    }
+    let chosen = if one_se && reached > 0 {
+        let bound = mean[best] + error[best];
+        mean.iter().position(|mean| *mean <= bound).unwrap_or(best)
+    } else {
+        best
+    };
+    Validation { mean, error, chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_is_the_least_error_or_the_largest_penalty_near_it() {
+        let errors = [vec![4.0, 2.6, 2.0, 2.5], vec![6.0, 3.0, 3.0, 3.5]];
+        let by_min = choose(&errors, false);
+        assert_eq!((by_min.mean, by_min.chosen), (vec![5.0, 2.8, 2.5, 3.0], 2));
+        assert_eq!(by_min.error[2], 0.5);
+        assert_eq!(choose(&errors, true).chosen, 1);
+        // A fold that was stopped early.
+        assert_eq!(choose(&[vec![4.0, 2.0], vec![6.0]], false).mean, [5.0]);
+        assert_eq!(choose(&[vec![], vec![6.0]], true).chosen, 0);
+    }
+
+    #[test]
+    fn folds_depend_on_the_content_of_samples_alone() {
+        let x = Dense::from_fn(40, 2, |row, column| ((row / 2) * (column + 1)) as f64);
+        let y: Vec<f64> = (0..40).map(|row| (row / 2) as f64).collect();
+        let samples = Samples::regression(x, y).unwrap();
+        let (folds, n) = assign(&samples, 5, 0).unwrap();
+        assert_eq!(n, 5);
+        for fold in 0..5 {
+            assert_eq!(folds.iter().filter(|f| **f == fold).count(), 8);
+        }
+        assert!(folds.chunks(2).all(|pair| pair[0] == pair[1]));
+        let backwards: Vec<u32> = (0..40).rev().collect();
+        let (other, _) = assign(&samples.select_rows(&backwards), 5, 0).unwrap();
+        assert!(folds.iter().rev().eq(&other));
+        assert_ne!(assign(&samples, 5, 1).unwrap().0, folds);
+        assert!(assign(&samples.select_rows(&[0, 1]), 5, 0).is_err());
+    }
+}

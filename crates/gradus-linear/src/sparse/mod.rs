@@ -1,0 +1,18 @@
+//! Lasso and elastic net: one solver for one penalty, a path of them, and cross-validation.
+
+mod anderson;
+pub(crate) mod fit;
+mod folds;
+mod moments;
+pub(crate) mod path;
+pub(crate) mod penalty;
+pub(crate) mod problem;
+mod quadratic;
+mod residual;
+pub(crate) mod solve;
+
+pub use fit::{Rule, lambda_max};
+pub use path::{Path, PathOptions, Validation, path};
+
+#[cfg(test)]
+mod tests;

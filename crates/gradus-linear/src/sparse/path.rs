@@ -1,0 +1,205 @@
+//! A path: the coefficients for one penalty after another.
+
+use super::penalty::Penalty;
+use super::problem::{Problem, Setting};
+use super::solve::{Limits, Solver};
+use gradus_core::data::{Csr, Samples};
+use gradus_core::progress::Stop;
+use gradus_core::report::StopReason;
+use gradus_core::{Error, Result};
+
+/// The share of the 1-norm that the largest penalty of a grid is taken for, if it is less: with no
+/// 1-norm no penalty makes all coefficients 0.
+const LEAST_RATIO: f64 = 1e-3;
+
+/// How a path of lasso or elastic net is made; see [`path`].
+///
+/// ```
+/// use gradus_core::data::{Dense, Samples};
+/// use gradus_linear::path::{PathOptions, path};
+/// let x = Dense::from_rows(&[[1.0, 0.0], [-1.0, 0.5], [2.0, -0.5], [-2.0, 0.0]]);
+/// let samples = Samples::regression(x, vec![1.1, -0.9, 2.0, -2.2])?;
+/// let path = path(&samples, &PathOptions { n_lambdas: 10, ..PathOptions::default() })?.remove(0);
+/// assert_eq!(path.lambdas.len(), 10);
+/// assert_eq!(path.coefficients.row(0).0.len(), 0); // All 0 at the largest penalty.
+/// assert!(path.gaps.iter().all(|gap| *gap <= 1e-6));
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathOptions {
+    /// The share ρ of the 1-norm in the penalty: 1 is the lasso.
+    pub l1_ratio: f64,
+    /// Whether there is an intercept.
+    pub fit_intercept: bool,
+    /// Whether features are divided by their standard deviation.
+    pub standardize: bool,
+    /// Whether coefficients cannot be negative.
+    pub positive: bool,
+    /// The penalties, from large to small; if empty, a geometric grid of `n_lambdas` from the
+    /// smallest penalty for which all coefficients are 0 down to `eps` times it.
+    pub lambdas: Vec<f64>,
+    /// Number of penalties in the grid.
+    pub n_lambdas: usize,
+    /// The smallest penalty of the grid as a share of the largest.
+    pub eps: f64,
+    /// The duality gap to reach, as a share of the objective of no coefficients.
+    pub tol: f64,
+    /// Passes over the coefficients at most, for each penalty.
+    pub max_iter: usize,
+}
+
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self {
+            l1_ratio: 1.0,
+            fit_intercept: true,
+            standardize: false,
+            positive: false,
+            lambdas: Vec::new(),
+            n_lambdas: 100,
+            eps: 1e-3,
+            tol: 1e-6,
+            max_iter: 100_000,
+        }
+    }
+}
+
+/// Coefficients for one penalty after another, of one target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// The penalties λ, from large to small.
+    pub lambdas: Vec<f64>,
+    /// The coefficients, penalties × features; those that are 0 are not held.
+    pub coefficients: Csr<f64>,
+    /// The intercept for each penalty.
+    pub intercepts: Vec<f64>,
+    /// The duality gap for each penalty, as a share of the objective of no coefficients.
+    pub gaps: Vec<f64>,
+    /// The objective for each penalty.
+    pub objectives: Vec<f64>,
+    /// How each penalty did on held-out folds, if that was asked for.
+    pub validation: Option<Validation>,
+}
+
+/// How the penalties of a path did on held-out folds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// The mean squared error for each penalty.
+    pub mean: Vec<f64>,
+    /// The standard error of that mean over the folds.
+    pub error: Vec<f64>,
+    /// Which penalty was chosen.
+    pub chosen: usize,
+}
+
+/// The paths of samples, one for each target.
+///
+/// # Errors
+/// If there are no samples, the target is a class, or an option is outside its range.
+pub fn path(samples: &Samples, options: &PathOptions) -> Result<Vec<Path>> {
+    options.check()?;
+    let targets = samples.values()?;
+    if samples.is_empty() {
+        return Err(Error::data("path: no samples to learn from"));
+    }
+    let problem = Problem::new(samples.features(), samples.weights(), targets, options.setting());
+    (0..problem.n_targets())
+        .map(|t| {
+            let grid = options.grid(&problem, t);
+            Ok(options.run(&problem, t, &grid, &Stop::new(), &mut |_| ()).0)
+        })
+        .collect()
+}
+
+impl PathOptions {
+    fn check(&self) -> Result<()> {
+        let wrong = |name: &str, value: f64, rule: &str| Err(Error::parameter(name, value, rule));
+        if !(0.0..=1.0).contains(&self.l1_ratio) {
+            return wrong("l1_ratio", self.l1_ratio, "must be a number at least 0 and at most 1");
+        }
+        if !(self.eps > 0.0 && self.eps < 1.0) {
+            return wrong("eps", self.eps, "must be a number greater than 0 and less than 1");
+        }
+        if !(self.tol >= 0.0 && self.tol.is_finite()) {
+            return wrong("tol", self.tol, "must be a finite number at least 0");
+        }
+        if self.lambdas.is_empty() && self.n_lambdas == 0 {
+            return wrong("n_lambdas", 0.0, "must be an integer of at least 1");
+        }
+        if let Some(lambda) = self.lambdas.iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+            return wrong("lambdas", *lambda, "must be finite numbers at least 0");
+        }
+        if !self.lambdas.is_sorted_by(|a, b| a >= b) {
+            return Err(Error::data("path: the penalties `lambdas` must go from large to small"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn setting(&self) -> Setting {
+        let Self { fit_intercept, standardize, .. } = *self;
+        Setting { fit_intercept, standardize, path: true }
+    }
+
+    /// The penalties of the path.
+    pub(super) fn grid(&self, problem: &Problem<'_>, t: usize) -> Vec<f64> {
+        if !self.lambdas.is_empty() {
+            return self.lambdas.clone();
+        }
+        let largest = largest(problem, t, self.l1_ratio, self.positive);
+        let last = (self.n_lambdas - 1).max(1) as f64;
+        (0..self.n_lambdas).map(|at| largest * self.eps.powf(at as f64 / last)).collect()
+    }
+
+    /// Runs down the penalties `grid`; shorter if it was stopped. Also the passes and how it ended.
+    pub(super) fn run(
+        &self,
+        problem: &Problem<'_>,
+        t: usize,
+        grid: &[f64],
+        stop: &Stop,
+        tell: &mut dyn FnMut(f64),
+    ) -> (Path, StopReason) {
+        let limits = Limits { tol: self.tol, passes: self.max_iter, stop };
+        let mut solver = Solver::new(problem, t);
+        let (mut lambdas, mut intercepts) = (Vec::new(), Vec::new());
+        let (mut gaps, mut objectives) = (Vec::new(), Vec::new());
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut ended = StopReason::Converged;
+        for &lambda in grid {
+            let penalty = Penalty::new(lambda, self.l1_ratio, self.positive);
+            let solution = solver.solve(penalty, &limits, &mut |_| ());
+            if solution.stop_reason != StopReason::Converged {
+                ended = solution.stop_reason;
+            }
+            if ended == StopReason::Interrupted && !lambdas.is_empty() {
+                break;
+            }
+            tell(solution.objective);
+            let (w, intercept) = problem.restore(t, solver.beta());
+            for (j, w) in w.into_iter().enumerate().filter(|(_, w)| *w != 0.0) {
+                indices.push(j as u32);
+                values.push(w);
+            }
+            starts.push(indices.len());
+            lambdas.push(lambda);
+            intercepts.push(intercept);
+            gaps.push(solution.gap);
+            objectives.push(solution.objective);
+            if ended == StopReason::Interrupted {
+                break;
+            }
+        }
+        let coefficients = Csr::new(problem.d(), starts, indices, values);
+        let coefficients =
+            coefficients.expect("rows in order, columns below the number of features");
+        let path = Path { lambdas, coefficients, intercepts, gaps, objectives, validation: None };
+        (path, ended)
+    }
+}
+
+/// The smallest penalty for which all coefficients are 0; for next to no 1-norm, of a thousandth.
+pub(super) fn largest(problem: &Problem<'_>, t: usize, l1_ratio: f64, positive: bool) -> f64 {
+    let largest = Solver::new(problem, t).largest(positive) / l1_ratio.max(LEAST_RATIO);
+    // Without anything to explain every penalty does.
+    if largest > 0.0 && largest.is_finite() { largest } else { 1.0 }
+}

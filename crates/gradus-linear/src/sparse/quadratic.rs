@@ -1,0 +1,156 @@
+//! The problem on some of the columns, by their Gram matrix: coordinate descent with covariance
+//! updates.
+
+use super::anderson::Anderson;
+use super::penalty::Penalty;
+use gradus_core::kernel::{Level, dense};
+use gradus_core::progress::Stop;
+
+/// Passes between two looks at the stop flag.
+const LOOK: usize = 16;
+
+/// A place of a column that is not among those chosen.
+const NONE: u32 = u32::MAX;
+
+/// The columns chosen so far, and their Gram matrix. Columns are only added, so that along a path
+/// of penalties every product is taken once.
+pub(super) struct Quadratic {
+    columns: Vec<u32>,
+    place: Vec<u32>,
+    gram: Vec<f64>,
+    stride: usize,
+    level: Level,
+}
+
+impl Quadratic {
+    pub(super) fn new(d: usize) -> Self {
+        let level = Level::best();
+        Self { columns: Vec::new(), place: vec![NONE; d], gram: Vec::new(), stride: 0, level }
+    }
+
+    /// All columns at once, with their Gram matrix.
+    pub(super) fn whole(gram: Vec<f64>, d: usize) -> Self {
+        let all = || 0..d as u32;
+        Self {
+            columns: all().collect(),
+            place: all().collect(),
+            gram,
+            stride: d,
+            level: Level::best(),
+        }
+    }
+
+    pub(super) fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    pub(super) fn holds(&self, column: u32) -> bool {
+        self.place[column as usize] != NONE
+    }
+
+    /// Adds columns. `products(places, at, column, out)` puts the products of the column at place
+    /// `at` with those of all places into `out`.
+    pub(super) fn add(
+        &mut self,
+        new: &[u32],
+        products: impl FnOnce(&[u32], &[u32], usize, &mut [f64], usize),
+    ) {
+        let before = self.columns.len();
+        for &column in new {
+            self.place[column as usize] = self.columns.len() as u32;
+            self.columns.push(column);
+        }
+        let after = self.columns.len();
+        if after > self.stride {
+            let stride = after.max(self.stride * 3 / 2).next_multiple_of(8);
+            let mut gram = vec![0.0; stride * stride];
+            for at in 0..before {
+                gram[at * stride..][..before]
+                    .copy_from_slice(&self.gram[at * self.stride..][..before]);
+            }
+            (self.gram, self.stride) = (gram, stride);
+        }
+        let rows = &mut self.gram[before * self.stride..after * self.stride];
+        products(&self.columns, &self.place, before, rows, self.stride);
+        for at in before..after {
+            for other in 0..at {
+                self.gram[other * self.stride + at] = self.gram[at * self.stride + other];
+            }
+        }
+    }
+
+    /// Minimises over the coefficients `beta` of the chosen columns, from where they stand, until
+    /// the gap is at most `target`; the passes it took.
+    ///
+    /// `q = Xᵀy`, `squares` is the diagonal and `g = Xᵀ(y − Xβ)` goes along with `beta`.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn descend(
+        &self,
+        penalty: Penalty,
+        yy: f64,
+        q: &[f64],
+        squares: &[f64],
+        beta: &mut [f64],
+        g: &mut [f64],
+        target: f64,
+        passes: usize,
+        stop: &Stop,
+    ) -> usize {
+        let n = self.columns.len();
+        let mut anderson = Anderson::new();
+        let (mut other, mut other_g) = (vec![0.0; n], vec![0.0; n]);
+        // ‖y − Xβ‖² = ⟨y, y⟩ − ⟨β, q + g⟩.
+        let rest = |beta: &[f64], g: &[f64]| {
+            let along: f64 = beta.iter().zip(q).zip(g).map(|((x, q), g)| x * (q + g)).sum();
+            (yy - along).max(0.0)
+        };
+        let standing_of =
+            |beta: &[f64], g: &[f64]| penalty.standing(beta, g, squares, rest(beta, g));
+        let mut standing = standing_of(beta, g);
+        let mut done = 0;
+        while standing.gap > target && done < passes {
+            if done % LOOK == LOOK - 1 && stop.requested() {
+                break;
+            }
+            done += 1;
+            let moved = self.pass(penalty, squares, beta, g);
+            if !moved {
+                break;
+            }
+            if let Some(weights) = anderson.keep(beta, g) {
+                anderson.mix(&weights, &mut other, &mut other_g);
+                let allowed = !penalty.positive || other.iter().all(|x| *x >= 0.0);
+                if allowed {
+                    let here = standing_of(beta, g);
+                    let there = standing_of(&other, &other_g);
+                    if there.objective < here.objective {
+                        beta.copy_from_slice(&other);
+                        g.copy_from_slice(&other_g);
+                    }
+                }
+            }
+            standing = standing_of(beta, g);
+        }
+        done
+    }
+
+    /// Moves every coordinate to where it is best; whether any moved.
+    fn pass(&self, penalty: Penalty, squares: &[f64], beta: &mut [f64], g: &mut [f64]) -> bool {
+        let n = self.columns.len();
+        let mut moved = false;
+        for at in 0..n {
+            let (old, square) = (beta[at], squares[at]);
+            if square == 0.0 || (old == 0.0 && penalty.pull(g[at]) <= penalty.a) {
+                continue;
+            }
+            let new = penalty.best(g[at] + square * old, square);
+            let step = new - old;
+            if step != 0.0 {
+                moved |= step.abs() > 1e-16 * old.abs();
+                beta[at] = new;
+                dense::add_scaled(self.level, -step, &self.gram[at * self.stride..][..n], g);
+            }
+        }
+        moved
+    }
+}

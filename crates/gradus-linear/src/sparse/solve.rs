@@ -1,0 +1,306 @@
+//! One penalty after another: working sets, screening and the certificate.
+
+use super::penalty::{Penalty, Standing};
+use super::problem::Problem;
+use super::quadratic::Quadratic;
+use super::residual;
+use gradus_core::progress::Stop;
+use gradus_core::report::StopReason;
+
+/// Columns up to which all of them are worked on at once, where their Gram matrix is known.
+const WHOLE: usize = 512;
+
+/// Columns that the first working set has.
+const FIRST: usize = 256;
+
+/// Columns in a Gram matrix at most: 128 MB.
+const LARGEST: usize = 4096;
+
+/// A working set is solved to this share of the gap of the whole problem.
+const INNER: f64 = 0.1;
+
+/// When a solution is good enough, and who may stop it.
+pub(crate) struct Limits<'a> {
+    /// The gap to reach, in units of `½⟨y, y⟩`.
+    pub(crate) tol: f64,
+    /// Passes over the columns at most.
+    pub(crate) passes: usize,
+    pub(crate) stop: &'a Stop,
+}
+
+/// The solver of one target: it stands at the solution of the last penalty.
+pub(crate) struct Solver<'p, 'a> {
+    problem: &'p Problem<'a>,
+    t: usize,
+    quadratic: Quadratic,
+    /// Copies of the columns of `quadratic`, of a dense matrix without a Gram matrix of all.
+    copied: Vec<Vec<f64>>,
+    beta: Vec<f64>,
+    g: Vec<f64>,
+    rest: f64,
+    /// Where `g` is known; everywhere if `None`.
+    alive: Option<Vec<bool>>,
+    /// The gradient comes from the samples, since the Gram matrix is not exact enough.
+    exact: bool,
+    /// What rounding adds to the gap at most.
+    rounding: f64,
+    /// The `a` of the last penalty, to foresee which columns the next one needs.
+    last: Option<f64>,
+}
+
+/// What is known of a solution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Solution {
+    pub(crate) objective: f64,
+    /// The gap, in units of `½⟨y, y⟩`.
+    pub(crate) gap: f64,
+    pub(crate) stop_reason: StopReason,
+}
+
+impl<'p, 'a> Solver<'p, 'a> {
+    pub(crate) fn new(problem: &'p Problem<'a>, t: usize) -> Self {
+        let d = problem.d();
+        let quadratic = match &problem.gram {
+            Some(gram) if d <= WHOLE => Quadratic::whole(gram.clone(), d),
+            _ => Quadratic::new(d),
+        };
+        let response = &problem.responses[t];
+        Self {
+            problem,
+            t,
+            quadratic,
+            copied: Vec::new(),
+            beta: vec![0.0; d],
+            g: response.q.clone(),
+            rest: response.yy,
+            alive: None,
+            exact: problem.gram.is_none(),
+            rounding: 0.0,
+            last: None,
+        }
+    }
+
+    /// The smallest `a` at which all coefficients are 0.
+    pub(crate) fn largest(&self, positive: bool) -> f64 {
+        let penalty = Penalty { a: 0.0, b: 0.0, positive };
+        let response = &self.problem.responses[self.t];
+        let pulls = response.q.iter().zip(&self.problem.squares);
+        pulls
+            .filter(|(_, square)| **square > 0.0)
+            .map(|(q, _)| penalty.pull(*q))
+            .fold(0.0, f64::max)
+    }
+
+    /// The coefficients where it stands, of the prepared features.
+    pub(crate) fn beta(&self) -> &[f64] {
+        &self.beta
+    }
+
+    /// Moves on to the best coefficients for `penalty`. `tell` hears the objective after every
+    /// working set.
+    pub(crate) fn solve(
+        &mut self,
+        penalty: Penalty,
+        limits: &Limits<'_>,
+        tell: &mut dyn FnMut(f64),
+    ) -> Solution {
+        let unit = 0.5 * self.problem.responses[self.t].yy;
+        let target = limits.tol * unit;
+        if self.alive.take().is_some() {
+            self.refresh();
+        }
+        let mut passes = 0;
+        let mut rounds = 0;
+        let mut least = f64::INFINITY;
+        let mut stalled = 0;
+        let (standing, stop_reason) = loop {
+            let standing = self.standing(penalty);
+            if rounds > 0 {
+                tell(standing.objective);
+            }
+            if unit == 0.0 || standing.gap <= target {
+                if self.exact || self.rounding <= 0.5 * target || unit == 0.0 {
+                    break (standing, StopReason::Converged);
+                }
+                self.exact = true;
+                self.refresh();
+                continue;
+            }
+            if limits.stop.requested() {
+                break (standing, StopReason::Interrupted);
+            }
+            // A gap that no longer falls is down to rounding; the gradient from the samples has less.
+            stalled = if standing.gap < 0.9 * least { 0 } else { stalled + 1 };
+            least = least.min(standing.gap);
+            if stalled >= 8 && !self.exact {
+                (self.exact, stalled) = (true, 0);
+                self.refresh();
+                continue;
+            }
+            if passes >= limits.passes || stalled >= 16 {
+                break (standing, StopReason::MaxIterations);
+            }
+            self.screen(penalty, &standing);
+            let foreseen = if rounds == 0 { self.last } else { None };
+            let new = self.choose(penalty, &standing, foreseen);
+            let goal = (INNER * standing.gap).max(0.3 * target);
+            passes += self.descend(penalty, new, goal, limits.passes - passes, limits.stop);
+            rounds += 1;
+            self.refresh();
+        };
+        self.last = Some(penalty.a);
+        let gap = if unit > 0.0 { standing.gap / unit } else { 0.0 };
+        Solution { objective: standing.objective, gap, stop_reason }
+    }
+
+    /// Where it stands, by the columns that are still alive.
+    fn standing(&self, penalty: Penalty) -> Standing {
+        let squares = &self.problem.squares;
+        match &self.alive {
+            None => penalty.standing(&self.beta, &self.g, squares, self.rest),
+            Some(alive) => {
+                // A screened column takes no part.
+                let part = |values: &[f64]| -> Vec<f64> {
+                    values.iter().zip(alive).filter(|(_, alive)| **alive).map(|(x, _)| *x).collect()
+                };
+                penalty.standing(&part(&self.beta), &part(&self.g), &part(squares), self.rest)
+            }
+        }
+    }
+
+    fn support(&self) -> Vec<u32> {
+        (0..self.beta.len() as u32).filter(|&j| self.beta[j as usize] != 0.0).collect()
+    }
+
+    /// The gradient where it stands.
+    fn refresh(&mut self) {
+        let (problem, support) = (self.problem, self.support());
+        if self.exact {
+            let alive = self.alive.as_deref();
+            self.rest = problem.gradient(self.t, &support, &self.beta, &mut self.g, alive);
+        } else {
+            (self.rest, self.rounding) =
+                problem.gradient_by_gram(self.t, &support, &self.beta, &mut self.g);
+        }
+    }
+
+    /// Leaves out of further looks what is certainly 0 at the best; on a path the next penalty
+    /// wants to know of every column, and nothing is left out.
+    fn screen(&mut self, penalty: Penalty, standing: &Standing) {
+        let problem = self.problem;
+        if problem.is_path() || problem.sparse_columns().is_none() || !standing.sphere.is_finite() {
+            return;
+        }
+        let (beta, g, held) = (&self.beta, &self.g, &self.quadratic);
+        let alive = self.alive.get_or_insert_with(|| vec![true; beta.len()]);
+        for (j, alive) in alive.iter_mut().enumerate() {
+            let safe = penalty.is_safe(standing, g[j], problem.squares[j]);
+            *alive = *alive && !(safe && beta[j] == 0.0 && !held.holds(j as u32));
+        }
+    }
+
+    /// Columns to add to the working set: those that a solution is likely to need.
+    fn choose(&self, penalty: Penalty, standing: &Standing, foreseen: Option<f64>) -> Vec<u32> {
+        let Self { problem, quadratic, beta, g, .. } = &*self;
+        if quadratic.columns().len() == problem.d() {
+            return Vec::new();
+        }
+        let squares = &problem.squares;
+        let alive = self.alive.as_deref();
+        let open = |j: &u32| {
+            let at = *j as usize;
+            let lives = alive.is_none_or(|alive| alive[at]);
+            squares[at] > 0.0 && beta[at] == 0.0 && lives && !quadratic.holds(*j)
+        };
+        let pull = |j: u32| penalty.pull(g[j as usize] - penalty.b * beta[j as usize]);
+        if let Some(last) = foreseen {
+            // The sequential strong rule (Tibshirani et al., 2012).
+            let likely = 2.0 * penalty.a - last;
+            return (0..problem.d() as u32).filter(open).filter(|&j| pull(j) >= likely).collect();
+        }
+        let distance = |j: u32| {
+            (penalty.a - standing.shrink * pull(j)) / (squares[j as usize] + penalty.b).sqrt()
+        };
+        let mut strained: Vec<(f64, u32)> = (0..problem.d() as u32)
+            .filter(open)
+            .filter(|&j| pull(j) > penalty.a)
+            .map(|j| (distance(j), j))
+            .collect();
+        let used = beta.iter().filter(|x| **x != 0.0).count();
+        let most = FIRST.max(used);
+        if strained.len() > most {
+            strained.select_nth_unstable_by(most, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            strained.truncate(most);
+        }
+        let mut new: Vec<u32> = strained.into_iter().map(|(_, j)| j).collect();
+        new.sort_unstable();
+        new
+    }
+
+    /// Minimises over the working set; the passes it took.
+    fn descend(
+        &mut self,
+        penalty: Penalty,
+        mut new: Vec<u32>,
+        goal: f64,
+        passes: usize,
+        stop: &Stop,
+    ) -> usize {
+        let problem = self.problem;
+        let response = &problem.responses[self.t];
+        let support = self.support();
+        new.extend(support.iter().filter(|&&j| !self.quadratic.holds(j)));
+        if !self.gram_pays(&new) {
+            let mut columns = new;
+            columns.extend(self.quadratic.columns());
+            columns.sort_unstable();
+            let r = problem.residuals(self.t, &support, &self.beta);
+            let mut beta: Vec<f64> = columns.iter().map(|&j| self.beta[j as usize]).collect();
+            let found =
+                residual::descend(problem, &columns, penalty, r, &mut beta, goal, passes, stop);
+            self.scatter(&columns, &beta);
+            return found;
+        }
+        if !new.is_empty() {
+            let copied = &mut self.copied;
+            self.quadratic.add(&new, |columns, place, first, out, stride| {
+                problem.products(columns, place, first, out, stride, copied);
+            });
+        }
+        let columns = self.quadratic.columns().to_vec();
+        let part =
+            |values: &[f64]| -> Vec<f64> { columns.iter().map(|&j| values[j as usize]).collect() };
+        let (mut beta, mut g) = (part(&self.beta), part(&self.g));
+        let (q, squares) = (part(&response.q), part(&problem.squares));
+        let found = self.quadratic.descend(
+            penalty,
+            response.yy,
+            &q,
+            &squares,
+            &mut beta,
+            &mut g,
+            goal,
+            passes,
+            stop,
+        );
+        self.scatter(&columns, &beta);
+        found
+    }
+
+    fn scatter(&mut self, columns: &[u32], beta: &[f64]) {
+        for (&j, &x) in columns.iter().zip(beta) {
+            self.beta[j as usize] = x;
+        }
+    }
+
+    /// Whether a pass by the Gram matrix with these columns is cheaper than one by their entries.
+    fn gram_pays(&self, new: &[u32]) -> bool {
+        let (problem, held) = (self.problem, self.quadratic.columns());
+        if problem.gram.is_some() || held.len() == problem.d() {
+            return true;
+        }
+        let n = held.len() + new.len();
+        let entries: usize = held.iter().chain(new).map(|&j| problem.entries(j)).sum();
+        n <= LARGEST && n * n <= 4 * entries + WHOLE * WHOLE
+    }
+}

@@ -1,0 +1,205 @@
+//! The dual, one sample at a time: coordinate descent with shrinking.
+//!
+//! `w = Xᵀβ` is kept beside `β`; each visit of a sample solves for its `β_i` exactly. Samples at a
+//! bound whose slope holds them there are left out until the others are done. An intercept that is
+//! penalised is a feature of value 1. A free one is found by the method of multipliers:
+//! it is penalised for its distance from where it last was, `(b − b₀)² / 2ρ`, which is a feature of
+//! value `√ρ`, and `b₀` follows `b`.
+//!
+//! Reference: Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
+//! large-scale linear SVM, 2008. Ho, Lin: Large-scale linear support vector regression, 2012.
+
+use super::newton::Watch;
+use super::problem::{Intercept, Point, Problem};
+use crate::design::Design;
+use gradus_core::data::{Dense, Matrix};
+use gradus_core::kernel::{Level, dense};
+use gradus_core::random::Stream;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// The rows of a design as coordinate descent reads them: prepared once. Sparse rows are not
+/// centred, and a sparse design must not ask for it.
+pub(super) struct Prepared<'a> {
+    matrix: Cow<'a, Matrix>,
+    pub(super) norms: Vec<f64>,
+    level: Level,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(design: &'a Design<'a>) -> Self {
+        let matrix = design.matrix();
+        let (center, scale) = (design.center(), design.scale());
+        let scaled = scale.iter().any(|s| *s != 1.0);
+        let centered = center.iter().any(|c| *c != 0.0);
+        let d = design.d();
+        let matrix = match matrix {
+            Matrix::Dense(x) if scaled || centered => {
+                let mut values = x.values().to_vec();
+                values.par_chunks_mut(d.max(1)).for_each(|row| {
+                    for ((x, c), s) in row.iter_mut().zip(center).zip(scale) {
+                        *x = (*x - c) / s;
+                    }
+                });
+                let copy = Dense::new(x.n_rows(), d, values).expect("as many values as before");
+                Cow::Owned(Matrix::Dense(copy))
+            }
+            Matrix::Sparse(x) if scaled => {
+                let values = x.indices().iter().zip(x.values());
+                let values = values.map(|(&j, x)| x / scale[j as usize]).collect();
+                Cow::Owned(Matrix::Sparse(x.with_values(values)))
+            }
+            _ => Cow::Borrowed(matrix),
+        };
+        let norms = (0..matrix.n_rows())
+            .into_par_iter()
+            .map(|row| match &*matrix {
+                Matrix::Dense(x) => x.row(row).iter().map(|x| x * x).sum(),
+                Matrix::Sparse(x) => x.row(row).1.iter().map(|x| x * x).sum::<f64>(),
+            })
+            .collect();
+        Self { matrix, norms, level: Level::best() }
+    }
+
+    #[inline]
+    pub(super) fn dot(&self, row: usize, w: &[f64]) -> f64 {
+        match &*self.matrix {
+            Matrix::Dense(x) => dense::dot(self.level, x.row(row), w),
+            Matrix::Sparse(x) => {
+                let (columns, values) = x.row(row);
+                columns.iter().zip(values).map(|(&c, x)| x * w[c as usize]).sum()
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn add(&self, row: usize, by: f64, w: &mut [f64]) {
+        match &*self.matrix {
+            Matrix::Dense(x) => dense::add_scaled(self.level, by, x.row(row), w),
+            Matrix::Sparse(x) => {
+                let (columns, values) = x.row(row);
+                for (&c, x) in columns.iter().zip(values) {
+                    w[c as usize] += by * x;
+                }
+            }
+        }
+    }
+}
+
+/// Maximises the dual until the gap is below `tol` times the objective.
+pub(super) fn solve(
+    problem: &Problem<'_>,
+    prepared: &Prepared<'_>,
+    (tol, max_iter, seed): (f64, usize, u64),
+    watch: &mut dyn Watch,
+) -> Point {
+    let (n, d) = (problem.n(), problem.design.d());
+    let bounds: Vec<(f64, f64)> =
+        (0..n).map(|i| problem.loss.bounds(problem.targets[i], problem.costs[i])).collect();
+    let (epsilon, free) = (problem.loss.epsilon, problem.intercept == Intercept::Free);
+    let rho = match problem.intercept {
+        Intercept::Absent => 0.0,
+        Intercept::Penalized => 1.0,
+        // Of the size of the features, so that the intercept is as quick as they are.
+        Intercept::Free => {
+            let mean = prepared.norms.iter().sum::<f64>() / n.max(1) as f64;
+            if mean > 0.0 { mean } else { 1.0 }
+        }
+    };
+    let usable: Vec<usize> = (0..n).filter(|&i| problem.costs[i] > 0.0).collect();
+    let mut best = problem.point(vec![0.0; n]);
+    watch.iteration(best.primal);
+    let (mut beta, mut w) = (vec![0.0; n], vec![0.0; d]);
+    let mut b = if free { best.b } else { 0.0 };
+    let mut active = usable.clone();
+    let mut epoch = 0;
+    // Targets are of size 1, or of their own size: violations begin there.
+    let size = problem.targets.iter().fold(0.0f64, |most, t| most.max(t.abs()));
+    let mut enough = 0.1 * size;
+    let mut threshold = f64::INFINITY;
+    'all: while best.gap() > tol * best.primal {
+        // Until no sample violates its condition by more than is enough for now.
+        loop {
+            if epoch >= max_iter || watch.stopped() {
+                break 'all;
+            }
+            Stream::new(seed, "linear.svm.dual", epoch as u64).shuffle(&mut active);
+            epoch += 1;
+            let (mut most, mut kept) = (0.0f64, 0);
+            for at in 0..active.len() {
+                if at % 1024 == 1023 && watch.stopped() {
+                    break 'all;
+                }
+                let i = active[at];
+                let ((low, high), old) = (bounds[i], beta[i]);
+                let ridge = problem.loss.ridge(problem.costs[i]);
+                let slope = prepared.dot(i, &w) + b - problem.targets[i] + ridge * old;
+                // Slopes of the dual to the right and to the left.
+                let right = slope + if old >= 0.0 { epsilon } else { -epsilon };
+                let left = slope + if old > 0.0 { epsilon } else { -epsilon };
+                let up = if old < high { -right } else { f64::NEG_INFINITY };
+                let down = if old > low { left } else { f64::NEG_INFINITY };
+                let violation = up.max(down);
+                if violation < -threshold {
+                    continue;
+                }
+                active[kept] = i;
+                kept += 1;
+                most = most.max(violation);
+                if violation <= 1e-14 * size {
+                    continue;
+                }
+                let curvature = prepared.norms[i] + ridge + rho;
+                let new = if curvature <= 0.0 {
+                    // A row of zeros without an intercept: nothing but its bound stops it.
+                    if up > 0.0 { high } else { low }
+                } else if slope + epsilon < curvature * old {
+                    old - (slope + epsilon) / curvature
+                } else if slope - epsilon > curvature * old {
+                    old - (slope - epsilon) / curvature
+                } else {
+                    0.0
+                };
+                let new = new.clamp(low, high);
+                let by = new - old;
+                if by != 0.0 && new.is_finite() {
+                    beta[i] = new;
+                    prepared.add(i, by, &mut w);
+                    b += rho * by;
+                }
+            }
+            active.truncate(kept);
+            threshold = if most > 0.0 { most } else { f64::INFINITY };
+            if most <= enough {
+                if active.len() == usable.len() {
+                    break;
+                }
+                // Those left out are looked at again, before it counts.
+                active.clone_from(&usable);
+                threshold = f64::INFINITY;
+            }
+        }
+        if free {
+            // The centre moves to `b`, and `b` keeps its distance `ρ Σβ` from the centre.
+            b += rho * beta.iter().sum::<f64>();
+        }
+        let point = problem.point(beta.clone());
+        watch.iteration(point.primal);
+        if problem.intercept != Intercept::Free {
+            // What rounding added up over many steps is taken back.
+            w.copy_from_slice(&point.w);
+            b = if problem.intercept == Intercept::Absent { 0.0 } else { point.b };
+        }
+        let dual = point.dual.max(best.dual);
+        let better = point.primal < best.primal;
+        best.dual = dual;
+        if better {
+            best = Point { dual, ..point };
+        }
+        enough *= 0.4;
+        if enough < 1e-13 * size {
+            break;
+        }
+    }
+    best
+}

@@ -1,0 +1,370 @@
+//! Support vector machines.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `problem.rs` | the convex problem of a linear machine, its dual, the gap |
+//! | `newton.rs` | squared losses in the primal: semismooth Newton |
+//! | `dual.rs` | the dual one sample at a time |
+//! | `subgradient.rs` | the primal by stochastic subgradients |
+//! | `crammer.rs` | all classes at once |
+//! | `kernel.rs` | kernel functions and rows of the kernel matrix |
+//! | `smo.rs` | kernel machines by sequential minimal optimisation |
+//! | `learn.rs` | from samples to machines, for classes and numbers alike |
+//! | `platt.rs` | probabilities from scores |
+//! | `model.rs` | what is learned |
+//! | `svr.rs` | [`Svr`], regression |
+
+mod crammer;
+mod dual;
+mod kernel;
+mod learn;
+mod model;
+mod newton;
+mod platt;
+mod problem;
+mod smo;
+mod subgradient;
+mod svr;
+
+use crate::ClassWeight;
+use derive_setters::Setters;
+use gradus_core::data::Samples;
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::iterate::{self, Rules};
+use gradus_core::params::{self, Params};
+use gradus_core::predict::Predict as _;
+use gradus_core::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+pub use kernel::{Kernel, KernelFunction};
+pub use model::{KernelMachine, Machine, Support, SvmModel};
+pub use svr::{InsensitiveLoss, Svr};
+
+/// Support vector machines: classes by the widest margin, linear or with a kernel.
+///
+/// Two classes `y = ±1` are told apart by the sign of `f(x) = w·x + b`, and
+///
+/// `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
+///
+/// is made as small as can be, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
+/// (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
+/// support vectors; `1 − m` is their slack. More classes are told apart each from the rest, all at
+/// once (`crammer_singer`), or, with a kernel, in pairs that vote.
+///
+/// The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
+/// that of LIBLINEAR and `LinearSVC`, with `½b²` more. `crammer_singer` always penalises it.
+///
+/// Linear machines with squared hinge take Newton steps in the primal (`primal`): each costs
+/// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
+/// on, conjugate gradients of `O(nnz)` each. Hinge visits one sample after another in the dual
+/// (`dual`), `O(nnz)` for a pass over all; squared hinge can, too. `subgradient` takes stochastic
+/// steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
+/// move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
+/// for a row of the kernel matrix that memory no longer holds.
+///
+/// The report ends with a certificate. Of linear machines it is the gap between the primal and the
+/// dual objective, as a share of the primal one: the objective is at most so far from the best. Of
+/// kernel machines it is the largest violation of the conditions of optimality; the gap is in the
+/// notes. The result does not depend on the number of threads.
+///
+/// Margins are no probabilities: `probability` learns them from held-out margins, five more fits.
+/// If probabilities are what matters, use logistic regression.
+///
+/// References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
+/// method for large-scale linear SVM, 2008. Keerthi, DeCoste: A modified finite Newton method for
+/// fast solution of large scale linear SVMs, 2005. Fan, Chen, Lin: Working set selection using
+/// second order information, 2005. Crammer, Singer: On the algorithmic implementation of multiclass
+/// kernel-based vector machines, 2001. Platt: Probabilistic outputs for support vector machines, 1999.
+///
+/// ```
+/// use gradus_core::data::{Dense, Id, Samples};
+/// use gradus_core::estimator::Fit;
+/// use gradus_linear::Svm;
+/// let x = Dense::from_rows(&[[0.0], [1.0], [3.0], [4.0]]);
+/// let samples = Samples::classification(x, ["no", "no", "yes", "yes"].map(Id::Text))?;
+/// let fitted = Svm::new().c(1e4).fit(&samples)?;
+/// // The margin is as wide as can be: from 1 to 3.
+/// let linear = fitted.linear().unwrap();
+/// assert!((linear.coefficients()[(0, 0)] - 1.0).abs() < 1e-3);
+/// assert!((linear.intercepts()[0] + 2.0).abs() < 1e-3);
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
+pub struct Svm {
+    /// The cost C of the losses against the width of the margin; more fits the samples closer.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub c: f64,
+
+    /// What a margin below 1 costs.
+    pub loss: HingeLoss,
+
+    /// How alike two samples are.
+    pub kernel: Kernel,
+
+    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values).
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub gamma: Option<f64>,
+
+    /// The degree of the polynomial kernel.
+    #[schemars(range(min = 1, max = 100))]
+    pub degree: u32,
+
+    /// The c₀ of the polynomial kernel; 0 leaves out all but the highest powers.
+    pub coef0: f64,
+
+    /// How linear machines tell more than two classes apart. Kernel machines do it in pairs.
+    pub multi_class: MultiClass,
+
+    /// What the classes weigh, besides the weights of the samples.
+    pub class_weight: ClassWeight,
+
+    /// Whether there is an intercept b. Kernel machines always have one.
+    pub fit_intercept: bool,
+
+    /// Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR does.
+    pub penalize_intercept: bool,
+
+    /// Whether features are divided by their standard deviation, so that the penalty treats them
+    /// alike. The coefficients are for the features as they were given in any case.
+    pub standardize: bool,
+
+    /// Whether to learn probabilities, from the margins of samples left out of five more fits.
+    pub probability: bool,
+
+    /// Memory for rows of the kernel matrix, in MiB.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub cache: usize,
+
+    /// How a linear machine is found.
+    pub solver: Solver,
+
+    /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+    /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+    #[schemars(range(min = 0.0))]
+    pub tol: Option<f64>,
+
+    /// Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
+    /// there are samples, or 1000, count as one.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub max_iter: usize,
+
+    /// Seed of the random order in which samples are visited, and of the parts for probabilities.
+    pub seed: u64,
+}
+
+/// What a margin below 1 costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HingeLoss {
+    /// Squared for linear machines, plain for those of a kernel.
+    #[default]
+    Auto,
+    /// What it lacks: fewer support vectors.
+    Hinge,
+    /// The square of what it lacks: smooth, and quicker to solve.
+    SquaredHinge,
+}
+
+/// How a linear machine tells more than two classes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MultiClass {
+    /// A machine for each class against the rest.
+    #[default]
+    OneVsRest,
+    /// One machine for all: the true class is to score 1 more than any other. Hinge loss, by the
+    /// dual; the intercepts are penalised.
+    CrammerSinger,
+}
+
+/// How a linear machine is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Solver {
+    /// The primal for squared losses, the dual for others.
+    #[default]
+    Auto,
+    /// Newton steps in the primal; squared losses only.
+    Primal,
+    /// One sample after another in the dual.
+    Dual,
+    /// Stochastic subgradients in the primal.
+    Subgradient,
+}
+
+impl Default for Svm {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            loss: HingeLoss::Auto,
+            kernel: Kernel::Linear,
+            gamma: None,
+            degree: 3,
+            coef0: 0.0,
+            multi_class: MultiClass::OneVsRest,
+            class_weight: ClassWeight::None,
+            fit_intercept: true,
+            penalize_intercept: false,
+            standardize: false,
+            probability: false,
+            cache: 200,
+            solver: Solver::Auto,
+            tol: None,
+            max_iter: 10_000,
+            seed: 0,
+        }
+    }
+}
+
+impl Params for Svm {
+    fn check_together(&self) -> Result<()> {
+        if self.kernel == Kernel::Linear {
+            if self.solver == Solver::Primal && !self.squared() {
+                return Err(Error::parameter(
+                    "solver",
+                    "primal",
+                    "solves squared hinge; use dual or subgradient for hinge",
+                ));
+            }
+            if self.multi_class == MultiClass::CrammerSinger
+                && (self.loss == HingeLoss::SquaredHinge
+                    || matches!(self.solver, Solver::Primal | Solver::Subgradient))
+            {
+                return Err(Error::parameter(
+                    "multi_class",
+                    "crammer_singer",
+                    "has hinge loss and is solved by the dual",
+                ));
+            }
+        } else if !self.fit_intercept {
+            return Err(Error::parameter(
+                "fit_intercept",
+                false,
+                "machines of a kernel always have an intercept",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Svm {
+    /// The default preset: a linear machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn squared(&self) -> bool {
+        match self.loss {
+            HingeLoss::Auto => {
+                self.kernel == Kernel::Linear && self.multi_class == MultiClass::OneVsRest
+            }
+            HingeLoss::Hinge => false,
+            HingeLoss::SquaredHinge => true,
+        }
+    }
+
+    fn options(&self) -> learn::Options {
+        learn::Options {
+            name: Self::NAME,
+            c: self.c,
+            loss: problem::Loss { classes: true, squared: self.squared(), epsilon: 0.0 },
+            kernel: self.kernel,
+            gamma: self.gamma,
+            degree: self.degree,
+            coef0: self.coef0,
+            crammer_singer: self.multi_class == MultiClass::CrammerSinger,
+            balanced: self.class_weight == ClassWeight::Balanced,
+            fit_intercept: self.fit_intercept,
+            penalize_intercept: self.penalize_intercept,
+            standardize: self.standardize,
+            cache: self.cache << 20,
+            solver: self.solver,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            seed: self.seed,
+        }
+    }
+}
+
+impl Fit for Svm {
+    const NAME: &'static str = "svm";
+    type Data = Samples;
+    type Model = SvmModel;
+    const TRAITS: Traits = Traits::CLASSIFICATION;
+
+    fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
+        self.check()?;
+        crate::fitting::check_samples(Self::NAME, data)?;
+        crate::fitting::check_held_out(data, job.validation)?;
+        let rules = rules(Self::NAME, "accuracy", true, begun, self);
+        let (model, report) = iterate::guided(&rules, job, |guide| {
+            let options = self.options();
+            let (mut model, mut ending) =
+                learn::classes(&options, data, &mut learn::Guided(guide))?;
+            if self.probability {
+                model.sigmoids = platt::sigmoids(&options, data, guide)?;
+            }
+            ending.validation = job.validation.map(|held| accuracy(&model, held)).transpose()?;
+            Ok((model, ending))
+        })?;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+fn rules<'a>(
+    model: &'a str,
+    metric: &'a str,
+    higher_is_better: bool,
+    begun: Instant,
+    of: &(impl Params + Seeded),
+) -> Rules<'a> {
+    let (max_iter, tol, seed) = of.numbers();
+    Rules {
+        since: Some(begun),
+        model,
+        metric,
+        higher_is_better,
+        max_iter,
+        tol,
+        patience: 0,
+        restarts: 1,
+        seed,
+        params: params::record(of),
+        fingerprint: 0,
+    }
+}
+
+/// The numbers that both kinds of machine have.
+trait Seeded {
+    /// Most iterations, tolerance and seed.
+    fn numbers(&self) -> (usize, f64, u64);
+}
+
+impl Seeded for Svm {
+    fn numbers(&self) -> (usize, f64, u64) {
+        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
+    }
+}
+
+/// The share of samples, by weight, whose class is predicted.
+fn accuracy(model: &SvmModel, held: &Samples) -> Result<f64> {
+    let (codes, labels) = held.classes()?;
+    let own = model.outputs().labels();
+    let predicted = model.classes(held.features())?;
+    let (mut right, mut total) = (0.0, 0.0);
+    for (row, (&code, &class)) in codes.iter().zip(&predicted).enumerate() {
+        let weight = held.weights().map_or(1.0, |weights| weights[row]);
+        let same = own.is_some_and(|own| own.get(class as usize) == labels.get(code as usize));
+        total += weight;
+        right += if same { weight } else { 0.0 };
+    }
+    Ok(if total > 0.0 { right / total } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests;

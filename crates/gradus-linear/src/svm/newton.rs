@@ -1,0 +1,316 @@
+//! Squared pulls in the primal: a semismooth Newton method.
+//!
+//! Where no sample begins or ceases to pull, the objective is that of a weighted ridge regression
+//! on the samples that do. Each step solves it — by Cholesky of `I + 2 Xᵀ C X` over those samples
+//! where features are few, by conjugate gradients where they are many — and then goes along the
+//! step to the lowest point. From step to step few samples begin or cease to pull, and only those
+//! are added to or taken off the matrix.
+
+use super::problem::{Intercept, Point, Problem, squared_norm, sums};
+use crate::design::Design;
+use gradus_core::kernel::solve_semidefinite;
+
+/// Up to so many features the matrix of second derivatives is formed.
+const FORMED: usize = 1024;
+
+/// A first guess comes from one sample in so many, if that leaves enough of them.
+const THINNED: usize = 16;
+
+/// Steps of conjugate gradients at most, for one step of Newton's method.
+const STEPS: usize = 250;
+
+/// How a solver is told to stop, and tells how far it is.
+pub(super) trait Watch {
+    fn stopped(&self) -> bool;
+    fn iteration(&mut self, objective: f64);
+}
+
+/// Minimises the primal until the gap is below `tol` times the objective. Whether it got there, the
+/// caller sees by the gap.
+pub(super) fn solve(
+    problem: &Problem<'_>,
+    tol: f64,
+    max_iter: usize,
+    watch: &mut dyn Watch,
+) -> Point {
+    let (n, d) = (problem.n(), problem.design.d());
+    let mut start = (vec![0.0; d], 0.0);
+    if n / THINNED >= 1000.max(if d <= FORMED { 4 * d } else { 0 }) {
+        start = guess(problem, max_iter, watch);
+    }
+    descend(problem, start, tol, max_iter, watch)
+}
+
+/// The solution for every sixteenth sample, each counting sixteen times.
+fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<f64>, f64) {
+    struct Quiet<'a>(&'a dyn Watch);
+    impl Watch for Quiet<'_> {
+        fn stopped(&self) -> bool {
+            self.0.stopped()
+        }
+        fn iteration(&mut self, _: f64) {}
+    }
+    let rows: Vec<u32> = (0..problem.n() as u32).step_by(THINNED).collect();
+    let some = |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
+    let matrix = problem.design.matrix().select_rows(&rows);
+    let design: Design<'_> = problem.design.of_rows(&matrix);
+    let thinned = Problem {
+        design: &design,
+        loss: problem.loss,
+        targets: &some(problem.targets, 1.0),
+        costs: &some(problem.costs, THINNED as f64),
+        intercept: problem.intercept,
+    };
+    let start = (vec![0.0; design.d()], 0.0);
+    let point = descend(&thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
+    (point.w, point.b)
+}
+
+fn descend(
+    problem: &Problem<'_>,
+    (mut w, mut b): (Vec<f64>, f64),
+    tol: f64,
+    max_iter: usize,
+    watch: &mut dyn Watch,
+) -> Point {
+    let (n, d) = (problem.n(), problem.design.d());
+    let free = problem.intercept == Intercept::Free;
+    let mut scores = vec![0.0; n];
+    problem.design.times(&w, b, &mut scores);
+    let mut matrix = (d <= FORMED).then(|| Formed::new(problem));
+    let mut best: Option<Point> = None;
+    let (mut direction, mut along) = (vec![0.0; d + 1], vec![0.0; n]);
+    let (mut z, mut stalled) = (vec![0.0; d], 0);
+    for iteration in 0.. {
+        if free {
+            let shift = problem.best_shift(&scores);
+            b += shift;
+            scores.iter_mut().for_each(|score| *score += shift);
+        }
+        let mut beta = vec![0.0; n];
+        problem.from_pulls(&scores, &mut beta);
+        problem.balance(&mut beta);
+        problem.design.transposed_times(&beta, &mut z);
+        let (primal, dual) = (problem.primal(&w, b, &scores), problem.dual(&beta, &z));
+        watch.iteration(primal);
+        // The best dual point so far counts: it need not rise from step to step.
+        let dual = best.as_ref().map_or(dual, |best| dual.max(best.dual));
+        let progress = best.as_ref().is_none_or(|best| primal < best.primal);
+        stalled = if progress { 0 } else { stalled + 1 };
+        let point = Point { w: w.clone(), b, scores: scores.clone(), beta, primal, dual };
+        let done = point.gap() <= tol * point.primal;
+        if progress || done {
+            best = Some(point);
+        }
+        if done || stalled > 1 || iteration >= max_iter || watch.stopped() {
+            break;
+        }
+        let Some(point) = &best else { break };
+        // The gradient; that by the intercept is 0 if it is free.
+        let mut gradient: Vec<f64> = w.iter().zip(&z).map(|(w, z)| w - z).collect();
+        gradient.push(match problem.intercept {
+            Intercept::Penalized => b - point.beta.iter().sum::<f64>(),
+            Intercept::Free | Intercept::Absent => 0.0,
+        });
+        match &mut matrix {
+            Some(matrix) => matrix.step(problem, &scores, &gradient, &mut direction),
+            None => {
+                // The closer to the end, the more exactly.
+                let share = (squared_norm(&gradient) / (1e-300 + squared_norm(&z))).sqrt();
+                let exactness = (0.3 * share).clamp(1e-10, 0.1);
+                conjugate(problem, &scores, &gradient, exactness, &mut direction, watch);
+            }
+        }
+        problem.design.times(&direction[..d], direction[d], &mut along);
+        let length = lowest(problem, (&w, b), &direction, &scores, &along);
+        for (w, by) in w.iter_mut().zip(&direction) {
+            *w += length * by;
+        }
+        b += length * direction[d];
+        for (score, by) in scores.iter_mut().zip(&along) {
+            *score += length * by;
+        }
+    }
+    best.expect("the loop keeps its first point")
+}
+
+/// The length of a step that leads to the lowest point along it.
+fn lowest(
+    problem: &Problem<'_>,
+    (w, b): (&[f64], f64),
+    direction: &[f64],
+    scores: &[f64],
+    along: &[f64],
+) -> f64 {
+    let d = w.len();
+    let penalized = problem.intercept == Intercept::Penalized;
+    let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
+    let mut square = squared_norm(&direction[..d]);
+    if penalized {
+        linear += b * direction[d];
+        square += direction[d] * direction[d];
+    }
+    let slope = |t: f64| {
+        let [slope, curvature] = sums(scores.len(), |rows| {
+            let (mut slope, mut curvature) = (0.0, 0.0);
+            for i in rows {
+                let pull = problem.loss.pull(problem.targets[i], scores[i] + t * along[i]);
+                if pull != 0.0 {
+                    slope -= 2.0 * problem.costs[i] * pull * along[i];
+                    curvature += 2.0 * problem.costs[i] * along[i] * along[i];
+                }
+            }
+            [slope, curvature]
+        });
+        (slope + linear + t * square, curvature + square)
+    };
+    let first = slope(0.0).0;
+    let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+    for _ in 0..30 {
+        let (slope, curvature) = slope(t);
+        if slope.abs() <= 1e-4 * first.abs() {
+            break;
+        }
+        if slope < 0.0 {
+            low = t
+        } else {
+            high = t
+        }
+        let next = t - slope / curvature;
+        let next = if next > low && next < high { next } else { 0.5 * (low + high) };
+        if !next.is_finite() || (next - t).abs() <= 1e-12 * t {
+            break;
+        }
+        t = next;
+    }
+    t
+}
+
+/// The matrix `2 Zᵀ C Z` over the samples that pull.
+struct Formed {
+    /// Upper triangle; the intercept is last.
+    sum: Vec<f64>,
+    /// Which samples are in it.
+    held: Vec<bool>,
+    n_held: usize,
+}
+
+impl Formed {
+    fn new(problem: &Problem<'_>) -> Self {
+        let size = problem.design.d() + 1;
+        Self { sum: vec![0.0; size * size], held: vec![false; problem.n()], n_held: 0 }
+    }
+
+    /// The direction of a Newton step.
+    fn step(&mut self, problem: &Problem<'_>, scores: &[f64], gradient: &[f64], out: &mut [f64]) {
+        let d = problem.design.d();
+        let size = d + 1;
+        self.update(problem, scores);
+        let mut matrix = self.sum.clone();
+        for i in 0..d {
+            matrix[i * size + i] += 1.0;
+        }
+        match problem.intercept {
+            Intercept::Penalized => matrix[d * size + d] += 1.0,
+            Intercept::Free => {}
+            Intercept::Absent => {
+                (0..d).for_each(|i| matrix[i * size + d] = 0.0);
+                matrix[d * size + d] = 1.0;
+            }
+        }
+        for (out, g) in out.iter_mut().zip(gradient) {
+            *out = -g;
+        }
+        solve_semidefinite(size, &mut matrix, out);
+    }
+
+    fn update(&mut self, problem: &Problem<'_>, scores: &[f64]) {
+        let pulls = |i: usize| problem.loss.pull(problem.targets[i], scores[i]) != 0.0;
+        let changed: Vec<u32> =
+            (0..problem.n()).filter(|&i| pulls(i) != self.held[i]).map(|i| i as u32).collect();
+        for &i in &changed {
+            let held = &mut self.held[i as usize];
+            *held = !*held;
+            self.n_held = if *held { self.n_held + 1 } else { self.n_held - 1 };
+        }
+        let weight = |&i: &u32| {
+            let weight = 2.0 * problem.costs[i as usize];
+            if self.held[i as usize] { weight } else { -weight }
+        };
+        if changed.len() < self.n_held / 2 {
+            let weights: Vec<f64> = changed.iter().map(weight).collect();
+            let sum = problem.design.gram_with_one(&changed, &weights);
+            self.sum.iter_mut().zip(&sum).for_each(|(to, x)| *to += x);
+        } else {
+            let held: Vec<u32> =
+                (0..problem.n() as u32).filter(|&i| self.held[i as usize]).collect();
+            let weights: Vec<f64> = held.iter().map(weight).collect();
+            self.sum = problem.design.gram_with_one(&held, &weights);
+        }
+    }
+}
+
+/// The direction of a Newton step by conjugate gradients, preconditioned by the diagonal.
+fn conjugate(
+    problem: &Problem<'_>,
+    scores: &[f64],
+    gradient: &[f64],
+    exactness: f64,
+    out: &mut [f64],
+    watch: &dyn Watch,
+) {
+    let d = problem.design.d();
+    let (n, has_intercept) = (problem.n(), problem.intercept != Intercept::Absent);
+    let ridge_b = f64::from(problem.intercept == Intercept::Penalized);
+    let weights: Vec<f64> = (0..n)
+        .map(|i| {
+            let pulls = problem.loss.pull(problem.targets[i], scores[i]) != 0.0;
+            if pulls { 2.0 * problem.costs[i] } else { 0.0 }
+        })
+        .collect();
+    let mut diagonal = problem.design.squares(&weights);
+    diagonal.iter_mut().for_each(|x| *x += 1.0);
+    diagonal.push(if has_intercept { ridge_b + weights.iter().sum::<f64>() } else { 1.0 });
+    if diagonal[d] <= 0.0 {
+        diagonal[d] = 1.0;
+    }
+    let mut inner = vec![0.0; n];
+    let mut times = |v: &[f64], out: &mut [f64]| {
+        let b = if has_intercept { v[d] } else { 0.0 };
+        problem.design.times(&v[..d], b, &mut inner);
+        inner.iter_mut().zip(&weights).for_each(|(x, weight)| *x *= weight);
+        let (of_w, of_b) = out.split_at_mut(d);
+        problem.design.transposed_times(&inner, of_w);
+        of_w.iter_mut().zip(v).for_each(|(out, v)| *out += v);
+        of_b[0] = if has_intercept { inner.iter().sum::<f64>() + ridge_b * b } else { 0.0 };
+    };
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    out.fill(0.0);
+    let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let mut ready: Vec<f64> = rest.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
+    let mut direction = ready.clone();
+    let mut size = dot(&rest, &ready);
+    let enough = exactness * exactness * size;
+    let mut image = vec![0.0; d + 1];
+    for _ in 0..STEPS {
+        if size <= enough || size <= 0.0 || watch.stopped() {
+            break;
+        }
+        times(&direction, &mut image);
+        let length = size / dot(&direction, &image);
+        if !length.is_finite() {
+            break;
+        }
+        for i in 0..=d {
+            out[i] += length * direction[i];
+            rest[i] -= length * image[i];
+            ready[i] = rest[i] / diagonal[i];
+        }
+        let next = dot(&rest, &ready);
+        let keep = next / size;
+        for (direction, ready) in direction.iter_mut().zip(&ready) {
+            *direction = ready + keep * *direction;
+        }
+        size = next;
+    }
+}

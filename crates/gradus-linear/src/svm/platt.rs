@@ -1,0 +1,142 @@
+//! Probabilities from scores, by the method of Platt.
+//!
+//! Scores of samples that were left out of a fit are turned into `1 / (1 + exp(−(a s + b)))`, the
+//! most likely sigmoid, with targets a little inside 0 and 1 (Lin, Lin, Weng: A note on Platt's
+//! probabilistic outputs for support vector machines, 2007).
+
+use super::learn::{self, Options};
+use super::newton::Watch;
+use crate::model::sigmoid;
+use gradus_core::Result;
+use gradus_core::data::Samples;
+use gradus_core::iterate::Guide;
+use gradus_core::predict::Predict as _;
+use gradus_core::random::Stream;
+
+/// Parts the samples are cut into.
+const FOLDS: usize = 5;
+
+struct Quiet<'g, 'a>(&'g Guide<'a>);
+
+impl Watch for Quiet<'_, '_> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+
+    fn iteration(&mut self, _: f64) {}
+}
+
+/// Slope and offset for each score.
+pub(super) fn sigmoids(
+    options: &Options,
+    data: &Samples,
+    guide: &Guide<'_>,
+) -> Result<Vec<[f64; 2]>> {
+    let (codes, labels) = data.classes()?;
+    let (n, k) = (data.len(), labels.len());
+    // Every class is dealt out among the parts.
+    let mut order: Vec<usize> = (0..n).collect();
+    Stream::new(options.seed, "linear.svm.platt", 0).shuffle(&mut order);
+    order.sort_by_key(|&row| codes[row]);
+    let mut fold = vec![0; n];
+    order.iter().enumerate().for_each(|(at, &row)| fold[row] = at % FOLDS);
+    let n_scores = if k == 2 { 1 } else { k };
+    let mut scores = vec![0.0; n * n_scores];
+    for held in 0..FOLDS {
+        let rows = |of: bool| -> Vec<u32> {
+            (0..n as u32).filter(|&row| (fold[row as usize] == held) == of).collect()
+        };
+        let (inside, outside) = (rows(true), rows(false));
+        let some = |rows: &[u32]| data.select_rows(rows);
+        // What is left may hold one class only; such a part has no say.
+        let Ok((model, _)) = learn::classes(options, &some(&outside), &mut Quiet(guide)) else {
+            continue;
+        };
+        let found = model.scores(some(&inside).features())?;
+        for (found, &row) in found.rows().zip(&inside) {
+            scores[row as usize * n_scores..][..n_scores].copy_from_slice(found);
+        }
+    }
+    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+    Ok((0..n_scores)
+        .map(|at| {
+            let class = if k == 2 { 1 } else { at as u32 };
+            let each = (0..n).map(|row| {
+                let is = codes[row] == class;
+                (scores[row * n_scores + at], is, weight(row))
+            });
+            fit(&each.collect::<Vec<_>>())
+        })
+        .collect())
+}
+
+/// The most likely sigmoid of scores, whether each is of the class, and weights.
+fn fit(samples: &[(f64, bool, f64)]) -> [f64; 2] {
+    let weigh = |is: bool| samples.iter().filter(|s| s.1 == is).map(|s| s.2).sum::<f64>();
+    let (yes, no) = (weigh(true), weigh(false));
+    let (high, low) = ((yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0));
+    let target = |is: bool| if is { high } else { low };
+    let cost = |a: f64, b: f64| {
+        let one = |&(score, is, weight): &(f64, bool, f64)| {
+            let f = a * score + b;
+            // −t log p − (1 − t) log(1 − p), without overflow.
+            weight * ((-f.abs()).exp().ln_1p() + f.max(0.0) - target(is) * f)
+        };
+        samples.iter().map(one).sum::<f64>()
+    };
+    let (mut a, mut b) = (0.0, ((yes + 1.0) / (no + 1.0)).ln());
+    let mut now = cost(a, b);
+    for _ in 0..100 {
+        let (mut g, mut h) = ([0.0; 2], [1e-12, 0.0, 1e-12]);
+        for &(score, is, weight) in samples {
+            let p = sigmoid(a * score + b);
+            let (by, curvature) = (weight * (p - target(is)), weight * p * (1.0 - p));
+            g[0] += by * score;
+            g[1] += by;
+            h[0] += curvature * score * score;
+            h[1] += curvature * score;
+            h[2] += curvature;
+        }
+        if g[0].abs() < 1e-9 * (1.0 + yes + no) && g[1].abs() < 1e-9 * (1.0 + yes + no) {
+            break;
+        }
+        let determinant = h[0] * h[2] - h[1] * h[1];
+        let step = [
+            -(h[2] * g[0] - h[1] * g[1]) / determinant,
+            -(h[0] * g[1] - h[1] * g[0]) / determinant,
+        ];
+        let slope = g[0] * step[0] + g[1] * step[1];
+        let mut length = 1.0;
+        loop {
+            let (next_a, next_b) = (a + length * step[0], b + length * step[1]);
+            let next = cost(next_a, next_b);
+            if next < now + 1e-4 * length * slope {
+                (a, b, now) = (next_a, next_b, next);
+                break;
+            }
+            length *= 0.5;
+            if !(length > 1e-10) {
+                return [a, b];
+            }
+        }
+    }
+    [a, b]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn the_sigmoid_is_where_no_slope_is_left() {
+        let samples: Vec<(f64, bool, f64)> =
+            (-10..=10).map(|i| (f64::from(i) * 0.3, i > 2 || i == -4, 1.0)).collect();
+        let [a, b] = fit(&samples);
+        assert!(a > 0.0 && b.is_finite());
+        // Weights equal repetition.
+        let twice: Vec<_> = samples.iter().flat_map(|s| [*s, *s]).collect();
+        let heavy: Vec<_> = samples.iter().map(|s| (s.0, s.1, 2.0)).collect();
+        let ([a, b], [c, d]) = (fit(&twice), fit(&heavy));
+        assert!((a - c).abs() < 1e-9 && (b - d).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,283 @@
+//! The convex problem behind every linear machine, its dual, and the gap between the two.
+//!
+//! Scores are `f = X w + b`. The primal is `½‖w‖² (+ ½b²) + Σ c_i ℓ(t_i, f_i)`, where `ℓ` is the size
+//! of a *pull*, or its square. The pull of a sample is what its score lacks: for a class `t = ±1`
+//! it is `t max(0, 1 − t f)`, for a number `t` it is what is left of `t − f` beyond `ε`.
+//!
+//! The dual has a number `β_i` for each sample, `w = Xᵀβ`, and is
+//! `Σ t_i β_i − ε Σ |β_i| − ½‖Xᵀβ‖² (− ½(Σβ)²)`, less `Σ β_i² / 4c_i` if pulls are squared. A free
+//! intercept asks for `Σβ = 0`. A class asks for `t_i β_i ≥ 0`; pulls that are not squared ask for
+//! `|β_i| ≤ c_i`.
+
+use crate::design::Design;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// How far a score is from what it should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Loss {
+    /// The target is a class, −1 or 1; otherwise a number.
+    pub(super) classes: bool,
+    /// Pulls are squared.
+    pub(super) squared: bool,
+    /// How far off a number may be; 0 of a class.
+    pub(super) epsilon: f64,
+}
+
+impl Loss {
+    /// What the score lacks, with its sign.
+    #[inline(always)]
+    pub(super) fn pull(self, target: f64, score: f64) -> f64 {
+        let off = target - score;
+        if self.classes {
+            if off * target > 0.0 { off } else { 0.0 }
+        } else if off > self.epsilon {
+            off - self.epsilon
+        } else if off < -self.epsilon {
+            off + self.epsilon
+        } else {
+            0.0
+        }
+    }
+
+    /// The loss of a pull.
+    #[inline(always)]
+    pub(super) fn of(self, pull: f64) -> f64 {
+        if self.squared { pull * pull } else { pull.abs() }
+    }
+
+    /// Between which bounds the dual number of a sample lies.
+    pub(super) fn bounds(self, target: f64, cost: f64) -> (f64, f64) {
+        let most = if self.squared && cost > 0.0 { f64::INFINITY } else { cost };
+        match (self.classes, target > 0.0) {
+            (false, _) => (-most, most),
+            (true, true) => (0.0, most),
+            (true, false) => (-most, 0.0),
+        }
+    }
+
+    /// What squared pulls add to the diagonal of the dual.
+    pub(super) fn ridge(self, cost: f64) -> f64 {
+        if self.squared { 0.5 / cost } else { 0.0 }
+    }
+}
+
+/// What the intercept costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intercept {
+    /// There is none.
+    Absent,
+    /// As much as a coefficient of its size.
+    Penalized,
+    /// Nothing.
+    Free,
+}
+
+/// One machine to learn.
+pub(super) struct Problem<'a> {
+    pub(super) design: &'a Design<'a>,
+    pub(super) loss: Loss,
+    /// −1 or 1, or numbers.
+    pub(super) targets: &'a [f64],
+    /// What the loss of each sample costs.
+    pub(super) costs: &'a [f64],
+    pub(super) intercept: Intercept,
+}
+
+/// A primal and a dual point, and how far apart they are.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) w: Vec<f64>,
+    pub(super) b: f64,
+    /// Scores of the samples.
+    pub(super) scores: Vec<f64>,
+    /// Dual numbers of the samples.
+    pub(super) beta: Vec<f64>,
+    pub(super) primal: f64,
+    pub(super) dual: f64,
+}
+
+impl Point {
+    pub(super) fn gap(&self) -> f64 {
+        (self.primal - self.dual).max(0.0)
+    }
+
+    /// The gap as a share of the objective.
+    pub(super) fn relative_gap(&self) -> f64 {
+        if self.primal > 0.0 { self.gap() / self.primal } else { self.gap() }
+    }
+}
+
+/// Sums over blocks of samples, added in order.
+pub(super) fn sums<const K: usize>(
+    n: usize,
+    look: impl Fn(Range<usize>) -> [f64; K] + Sync,
+) -> [f64; K] {
+    const BLOCK: usize = 1 << 13;
+    let parts: Vec<[f64; K]> = (0..n.div_ceil(BLOCK))
+        .into_par_iter()
+        .map(|block| look(block * BLOCK..n.min((block + 1) * BLOCK)))
+        .collect();
+    let mut total = [0.0; K];
+    for part in &parts {
+        total.iter_mut().zip(part).for_each(|(total, x)| *total += x);
+    }
+    total
+}
+
+pub(super) fn squared_norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum()
+}
+
+impl Problem<'_> {
+    pub(super) fn n(&self) -> usize {
+        self.targets.len()
+    }
+
+    fn bias_cost(&self, b: f64) -> f64 {
+        if self.intercept == Intercept::Penalized { 0.5 * b * b } else { 0.0 }
+    }
+
+    /// The primal objective.
+    pub(super) fn primal(&self, w: &[f64], b: f64, scores: &[f64]) -> f64 {
+        let [loss] = sums(self.n(), |rows| {
+            let mut sum = 0.0;
+            for i in rows {
+                sum += self.costs[i] * self.loss.of(self.loss.pull(self.targets[i], scores[i]));
+            }
+            [sum]
+        });
+        0.5 * squared_norm(w) + self.bias_cost(b) + loss
+    }
+
+    /// The dual objective of feasible `beta`, with `z = Xᵀ beta`.
+    pub(super) fn dual(&self, beta: &[f64], z: &[f64]) -> f64 {
+        let [linear, sum] = sums(self.n(), |rows| {
+            let (mut linear, mut sum) = (0.0, 0.0);
+            for i in rows {
+                let beta = beta[i];
+                if beta != 0.0 {
+                    let ridge = 0.5 * self.loss.ridge(self.costs[i]) * beta * beta;
+                    linear += self.targets[i] * beta - self.loss.epsilon * beta.abs() - ridge;
+                    sum += beta;
+                }
+            }
+            [linear, sum]
+        });
+        linear - 0.5 * squared_norm(z) - self.bias_cost(sum)
+    }
+
+    /// Makes `beta` obey what a free intercept asks for, `Σβ = 0`: the heavier side is made lighter.
+    pub(super) fn balance(&self, beta: &mut [f64]) {
+        if self.intercept != Intercept::Free {
+            return;
+        }
+        let (mut up, mut down) = (0.0, 0.0);
+        for &beta in &*beta {
+            if beta > 0.0 { up += beta } else { down -= beta }
+        }
+        if up == down {
+            return;
+        }
+        let lighter = if up > down { down / up } else { up / down };
+        for beta in beta {
+            if (*beta > 0.0) == (up > down) {
+                *beta *= lighter;
+            }
+        }
+    }
+
+    /// The dual numbers that squared pulls name.
+    pub(super) fn from_pulls(&self, scores: &[f64], beta: &mut [f64]) {
+        for (i, beta) in beta.iter_mut().enumerate() {
+            *beta = 2.0 * self.costs[i] * self.loss.pull(self.targets[i], scores[i]);
+        }
+    }
+
+    /// The change of the intercept that makes the primal smallest.
+    pub(super) fn best_shift(&self, scores: &[f64]) -> f64 {
+        if self.loss.squared { self.shift_squared(scores) } else { self.shift_plain(scores) }
+    }
+
+    /// The derivative by the shift ascends, and is linear between breakpoints: Newton's method ends.
+    fn shift_squared(&self, scores: &[f64]) -> f64 {
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut shift = 0.0;
+        for _ in 0..100 {
+            let [force, stiffness] = sums(self.n(), |rows| {
+                let (mut force, mut stiffness) = (0.0, 0.0);
+                for i in rows {
+                    let pull = self.loss.pull(self.targets[i], scores[i] + shift);
+                    force += self.costs[i] * pull;
+                    stiffness += if pull == 0.0 { 0.0 } else { self.costs[i] };
+                }
+                [force, stiffness]
+            });
+            if force == 0.0 || stiffness == 0.0 {
+                break;
+            }
+            if force > 0.0 {
+                low = shift
+            } else {
+                high = shift
+            }
+            let next = shift + force / stiffness;
+            let inside = next > low && next < high;
+            let next = if inside { next } else { 0.5 * (low + high) };
+            if !next.is_finite() || (next - shift).abs() <= 1e-16 * next.abs() {
+                break;
+            }
+            shift = next;
+        }
+        shift
+    }
+
+    /// Where the slope by the shift changes its sign: it jumps by `c` at every breakpoint.
+    fn shift_plain(&self, scores: &[f64]) -> f64 {
+        let mut breakpoints: Vec<(f64, f64)> = Vec::with_capacity(self.n());
+        let mut slope = 0.0;
+        for (i, (&cost, &score)) in self.costs.iter().zip(scores).enumerate() {
+            let off = self.targets[i] - score;
+            if cost == 0.0 {
+                continue;
+            }
+            if self.loss.classes {
+                breakpoints.push((off, cost));
+                slope -= if self.targets[i] > 0.0 { cost } else { 0.0 };
+            } else {
+                breakpoints.push((off - self.loss.epsilon, cost));
+                breakpoints.push((off + self.loss.epsilon, cost));
+                slope -= cost;
+            }
+        }
+        breakpoints.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, &(shift, cost)) in breakpoints.iter().enumerate() {
+            slope += cost;
+            if slope.abs() <= 1e-12 * cost {
+                // Flat up to the next one: the middle has the most room.
+                let next = breakpoints.get(at + 1).map_or(shift, |next| next.0);
+                return 0.5 * (shift + next);
+            }
+            if slope > 0.0 {
+                return shift;
+            }
+        }
+        breakpoints.last().map_or(0.0, |last| last.0)
+    }
+
+    /// The point that dual numbers name, with the best intercept, and the gap.
+    pub(super) fn point(&self, mut beta: Vec<f64>) -> Point {
+        self.balance(&mut beta);
+        let mut w = vec![0.0; self.design.d()];
+        self.design.transposed_times(&beta, &mut w);
+        let mut scores = vec![0.0; self.n()];
+        let mut b = if self.intercept == Intercept::Penalized { beta.iter().sum() } else { 0.0 };
+        self.design.times(&w, b, &mut scores);
+        if self.intercept == Intercept::Free {
+            b = self.best_shift(&scores);
+            scores.iter_mut().for_each(|score| *score += b);
+        }
+        let (primal, dual) = (self.primal(&w, b, &scores), self.dual(&beta, &w));
+        Point { w, b, scores, beta, primal, dual }
+    }
+}

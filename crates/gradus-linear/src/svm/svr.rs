@@ -1,0 +1,231 @@
+//! Support vector regression.
+
+use super::{Kernel, Seeded, Solver, SvmModel, learn, problem, rules};
+use derive_setters::Setters;
+use gradus_core::data::Samples;
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::iterate;
+use gradus_core::params::Params;
+use gradus_core::predict::Predict as _;
+use gradus_core::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
+///
+/// `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is made as small as can be, for `f(x) = w·x + b`, the weight
+/// `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
+/// nothing; larger ones grow no faster than they are, unless squared: outliers pull little.
+/// Samples on the tube or outside are the support vectors. Several targets have a machine each.
+///
+/// Solvers and certificates are those of `svm`: Newton steps in the primal for squared losses, one
+/// sample after another in the dual, pairs of samples for kernels. The intercept is not penalised
+/// unless `penalize_intercept` asks for it. The result does not depend on the number of threads.
+///
+/// For an estimate with standard errors, or the mean instead of something close to the median, use
+/// linear regression.
+///
+/// References: Smola, Schölkopf: A tutorial on support vector regression, 2004. Ho, Lin: Large-scale
+/// linear support vector regression, 2012.
+///
+/// ```
+/// use gradus_core::data::{Dense, Samples};
+/// use gradus_core::estimator::Fit;
+/// use gradus_linear::Svr;
+/// let x = Dense::from_fn(20, 1, |row, _| row as f64);
+/// // A line, and one measurement gone wrong.
+/// let y = (0..20).map(|i| if i == 7 { 1000.0 } else { 3.0 * i as f64 + 1.0 }).collect();
+/// let fitted = Svr::new().c(10.0).epsilon(0.0).fit(&Samples::regression(x, y)?)?;
+/// assert!((fitted.linear().unwrap().coefficients()[(0, 0)] - 3.0).abs() < 1e-3);
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
+pub struct Svr {
+    /// The cost C of the losses against the flatness of the function.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub c: f64,
+
+    /// Errors up to this cost nothing. In the units of the target.
+    #[schemars(range(min = 0.0))]
+    pub epsilon: f64,
+
+    /// What an error beyond ε costs.
+    pub loss: InsensitiveLoss,
+
+    /// How alike two samples are.
+    pub kernel: Kernel,
+
+    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values).
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub gamma: Option<f64>,
+
+    /// The degree of the polynomial kernel.
+    #[schemars(range(min = 1, max = 100))]
+    pub degree: u32,
+
+    /// The c₀ of the polynomial kernel; 0 leaves out all but the highest powers.
+    pub coef0: f64,
+
+    /// Whether there is an intercept b. Kernel machines always have one.
+    pub fit_intercept: bool,
+
+    /// Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR does.
+    pub penalize_intercept: bool,
+
+    /// Whether features are divided by their standard deviation, so that the penalty treats them
+    /// alike. The coefficients are for the features as they were given in any case.
+    pub standardize: bool,
+
+    /// Memory for rows of the kernel matrix, in MiB.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub cache: usize,
+
+    /// How a linear machine is found.
+    pub solver: Solver,
+
+    /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+    /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+    #[schemars(range(min = 0.0))]
+    pub tol: Option<f64>,
+
+    /// Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
+    /// there are samples, or 1000, count as one.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub max_iter: usize,
+
+    /// Seed of the random order in which samples are visited.
+    pub seed: u64,
+}
+
+/// What an error beyond ε costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InsensitiveLoss {
+    /// What is beyond: outliers pull no more than other samples outside the tube.
+    #[default]
+    Insensitive,
+    /// Its square: smooth, and quicker to solve.
+    SquaredInsensitive,
+}
+
+impl Default for Svr {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            epsilon: 0.1,
+            loss: InsensitiveLoss::Insensitive,
+            kernel: Kernel::Linear,
+            gamma: None,
+            degree: 3,
+            coef0: 0.0,
+            fit_intercept: true,
+            penalize_intercept: false,
+            standardize: false,
+            cache: 200,
+            solver: Solver::Auto,
+            tol: None,
+            max_iter: 10_000,
+            seed: 0,
+        }
+    }
+}
+
+impl Params for Svr {
+    fn check_together(&self) -> Result<()> {
+        if self.kernel != Kernel::Linear && !self.fit_intercept {
+            return Err(Error::parameter(
+                "fit_intercept",
+                false,
+                "machines of a kernel always have an intercept",
+            ));
+        }
+        let plain = self.loss == InsensitiveLoss::Insensitive;
+        if self.kernel == Kernel::Linear && self.solver == Solver::Primal && plain {
+            return Err(Error::parameter(
+                "solver",
+                "primal",
+                "solves squared losses; use dual or subgradient for others",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Svr {
+    /// The default preset: a linear machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Seeded for Svr {
+    fn numbers(&self) -> (usize, f64, u64) {
+        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
+    }
+}
+
+impl Fit for Svr {
+    const NAME: &'static str = "svr";
+    type Data = Samples;
+    type Model = SvmModel;
+    const TRAITS: Traits = Traits::REGRESSION;
+
+    fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        let begun = Instant::now();
+        self.check()?;
+        crate::fitting::check_samples(Self::NAME, data)?;
+        crate::fitting::check_held_out(data, job.validation)?;
+        let rules = rules(Self::NAME, "rmse", false, begun, self);
+        let options = learn::Options {
+            name: Self::NAME,
+            c: self.c,
+            loss: problem::Loss {
+                classes: false,
+                squared: self.loss == InsensitiveLoss::SquaredInsensitive,
+                epsilon: self.epsilon,
+            },
+            kernel: self.kernel,
+            gamma: self.gamma,
+            degree: self.degree,
+            coef0: self.coef0,
+            crammer_singer: false,
+            balanced: false,
+            fit_intercept: self.fit_intercept,
+            penalize_intercept: self.penalize_intercept,
+            standardize: self.standardize,
+            cache: self.cache << 20,
+            solver: self.solver,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            seed: self.seed,
+        };
+        let (model, report) = iterate::guided(&rules, job, |guide| {
+            let (model, mut ending) = learn::values(&options, data, &mut learn::Guided(guide))?;
+            ending.validation = job.validation.map(|held| rmse(&model, held)).transpose()?;
+            Ok((model, ending))
+        })?;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+/// The root mean squared error, by weight, over all targets.
+fn rmse(model: &SvmModel, held: &Samples) -> Result<f64> {
+    let (values, scores) = (held.values()?, model.scores(held.features())?);
+    if values.n_cols() != scores.n_cols() {
+        return Err(Error::Shape {
+            what: "targets of the held-out data".into(),
+            expected: scores.n_cols().to_string(),
+            got: values.n_cols().to_string(),
+        });
+    }
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (row, (y, f)) in values.rows().zip(scores.rows()).enumerate() {
+        let weight = held.weights().map_or(1.0, |weights| weights[row]);
+        total += weight * y.len() as f64;
+        sum += weight * y.iter().zip(f).map(|(y, f)| (y - f) * (y - f)).sum::<f64>();
+    }
+    Ok(if total > 0.0 { (sum / total).sqrt() } else { 0.0 })
+}
