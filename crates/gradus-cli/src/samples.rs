@@ -132,6 +132,14 @@ impl TableArgs {
         Ok(Source::Table(Table::read(path, &options)?))
     }
 
+    /// The class of each row by a column (of libsvm the label), numbered in ascending order.
+    pub fn classes(&self, path: &Path, column: &str) -> Outcome<Vec<u32>> {
+        match self.read(path, None)? {
+            Source::Table(table) => ranks(&table, column),
+            Source::Libsvm(data) => Ok(ranks_of(&data.labels)),
+        }
+    }
+
     /// The features of a file as a model takes them; what it does not take is left aside.
     pub fn features(&self, path: &Path, inputs: &Inputs, context: Context) -> Outcome<Matrix> {
         match self.read(path, Some(inputs.n_features()))? {
@@ -235,14 +243,18 @@ impl SampleArgs {
     }
 }
 
+/// The place of each number among the different ones.
+fn ranks_of(numbers: &[f64]) -> Vec<u32> {
+    let mut all = numbers.to_vec();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    numbers.iter().map(|x| all.partition_point(|other| other < x) as u32).collect()
+}
+
 /// The place of each row's value among the different values of a column.
 fn ranks(table: &Table, column: &str) -> Outcome<Vec<u32>> {
     if let Ok(numbers) = table.numbers(column, Missing::Refuse) {
-        let mut all = numbers.clone();
-        all.sort_by(f64::total_cmp);
-        all.dedup();
-        let place = |x: &f64| all.partition_point(|other| other < x) as u32;
-        return Ok(numbers.iter().map(place).collect());
+        return Ok(ranks_of(&numbers));
     }
     let texts = table.texts(column)?;
     if let Some(row) = texts.iter().position(Option::is_none) {

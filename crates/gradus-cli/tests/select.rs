@@ -26,8 +26,17 @@ fn it_chooses_tells_how_sure_it_is_and_saves_the_winner() {
     let info: Value = serde_json::from_slice(&info.get_output().stdout).unwrap();
     assert_eq!(info["params"]["regularization"], 0.1);
 
+    let random = ["select", "als", "r.csv", "--rank", "2..8", "--tries", "3", "--holdout", "0.2"];
+    let json = gradus(folder, &[&random[..], &["--max-iter", "3", "--json"]].concat()).success();
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["candidates"].as_array().unwrap().len(), 3);
+    let best = &json["candidates"][0];
+    assert!((2..=8).contains(&best["params"]["rank"].as_u64().unwrap()), "{best}");
+    assert!(best["interval"]["low"].as_f64() < best["score"].as_f64(), "{best}");
+
     for (words, part) in [
         (&["--rank", "4"][..], "several values"),
+        (&["--rank", "2..8"], "--tries"),
         (&["--rank", "4,0"], "from 1 to 4096"),
         (&["--rank", "2,4", "--cv", "1"], "from 2 to 1000"),
     ] {

@@ -68,6 +68,9 @@ pub struct JudgedClasses {
     pub sure: Interval,
 }
 
+/// A measure of what was taken for what.
+type Measure = fn(&Confusion) -> f64;
+
 fn mean() -> Bootstrap {
     Bootstrap { rounds: ROUNDS.0, ..Bootstrap::default() }
 }
@@ -166,17 +169,17 @@ pub fn judge_classes(model: &dyn Predict, samples: &Samples) -> Result<JudgedCla
     let accuracy = mean().mean(&hits, weights)?;
     let size = weights.map_or(Ok(n as f64), effective_size)?;
     let sure = Hoeffding::new(0.0, 1.0, 1, 0.95)?.interval(accuracy.estimate, size)?;
-    let of = |get: fn(&Confusion) -> f64| {
+    let of = |get: Measure| {
         resampled(n, |rows| {
             let weights = weights.map(|weights| pick(weights, rows));
             let (truth, predicted) = (pick(&truth, rows), pick(&predicted, rows));
             Confusion::new(&truth, &predicted, n_classes, weights.as_deref()).ok().map(|c| get(&c))
         })
     };
-    let measures: [(&'static str, fn(&Confusion) -> f64); 3] = [
-        ("balanced accuracy", |c| c.balanced_accuracy()),
+    let measures: [(&'static str, Measure); 3] = [
+        ("balanced accuracy", Confusion::balanced_accuracy),
         ("F1 (macro)", |c| c.average(Average::Macro).f1),
-        ("Matthews", |c| c.matthews()),
+        ("Matthews", Confusion::matthews),
     ];
     let mut scores = vec![Named {
         name: "accuracy",

@@ -4,6 +4,7 @@ use super::{close, objective, stats};
 use gradus_core::Result;
 use gradus_core::data::Samples;
 use gradus_core::estimator::AnyFitted;
+use gradus_core::report::StopReason;
 use gradus_linear::LinearModel;
 use gradus_report::{
     Bars, Cell, Column, Confusions, Curves, Page, Reliability, ReliabilityBin, Section, Table,
@@ -60,13 +61,16 @@ pub fn samples_page(
         let metric = report.metric.to_uppercase();
         headline.push((format!("held-out {metric}"), short(score), String::new()));
     }
-    let subtitle = format!(
-        "Model {} for {}: {} iterations, {}.",
-        fitted.kind,
-        model.outputs().names().join(", "),
-        report.iterations,
-        report.stop_reason
-    );
+    let names = model.outputs().names().join(", ");
+    let subtitle = match report.stop_reason {
+        StopReason::Solved => format!("Model {} for {names}: solved in closed form.", fitted.kind),
+        reason => {
+            format!(
+                "Model {} for {names}: {} iterations, {reason}.",
+                fitted.kind, report.iterations
+            )
+        }
+    };
     let mut page = Page::new(title).subtitle(subtitle).stats(stats(headline, fitted));
     if let Some((source, samples)) = tested {
         let heading = format!("{} samples of {source}", number(samples.len() as f64));
@@ -131,7 +135,8 @@ fn numbers(page: Page, judged: &JudgedValues, heading: &str) -> Page {
     page.section(&format!("How well it predicts {}", judged.target), |section| {
         section
             .text(format!(
-                "{heading} that the model was not trained on. Intervals are by bootstrap."
+                "On {heading}, which should not be those it was trained on. Intervals are by \
+                 bootstrap."
             ))
             .table(&scores(&judged.scores))
             .columns(
@@ -170,8 +175,8 @@ fn by_class(page: Page, judged: &JudgedClasses, samples: &Samples, heading: &str
     let mut page = page.section("How well it predicts", |section| {
         section
             .text(format!(
-                "{heading} that the model was not trained on. Intervals are by bootstrap; by \
-                 Hoeffding's inequality the accuracy is within {} whatever the samples are like.",
+                "On {heading}, which should not be those it was trained on. Intervals are by \
+                 bootstrap; by Hoeffding's inequality the accuracy is within {} whatever the samples are like.",
                 between(&judged.sure)
             ))
             .table(&scores(&judged.scores))
@@ -322,7 +327,10 @@ fn coefficients(section: Section, model: &LinearModel) -> Section {
         number(d as f64)
     ));
     let titles: Vec<String> = match (model.outputs().labels(), k) {
-        (Some(labels), 1) => vec![format!("for {}", labels.get(labels.len().saturating_sub(1)))],
+        (Some(labels), 1) => {
+            let last = labels.len().saturating_sub(1);
+            labels.iter().skip(last).map(|label| label.to_string()).collect()
+        }
         (Some(labels), _) => labels.iter().map(|label| label.to_string()).collect(),
         (None, _) => model.outputs().names().to_vec(),
     };
@@ -348,6 +356,7 @@ fn coefficients(section: Section, model: &LinearModel) -> Section {
         return section.table(&table);
     }
     let bars = Bars::new(order.iter().map(|&feature| (names[feature].clone(), w[(0, feature)])));
-    let bars = bars.title(format!("Coefficients {}", titles.first().map_or("", String::as_str)));
+    let bars =
+        bars.title(format!("Coefficients for {}", titles.first().map_or("", String::as_str)));
     section.columns(|left| left.chart(bars), |right| right.table(&table))
 }

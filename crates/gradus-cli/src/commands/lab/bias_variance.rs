@@ -195,6 +195,9 @@ fn axis(model: &dyn Estimator, name: &str, values: &str) -> Outcome<Axis> {
 /// Planted samples: a pool to draw from, and others to test on.
 fn planted(args: &BiasVarianceArgs, task: Task) -> Outcome<Data> {
     let (n, n_test) = (args.samples, 500);
+    if n == 0 {
+        return Err(Failure::Usage("--samples 0: must be at least 1".into()));
+    }
     let n_pool = n.saturating_mul(POOL);
     let spec = RegressionSpec {
         noise: args.noise,

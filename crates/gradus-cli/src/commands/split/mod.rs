@@ -1,5 +1,7 @@
 //! `gradus split DATA -o TRAIN --test TEST`
 
+mod rows;
+
 use super::predict::quoted;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
@@ -16,6 +18,14 @@ use std::path::{Path, PathBuf};
 struct SplitArgs {
     /// The ratings; `-` for standard input
     data: PathBuf,
+
+    /// Split the rows of any table (CSV, TSV, JSON Lines, libsvm) instead, each kept as it is
+    #[arg(long, conflicts_with_all = ["by", "fold_in", "cold_test"])]
+    rows: bool,
+
+    /// With --rows: a column of classes, each of which gets its share on both sides
+    #[arg(long, value_name = "COLUMN", requires = "rows")]
+    target: Option<String>,
 
     /// What is held out
     #[arg(long, value_enum, default_value = "random")]
@@ -34,11 +44,11 @@ struct SplitArgs {
     #[arg(long, value_name = "X", default_value_t = 0.2)]
     cold_test: f64,
 
-    /// Where to write the training ratings, CSV
+    /// Where to write the training part
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Where to write the held-out ratings, CSV
+    /// Where to write the held-out part
     #[arg(long, value_name = "FILE")]
     test: PathBuf,
 
@@ -56,13 +66,17 @@ struct SplitArgs {
 
 pub fn command() -> Command {
     SplitArgs::augment_args(
-        Command::new("split").about("Split ratings into files to train and to test on"),
+        Command::new("split")
+            .about("Split ratings, or the rows of a table, into files to train and to test on"),
     )
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = SplitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fold = args.fold.as_deref().map(part).transpose()?;
+    if args.rows {
+        return rows::run(&args, fold, context);
+    }
     if args.fold_in.is_some() && args.by != SplitName::Cold {
         return Err(Failure::Usage("--fold-in goes with --by cold".into()));
     }

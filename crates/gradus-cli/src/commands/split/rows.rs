@@ -1,0 +1,111 @@
+//! The rows of a table, each kept byte for byte.
+
+use super::SplitArgs;
+use crate::output::{Context, Failure, Outcome, grouped};
+use gradus::select::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+pub(super) fn run(args: &SplitArgs, fold: Option<(usize, usize)>, context: Context) -> Outcome {
+    let path = &args.data;
+    if path == Path::new("-") {
+        return Err(Failure::Usage(
+            "--rows: the rows must be in a file, not on standard input".into(),
+        ));
+    }
+    let bytes = std::fs::read(path).map_err(|error| gradus::Error::io(path, error))?;
+    if [&b"PAR1"[..], &[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]]
+        .iter()
+        .any(|&m| bytes.starts_with(m))
+    {
+        let rule = "is packed or binary; --rows splits lines of text: unpack it first";
+        return Err(gradus::Error::format(path, rule).into());
+    }
+    let table = args.input.table();
+    let plain = is_plain(path);
+    let mut records = records(&bytes, !plain);
+    let head =
+        if plain || !table.header || records.is_empty() { None } else { Some(records.remove(0)) };
+    let classes = args.target.as_ref().map(|column| table.classes(path, column)).transpose()?;
+    if let Some(classes) = classes.as_ref().filter(|classes| classes.len() != records.len()) {
+        let (read, seen) = (classes.len(), records.len());
+        let what = format!("has {seen} lines of data and {read} rows with a class");
+        return Err(gradus::Error::format(path, what).into());
+    }
+    let n = records.len();
+    let split = match (fold, &classes) {
+        (Some((part, of)), Some(classes)) => {
+            stratified_folds(classes, of, args.seed)?.get(part - 1)?
+        }
+        (Some((part, of)), None) => folds(n, of, args.seed)?.get(part - 1)?,
+        (None, Some(classes)) => stratified_holdout(classes, args.holdout, args.seed)?.0,
+        (None, None) => holdout(n, args.holdout, args.seed)?,
+    };
+    let RowSplit { train, test } = split;
+    let files = [("train", &args.output, &train), ("test", &args.test, &test)];
+    for (_, path, rows) in &files {
+        write(path, head, &records, rows).map_err(|error| gradus::Error::io(path, error))?;
+    }
+    if context.json {
+        let told = files.iter().map(|(name, path, rows)| {
+            let told = json!({"file": path.display().to_string(), "rows": rows.len()});
+            ((*name).to_owned(), told)
+        });
+        return context.json(&serde_json::Value::Object(told.collect()));
+    }
+    for (_, path, rows) in &files {
+        context.remark(format_args!("{} rows in {}", grouped(rows.len()), path.display()));
+    }
+    Ok(())
+}
+
+/// Whether every line is a row, without a header and quotes that go on over lines.
+fn is_plain(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let endings = [".jsonl", ".ndjson", ".json", ".svm", ".libsvm", ".svmlight"];
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The rows of a text, without their ends; blank lines are none.
+fn records(bytes: &[u8], quotes: bool) -> Vec<&[u8]> {
+    let (mut found, mut start, mut quoted) = (Vec::new(), 0, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'"' if quotes => quoted = !quoted,
+            b'\n' if !quoted => {
+                found.push(&bytes[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(&bytes[start..]);
+    let whole = found.into_iter().map(|row: &[u8]| row.strip_suffix(b"\r").unwrap_or(row));
+    whole.filter(|row| !row.is_empty()).collect()
+}
+
+fn write(path: &Path, head: Option<&[u8]>, records: &[&[u8]], rows: &[u32]) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let chosen = rows.iter().map(|&row| records[row as usize]);
+    for row in head.into_iter().chain(chosen) {
+        out.write_all(row)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_line_ends_do_not_end_a_row() {
+        let text = b"a,b\r\n1,\"x\ny\"\n\n2,\"he said \"\"no\"\"\"";
+        let rows = records(text, true);
+        assert_eq!(rows, [&b"a,b"[..], b"1,\"x\ny\"", b"2,\"he said \"\"no\"\"\""]);
+        assert_eq!(records(b"{\"a\n\n1 2:\"\n", false).len(), 2);
+        assert!(records(b"", true).is_empty());
+    }
+}
