@@ -125,7 +125,7 @@ def _skglm(x, y, l1_ratio, lambdas):
     from skglm import ElasticNet, Lasso
 
     # It stops by the violation of the optimality conditions, not by the gap.
-    options = {"tol": 1e-6 * float(lambdas[0]), "warm_start": True, "max_iter": 1000}
+    options = {"tol": 1e-4 * float(lambdas[-1]), "warm_start": True, "max_iter": 1000}
     model = Lasso(**options) if l1_ratio == 1 else ElasticNet(l1_ratio=l1_ratio, **options)
     return numpy.array([model.set_params(alpha=a).fit(x, y).coef_.copy() for a in lambdas])
 

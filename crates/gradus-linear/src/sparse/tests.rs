@@ -381,7 +381,8 @@ fn a_path_is_its_penalties_one_by_one() {
             let (columns, values) = found.coefficients.row(at);
             columns.iter().zip(values).for_each(|(&j, &x)| w[j as usize] = x);
             near(&w, fitted.coefficients().row(0), 1e-4);
-            assert!((found.intercepts[at] - fitted.intercepts()[0]).abs() < 1e-5);
+            // As the coefficients: an objective this flat leaves them no more digits.
+            assert!((found.intercepts[at] - fitted.intercepts()[0]).abs() < 1e-4);
         }
     }
     let samples = regression(10, 2, false, false, 4);
