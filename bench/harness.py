@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, ials, implicit, load, metrics, quality, svdpp, top
+from suites import als, bayes, curve, ials, implicit, load, metrics, quality, svdpp, svm, top
 
 SUITES = {
     "als": als,
@@ -23,6 +23,7 @@ SUITES = {
     "curve": curve,
     "metrics": metrics,
     "top": top,
+    "svm": svm,
 }
 
 
