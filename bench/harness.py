@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, ials, implicit, linear, load, metrics, quality, svdpp, top
+from suites import als, bayes, curve, ials, implicit, linear, load, metrics, quality, svdpp, svm, top
 
 SUITES = {
     "als": als,
@@ -24,6 +24,7 @@ SUITES = {
     "metrics": metrics,
     "linear": linear,
     "top": top,
+    "svm": svm,
 }
 
 

@@ -48,10 +48,13 @@ pub(super) fn solve(
     let (mut enough, mut epoch) = (0.1, 0);
     let mut best = judge(task, &w, &b, &alpha);
     watch.iteration(best.primal);
-    'all: while best.primal - best.dual > tol * best.primal && enough > 1e-13 {
-        loop {
-            if epoch >= max_iter || watch.stopped() {
-                break 'all;
+    while best.primal - best.dual > tol * best.primal && enough > 1e-13 {
+        let patience = epoch + 10 + epoch / 3;
+        let mut ended = false;
+        while epoch < patience {
+            ended = epoch >= max_iter || watch.stopped();
+            if ended {
+                break;
             }
             Stream::new(seed, "linear.svm.crammer", epoch as u64).shuffle(&mut active);
             epoch += 1;
@@ -59,7 +62,10 @@ pub(super) fn solve(
             let (mut most, mut kept) = (0.0f64, 0);
             for at in 0..active.len() {
                 if at % 1024 == 1023 && watch.stopped() {
-                    break 'all;
+                    // Those not looked at stay.
+                    active.copy_within(at.., kept);
+                    kept += active.len() - at;
+                    break;
                 }
                 let i = active[at];
                 let (class, cost) = (task.codes[i] as usize, task.costs[i]);
@@ -111,7 +117,12 @@ pub(super) fn solve(
             best = point;
         }
         best.dual = dual;
-        enough *= 0.4;
+        if ended {
+            break;
+        }
+        if epoch < patience {
+            enough *= 0.4;
+        }
     }
     best
 }

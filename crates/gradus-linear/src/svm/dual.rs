@@ -67,7 +67,19 @@ impl<'a> Prepared<'a> {
             Matrix::Dense(x) => dense::dot(self.level, x.row(row), w),
             Matrix::Sparse(x) => {
                 let (columns, values) = x.row(row);
-                columns.iter().zip(values).map(|(&c, x)| x * w[c as usize]).sum()
+                // Four sums, so that one addition need not wait for another.
+                let mut sums = [0.0; 4];
+                let ((columns, last), (values, rest)) =
+                    (columns.as_chunks::<4>(), values.as_chunks::<4>());
+                for (columns, values) in columns.iter().zip(values) {
+                    for i in 0..4 {
+                        sums[i] += values[i] * w[columns[i] as usize];
+                    }
+                }
+                for (&column, x) in last.iter().zip(rest) {
+                    sums[0] += x * w[column as usize];
+                }
+                (sums[0] + sums[1]) + (sums[2] + sums[3])
             }
         }
     }
@@ -117,18 +129,25 @@ pub(super) fn solve(
     let size = problem.targets.iter().fold(0.0f64, |most, t| most.max(t.abs()));
     let mut enough = 0.1 * size;
     let mut threshold = f64::INFINITY;
-    'all: while best.gap() > tol * best.primal {
-        // Until no sample violates its condition by more than is enough for now.
-        loop {
-            if epoch >= max_iter || watch.stopped() {
-                break 'all;
+    while best.gap() > tol * best.primal {
+        // Until no sample violates its condition by more than is enough for now, but not for ever:
+        // one stubborn sample says little of the gap.
+        let patience = epoch + 10 + epoch / 3;
+        let mut ended = false;
+        while epoch < patience {
+            ended = epoch >= max_iter || watch.stopped();
+            if ended {
+                break;
             }
             Stream::new(seed, "linear.svm.dual", epoch as u64).shuffle(&mut active);
             epoch += 1;
             let (mut most, mut kept) = (0.0f64, 0);
             for at in 0..active.len() {
                 if at % 1024 == 1023 && watch.stopped() {
-                    break 'all;
+                    // Those not looked at stay.
+                    active.copy_within(at.., kept);
+                    kept += active.len() - at;
+                    break;
                 }
                 let i = active[at];
                 let ((low, high), old) = (bounds[i], beta[i]);
@@ -196,7 +215,12 @@ pub(super) fn solve(
         if better {
             best = Point { dual, ..point };
         }
-        enough *= 0.4;
+        if ended {
+            break;
+        }
+        if epoch < patience {
+            enough *= 0.4;
+        }
         if enough < 1e-13 * size {
             break;
         }

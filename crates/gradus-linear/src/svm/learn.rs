@@ -4,7 +4,7 @@ use super::kernel::{Kernel, KernelFunction, Points};
 use super::model::{KernelMachine, Machine, Support, SvmModel};
 use super::newton::{self, Watch};
 use super::problem::{Intercept, Loss, Point, Problem};
-use super::{Solver, crammer, dual, smo, subgradient};
+use super::{Solver, crammer, dual, multipliers, smo, subgradient};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
 use gradus_core::data::{Dense, Matrix, Samples, Target};
@@ -114,9 +114,11 @@ impl Options {
         }
     }
 
-    fn chosen(&self) -> Solver {
+    fn chosen(&self, (n, d): (usize, usize)) -> Solver {
         match self.solver {
-            Solver::Auto if self.loss.squared && !self.crammer_singer => Solver::Primal,
+            Solver::Auto if self.crammer_singer => Solver::Dual,
+            Solver::Auto if self.loss.squared => Solver::Primal,
+            Solver::Auto if d <= newton::FORMED && n >= 4 * d => Solver::Primal,
             Solver::Auto => Solver::Dual,
             chosen => chosen,
         }
@@ -222,7 +224,7 @@ fn linear(
     link: Link,
     watch: &mut dyn Watch,
 ) -> Result<(SvmModel, Ending)> {
-    let solver = options.chosen();
+    let solver = options.chosen(data.features().shape());
     let design = design(options, data);
     let prepared = (solver != Solver::Primal).then(|| dual::Prepared::new(&design));
     let d = design.d();
@@ -246,7 +248,8 @@ fn linear(
         let point: Point = match (solver, &prepared) {
             (Solver::Subgradient, Some(rows)) => subgradient::solve(&problem, rows, how, watch),
             (Solver::Dual | Solver::Auto, Some(rows)) => dual::solve(&problem, rows, how, watch),
-            _ => newton::solve(&problem, how.0, how.1, watch),
+            _ if options.loss.squared => newton::solve(&problem, how.0, how.1, watch),
+            _ => multipliers::solve(&problem, how.0, how.1, watch),
         };
         let (own_w, own_b) = design.restore(&point.w, point.b);
         w.extend(own_w);
@@ -270,7 +273,8 @@ fn linear(
 /// Centring changes nothing but the intercept, if that is free, and makes steps shorter. Coordinates
 /// of sparse rows go without.
 fn design<'a>(options: &Options, data: &'a Samples) -> Design<'a> {
-    let by_row = options.chosen() != Solver::Primal && data.features().is_sparse();
+    let by_row =
+        options.chosen(data.features().shape()) != Solver::Primal && data.features().is_sparse();
     let center = options.intercept() == Intercept::Free && !by_row;
     let preparation = Preparation { center, scale: options.standardize };
     Design::new(data.features(), data.weights(), preparation)

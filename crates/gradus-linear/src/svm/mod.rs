@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `problem.rs` | the convex problem of a linear machine, its dual, the gap |
 //! | `newton.rs` | squared losses in the primal: semismooth Newton |
+//! | `multipliers.rs` | other losses in the primal: the method of multipliers |
 //! | `dual.rs` | the dual one sample at a time |
 //! | `subgradient.rs` | the primal by stochastic subgradients |
 //! | `crammer.rs` | all classes at once |
@@ -19,6 +20,7 @@ mod dual;
 mod kernel;
 mod learn;
 mod model;
+mod multipliers;
 mod newton;
 mod platt;
 mod problem;
@@ -56,10 +58,11 @@ pub use svr::{InsensitiveLoss, Svr};
 /// The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
 /// that of LIBLINEAR and `LinearSVC`, with `½b²` more. `crammer_singer` always penalises it.
 ///
-/// Linear machines with squared hinge take Newton steps in the primal (`primal`): each costs
+/// Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
 /// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
-/// on, conjugate gradients of `O(nnz)` each. Hinge visits one sample after another in the dual
-/// (`dual`), `O(nnz)` for a pass over all; squared hinge can, too. `subgradient` takes stochastic
+/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual numbers that follow (the
+/// method of multipliers), and `a` counts samples near their margin. With many features hinge visits
+/// one sample after another in the dual (`dual`), `O(nnz)` for a pass over all. `subgradient` takes stochastic
 /// steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
 /// move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
 /// for a row of the kernel matrix that memory no longer holds.
@@ -185,10 +188,11 @@ pub enum MultiClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// The primal for squared losses, the dual for others.
+    /// The primal for squared losses, and for others up to 1024 features if there are four times as
+    /// many samples; else the dual.
     #[default]
     Auto,
-    /// Newton steps in the primal; squared losses only.
+    /// Newton steps in the primal; losses that are not squared by the method of multipliers.
     Primal,
     /// One sample after another in the dual.
     Dual,
@@ -223,13 +227,6 @@ impl Default for Svm {
 impl Params for Svm {
     fn check_together(&self) -> Result<()> {
         if self.kernel == Kernel::Linear {
-            if self.solver == Solver::Primal && !self.squared() {
-                return Err(Error::parameter(
-                    "solver",
-                    "primal",
-                    "solves squared hinge; use dual or subgradient for hinge",
-                ));
-            }
             if self.multi_class == MultiClass::CrammerSinger
                 && (self.loss == HingeLoss::SquaredHinge
                     || matches!(self.solver, Solver::Primal | Solver::Subgradient))

@@ -11,10 +11,10 @@ use crate::design::Design;
 use gradus_core::kernel::solve_semidefinite;
 
 /// Up to so many features the matrix of second derivatives is formed.
-const FORMED: usize = 1024;
+pub(super) const FORMED: usize = 1024;
 
 /// A first guess comes from one sample in so many, if that leaves enough of them.
-const THINNED: usize = 16;
+pub(super) const THINNED: usize = 16;
 
 /// Steps of conjugate gradients at most, for one step of Newton's method.
 const STEPS: usize = 250;
@@ -88,7 +88,7 @@ fn descend(
             scores.iter_mut().for_each(|score| *score += shift);
         }
         let mut beta = vec![0.0; n];
-        problem.from_pulls(&scores, &mut beta);
+        problem.beta_of_pulls(&scores, &mut beta);
         problem.balance(&mut beta);
         problem.design.transposed_times(&beta, &mut z);
         let (primal, dual) = (problem.primal(&w, b, &scores), problem.dual(&beta, &z));

@@ -115,7 +115,7 @@ fn fit(samples: &[(f64, bool, f64)]) -> [f64; 2] {
                 break;
             }
             length *= 0.5;
-            if !(length > 1e-10) {
+            if length.is_nan() || length <= 1e-10 {
                 return [a, b];
             }
         }

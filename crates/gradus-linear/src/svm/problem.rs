@@ -188,7 +188,7 @@ impl Problem<'_> {
     }
 
     /// The dual numbers that squared pulls name.
-    pub(super) fn from_pulls(&self, scores: &[f64], beta: &mut [f64]) {
+    pub(super) fn beta_of_pulls(&self, scores: &[f64], beta: &mut [f64]) {
         for (i, beta) in beta.iter_mut().enumerate() {
             *beta = 2.0 * self.costs[i] * self.loss.pull(self.targets[i], scores[i]);
         }

@@ -107,7 +107,7 @@ fn judge(problem: &Problem<'_>, w: Vec<f64>, mut b: f64) -> Point {
     }
     let mut beta = vec![0.0; problem.n()];
     if problem.loss.squared {
-        problem.from_pulls(&scores, &mut beta);
+        problem.beta_of_pulls(&scores, &mut beta);
     } else {
         for (i, beta) in beta.iter_mut().enumerate() {
             *beta = problem.costs[i] * sign(problem.loss.pull(problem.targets[i], scores[i]));

@@ -19,7 +19,7 @@ use std::time::Instant;
 /// nothing; larger ones grow no faster than they are, unless squared: outliers pull little.
 /// Samples on the tube or outside are the support vectors. Several targets have a machine each.
 ///
-/// Solvers and certificates are those of `svm`: Newton steps in the primal for squared losses, one
+/// Solvers and certificates are those of `svm`: Newton steps in the primal, one
 /// sample after another in the dual, pairs of samples for kernels. The intercept is not penalised
 /// unless `penalize_intercept` asks for it. The result does not depend on the number of threads.
 ///
@@ -140,14 +140,6 @@ impl Params for Svr {
                 "fit_intercept",
                 false,
                 "machines of a kernel always have an intercept",
-            ));
-        }
-        let plain = self.loss == InsensitiveLoss::Insensitive;
-        if self.kernel == Kernel::Linear && self.solver == Solver::Primal && plain {
-            return Err(Error::parameter(
-                "solver",
-                "primal",
-                "solves squared losses; use dual or subgradient for others",
             ));
         }
         Ok(())

@@ -89,7 +89,7 @@ fn two_points_by_hand() {
     }
     // Without penalty to speak of, hinge at C = 0.1: both are bounded, w = Σ β x = 0.2.
     let bounded = Svm::new().c(0.1).loss(HingeLoss::Hinge).tol(1e-12).fit(&samples).unwrap();
-    near(&bounded.linear().unwrap().coefficients().values(), &[0.2], 1e-9);
+    near(bounded.linear().unwrap().coefficients().values(), &[0.2], 1e-9);
     assert_eq!(bounded.supports()[0].bounded, 2);
 }
 
@@ -131,9 +131,7 @@ fn every_solver_finds_what_plain_coordinate_ascent_finds() {
             let x = samples.features().to_dense();
             let mut expected = oracle(&x, &t, &[0.7; 40], loss, bias);
             expected[3] = if bias { expected[3] } else { 0.0 };
-            let solvers: &[Solver] =
-                if squared { &[Solver::Primal, Solver::Dual] } else { &[Solver::Dual] };
-            for &solver in solvers {
+            for solver in [Solver::Primal, Solver::Dual] {
                 for samples in [samples.clone(), sparse(&samples)] {
                     let model = if classes {
                         let loss = if squared { HingeLoss::SquaredHinge } else { HingeLoss::Hinge };
@@ -164,12 +162,14 @@ fn a_free_intercept_agrees_among_primal_dual_and_pairs() {
     let dual = Svm::new().c(2.0).tol(1e-13).solver(Solver::Dual).fit(&samples).unwrap();
     near(&all_of(&dual), &all_of(&primal), 1e-5);
     let hinge = Svm::new().c(2.0).loss(HingeLoss::Hinge).tol(1e-12).fit(&samples).unwrap();
-    let by_pairs = by_pairs(&samples, Loss { classes: true, squared: false, epsilon: 0.0 }, 2.0);
-    near(&all_of(&hinge), &by_pairs, 1e-4);
+    let loss = Loss { classes: true, squared: false, epsilon: 0.0 };
+    near(&all_of(&hinge), &by_pairs(&samples, loss, 2.0), 1e-4);
+    let hinge = Svm::new().c(2.0).loss(HingeLoss::Hinge).tol(1e-12).solver(Solver::Dual);
+    near(&all_of(&hinge.fit(&samples).unwrap()), &by_pairs(&samples, loss, 2.0), 1e-4);
     let samples = line(120, 4);
     let svr = Svr::new().c(0.3).epsilon(0.2).tol(1e-12).fit(&samples).unwrap();
     let loss = Loss { classes: false, squared: false, epsilon: 0.2 };
-    near(&all_of(&svr), &self::by_pairs(&samples, loss, 0.3), 1e-4);
+    near(&all_of(&svr), &by_pairs(&samples, loss, 0.3), 1e-4);
 }
 
 /// Coefficients of a linear machine by sequential minimal optimisation.
@@ -246,6 +246,7 @@ fn weights_equal_repetition() {
         Svm::new(),
         Svm::new().standardize(true).class_weight(ClassWeight::Balanced),
         Svm::new().loss(HingeLoss::Hinge).penalize_intercept(true),
+        Svm::new().loss(HingeLoss::Hinge).solver(Solver::Dual),
         Svm::new().multi_class(MultiClass::CrammerSinger),
     ] {
         let svm = svm.tol(1e-13);
@@ -270,6 +271,7 @@ fn the_number_of_threads_changes_no_bit() {
                 bytes(Svm::new(), &wide),
                 bytes(Svm::new(), &sparse(&wide)),
                 bytes(Svm::new().loss(HingeLoss::Hinge), &wide),
+                bytes(Svm::new().loss(HingeLoss::Hinge).solver(Solver::Dual), &three),
                 bytes(Svm::new().kernel(Kernel::Rbf).cache(1), &wide),
                 bytes(Svm::new().multi_class(MultiClass::CrammerSinger), &three),
                 bytes(Svm::new().kernel(Kernel::Polynomial).probability(true), &three),
@@ -497,8 +499,8 @@ fn classes_that_are_missing_or_alone() {
     assert!(error.contains("at least two classes, got 1"), "{error}");
     assert!(Svm::new().fit(&line(5, 1)).is_err());
     assert!(Svr::new().fit(&samples).is_err());
-    let primal = Svm::new().loss(HingeLoss::Hinge).solver(Solver::Primal);
-    assert!(primal.fit(&samples).unwrap_err().to_string().contains("`solver`"));
+    let both = Svm::new().multi_class(MultiClass::CrammerSinger).solver(Solver::Primal);
+    assert!(both.fit(&samples).unwrap_err().to_string().contains("`multi_class`"));
 }
 
 #[test]
