@@ -1,6 +1,8 @@
 //! Anderson extrapolation: where a sequence of iterates is heading.
 //!
 //! Reference: Bertrand, Massias: Anderson acceleration of coordinate descent, 2021.
+// Rows and columns of small matrices share their indices.
+#![allow(clippy::needless_range_loop)]
 
 /// Iterates that one extrapolation is made from, less one.
 const DEPTH: usize = 5;

@@ -201,7 +201,7 @@ impl<'p, 'a> Solver<'p, 'a> {
 
     /// Columns to add to the working set: those that a solution is likely to need.
     fn choose(&self, penalty: Penalty, standing: &Standing, foreseen: Option<f64>) -> Vec<u32> {
-        let Self { problem, quadratic, beta, g, .. } = &*self;
+        let Self { problem, quadratic, beta, g, .. } = self;
         if quadratic.columns().len() == problem.d() {
             return Vec::new();
         }

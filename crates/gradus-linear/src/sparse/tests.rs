@@ -370,7 +370,7 @@ fn a_path_is_its_penalties_one_by_one() {
             PathOptions { l1_ratio: 0.9, n_lambdas: 12, tol: 1e-12, ..Default::default() };
         let found = path(&samples, &options).unwrap().remove(0);
         assert_eq!(found.coefficients.row(0).0.len(), 0);
-        assert!(found.coefficients.row(1).0.len() > 0);
+        assert!(!found.coefficients.row(1).0.is_empty());
         assert!(found.gaps.iter().all(|gap| (0.0..=1e-12).contains(gap)));
         assert!(found.objectives.is_sorted_by(|a, b| a >= b));
         assert!((found.lambdas[11] / found.lambdas[0] - 1e-3).abs() < 1e-12);
