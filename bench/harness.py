@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, ials, implicit, linear, load, metrics, quality, svdpp, svm, top
+from suites import als, bayes, curve, glm, ials, implicit, linear, load, metrics, quality, svdpp, svm, top
 
 SUITES = {
     "als": als,
@@ -23,6 +23,7 @@ SUITES = {
     "curve": curve,
     "metrics": metrics,
     "linear": linear,
+    "glm": glm,
     "top": top,
     "svm": svm,
 }

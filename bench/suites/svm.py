@@ -10,7 +10,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
-EXAMPLE = ROOT / "target" / "release" / "examples" / "svm_time"
+EXAMPLE = ROOT / "target" / "release" / "examples" / "fit_time"
 
 # Title, data, settings of gradus, the class of scikit-learn and its settings. The intercept is penalised, as
 # LIBLINEAR does; its tolerance is as loose as gives the same objective to 1e-6.
@@ -50,7 +50,7 @@ def run(options):
 
     processes.run(
         ["cargo", "build", "--release", "--manifest-path", ROOT / "Cargo.toml"]
-        + ["-p", "gradus-linear", "--example", "svm_time"]
+        + ["-p", "gradus-linear", "--example", "fit_time"]
     )
     environment = {"RAYON_NUM_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads)}
     section = Section("Support vector machines", ["problem", "solver", "seconds", "objective", "slower than gradus"])

@@ -1,22 +1,21 @@
-//! Fits a support vector machine to arrays of numpy and prints what came of it as JSON.
+//! Fits a model to arrays of numpy and prints what came of it as JSON.
 //!
-//! `svm_time FOLDER svm|svr [parameter=value]...`, where the folder holds `y.npy` and either `x.npy`
+//! `fit_time FOLDER svm|svr|logistic|ridge [parameter=value]...`, where the folder holds `y.npy` and either `x.npy`
 //! or `data.npy`, `indices.npy`, `indptr.npy` and `shape.npy`; and `weights.npy`, if there are any.
 //! `coefficients=true` prints coefficients, or scores of the first hundred samples.
 
 use gradus_core::data::{Csr, Id, Matrix, NpyArray, Samples};
 use gradus_core::estimator::{Fit, Fitted, Model as _};
 use gradus_core::params::Params;
-use gradus_core::predict::Predict as _;
 use gradus_core::{Error, Result};
-use gradus_linear::{Svm, SvmModel, Svr};
+use gradus_linear::{LinearModel, Logistic, Ridge, Svm, SvmModel, Svr};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, folder, kind, settings @ ..] = &arguments[..] else {
-        return Err(Error::data("svm_time FOLDER svm|svr [parameter=value]..."));
+        return Err(Error::data("fit_time FOLDER svm|svr|logistic|ridge [parameter=value]..."));
     };
     let mut record = Map::new();
     let mut coefficients = false;
@@ -28,11 +27,18 @@ fn main() -> Result<()> {
             _ => drop(record.insert(name.to_owned(), value)),
         }
     }
-    let samples = read(Path::new(folder), kind == "svm")?;
-    let printed = if kind == "svm" {
-        print(&Svm::from_record(&record)?.fit(&samples)?, &samples, coefficients)?
-    } else {
-        print(&Svr::from_record(&record)?.fit(&samples)?, &samples, coefficients)?
+    let samples = read(Path::new(folder), kind == "svm" || kind == "logistic")?;
+    let printed = match kind.as_str() {
+        "svm" => {
+            print(&Svm::from_record(&record)?.fit(&samples)?, machine, &samples, coefficients)?
+        }
+        "svr" => {
+            print(&Svr::from_record(&record)?.fit(&samples)?, machine, &samples, coefficients)?
+        }
+        "logistic" => {
+            print(&Logistic::from_record(&record)?.fit(&samples)?, itself, &samples, coefficients)?
+        }
+        _ => print(&Ridge::from_record(&record)?.fit(&samples)?, itself, &samples, coefficients)?,
     };
     println!("{printed}");
     Ok(())
@@ -61,8 +67,18 @@ fn read(folder: &Path, classes: bool) -> Result<Samples> {
     Ok(samples)
 }
 
-fn print<P: Fit<Model = SvmModel>>(
+#[allow(clippy::unnecessary_wraps)]
+fn itself(model: &LinearModel) -> Option<&LinearModel> {
+    Some(model)
+}
+
+fn machine(model: &SvmModel) -> Option<&LinearModel> {
+    model.linear()
+}
+
+fn print<P: Fit>(
     fitted: &Fitted<P>,
+    linear: impl for<'m> Fn(&'m P::Model) -> Option<&'m LinearModel>,
     samples: &Samples,
     coefficients: bool,
 ) -> Result<Value> {
@@ -77,15 +93,17 @@ fn print<P: Fit<Model = SvmModel>>(
         "facts": fitted.model.facts().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>(),
     });
     if coefficients {
-        match fitted.model.linear() {
+        match linear(&fitted.model) {
             Some(linear) => {
                 printed["coefficients"] = linear.coefficients().values().into();
                 printed["intercepts"] = linear.intercepts().into();
             }
             None => {
                 let rows: Vec<u32> = (0..samples.len().min(100) as u32).collect();
-                let scores = fitted.model.scores(&samples.features().select_rows(&rows))?;
-                printed["scores"] = scores.values().into();
+                if let Some(model) = fitted.model.predictor() {
+                    let scores = model.scores(&samples.features().select_rows(&rows))?;
+                    printed["scores"] = scores.values().into();
+                }
             }
         }
     }
