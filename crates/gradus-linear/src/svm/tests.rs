@@ -444,7 +444,9 @@ fn odd_shapes_and_scales_are_solved() {
     let odd = Samples::classification(odd, classes).unwrap();
     let two = Samples::classification(Dense::from_rows(&[[1.0], [2.0]]), [4, 9].map(Id::Int));
     let none = Samples::classification(Dense::full(4, 0, 0.0), [0, 1, 1, 1].map(Id::Int));
-    for samples in [wide, odd, two.unwrap(), none.unwrap()] {
+    let refused = Svm::new().fit(&none.unwrap()).unwrap_err().to_string();
+    assert!(refused.contains("no features"), "{refused}");
+    for samples in [wide, odd, two.unwrap()] {
         for svm in [
             Svm::new().standardize(true),
             Svm::new().standardize(true).loss(HingeLoss::Hinge),
