@@ -21,6 +21,17 @@ impl<'a> Design<'a> {
         design
     }
 
+    /// The same with these weights.
+    pub(crate) fn with_weights<'b>(self, weights: &'b [f64]) -> Design<'b>
+    where
+        Self: 'b,
+    {
+        let mut design: Design<'b> = self;
+        design.total = weights.iter().sum();
+        design.weights = Some(weights);
+        design
+    }
+
     /// `Σ w_i z_i z_iᵀ` over the rows named, for `z = (x, 1)` with centred and scaled `x`: the upper
     /// triangle of a square matrix with one row more than there are features.
     pub(crate) fn gram_with_one(&self, rows: &[u32], weights: &[f64]) -> Vec<f64> {

@@ -10,6 +10,9 @@ use gradus_core::report::StopReason;
 use gradus_optim::Objective as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// A first guess comes from one sample in so many.
+const FEWER: usize = 16;
+
 /// What was found: coefficients and then the intercept.
 pub(super) struct Found {
     pub(super) point: Vec<f64>,
@@ -74,18 +77,51 @@ impl Binary<'_, '_> {
         most
     }
 
+    /// The solution for every sixteenth sample, where there are many: nearly as good, and found in a
+    /// fraction of the time of one look at all.
+    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<Vec<f64>> {
+        let n = self.design.n();
+        if n / FEWER < (20 * self.design.d()).max(1000) || self.ridge + l1 == 0.0 {
+            return None;
+        }
+        let rows: Vec<u32> = (0..n as u32).step_by(FEWER).collect();
+        let some = self.design.matrix().select_rows(&rows);
+        let weights: Vec<f64> = rows.iter().map(|&row| self.design.weight(row as usize)).collect();
+        let signs: Vec<f64> = rows.iter().map(|&row| self.signs[row as usize]).collect();
+        let design = self.design.of_rows(&some).with_weights(&weights);
+        let fewer = Binary { design: &design, signs: &signs, ..*self };
+        if fewer.design.total() <= 0.0 {
+            return None;
+        }
+        let found = fewer.descend(l1, (1e-3, 20), guide, false);
+        found.point.iter().all(|x| x.is_finite()).then_some(found.point)
+    }
+
     /// Minimises the objective plus `l1 ‖w‖₁`.
-    pub(super) fn newton(
+    pub(super) fn newton(&self, l1: f64, limits: (f64, usize), guide: &mut Guide<'_>) -> Found {
+        self.descend(l1, limits, guide, true)
+    }
+
+    /// The same; a fit to some of the data only is not told of.
+    fn descend(
         &self,
         l1: f64,
         (tol, max_iter): (f64, usize),
         guide: &mut Guide<'_>,
+        full_data: bool,
     ) -> Found {
         let d = self.design.d();
         let penalty = |x: &[f64]| l1 * x[..d].iter().map(|w| w.abs()).sum::<f64>();
         let mut x = vec![0.0; d + 1];
+        let mut at_zero = vec![0.0; d + 1];
+        let zero = self.gradient(&x, &mut at_zero);
+        let size = at_zero.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
+        if let Some(first) = self.first_guess(l1, guide)
+            && self.value(&first) + penalty(&first) < zero
+        {
+            x = first;
+        }
         let (mut value, mut gradient, mut hessian, mut separated) = self.look(&x);
-        let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
         let mut residual = self.distance(&x, &gradient, l1) / size;
         let mut stop_reason = StopReason::MaxIterations;
         for _ in 0..max_iter {
@@ -136,7 +172,9 @@ impl Binary<'_, '_> {
             }
             let before = residual;
             residual = self.distance(&x, &gradient, l1) / size;
-            guide.iteration(value + penalty(&x));
+            if full_data {
+                guide.iteration(value + penalty(&x));
+            }
             // As near as rounding allows.
             if residual >= before && residual < 1e-10 {
                 break;

@@ -14,6 +14,7 @@ pub(super) fn loss_and_doubt(m: f64) -> (f64, f64) {
 /// Two classes: the mean of `log(1 + exp(−t m))` over the samples, `t = ±1`, plus `½ μ ‖w‖²`.
 ///
 /// A point holds the coefficients and then the intercept.
+#[derive(Clone, Copy)]
 pub(super) struct Binary<'d, 'a> {
     pub(super) design: &'d Design<'a>,
     /// 1 or −1.

@@ -180,3 +180,22 @@ fn several_classes_on_features_far_from_zero_and_of_unlike_size_converge() {
         assert!(fitted.report.iterations < 50, "{}", fitted.report.iterations);
     }
 }
+
+#[test]
+fn a_first_guess_from_some_of_the_samples_changes_nothing_but_the_time() {
+    let samples = classification(40_000, 4, 2, false, true, 12);
+    for l1_ratio in [0.0, 1.0] {
+        let logistic = Logistic { regularization: 0.01, l1_ratio, tol: 1e-9, ..Logistic::new() };
+        let fitted = logistic.fit(&samples).unwrap();
+        assert!(fitted.report.certificate.clone().unwrap().holds());
+        let few = fitted.report.iterations;
+        let by_gradients = if l1_ratio == 0.0 {
+            Logistic { solver: LogisticSolver::Lbfgs, ..logistic.clone() }
+        } else {
+            Logistic { solver: LogisticSolver::Coordinate, ..logistic.clone() }
+        };
+        let other = by_gradients.fit(&samples).unwrap();
+        near(other.coefficients().values(), fitted.coefficients().values(), 1e-6);
+        assert!(few <= 5, "{few}");
+    }
+}
