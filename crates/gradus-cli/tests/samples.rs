@@ -270,3 +270,56 @@ fn bias_and_variance_add_up_to_the_error() {
         assert!(said.contains(part), "{line}: {said}");
     }
 }
+
+#[test]
+fn classifiers_are_chosen_judged_and_drawn() {
+    let folder = Folder::new();
+    folder.out("make regression --target class --samples 500 --features 5 --scale 2 -o all.csv");
+    folder.out("split all.csv --rows --target y --holdout 0.4 -o train.csv --test test.csv");
+    let line = "select logistic train.csv --target y --regularization 0.0001,0.001,10 --cv 3";
+    let told = folder.json(&format!("{line} -o m.gradus"));
+    assert_eq!((&told["metric"], &told["higher_is_better"]), (&"log loss".into(), &false.into()));
+    assert_eq!(told["candidates"][2]["params"]["regularization"], 10.0);
+    for candidate in told["candidates"].as_array().unwrap() {
+        let accuracy = &candidate["accuracy"];
+        let (value, interval) = (accuracy["value"].as_f64(), &accuracy["interval"]);
+        assert!(interval["low"].as_f64() < value && value < interval["high"].as_f64());
+        assert_eq!(interval["method"], "clopper_pearson");
+    }
+    assert!(told["accuracy_lead"]["points"] == 300 && told["lead"]["guaranteed"].is_null());
+    let shown = folder.out(line);
+    assert!(shown.contains("log loss") && shown.contains("in accuracy"), "{shown}");
+    // Without probabilities the share of right answers decides, and Hoeffding says how many points
+    // are enough.
+    let told = folder.json("select svm train.csv --target y --c 0.00001,1 --holdout 0.5");
+    assert_eq!((&told["metric"], &told["higher_is_better"]), (&"accuracy".into(), &true.into()));
+    assert_eq!(told["candidates"][0]["params"]["c"], 1.0);
+    let lead = &told["lead"];
+    assert_eq!(lead["guaranteed"].is_null(), lead["difference"] == 0.0, "{lead}");
+
+    folder.out("fit svm train.csv --target y -o s.gradus -q");
+    let told = folder.json("evaluate m.gradus test.csv --against s.gradus");
+    assert_eq!(told["against"][0]["loss"], "errors");
+    for name in ["accuracy", "balanced accuracy", "F1 (macro)", "Matthews", "AUC", "log loss"] {
+        let (value, interval) =
+            (told["scores"][name]["value"].as_f64(), &told["scores"][name]["interval"]);
+        assert!(interval["low"].as_f64() <= value && value <= interval["high"].as_f64(), "{name}");
+    }
+    folder.out("report m.gradus --data test.csv -o r.html -q");
+    let page = folder.read("r.html");
+    for words in ["test accuracy", "ROC", "Expected calibration error", "What was taken"] {
+        assert!(page.contains(words), "{words}");
+    }
+    folder.out("report s.gradus --data test.csv -o s.html -q");
+    let lab = "lab biasvariance logistic --vary regularization 1e-4,10 --rounds 8";
+    let told = folder.json(&format!("{lab} --features 10 -o bv.html"));
+    for point in told["points"].as_array().unwrap() {
+        let part = |name: &str| point[name].as_f64().unwrap();
+        let sum = part("bias") + part("variance") - part("helpful_variance");
+        assert!((sum - part("total")).abs() < 1e-12, "{point}");
+    }
+    folder.out(&format!("{lab} --data train.csv --target y -o bv.svg"));
+    let both = "fit lasso train.csv --target y -o l.gradus -q";
+    folder.out(both);
+    assert!(folder.err("evaluate m.gradus test.csv --against l.gradus").contains("2 classes"));
+}
