@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The objective fell by less than the tolerance.
+    /// The tolerance was reached: by the fall of the objective, or by a certificate.
     Converged,
     /// The held-out score did not improve for as long as the patience allows.
     NoImprovement,
@@ -22,7 +22,7 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Converged => "converged (the objective fell by less than the tolerance)",
+            Self::Converged => "converged (within the tolerance)",
             Self::NoImprovement => "stopped early (the held-out score no longer improved)",
             Self::MaxIterations => "reached the number of iterations asked for",
             Self::Solved => "solved in closed form",

@@ -33,6 +33,8 @@ pub use registry::{find, load, models};
 /// The chapters of the book, so that their examples run.
 #[cfg(doctest)]
 mod book {
+    #[doc = include_str!("../../../docs/linear.md")]
+    struct Linear;
     #[doc = include_str!("../../../docs/optimisation.md")]
     struct Optimisation;
 }
