@@ -96,7 +96,12 @@ impl Book {
         let size = |x: &[f64]| (self.dot(x, x) * self.dot(&self.y, &self.y)).sqrt();
         let one = |(x, w): (&Vec<f64>, &f64)| {
             let c = self.dot(x, &r) - b * w;
-            let off = if *w > 0.0 {
+            // What is too small to change a prediction counts as 0.
+            let length = self.dot(x, x).sqrt();
+            let tiny = w.abs() * length <= 1e-7 * self.dot(&self.y, &self.y).sqrt();
+            let off = if tiny {
+                (if positive { c } else { c.abs() } - a).max(0.0)
+            } else if *w > 0.0 {
                 (c - a).abs()
             } else if *w < 0.0 {
                 if positive { f64::INFINITY } else { (c + a).abs() }
@@ -197,7 +202,9 @@ proptest! {
         let beta: Vec<f64> =
             fitted.coefficients().values().iter().zip(&book.scale).map(|(w, s)| w * s).collect();
         let (a, b) = (lambda * l1_ratio, lambda * (1.0 - l1_ratio));
-        prop_assert!(book.broken(&beta, a, b, positive) < 1e-6, "{:?}", fitted.report);
+        // A gap of γ leaves a gradient of up to √(2 γ L), which is large beside a small penalty.
+        let allowed = 3.0 * (2.0 * params.tol).sqrt() / share;
+        prop_assert!(book.broken(&beta, a, b, positive) < allowed, "{:?}", fitted.report);
         let objective = book.objective(&beta, a, b);
         prop_assert!((objective - fitted.report.objective).abs() <= 1e-9 * objective.max(1e-300));
         if share > 1.0 {
