@@ -4,10 +4,11 @@ use super::dense_text::is_missing;
 use super::open::open_decompressed;
 use super::{Dense, Missing};
 use crate::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::io::{BufRead, Read as _};
 use std::path::Path;
@@ -305,9 +306,9 @@ fn read_table<'a>(
         }
         TableFormat::JsonLines => {
             let (schema, _) =
-                arrow::json::reader::infer_json_schema(open()?, None).map_err(fault)?;
+                arrow_json::reader::infer_json_schema(open()?, None).map_err(fault)?;
             let schema = Arc::new(schema);
-            let reader = arrow::json::ReaderBuilder::new(schema.clone())
+            let reader = arrow_json::ReaderBuilder::new(schema.clone())
                 .with_batch_size(BATCH)
                 .build(open()?)
                 .map_err(fault)?;
@@ -315,7 +316,7 @@ fn read_table<'a>(
         }
         TableFormat::Csv | TableFormat::Tsv => {
             let usual = if format == TableFormat::Tsv { b'\t' } else { b',' };
-            let format = arrow::csv::reader::Format::default()
+            let format = arrow_csv::reader::Format::default()
                 .with_header(!options.no_header)
                 .with_delimiter(options.separator.unwrap_or(usual));
             let (schema, _) = format.infer_schema(skip_mark(open()?)?, None).map_err(fault)?;
@@ -323,7 +324,7 @@ fn read_table<'a>(
             if schema.fields().is_empty() {
                 return Err(Error::format(name, "no columns"));
             }
-            let reader = arrow::csv::ReaderBuilder::new(schema.clone())
+            let reader = arrow_csv::ReaderBuilder::new(schema.clone())
                 .with_format(format)
                 .with_batch_size(BATCH)
                 .build_buffered(skip_mark(open()?)?)

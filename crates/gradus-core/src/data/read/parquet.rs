@@ -13,11 +13,11 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::ChunkReader;
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int64Type, SchemaRef, TimeUnit, UInt64Type,
-};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 16;
@@ -134,7 +134,7 @@ fn is_clock(data: &DataType) -> bool {
 }
 
 /// A column of times: numbers as they stand, dates and timestamps in seconds, text as in CSV.
-fn times(array: &ArrayRef, inner: &DataType) -> Result<Int64Array, arrow::error::ArrowError> {
+fn times(array: &ArrayRef, inner: &DataType) -> Result<Int64Array, ArrowError> {
     let whole_units = |array: &ArrayRef, per_second: i64| -> Result<Int64Array, _> {
         let raw = cast(array, &DataType::Int64)?;
         Ok(raw.as_primitive::<Int64Type>().unary(|time| time.div_euclid(per_second)))
@@ -179,7 +179,7 @@ enum Cells {
 }
 
 impl Cells {
-    fn new(array: &ArrayRef, role: Role) -> Result<Self, arrow::error::ArrowError> {
+    fn new(array: &ArrayRef, role: Role) -> Result<Self, ArrowError> {
         let inner = match array.data_type() {
             DataType::Dictionary(_, values) => values.as_ref().clone(),
             other => other.clone(),

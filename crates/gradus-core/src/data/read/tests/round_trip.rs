@@ -76,7 +76,7 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
 #[cfg(feature = "tables")]
 fn parquet(rows: &[Row]) -> Vec<u8> {
     use ::parquet::arrow::ArrowWriter;
-    use arrow::array::{ArrayRef, Float32Array, RecordBatch, StringArray};
+    use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
     use std::sync::Arc;
     let users: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.0)));
     let items: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.1)));
@@ -139,8 +139,8 @@ fn plain_rows_take_the_same_road_on_any_number_of_threads() {
 mod tables {
     use super::*;
     use ::parquet::arrow::ArrowWriter;
-    use arrow::array::*;
-    use arrow::datatypes::Int32Type;
+    use arrow_array::types::Int32Type;
+    use arrow_array::*;
     use std::sync::Arc;
 
     fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {

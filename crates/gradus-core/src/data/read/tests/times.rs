@@ -146,7 +146,7 @@ proptest! {
 #[test]
 fn parquet_columns_of_many_types_hold_times() {
     use ::parquet::arrow::ArrowWriter;
-    use arrow::array::*;
+    use arrow_array::*;
     use std::sync::Arc;
     let file = |time: ArrayRef| {
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
