@@ -341,12 +341,17 @@ pub struct AnyFitted {
 impl AnyFitted {
     /// Saves it; a crash leaves the old file or the new one.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        write(self.kind, &self.params, &self.report, self.model.as_ref()).save(path.as_ref())
+        self.to_writer().save(path.as_ref())
     }
 
     /// The bytes [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        write(self.kind, &self.params, &self.report, self.model.as_ref()).to_bytes()
+        self.to_writer().to_bytes()
+    }
+
+    /// What [`save`](Self::save) writes, to look into.
+    pub fn to_writer(&self) -> Writer<'_> {
+        write(self.kind, &self.params, &self.report, self.model.as_ref())
     }
 
     /// Adds new ratings without fitting again; the report says how many.
@@ -383,6 +388,10 @@ impl AnyFitted {
 pub trait Estimator: Send + Sync {
     /// Its name: `als`.
     fn name(&self) -> &'static str;
+    /// The name of its parameters' type: `Als`.
+    fn type_name(&self) -> &'static str;
+    /// The family it belongs to, after the crate it lives in: `factor`.
+    fn family(&self) -> &'static str;
     /// First paragraph of its docs, and the rest.
     fn docs(&self) -> (String, String);
     /// Its parameters.
@@ -440,6 +449,15 @@ impl<P> Default for Entry<P> {
 impl<P: Fit> Estimator for Entry<P> {
     fn name(&self) -> &'static str {
         P::NAME
+    }
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<P>().rsplit("::").next().unwrap_or_default()
+    }
+
+    fn family(&self) -> &'static str {
+        let path = std::any::type_name::<P>().split("::").next().unwrap_or_default();
+        path.strip_prefix("gradus_").unwrap_or(path)
     }
 
     fn docs(&self) -> (String, String) {

@@ -142,7 +142,7 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
     let level = Level::best();
     // About as many values in a block as a cache holds.
     let step = ((1 << 15) / d.max(1)).max(16);
-    scores.values_mut().par_chunks_mut(step * k).enumerate().for_each(|(block, out)| {
+    let fill = |(block, out): (usize, &mut [f64])| {
         let first = block * step;
         let rows = out.len() / k;
         match features {
@@ -167,7 +167,13 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
                 }
             }
         }
-    });
+    };
+    if n <= step {
+        // Another thread would cost more than a few rows do.
+        fill((0, scores.values_mut()));
+    } else {
+        scores.values_mut().par_chunks_mut(step * k).enumerate().for_each(fill);
+    }
     scores
 }
 

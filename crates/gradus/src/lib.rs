@@ -28,7 +28,7 @@ pub use gradus_select as select;
 pub mod page;
 mod registry;
 
-pub use registry::{find, load, models};
+pub use registry::{find, from_bytes, load, models};
 
 /// The chapters of the book, so that their examples run.
 #[cfg(doctest)]

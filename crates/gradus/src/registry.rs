@@ -58,6 +58,14 @@ pub fn load(path: impl AsRef<Path>) -> Result<AnyFitted> {
     read(&mut Reader::open(path.as_ref())?)
 }
 
+/// Reads a model of any kind from the bytes of its file.
+///
+/// # Errors
+/// As [`load`].
+pub fn from_bytes(bytes: Vec<u8>) -> Result<AnyFitted> {
+    read(&mut Reader::from_bytes(bytes)?)
+}
+
 /// Reads a model of any kind from an opened file.
 pub(crate) fn read(file: &mut Reader) -> Result<AnyFitted> {
     let kind = file.kind().to_owned();

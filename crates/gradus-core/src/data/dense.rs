@@ -1,5 +1,6 @@
 //! A dense matrix by rows, and a light view of one.
 
+use super::Buffer;
 use crate::{Error, Result};
 use std::ops::{Index, IndexMut};
 
@@ -16,7 +17,7 @@ use std::ops::{Index, IndexMut};
 pub struct Dense<T> {
     n_rows: usize,
     n_cols: usize,
-    values: Vec<T>,
+    values: Buffer<T>,
 }
 
 /// A borrowed dense matrix by rows; copying it copies a pointer and two sizes.
@@ -47,6 +48,14 @@ impl<T> Dense<T> {
     /// # Errors
     /// If there are not `n_rows * n_cols` values.
     pub fn new(n_rows: usize, n_cols: usize, values: Vec<T>) -> Result<Self> {
+        Self::from_buffer(n_rows, n_cols, values.into())
+    }
+
+    /// Takes the values row after row, its own or lent.
+    ///
+    /// # Errors
+    /// If there are not `n_rows * n_cols` values.
+    pub fn from_buffer(n_rows: usize, n_cols: usize, values: Buffer<T>) -> Result<Self> {
         check_shape(n_rows, n_cols, values.len())?;
         Ok(Self { n_rows, n_cols, values })
     }
@@ -64,26 +73,7 @@ impl<T> Dense<T> {
         for row in 0..n_rows {
             values.extend((0..n_cols).map(|column| element(row, column)));
         }
-        Self { n_rows, n_cols, values }
-    }
-
-    /// The values, row after row.
-    pub fn into_values(self) -> Vec<T> {
-        self.values
-    }
-
-    /// The values, row after row, to change.
-    pub fn values_mut(&mut self) -> &mut [T] {
-        &mut self.values
-    }
-
-    /// Row `row`, to change.
-    ///
-    /// # Panics
-    /// If `row >= n_rows()`.
-    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
-        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        &mut self.values[row * self.n_cols..(row + 1) * self.n_cols]
+        Self { n_rows, n_cols, values: values.into() }
     }
 
     /// A view of the whole matrix.
@@ -126,6 +116,25 @@ impl<T> Dense<T> {
 }
 
 impl<T: Copy> Dense<T> {
+    /// The values, row after row.
+    pub fn into_values(self) -> Vec<T> {
+        self.values.into_vec()
+    }
+
+    /// The values, row after row, to change.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        self.values.to_mut()
+    }
+
+    /// Row `row`, to change.
+    ///
+    /// # Panics
+    /// If `row >= n_rows()`.
+    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        &mut self.values.to_mut()[row * self.n_cols..(row + 1) * self.n_cols]
+    }
+
     /// The matrix with `value` everywhere.
     ///
     /// # Panics
@@ -136,7 +145,7 @@ impl<T: Copy> Dense<T> {
 
     /// The matrix of these rows.
     pub fn from_rows<const N: usize>(rows: &[[T; N]]) -> Self {
-        Self { n_rows: rows.len(), n_cols: N, values: rows.concat() }
+        Self { n_rows: rows.len(), n_cols: N, values: rows.concat().into() }
     }
 
     /// The matrix of these rows, whose lengths are only known at run time.
@@ -157,7 +166,7 @@ impl<T: Copy> Dense<T> {
             }
             values.extend_from_slice(row);
         }
-        Ok(Self { n_rows: rows.len(), n_cols, values })
+        Ok(Self { n_rows: rows.len(), n_cols, values: values.into() })
     }
 
     /// The elements of column `column`, from the first row to the last.
@@ -246,12 +255,12 @@ impl<'a, T: Copy> DenseView<'a, T> {
         for column in 0..self.n_cols {
             values.extend(self.column(column));
         }
-        Dense { n_rows: self.n_cols, n_cols: self.n_rows, values }
+        Dense { n_rows: self.n_cols, n_cols: self.n_rows, values: values.into() }
     }
 
     /// A matrix of its own with the same elements.
     pub fn to_owned(&self) -> Dense<T> {
-        Dense { n_rows: self.n_rows, n_cols: self.n_cols, values: self.values.to_vec() }
+        Dense { n_rows: self.n_rows, n_cols: self.n_cols, values: self.values.to_vec().into() }
     }
 }
 
@@ -263,7 +272,7 @@ impl<T> Index<(usize, usize)> for Dense<T> {
     }
 }
 
-impl<T> IndexMut<(usize, usize)> for Dense<T> {
+impl<T: Copy> IndexMut<(usize, usize)> for Dense<T> {
     fn index_mut(&mut self, (row, column): (usize, usize)) -> &mut T {
         &mut self.row_mut(row)[column]
     }
@@ -285,16 +294,16 @@ impl<'a, T> From<&'a Dense<T>> for DenseView<'a, T> {
 
 impl From<&Dense<f32>> for Dense<f64> {
     fn from(matrix: &Dense<f32>) -> Self {
-        let values = matrix.values.iter().map(|&value| f64::from(value)).collect();
-        Dense { n_rows: matrix.n_rows, n_cols: matrix.n_cols, values }
+        let values: Vec<_> = matrix.values.iter().map(|&value| f64::from(value)).collect();
+        Dense { n_rows: matrix.n_rows, n_cols: matrix.n_cols, values: values.into() }
     }
 }
 
 impl From<&Dense<f64>> for Dense<f32> {
     /// Rounds to the nearest `f32`; what is too large becomes an infinity.
     fn from(matrix: &Dense<f64>) -> Self {
-        let values = matrix.values.iter().map(|&value| value as f32).collect();
-        Dense { n_rows: matrix.n_rows, n_cols: matrix.n_cols, values }
+        let values: Vec<_> = matrix.values.iter().map(|&value| value as f32).collect();
+        Dense { n_rows: matrix.n_rows, n_cols: matrix.n_cols, values: values.into() }
     }
 }
 

@@ -11,12 +11,14 @@
 //! | [`Samples`] | features, a target and weights: what regression and classification learn from |
 //! | [`Matrix`], [`Inputs`] | the features of samples, dense or sparse, and the columns they came from |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
+//! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`DenseText`] | a dense matrix from CSV or TSV |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
 //! | [`make`] | planted data, to try, test and time models on |
 
+mod buffer;
 mod builder;
 mod dense;
 mod dense_text;
@@ -37,6 +39,7 @@ mod sparse;
 #[cfg(feature = "tables")]
 mod table;
 
+pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
 pub use dense_text::{DenseText, DenseTextOptions, Missing};

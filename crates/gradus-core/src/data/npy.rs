@@ -143,7 +143,7 @@ impl<T> NpyArray<T> {
     }
 }
 
-impl<T> From<Dense<T>> for NpyArray<T> {
+impl<T: Copy> From<Dense<T>> for NpyArray<T> {
     fn from(matrix: Dense<T>) -> Self {
         let shape = vec![matrix.n_rows(), matrix.n_cols()];
         Self { shape, values: matrix.into_values() }

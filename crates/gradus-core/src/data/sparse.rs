@@ -1,5 +1,6 @@
 //! A compressed sparse row matrix with `u32` column indices.
 
+use super::Buffer;
 use crate::{Error, Result};
 
 /// A sparse matrix by rows: row `r` holds columns `indices[indptr[r]..indptr[r + 1]]` with the
@@ -9,8 +10,8 @@ use crate::{Error, Result};
 pub struct Csr<T = f32> {
     n_cols: usize,
     indptr: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<T>,
+    indices: Buffer<u32>,
+    values: Buffer<T>,
 }
 
 impl<T: Copy + Default> Csr<T> {
@@ -24,6 +25,19 @@ impl<T: Copy + Default> Csr<T> {
         indptr: Vec<usize>,
         indices: Vec<u32>,
         values: Vec<T>,
+    ) -> Result<Self> {
+        Self::from_buffers(n_cols, indptr, indices.into(), values.into())
+    }
+
+    /// Builds the matrix from its parts, its own or lent.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_buffers(
+        n_cols: usize,
+        indptr: Vec<usize>,
+        indices: Buffer<u32>,
+        values: Buffer<T>,
     ) -> Result<Self> {
         if indices.len() != values.len() {
             return Err(Error::Shape {
@@ -56,7 +70,7 @@ impl<T: Copy + Default> Csr<T> {
         values: Vec<T>,
     ) -> Self {
         debug_assert!(Self::new(n_cols, indptr.clone(), indices.clone(), values.clone()).is_ok());
-        Self { n_cols, indptr, indices, values }
+        Self { n_cols, indptr, indices: indices.into(), values: values.into() }
     }
 
     /// Number of rows.
@@ -113,7 +127,7 @@ impl<T: Copy + Default> Csr<T> {
     pub fn with_values(&self, values: Vec<T>) -> Self {
         assert_eq!(values.len(), self.nnz(), "one value for each entry");
         let (indptr, indices) = (self.indptr.clone(), self.indices.clone());
-        Self { n_cols: self.n_cols, indptr, indices, values }
+        Self { n_cols: self.n_cols, indptr, indices, values: values.into() }
     }
 
     /// The rows `rows`, in that order; a row may be named several times.
@@ -131,13 +145,13 @@ impl<T: Copy + Default> Csr<T> {
             values.extend_from_slice(entries);
             indptr.push(indices.len());
         }
-        Self { n_cols: self.n_cols, indptr, indices, values }
+        Self { n_cols: self.n_cols, indptr, indices: indices.into(), values: values.into() }
     }
 
     /// The transposed matrix; the entries of its rows ascend.
     pub fn transpose(&self) -> Self {
         let mut indptr = vec![0usize; self.n_cols + 1];
-        for &column in &self.indices {
+        for &column in self.indices.iter() {
             indptr[column as usize + 1] += 1;
         }
         for column in 0..self.n_cols {
@@ -154,6 +168,6 @@ impl<T: Copy + Default> Csr<T> {
                 *slot += 1;
             }
         }
-        Self { n_cols: self.n_rows(), indptr, indices, values }
+        Self { n_cols: self.n_rows(), indptr, indices: indices.into(), values: values.into() }
     }
 }

@@ -78,6 +78,26 @@ impl<'a> Writer<'a> {
         self.tensor(&format!("{name}.values"), &[matrix.nnz()], matrix.values());
     }
 
+    /// The names of the tensors, in the order they were added.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.iter().map(|tensor| tensor.name.as_str())
+    }
+
+    /// A tensor: its type as NumPy calls it (`float64`), its shape and its bytes.
+    pub fn get(&self, name: &str) -> Option<(&'static str, &[usize], &[u8])> {
+        let tensor = self.tensors.iter().find(|tensor| tensor.name == name)?;
+        let dtype = match tensor.dtype {
+            Dtype::F64 => "float64",
+            Dtype::F32 => "float32",
+            Dtype::I64 => "int64",
+            Dtype::U64 => "uint64",
+            Dtype::I32 => "int32",
+            Dtype::U32 => "uint32",
+            _ => "uint8",
+        };
+        Some((dtype, &tensor.shape, &tensor.bytes))
+    }
+
     /// The file's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();

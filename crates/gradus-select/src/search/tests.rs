@@ -66,6 +66,14 @@ impl Estimator for Given {
     fn name(&self) -> &'static str {
         "given"
     }
+    fn type_name(&self) -> &'static str {
+        "Counting"
+    }
+
+    fn family(&self) -> &'static str {
+        "select"
+    }
+
     fn docs(&self) -> (String, String) {
         Default::default()
     }

@@ -23,6 +23,15 @@ pub struct Tested {
     pub errors: RatingErrors,
 }
 
+/// The page of a model of any kind, as far as the model itself knows.
+pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
+    match samples_page(fitted, title, None) {
+        Ok(page) => page,
+        // Not a model of features.
+        Err(_) => page(fitted, title, None),
+    }
+}
+
 /// The page of a model: how the fit went, how good it is, what it was told.
 ///
 /// Add sections of your own with [`Page::section`], then [`Page::to_html`].

@@ -1,0 +1,98 @@
+//! The numbers of a matrix: its own, or lent by someone who keeps them.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Numbers in a row in memory, its own or lent: a NumPy array, a mapped file. A clone of lent numbers
+/// is lent by the same owner; numbers to change are copied first.
+///
+/// ```
+/// use gradus_core::data::{Buffer, Dense};
+/// use std::sync::Arc;
+/// let lender = Arc::new(vec![1.0, 2.0, 3.0, 4.0]);
+/// let mut x = Dense::from_buffer(2, 2, Buffer::lent(lender.clone()))?;
+/// assert_eq!(x.values().as_ptr(), lender.as_ptr());
+/// x.row_mut(0)[1] = 9.0;
+/// assert_eq!((x[(0, 1)], lender[1]), (9.0, 2.0));
+/// # Ok::<(), gradus_core::Error>(())
+/// ```
+pub struct Buffer<T>(Store<T>);
+
+enum Store<T> {
+    Own(Vec<T>),
+    Lent(Arc<dyn AsRef<[T]> + Send + Sync>),
+}
+
+impl<T> Buffer<T> {
+    /// Numbers lent by `owner`, which must give the same ones whenever it is asked.
+    pub fn lent(owner: Arc<dyn AsRef<[T]> + Send + Sync>) -> Self {
+        Self(Store::Lent(owner))
+    }
+
+    /// The numbers, to change.
+    pub fn to_mut(&mut self) -> &mut Vec<T>
+    where
+        T: Clone,
+    {
+        if let Store::Lent(owner) = &self.0 {
+            self.0 = Store::Own(owner.as_ref().as_ref().to_vec());
+        }
+        match &mut self.0 {
+            Store::Own(values) => values,
+            Store::Lent(_) => unreachable!("lent numbers were copied"),
+        }
+    }
+
+    /// The numbers, copied if they are lent.
+    pub fn into_vec(mut self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        std::mem::take(self.to_mut())
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Store::Own(values) => values,
+            Store::Lent(owner) => owner.as_ref().as_ref(),
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Buffer<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(Store::Own(values))
+    }
+}
+
+impl<T> Default for Buffer<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T: Clone> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Store::Own(values) => Store::Own(values.clone()),
+            Store::Lent(owner) => Store::Lent(Arc::clone(owner)),
+        })
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Buffer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}

@@ -1,0 +1,213 @@
+"""Writes the family modules of the package (`gradus/linear.py`, …) from the registry of models.
+
+    python python/generate.py            writes them
+    python python/generate.py --check    says whether they are up to date
+
+The parameters of a model are defined once, in Rust; these files are what Python makes of it: classes
+with real signatures, so that editors, type checkers and `help()` see what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "gradus"
+# The compiled part alone: the package around it needs the files that are to be written.
+sys.path.insert(0, str(HERE))
+
+BASES = {"regress": "Regressor", "classify": "Classifier", "recommend": "Recommender"}
+SOURCES = {"Regressor": "_features", "Classifier": "_features", "Recommender": "_ratings"}
+ABOUT = {
+    "factor": "Recommenders and matrix factorisation.",
+    "linear": "Linear models and support vector machines.",
+}
+# Kinds that can take in new ratings without a new fit.
+UPDATE = {"als", "ccd", "gd", "sgd", "ials"}
+
+EXAMPLES = {
+    "regress": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}().fit(X, X @ [2.0, -1.0] + 3.0)
+>>> model.predict([[1.0, 1.0]]).shape
+(1,)
+""",
+    "classify": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+>>> model.predict([[2.0, 0.0]])
+array(['yes'], dtype='<U3')
+""",
+    "recommend": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> rng = np.random.default_rng(0)
+>>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+>>> model = {name}({small}).fit((users, items, rng.integers(1, 6, 400)))
+>>> items, scores = model.recommend(7, n=3)
+>>> items.shape
+(3,)
+""",
+}
+
+
+def python_default(param: dict) -> str:
+    default = param["default"]
+    if isinstance(param["kind"], list) and default == "none":
+        return "None"
+    if param["kind"] == "float" and default is not None:
+        return repr(float(default))
+    return repr(default)
+
+
+def python_type(param: dict) -> str:
+    kind = param["kind"]
+    optional = param["optional"]
+    if isinstance(kind, list):
+        words = [word for word, _ in kind if word != "none"]
+        optional = optional or len(words) < len(kind)
+        kind = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
+    return f"{kind} | None" if optional else kind
+
+
+def tidy(text: str) -> str:
+    """Rust's docs as Python's: without examples in Rust, and links without brackets."""
+    text = re.sub(r"```.*?```\n?", "", text, flags=re.S)
+    text = re.sub(r"\[`([^`\]]+)`\](\([^)]*\))?", r"`\1`", text)
+    return text.strip()
+
+
+def param_doc(name: str, param: dict) -> str:
+    kind = param["kind"]
+    if name == "random_state":
+        typed = "int, numpy generator or None"
+    elif isinstance(kind, list):
+        typed = "{" + ", ".join(f'"{word}"' for word, _ in kind if word != "none")
+        typed += ", None}" if any(word == "none" for word, _ in kind) else "}"
+    else:
+        typed = kind + (" or None" if param["optional"] else "")
+    if name == "class_weight":
+        typed += " or dict of class to weight"
+    lines = [f"{name} : {typed}, default {python_default(param)}"]
+    body = tidy(param["doc"]).replace("\n", " ")
+    if name == "random_state":
+        body = "Seed of the random numbers; None draws one. The same seed gives the same model to the last bit."
+    rule = param["rule"][0].upper() + param["rule"][1:]
+    if not isinstance(kind, list) and kind != "bool" and name != "random_state":
+        body = f"{body} {rule}."
+    lines += textwrap.wrap(body, 96, initial_indent="    ", subsequent_indent="    ")
+    if isinstance(kind, list):
+        for word, meaning in kind:
+            shown = "None" if word == "none" else f'"{word}"'
+            text = f"{shown}: {tidy(meaning)}".replace("\n", " ")
+            lines += textwrap.wrap(text, 96, initial_indent="    - ", subsequent_indent="      ")
+    return "\n".join(lines)
+
+
+ATTRIBUTES = {
+    "Regressor": [
+        ("coef_", "Coefficients, features (targets × features, if y has columns); none of a kernel."),
+        ("intercept_", "The intercept."),
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "Classifier": [
+        ("classes_", "The classes."),
+        ("coef_", "Coefficients, 1 × features for two classes, else classes × features; none of a kernel."),
+        ("intercept_", "The intercepts."),
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "Recommender": [
+        ("users_, items_", "The ids of training, ascending."),
+    ],
+}
+
+
+def class_text(model: dict) -> str:
+    base = BASES[model["task"]]
+    params = []
+    for param in model["params"]:
+        params.append(("random_state" if param["name"] == "seed" else param["name"], param))
+    doc = [model["summary"], "", tidy(model["docs"]), "", "Parameters", "----------"]
+    doc += [param_doc(name, param) for name, param in params]
+    doc += ["verbose : int, default 0", "    1 shows the steps of a fit as they are made."]
+    doc += ["", "Attributes", "----------"]
+    for name, meaning in ATTRIBUTES[base]:
+        doc += [name, *textwrap.wrap(meaning, 96, initial_indent="    ", subsequent_indent="    ")]
+    doc += ["n_iter_", "    Iterations done.", "report_", "    What happened in the fit: a `gradus.Report`."]
+    names = {param["name"] for param in model["params"]}
+    small = "rank=4" if "rank" in names else ""
+    example = EXAMPLES[model["task"]].format(family=model["family"], name=model["class"], small=small)
+    doc += ["", "Examples", "--------", example.strip()]
+    body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")
+    body = "\n".join(line.rstrip() for line in body.splitlines()).lstrip()
+
+    lines = [f"class {model['class']}({base}):", f'    """{body}', '    """', ""]
+    lines += [f'    _kind = "{model["name"]}"']
+    if model["name"] in UPDATE:
+        lines += ["    _updates = True"]
+    lines += ["", "    def __init__(", "        self,", "        *,"]
+    for name, param in params:
+        typed = "int | np.random.RandomState | np.random.Generator | None" if name == "random_state" else python_type(param)
+        if name == "class_weight":
+            typed = f'Literal["balanced"] | dict[Any, float] | None'
+        lines.append(f"        {name}: {typed} = {python_default(param)},")
+    lines += ["        verbose: int = 0,", "    ) -> None:"]
+    lines += [f"        self.{name} = {name}" for name, _ in params]
+    lines += ["        self.verbose = verbose"]
+    return "\n".join(lines)
+
+
+def module_text(family: str, models: list[dict]) -> str:
+    bases = sorted({BASES[model["task"]] for model in models})
+    names = sorted(model["class"] for model in models)
+    classes = "\n\n\n".join(class_text(model) for model in models)
+    uses_numpy = "np.random" in re.sub(r'""".*?"""', "", classes, flags=re.S)
+    uses_any = "dict[Any" in classes
+    typing = ", ".join((["Any"] if uses_any else []) + (["Literal"] if "Literal[" in classes else []))
+    lines = [
+        f'"""{ABOUT[family]}\n\nWritten by python/generate.py from the definitions in crates/gradus-{family}: change those.\n"""',
+        "",
+        "from __future__ import annotations",
+        "",
+    ]
+    lines += [f"from typing import {typing}", ""] if typing else []
+    lines += ["import numpy as np", ""] if uses_numpy else []
+    by_source: dict[str, list[str]] = {}
+    for base in bases:
+        by_source.setdefault(SOURCES[base], []).append(base)
+    lines += [f"from gradus.{source} import {', '.join(found)}" for source, found in sorted(by_source.items())]
+    lines += ["", f"__all__ = {json.dumps(names, indent=4)}".replace('"\n]', '",\n]'), "", ""]
+    return "\n".join(lines) + "\n" + classes + "\n"
+
+
+def main() -> int:
+    import _gradus
+
+    families: dict[str, list[dict]] = {}
+    for model in json.loads(_gradus.describe()):
+        families.setdefault(model["family"], []).append(model)
+    stale = []
+    for family, models in families.items():
+        path = HERE / f"{family}.py"
+        text = module_text(family, models)
+        if not path.exists() or path.read_text() != text:
+            stale.append(path.name)
+            if "--check" not in sys.argv[1:]:
+                path.write_text(text)
+    if "--check" in sys.argv[1:] and stale:
+        print(f"{', '.join(stale)}: not what the registry says; run python python/generate.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Machine learning from least squares to diffusion, behind one contract.
+
+Estimators live in family modules and behave as scikit-learn's do::
+
+    from gradus.linear import Ridge
+    from gradus.factor import Als
+
+    Ridge().fit(X, y).predict(X_new)
+    Als(rank=32).fit((users, items, ratings)).recommend(["ann", "bob"], n=10)
+
+`gradus.load` opens a model file, whichever of Python, Rust and the command line wrote it.
+`gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
+"""
+
+from gradus import factor, linear
+from gradus._base import load, models
+from gradus._gradus import __version__, get_threads, set_threads
+from gradus._report import Report
+
+__all__ = [
+    "Report",
+    "__version__",
+    "factor",
+    "get_threads",
+    "linear",
+    "load",
+    "models",
+    "set_threads",
+]

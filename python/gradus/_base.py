@@ -1,0 +1,230 @@
+"""What every estimator shares: parameters, the report, files, pickles."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from gradus import _gradus
+from gradus._report import Report
+
+#: Every kind of model, as the registry describes it, by name.
+DESCRIBED: dict[str, dict[str, Any]] = {model["name"]: model for model in json.loads(_gradus.describe())}
+
+
+class Estimator(BaseEstimator):
+    """The base of all estimators."""
+
+    #: The name in the registry.
+    _kind: ClassVar[str]
+
+    # Parameters.
+
+    def _record(self) -> dict[str, Any]:
+        """The parameters as the model file holds them, checked for their types."""
+        record = {}
+        for spec in DESCRIBED[self._kind]["params"]:
+            if spec["name"] == "seed":
+                record["seed"] = _seed(self.random_state)
+                continue
+            value = getattr(self, spec["name"])
+            record[spec["name"]] = _value(spec, value)
+        return record
+
+    def _params_of(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of the constructor for those of a model file."""
+        params = {}
+        for spec in DESCRIBED[self._kind]["params"]:
+            name = "random_state" if spec["name"] == "seed" else spec["name"]
+            value = record.get(spec["name"], spec["default"])
+            params[name] = None if value == "none" and isinstance(spec["kind"], list) else value
+        return params
+
+    # Fitting.
+
+    def _told(self) -> Any:
+        """Who is told of every step: a line on the terminal that is written over, or cell output."""
+        if not self.verbose:
+            return None
+        return _Progress(type(self).__name__)
+
+    def _take(self, model: Any) -> None:
+        """Takes what a fit gave, and passes on what is worth knowing as warnings."""
+        self.model_ = model
+        self.report_ = Report._of(model)
+        self.n_iter_ = max(1, self.report_.iterations)
+        report = self.report_
+        if report.certificate is not None and not report.converged:
+            certificate = report.certificate
+            warnings.warn(
+                f"{type(self).__name__} stopped before it converged: {certificate['name']} "
+                f"{certificate['value']:.2e}, asked for {certificate['tolerance']:.2e}; "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _fitted(self) -> Any:
+        try:
+            return self.__dict__["model_"]
+        except KeyError:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+                "arguments before using this estimator."
+            ) from None
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model file, which Python, Rust and the command line can open."""
+        self._fitted.save(os.fspath(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """Opens a model file of this kind; `gradus.load` opens one of any kind."""
+        loaded = load(path)
+        if not isinstance(loaded, cls):
+            raise ValueError(
+                f"{os.fspath(path)}: holds a model `{loaded._kind}`, not `{cls._kind}`"
+            )
+        return loaded
+
+    def _adopt(self, model: Any) -> None:
+        """Sets what a fit would have set, from a model that was loaded."""
+        self.model_ = model
+        self.report_ = Report._of(model)
+        self.n_iter_ = max(1, self.report_.iterations)
+
+    def _tensor(self, name: str) -> np.ndarray | None:
+        found = self._fitted.tensor(name)
+        if found is None:
+            return None
+        dtype, shape, data = found
+        return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        # Made anew from the model, whose page it can draw.
+        state.pop("report_", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "model_" in self.__dict__:
+            self.report_ = Report._of(self.model_)
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"parameter `random_state` = {random_state}: must be at least 0")
+        return int(random_state)
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        source = random_state if random_state is not None else np.random.mtrand._rand
+        return int(source.randint(0, 2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**31 - 1))
+    raise TypeError(
+        f"parameter `random_state` = {random_state!r}: must be an integer of at least 0, "
+        "a numpy generator, or None for one drawn at random"
+    )
+
+
+def _value(spec: dict[str, Any], value: Any) -> Any:
+    """A parameter as JSON has it.
+
+    Raises TypeError for a type that cannot be right; the ranges are checked where the model is.
+    """
+    kind = spec["kind"]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        if spec["optional"]:
+            return None
+        if isinstance(kind, list) and any(word == "none" for word, _ in kind):
+            return "none"
+    elif kind == "bool":
+        if isinstance(value, bool):
+            return value
+    elif kind == "int":
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+    elif kind == "float":
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise ValueError(f"parameter `{spec['name']}` = {value}: {spec['rule']}")
+            return float(value)
+    elif isinstance(value, str):
+        return value
+    raise TypeError(f"parameter `{spec['name']}` = {value!r}: {spec['rule']}")
+
+
+class _Progress:
+    """Shows the steps of a fit: one line, written over."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(
+        self,
+        iteration: int,
+        max_iterations: int,
+        objective: float,
+        validation: float | None,
+        metric: str,
+        seconds: float,
+    ) -> None:
+        held = "" if validation is None else f"  held-out {metric} {validation:.5g}"
+        line = f"{self.name} {iteration}/{max_iterations}  objective {objective:.6g}{held}  {seconds:.1f} s"
+        print(f"\r{line:<78}", end="", file=sys.stderr, flush=True)
+
+    def done(self) -> None:
+        print(file=sys.stderr, flush=True)
+
+
+def _classes() -> dict[str, type[Estimator]]:
+    from gradus import factor, linear
+
+    families = {"factor": factor, "linear": linear}
+    return {
+        name: getattr(families[model["family"]], model["class"])
+        for name, model in DESCRIBED.items()
+    }
+
+
+def models() -> dict[str, type[Estimator]]:
+    """Every estimator by the name it has on the command line.
+
+    >>> import gradus
+    >>> gradus.models()["ridge"]
+    <class 'gradus.linear.Ridge'>
+    """
+    return _classes()
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Opens a model file of any kind, written by Python, Rust or the command line.
+
+    >>> import gradus, tempfile, os
+    >>> from gradus.linear import Ridge
+    >>> file = os.path.join(tempfile.mkdtemp(), "m.gradus")
+    >>> Ridge(regularization=0.1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).save(file)
+    >>> gradus.load(file)
+    Ridge(regularization=0.1)
+    """
+    model = _gradus.Model.load(os.fspath(path))
+    estimator = _classes()[model.kind]()
+    estimator.set_params(**estimator._params_of(json.loads(model.params)))
+    estimator._adopt(model)
+    return estimator

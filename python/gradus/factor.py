@@ -1,0 +1,1517 @@
+"""Recommenders and matrix factorisation.
+
+Written by python/generate.py from the definitions in crates/gradus-factor: change those.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from gradus._ratings import Recommender
+
+__all__ = [
+    "Als",
+    "Bayes",
+    "Bias",
+    "Bpr",
+    "Ccd",
+    "Gd",
+    "Ials",
+    "Mean",
+    "Neighbours",
+    "Popular",
+    "PureSvd",
+    "Sgd",
+    "Svdpp",
+]
+
+
+class Als(Recommender):
+    """Biased matrix factorisation by alternating least squares: predicts ratings, recommends items.
+
+    The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
+    vector of `rank` factors for each. The fit minimises
+
+    `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+
+    over the ratings that are there, where `s` is the number of ratings of the row (`scaling =
+    count`), its root (`sqrt`) or 1 (`none`). The mean α is not penalised.
+
+    One iteration sets α to its optimum, then solves every item's bias and factors jointly and
+    exactly with the users held fixed, then every user's with the items held fixed; so the
+    objective never rises. Rows are solved in parallel and in single precision; a row whose system
+    is too ill-conditioned for that is redone in double precision. The result does not depend on
+    the number of threads.
+
+    Cost of an iteration: `2 n rank²` operations for `n` ratings and `rank³/3` for each user and
+    item; with `solver = cg` `8 n rank` and as much again for each of the `cg_steps`. Conjugate
+    gradients improve each row instead of solving it, from where the last iteration left it; the
+    objective still never rises, and three steps lower it almost as far as an exact solve does. From
+    a rank of about 64 on that is the faster way.
+
+    Where people choose what they rate, `svdpp` makes use of that and is more accurate, at two to
+    three times the cost. Use another model for clicks, plays or purchases, where what is *not*
+    there also means something. For pure ranking quality at the same speed that other model is better, too.
+
+    Reference: Zhou, Wilkinson, Schreiber, Pan: Large-scale parallel collaborative filtering for
+    the Netflix Prize, 2008 (the count-scaled penalty).
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. With the count-scaled penalty more factors
+        hardly overfit; 64 is where the error stops falling on data of the size of MovieLens. Must
+        be an integer from 1 to 4096.
+    regularization : float, default 0.09
+        Strength λ of the penalty on factors and biases. 0.09 is near the best for ratings on a
+        five-point scale, from a hundred thousand to millions; on a wider scale use more. Must be a
+        finite number at least 0.
+    scaling : {"count", "sqrt", None}, default 'count'
+        How the penalty of a row grows with its number of ratings.
+        - "count": λ times the number of the row's ratings (the sum of their weights): the common
+          choice, whose best λ hardly depends on the size of the data.
+        - "sqrt": λ times the root of that number: between the two others.
+        - None: λ for every row alike: rows with many ratings are fitted more closely.
+    biases : bool, default True
+        Whether users and items have biases.
+    normalize : {"user", "item", "both", None}, default None
+        Whether ratings are brought to a common mean and spread before the fit (and back on
+        prediction). With biases there is little left for it to do; it is for people who use the
+        scale very differently, and for models without biases.
+        - None: Nothing: ratings are fitted as they are.
+        - "user": Each user's mean and standard deviation.
+        - "item": Each item's mean and standard deviation.
+        - "both": Each user's, then of what is left each item's.
+    solver : {"cholesky", "cg"}, default 'cholesky'
+        How a row is solved while the other side is held fixed.
+        - "cholesky": Exactly, by a Cholesky factor of its normal equations: users folded in get
+          their very factors.
+        - "cg": By a few conjugate gradient steps from where it is: cheaper from a rank of about 64
+          on.
+    cg_steps : int, default 3
+        Conjugate gradient steps for each row in an iteration (`solver = cg`). Must be an integer
+        from 1 to 1000.
+    max_iter : int, default 20
+        Iterations at most (for each random start). The error hardly falls after 20. Must be an
+        integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    patience : int, default 3
+        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
+        on. Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out error if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Als
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Als(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "als"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 0.09,
+        scaling: Literal["count", "sqrt"] | None = 'count',
+        biases: bool = True,
+        normalize: Literal["user", "item", "both"] | None = None,
+        solver: Literal["cholesky", "cg"] = 'cholesky',
+        cg_steps: int = 3,
+        max_iter: int = 20,
+        tol: float = 0.0001,
+        patience: int = 3,
+        restarts: int = 1,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.scaling = scaling
+        self.biases = biases
+        self.normalize = normalize
+        self.solver = solver
+        self.cg_steps = cg_steps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Svdpp(Recommender):
+    """SVD++: predicts ratings from ratings and from who rated what, by alternating least squares.
+
+    That someone rated a film at all says something of them, whatever the rating was. Each item `j`
+    has a voice, a vector `y_j` with a bias `c_j`, and a user hears the voices of the items `N(u)`
+    they rated: `z_u = |N(u)|^-½ Σ_{j ∈ N(u)} y_j`. With `item_side`, users have voices `x_u` too,
+    which the items hear that they rated. The model is
+
+    `r̂ = α + β_u + β_i + (p_u + z_u)·(q_i + z_i)`
+
+    where the biases hold what is heard of `c`, and the fit minimises
+
+    `Σ w (r − r̂)² + λ Σ_u s_u ‖p_u‖² + λ Σ_i s_i ‖q_i‖² + λ_y Σ_j s_j ‖y_j‖² + λ_y Σ_u s_u ‖x_u‖²`
+
+    (each norm with the square of the bias that goes with it) over the ratings that are there, `s`
+    being the number of ratings of the row (`scaling = count`) or 1 (`scaling = none`). α is not
+    penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
+
+    One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
+    users' voices, then solves every item exactly; takes as many for the items' voices, then solves
+    every user exactly. Each lowers the objective, so it never rises. The result does not depend on
+    the number of threads.
+
+    Cost of an iteration: that of `als`, `2 n rank²` operations for `n` ratings and `rank³/3` for
+    each user and item, and about `16 n rank` for each step of conjugate gradients.
+
+    The fitted model is used like that of `als` at the same cost. It is more accurate where people
+    choose what they rate, as they do with films; where they are told what to rate, as in a survey,
+    the voices have nothing to say and `als` is simpler. For clicks, plays or purchases, where nothing
+    but the choice is known, use another model.
+
+    Reference: Koren: Factorization meets the neighborhood, 2008 (the model; there fitted by
+    stochastic gradients).
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. 64 is a little better than 32 on data of the
+        size of MovieLens. Must be an integer from 1 to 4096.
+    regularization : float, default 0.18
+        Strength λ of the penalty on the users' and items' own factors and biases. 0.18 is near the
+        best for ratings on a five-point scale (0.25 for a hundred thousand, 0.14 for a million); on
+        a wider scale use more. Must be a finite number at least 0.
+    voice_regularization : float, default 0.5
+        Strength λ_y of the penalty on the voices. They are shared by many rows and take more than
+        what is a row's own: about three times `regularization`. Scaled as that is. Must be a finite
+        number at least 0.
+    scaling : {"count", "sqrt", None}, default 'count'
+        How the penalties of a row grow with its number of ratings.
+        - "count": λ times the number of the row's ratings (the sum of their weights): the common
+          choice, whose best λ hardly depends on the size of the data.
+        - "sqrt": λ times the root of that number: between the two others.
+        - None: λ for every row alike: rows with many ratings are fitted more closely.
+    item_side : bool, default True
+        Whether items hear the users who rated them, as users hear items. Without it the model is
+        Koren's; with it the error is clearly lower, at twice the steps of conjugate gradients.
+    biases : bool, default True
+        Whether users and items have biases, and voices a part that adds to them.
+    normalize : {"user", "item", "both", None}, default None
+        Whether ratings are brought to a common mean and spread before the fit (and back on
+        prediction).
+        - None: Nothing: ratings are fitted as they are.
+        - "user": Each user's mean and standard deviation.
+        - "item": Each item's mean and standard deviation.
+        - "both": Each user's, then of what is left each item's.
+    voice_steps : int, default 8
+        Steps of conjugate gradients an iteration takes for the voices of each side. They go on from
+        where they were, so few do; with fewer than 8 the error falls more slowly. Must be an
+        integer from 1 to 10000.
+    max_iter : int, default 20
+        Iterations at most (for each random start). The error hardly falls after 20. Must be an
+        integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    patience : int, default 3
+        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
+        on. Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out error if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Svdpp
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Svdpp(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "svdpp"
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 0.18,
+        voice_regularization: float = 0.5,
+        scaling: Literal["count", "sqrt"] | None = 'count',
+        item_side: bool = True,
+        biases: bool = True,
+        normalize: Literal["user", "item", "both"] | None = None,
+        voice_steps: int = 8,
+        max_iter: int = 20,
+        tol: float = 0.0001,
+        patience: int = 3,
+        restarts: int = 1,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.voice_regularization = voice_regularization
+        self.scaling = scaling
+        self.item_side = item_side
+        self.biases = biases
+        self.normalize = normalize
+        self.voice_steps = voice_steps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Bayes(Recommender):
+    """Bayesian matrix factorisation by Gibbs sampling: the best predictions of ratings, each with an interval.
+
+    The model is `r = α + b_u + b_i + p_u·q_i + ε` with noise `ε ~ N(0, 1/(w τ))` for a rating of
+    weight `w`. A user's `(p_u, b_u)` comes from a Gaussian `N(μ, Λ⁻¹)` over `rank + 1` dimensions,
+    an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
+    no penalty to tune, and more factors do not overfit. With `implicit_side` the mean of a user's
+    Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
+    someone chose to rate tells of their taste, whatever the rating. Items gain from their users in
+    the same way.
+
+    One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
+    and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
+    draws kept (with each draw of the items, every user at their mean given it), and their spread with
+    the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
+    the ratings; what the level of all ratings differs from it is drawn with the means of the biases.
+    Ratings are standardised inside, so their scale does not matter. The objective in the report is
+    the training RMSE of the last draw, which does not fall for ever but settles at the noise; the
+    held-out score is that of the model as it would be kept now (in the burn-in: of the last draw).
+    The notes of the report say whether the chain has settled.
+
+    Cost of an iteration: that of an iteration of `als`, and three passes over the ratings for each
+    implicit side. The model holds `2.5 · keep_samples · (rank + 1)` bytes for each user and
+    `2 · keep_samples · (rank + 1)` for each item, twice that where users gain from their lists: 8 and
+    13 KB at the defaults.
+
+    Use `als` where seconds or megabytes matter more than the last percent of error, and another model
+    for clicks, plays or purchases.
+
+    References: Salakhutdinov, Mnih: Bayesian probabilistic matrix factorization using Markov chain
+    Monte Carlo, 2008; Rendle, Zhang, Koren: On the difficulty of evaluating baselines, 2019 (how
+    good it is); Simm and others: Macau, 2017 (rows whose mean depends on features).
+
+    Parameters
+    ----------
+    rank : int, default 32
+        Number of latent factors of each user and item. More do not overfit; 32 is enough for a
+        million ratings. Must be an integer from 1 to 1024.
+    implicit_side : {"users", "items", "both", None}, default 'both'
+        Whether the list of what was rated counts besides the ratings themselves.
+        - None: Nobody's: plain Bayesian matrix factorisation.
+        - "users": What a user rated tells of the user.
+        - "items": Who rated an item tells of the item.
+        - "both": Both.
+    max_iter : int, default 500
+        Iterations in all, those of the burn-in included. Must be an integer from 1 to 1000000.
+    burn_in : int, default 80
+        Iterations before draws count, until the chain has forgotten its start; half of `max_iter`
+        at most. Must be an integer from 0 to 1000000.
+    keep_samples : int, default 100
+        Draws that the model keeps, evenly spread over those that count. More make better means and
+        a larger file. Must be an integer from 1 to 65536.
+    patience : int, default 0
+        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
+        on. An average rarely gets worse, so this is of use only to save time. Must be an integer
+        from 0 to 1000000.
+    clip : bool, default True
+        Whether predictions and intervals are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Bayes
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Bayes(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "bayes"
+
+    def __init__(
+        self,
+        *,
+        rank: int = 32,
+        implicit_side: Literal["users", "items", "both"] | None = 'both',
+        max_iter: int = 500,
+        burn_in: int = 80,
+        keep_samples: int = 100,
+        patience: int = 0,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.implicit_side = implicit_side
+        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.keep_samples = keep_samples
+        self.patience = patience
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Sgd(Recommender):
+    """Biased matrix factorisation by stochastic gradient descent: predicts ratings, recommends items.
+
+    The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
+    vector of `rank` factors for each. The fit minimises
+
+    `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+
+    over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
+    of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
+    without the rest, and stays.
+
+    An epoch takes one step for each rating, along half the gradient of its share of the objective:
+    `γ_u ← (γ_u + η g γ_i) / (1 + η λ)`, and likewise for `γ_i` and the biases, where `g` is the
+    error (for the squared loss) as it will be after the step. Such steps never overshoot, however
+    large `learning_rate` is. They are taken on values divided by their standard deviation, so one
+    learning rate serves all scales. With several values (`batch`) the rows move together.
+
+    Users and items are dealt at random to groups, and the ratings cut into a grid of blocks; blocks
+    that share no user and no item run in parallel. The result does not depend on the number of
+    threads. The objective reported for an epoch takes each loss just before its step, so it lags a
+    little behind that of the model at the end.
+
+    Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
+    of which it needs a few times as many. Use `als` where the result should not depend on a
+    learning rate, and another model for clicks, plays or purchases.
+
+    References: Gemulla, Nijkamp, Haas, Sismanis: Large-scale matrix factorization with distributed
+    stochastic gradient descent, 2011 (the grid); Chin, Zhuang, Juan, Lin: A learning-rate schedule
+    for stochastic gradient methods to matrix factorization, 2015 (adaptive steps by row); Toulis,
+    Airoldi: Asymptotic and finite-sample properties of estimators based on stochastic gradients,
+    2017 (implicit steps).
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. 128 are no better on MovieLens, 16 a little
+        worse. Must be an integer from 1 to 4096.
+    regularization : float, default 1.1
+        Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best
+        for ratings on a five-point scale, from a hundred thousand to a million; with `scaling =
+        count` that is 0.05 to 0.1, less for more data. On a wider scale use more. Must be a finite
+        number at least 0.
+    scaling : {"count", "sqrt", None}, default 'sqrt'
+        How the penalty of a row grows with its number of ratings.
+        - "count": λ times the number of the row's ratings (the sum of their weights): the common
+          choice, whose best λ hardly depends on the size of the data.
+        - "sqrt": λ times the root of that number: between the two others.
+        - None: λ for every row alike: rows with many ratings are fitted more closely.
+    biases : bool, default True
+        Whether users and items have biases.
+    loss : {"squared", "absolute", "huber", "logistic"}, default 'squared'
+        How an error is judged.
+        - "squared": `e²`: predicts the mean.
+        - "absolute": `|e|`: predicts the median; wild values pull no harder than others.
+        - "huber": `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+        - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
+          predictions pass through the logistic function.
+    delta : float, default 1.0
+        The error, in the units of the ratings, from which the Huber loss is a straight line. Must
+        be a finite number at least 0.000001.
+    learning_rate : float, default 0.05
+        Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
+        `schedule = cosine`; 0.1 suits `adaptive`. Must be a finite number at least 0.000000001.
+    schedule : {"adaptive", "constant", "cosine"}, default 'cosine'
+        How the length of a step changes as the fit goes on.
+        - "adaptive": Shorter for each row the more gradient it has seen (`η / √(1 + Σ mean g²)`):
+          quick from the first epoch on.
+        - "constant": `η` in every epoch.
+        - "cosine": `η` at first, then falling along a half cosine, to nothing after `max_iter`
+          epochs.
+    batch : int, default 1
+        Ratings (of one block) whose gradients are gathered before the rows move; 1 is plain SGD.
+        Must be an integer from 1 to 1000000.
+    max_iter : int, default 30
+        Epochs at most (for each random start). Must be an integer from 1 to 1000000.
+    tol : float, default 0.0
+        Stop when an epoch lowers the objective by less than this share of it; 0 goes on. Must be a
+        number at least 0 and at most 1.
+    patience : int, default 5
+        With held-out ratings: stop when their error has not fallen for so many epochs; 0 goes on.
+        Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out error if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Sgd
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Sgd(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "sgd"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 1.1,
+        scaling: Literal["count", "sqrt"] | None = 'sqrt',
+        biases: bool = True,
+        loss: Literal["squared", "absolute", "huber", "logistic"] = 'squared',
+        delta: float = 1.0,
+        learning_rate: float = 0.05,
+        schedule: Literal["adaptive", "constant", "cosine"] = 'cosine',
+        batch: int = 1,
+        max_iter: int = 30,
+        tol: float = 0.0,
+        patience: int = 5,
+        restarts: int = 1,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.scaling = scaling
+        self.biases = biases
+        self.loss = loss
+        self.delta = delta
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.batch = batch
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Ccd(Recommender):
+    """Biased matrix factorisation by cyclic coordinate descent: one number at a time, each in closed form.
+
+    Model and objective are those of `als`: `r̂ = α + β_u + β_i + γ_u·γ_i` and
+
+    `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`.
+
+    With the errors `e` of the ratings at hand, the best value of one factor is
+    `γ_ut ← (Σ w e γ_it + γ_ut Σ w γ_it²) / (λ s_u + Σ w γ_it²)`, and the errors follow; a bias is one
+    more factor whose other side is 1. No update can raise the objective. With `order = element` all
+    factors of an item are visited, then those of the next; then the users. With `order = dimension`
+    the first factor of all items and of all users is visited `inner` times, then the second. Rows
+    are independent of each other and done in parallel; the result does not depend on the number of
+    threads.
+
+    Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round. `als` lowers the
+    objective further in the same time, at a large rank with `solver = cg`; use it unless you want this
+    very method.
+
+    References: Pilászy, Zibriczky, Tikk: Fast ALS-based matrix factorization, 2010 (element); Yu,
+    Hsieh, Si, Dhillon: Scalable coordinate descent approaches to parallel matrix factorization,
+    2012 (dimension).
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. Must be an integer from 1 to 4096.
+    regularization : float, default 0.09
+        Strength λ of the penalty on factors and biases. 0.09 is near the best for ratings on a
+        five-point scale. Must be a finite number at least 0.
+    scaling : {"count", "sqrt", None}, default 'count'
+        How the penalty of a row grows with its number of ratings.
+        - "count": λ times the number of the row's ratings (the sum of their weights): the common
+          choice, whose best λ hardly depends on the size of the data.
+        - "sqrt": λ times the root of that number: between the two others.
+        - None: λ for every row alike: rows with many ratings are fitted more closely.
+    biases : bool, default True
+        Whether users and items have biases.
+    order : {"dimension", "element"}, default 'element'
+        In which order the coordinates are visited.
+        - "dimension": One latent dimension at a time, over all items and then all users (CCD++): a
+          dimension is the best rank-one fit of what the others leave.
+        - "element": One row at a time, over all its dimensions: each scalar is minimised in closed
+          form, all others fixed.
+    inner : int, default 1
+        How often the coordinates of a row (or of a dimension) are visited before the next ones.
+        Must be an integer from 1 to 1000.
+    max_iter : int, default 40
+        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    patience : int, default 3
+        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
+        on. Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out error if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Ccd
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Ccd(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "ccd"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 0.09,
+        scaling: Literal["count", "sqrt"] | None = 'count',
+        biases: bool = True,
+        order: Literal["dimension", "element"] = 'element',
+        inner: int = 1,
+        max_iter: int = 40,
+        tol: float = 0.0001,
+        patience: int = 3,
+        restarts: int = 1,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.scaling = scaling
+        self.biases = biases
+        self.order = order
+        self.inner = inner
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Gd(Recommender):
+    """Biased matrix factorisation by full gradient descent: to see what the other solvers gain.
+
+    The model is `r̂ = α + β_u + β_i + γ_u·γ_i`, and the fit minimises the objective of `als`, or of
+    `sgd` with the same loss:
+
+    `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+
+    One iteration computes the exact gradient over all ratings and moves everything once. The
+    gradient of a row is halved and divided by the number (the weight) of its ratings, or the rows
+    with many ratings would force tiny steps on all others. Values are divided by their standard
+    deviation meanwhile, so one `learning_rate` serves all scales. `optimizer` chooses how the
+    gradient becomes a step.
+
+    Under `gd`, `momentum` and `nesterov` the objective never rises: a step that would raise it is
+    halved until it does not (momentum starts again from nothing), and the length grows again when
+    all goes well. The others may rise now and then, but are stopped from running away.
+
+    Rows are worked on in parallel; the result does not depend on the number of threads. Cost of an
+    iteration: `8 n rank` operations for `n` ratings, and as much memory traffic as two passes.
+    It takes hundreds of them where `als` takes twenty and `sgd` some dozens: use those for results.
+
+    References: Nesterov 1983; Duchi, Hazan, Singer 2011 (adagrad); Tieleman, Hinton 2012 (rmsprop);
+    Kingma, Ba 2015 (adam); O'Donoghue, Candès 2015 (starting momentum again).
+
+    Parameters
+    ----------
+    rank : int, default 16
+        Number of latent factors of each user and item. Must be an integer from 1 to 4096.
+    regularization : float, default 0.09
+        Strength λ of the penalty on factors and biases; 0.09 as for `als`. Must be a finite number
+        at least 0.
+    scaling : {"count", "sqrt", None}, default 'count'
+        How the penalty of a row grows with its number of ratings.
+        - "count": λ times the number of the row's ratings (the sum of their weights): the common
+          choice, whose best λ hardly depends on the size of the data.
+        - "sqrt": λ times the root of that number: between the two others.
+        - None: λ for every row alike: rows with many ratings are fitted more closely.
+    biases : bool, default True
+        Whether users and items have biases.
+    loss : {"squared", "absolute", "huber", "logistic"}, default 'squared'
+        How an error is judged.
+        - "squared": `e²`: predicts the mean.
+        - "absolute": `|e|`: predicts the median; wild values pull no harder than others.
+        - "huber": `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+        - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
+          predictions pass through the logistic function.
+    delta : float, default 1.0
+        The error, in the units of the ratings, from which the Huber loss is a straight line. Must
+        be a finite number at least 0.000001.
+    optimizer : {"gd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}, default 'nesterov'
+        How the gradient becomes a step.
+        - "gd": `x ← x + η d`.
+        - "momentum": `v ← μ v + d`, `x ← x + η v`: goes on in the direction it came from.
+        - "nesterov": `v ← μ v + d`, `x ← x + η (d + μ v)`: looks at the slope where the momentum
+          will take it.
+        - "adagrad": `s ← s + d²`, `x ← x + η d / √s`, each coordinate for itself.
+        - "rmsprop": `s ← 0.9 s + 0.1 d²`, `x ← x + η d / √s`.
+        - "adam": Momentum over RMSprop: `v ← μ v + (1 − μ) d`, `s ← 0.999 s + 0.001 d²`, `x ← x + η
+          v / √s`, both corrected for starting at 0.
+    learning_rate : float, default 0.0
+        Length of a step at first. 0 takes 1 for gd, momentum and nesterov, 0.1 for adagrad, and
+        0.02 for rmsprop and adam. Must be a finite number at least 0.
+    momentum : float, default 0.9
+        Share of the last move that goes on, for momentum, nesterov and adam. Must be a number at
+        least 0 and at most 0.9999.
+    max_iter : int, default 200
+        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+    tol : float, default 1e-05
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    patience : int, default 10
+        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
+        on. Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out error if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Gd
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Gd(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "gd"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int = 16,
+        regularization: float = 0.09,
+        scaling: Literal["count", "sqrt"] | None = 'count',
+        biases: bool = True,
+        loss: Literal["squared", "absolute", "huber", "logistic"] = 'squared',
+        delta: float = 1.0,
+        optimizer: Literal["gd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"] = 'nesterov',
+        learning_rate: float = 0.0,
+        momentum: float = 0.9,
+        max_iter: int = 200,
+        tol: float = 1e-05,
+        patience: int = 10,
+        restarts: int = 1,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.scaling = scaling
+        self.biases = biases
+        self.loss = loss
+        self.delta = delta
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Ials(Recommender):
+    """Implicit feedback by alternating least squares: recommends items from clicks, plays, purchases.
+
+    A value `r` is a sign of interest, and a pair without one is a weak sign of none. The model
+    scores a pair by `s = β_u + β_i + γ_u·γ_i` and minimises
+
+    `Σ_observed w c(r) (1 − s)² + α₀ Σ_all s² + Σ_u λ_u (β_u² + ‖γ_u‖²) + Σ_i λ_i (β_i² + ‖γ_i‖²)`
+
+    with the confidence `c(r)`, the weight `α₀` (`unobserved`) of each of all `users × items`
+    pairs, and `λ_u = λ (n_u + α₀ · items)^ν`, `λ_i = λ (n_i + α₀ · users)^ν`, where `n` counts what
+    was observed of the row. Values cannot be negative; a value of 0 is no sign of interest: the
+    pair counts as not observed, but is not recommended either.
+
+    This is the objective of Rendle et al. as it stands. That of Hu, Koren and Volinsky, with weight
+    `1 + αr` towards 1 where observed and weight 1 towards 0 elsewhere, is `confidence = linear`,
+    `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
+
+    One iteration solves the items with the users held fixed, then the users with the items held
+    fixed; what the pairs not observed ask for comes from one `rank × rank` matrix, so the cost does
+    not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
+    `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
+    for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
+    and `8 rank²`); `blocks` solves `block` coordinates at a time (`2 n rank · block`, `rank ·
+    block²/3` and `rank²`), which wins by far for large ranks. The result does not depend on the
+    number of threads.
+
+    Held-out data is scored by NDCG@20: all items but those seen in training are ranked for each
+    user (for 20,000 of them, if there are more).
+
+    Use `als` for ratings that say how much something was liked.
+
+    References: Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, 2008.
+    Rendle, Krichene, Zhang, Koren: Revisiting the performance of iALS on item recommendation
+    benchmarks, 2022. Rendle, Krichene, Zhang, Koren: iALS++: speeding up matrix factorization with
+    subspace optimization, 2021.
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. More rank better, if slower, up to many
+        hundreds on sparse data; 64 is a quick start. Must be an integer from 1 to 4096.
+    regularization : float, default 0.01
+        Strength λ of the penalty on factors and biases. With ν = 1 the best is mostly between 0.002
+        and 0.02; with ν = 0 it is larger by the number of observations of a row. Must be a finite
+        number at least 0.
+    unobserved : float or None, default None
+        The weight α₀ of a pair that was not observed, against 1 for one that was. Left out, it is
+        chosen so that all pairs together weigh 7 times as much as the observed ones, but at most 1:
+        0.3 on MovieLens 1M, 0.004 on a data set a hundred times as sparse. Less makes the model
+        bolder. Must be a finite number at least 0, or left out.
+    unobserved_on : {"all", "rest"}, default 'all'
+        Which pairs the weight α₀ lies on.
+        - "all": All pairs: an observed one is drawn to c/(c + α₀) with weight c + α₀.
+        - "rest": The rest: an observed one is drawn to 1 with weight c + α₀.
+    confidence : {"constant", "linear", "log"}, default 'constant'
+        How the confidence c(r) in an observed pair grows with its value.
+        - "constant": c(r) = 1: whether, not how often.
+        - "linear": c(r) = αr: as much as the value.
+        - "log": c(r) = α ln(1 + r/ε): large values level off.
+    alpha : float, default 1.0
+        The α of the confidence; a constant one does not look at it. Must be a finite number at
+        least 0.
+    epsilon : float, default 1.0
+        The ε of the logarithmic confidence: the value around which it starts to level off. Must be
+        a finite number at least 0.000001.
+    exponent : float, default 1.0
+        The exponent ν by which the penalty of a row grows with what was observed of it: 1 in full,
+        0 not at all. Must be a number at least 0 and at most 2.
+    biases : bool, default False
+        Whether users and items have biases.
+    solver : {"auto", "cholesky", "cg", "blocks"}, default 'auto'
+        How a row is solved.
+        - "auto": Cholesky up to rank 128, blocks above.
+        - "cholesky": Exactly.
+        - "cg": By a few steps of conjugate gradients from the last solution.
+        - "blocks": A block of coordinates after another (iALS++).
+    block : int, default 64
+        Coordinates solved together by `blocks`: more take fewer iterations, each of them slower.
+        Must be an integer from 1 to 4096.
+    steps : int, default 3
+        Steps of conjugate gradients by `cg` for each row and iteration. Must be an integer from 1
+        to 1000.
+    max_iter : int, default 16
+        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    patience : int, default 3
+        With held-out data: stop when its score has not risen for so many iterations; 0 goes on.
+        Must be an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out score if there is one, else by
+        objective. Must be an integer from 1 to 1000.
+    keep_history : bool, default True
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Ials
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Ials(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "ials"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 0.01,
+        unobserved: float | None = None,
+        unobserved_on: Literal["all", "rest"] = 'all',
+        confidence: Literal["constant", "linear", "log"] = 'constant',
+        alpha: float = 1.0,
+        epsilon: float = 1.0,
+        exponent: float = 1.0,
+        biases: bool = False,
+        solver: Literal["auto", "cholesky", "cg", "blocks"] = 'auto',
+        block: int = 64,
+        steps: int = 3,
+        max_iter: int = 16,
+        tol: float = 0.0001,
+        patience: int = 3,
+        restarts: int = 1,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.unobserved = unobserved
+        self.unobserved_on = unobserved_on
+        self.confidence = confidence
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.exponent = exponent
+        self.biases = biases
+        self.solver = solver
+        self.block = block
+        self.steps = steps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Bpr(Recommender):
+    """Bayesian personalised ranking: recommends items from clicks, plays or purchases.
+
+    The model scores an item for a user by `x̂ = β_i + γ_u·γ_i` and learns to rank what a user has
+    above what they do not have. The fit minimises, over each pair (user u, item i) that is there
+    and an item j drawn from those u does not have, the expectation of
+
+    `−w ln σ(x̂_ui − x̂_uj) + w λ/2 (‖γ_u‖² + ‖γ_i‖² + ‖γ_j‖² + β_i² + β_j²)`
+
+    where `σ(x) = 1/(1 + e⁻ˣ)`. Values say only that there was interest: they must not be negative,
+    a value of 0 counts as not there, and by how much it is above 0 does not matter. Sample weights
+    `w` do.
+
+    An epoch takes one step for each pair that is there, with a fresh j. Users and items are dealt
+    at random to groups, and blocks that share no user and no item run in parallel; j is drawn from
+    the group of i. The items are dealt anew in every epoch, into groups of equal size, so over the
+    epochs every j the user does not have is equally likely, as if it were drawn from all items.
+    The result does not depend on the number of threads. The objective reported is the mean loss
+    of the epoch's pairs, each just before its step, without the penalty.
+
+    With held-out data the fit is judged by NDCG@20: for each user with held-out items all items but
+    those of the training are ranked.
+
+    Cost of an epoch: `16 n rank` operations for `n` pairs. Confidence-weighted least squares
+    (`ials`) usually ranks better; this model needs less time for each pass over large data and
+    optimises the order directly. Use `als` or `sgd` for ratings.
+
+    Reference: Rendle, Freudenthaler, Gantner, Schmidt-Thieme: BPR: Bayesian personalized ranking
+    from implicit feedback, 2009.
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of latent factors of each user and item. Must be an integer from 1 to 4096.
+    regularization : float, default 0.01
+        Strength λ of the penalty on factors and biases. Must be a finite number at least 0.
+    biases : bool, default True
+        Whether items have biases.
+    negatives : {"uniform", "popularity"}, default 'uniform'
+        How the other item of a pair is drawn.
+        - "uniform": Every item the user does not have is as likely as another.
+        - "popularity": The more people have an item, the likelier: in proportion to their number to
+          the power of `exponent`. Harder pairs, and less weight on popularity in the result.
+    exponent : float, default 0.5
+        The power to which popularity is taken under `negatives = popularity`. Must be a number at
+        least 0 and at most 2.
+    learning_rate : float, default 0.05
+        Length η of a step. 0.1 instead of 0.05 ranks about as well on Gowalla. Must be a finite
+        number at least 0.000000001.
+    schedule : {"adaptive", "constant", "cosine"}, default 'constant'
+        How the length of a step changes as the fit goes on.
+        - "adaptive": Shorter for each row the more gradient it has seen (`η / √(1 + Σ mean g²)`):
+          quick from the first epoch on.
+        - "constant": `η` in every epoch.
+        - "cosine": `η` at first, then falling along a half cosine, to nothing after `max_iter`
+          epochs.
+    max_iter : int, default 100
+        Epochs at most (for each random start). On Gowalla the ranking is still getting better after
+        40. Must be an integer from 1 to 1000000.
+    tol : float, default 0.0
+        Stop when an epoch lowers the objective by less than this share of it; 0 goes on. The
+        objective is of random pairs and wavers. Must be a number at least 0 and at most 1.
+    patience : int, default 10
+        With held-out data: stop when the score has not risen for so many epochs; 0 goes on. Must be
+        an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept, by held-out score if there is any, else by
+        objective. Must be an integer from 1 to 1000.
+    keep_history : bool, default True
+        Whether the model keeps the training data, to leave out what a user has and to explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Bpr
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Bpr(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "bpr"
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        regularization: float = 0.01,
+        biases: bool = True,
+        negatives: Literal["uniform", "popularity"] = 'uniform',
+        exponent: float = 0.5,
+        learning_rate: float = 0.05,
+        schedule: Literal["adaptive", "constant", "cosine"] = 'constant',
+        max_iter: int = 100,
+        tol: float = 0.0,
+        patience: int = 10,
+        restarts: int = 1,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.biases = biases
+        self.negatives = negatives
+        self.exponent = exponent
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.restarts = restarts
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class PureSvd(Recommender):
+    """Pure SVD: recommends by the best low-rank approximation of the data, with 0 for what is absent.
+
+    The data are read as a fully observed matrix `A` of users and items, `A_ui = w r`, or 0 where there
+    is no rating. The fit finds the `A_k` of rank `rank` that minimises `‖A − A_k‖_F²`, which is the
+    truncated singular value decomposition `U Σ Vᵀ` (Eckart and Young), and scores by `A_k`. User
+    factors are `U √Σ`, item factors `V √Σ`; a new user is projected on the items, `r V Vᵀ`. The
+    objective in the report is the squared error `‖A‖_F² − Σ σ²`.
+
+    An iteration is one restart of a block Lanczos method on the smaller side of the matrix, in double
+    precision; the objective never rises, and the result does not depend on the number of threads.
+
+    Cost of an iteration: about `2 (rank + 64)` products with the matrix, and `O(rank²)` for each row of
+    the smaller side; ten iterations or so. Since it takes what is absent for dislike, it ranks and
+    does not predict ratings: use `als` for that. Models of implicit feedback that weigh what is absent
+    less rank better as a rule.
+
+    Reference: Cremonesi, Koren, Turrin: Performance of recommender algorithms on top-N recommendation
+    tasks, 2010.
+
+    Parameters
+    ----------
+    rank : int, default 64
+        Number of singular values. Few generalise, many remember; 32 to 64 is good on data of the
+        size of MovieLens. Must be an integer from 1 to 4096.
+    max_iter : int, default 50
+        Iterations (restarts of the method) at most. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-07
+        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
+        be a number at least 0 and at most 1.
+    keep_history : bool, default True
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import PureSvd
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = PureSvd(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "svd"
+
+    def __init__(
+        self,
+        *,
+        rank: int = 64,
+        max_iter: int = 50,
+        tol: float = 1e-07,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.max_iter = max_iter
+        self.tol = tol
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Mean(Recommender):
+    """The mean of all ratings: predicts the same for everyone and everything.
+
+    `r̂ = α` with `α = Σ w r / Σ w`, which minimises `Σ w (r − α)²` over all constants. Its error is
+    the spread of the ratings, so a model that does not beat it has learned nothing. All items
+    score alike; recommendations come in the order of the ids.
+
+    Cost: one pass over the ratings. Use `bias` for the least that tells items apart, and `popular`
+    for recommendations without ratings.
+
+    Parameters
+    ----------
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Mean
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Mean().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "mean"
+
+    def __init__(
+        self,
+        *,
+        keep_history: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        self.keep_history = keep_history
+        self.verbose = verbose
+
+
+class Bias(Recommender):
+    """The mean with biases: who rates high, what is rated high.
+
+    `r̂ = α + β_u + β_i`, where α is the mean of all ratings and the biases minimise
+
+    `Σ w (r − α − β_u − β_i)² + damping (Σ_u β_u² + Σ_i β_i²)`.
+
+    Each bias is a damped mean of what is left to it, `β_u = Σ w (r − α − β_i) / (Σ w + damping)`;
+    the two sides are solved in turns until nothing moves. A new user has their bias in closed
+    form. Everyone is recommended the same items, less what they have seen.
+
+    Cost: two passes over the ratings a round, some ten rounds. It is what a latent factor model
+    has to beat; use `als` for predictions that tell tastes apart.
+
+    Reference: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates).
+
+    Parameters
+    ----------
+    damping : float, default 5.0
+        Ratings of zero surprise added to every user and item, so that few ratings make a small
+        bias. 5 is near the best on MovieLens. Must be a finite number at least 0.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Bias
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Bias().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "bias"
+
+    def __init__(
+        self,
+        *,
+        damping: float = 5.0,
+        clip: bool = True,
+        keep_history: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        self.damping = damping
+        self.clip = clip
+        self.keep_history = keep_history
+        self.verbose = verbose
+
+
+class Popular(Recommender):
+    """What most people chose: recommends the most popular items that the user has not seen.
+
+    The score of an item is the number of users who chose it, `Σ_u w_ui`, as a share of all pairs
+    unless `measure` says otherwise; it is the same for everyone. As shares the scores are the
+    maximum-likelihood estimate of the next choice of anyone; the objective in the report is the
+    entropy `−Σ p ln p` of these shares.
+
+    Cost: one pass over the data. It is what a recommender has to beat on data without opinions,
+    and what to show to someone of whom nothing is known. Use `neighbours` or a latent factor model
+    for recommendations that depend on the user.
+
+    Parameters
+    ----------
+    measure : {"share", "count", "sum"}, default 'share'
+        How the popularity of an item is measured.
+        - "share": The share of all pairs that are of this item: the chance that the next one is.
+        - "count": The number of users who chose it (the sum of the weights).
+        - "sum": The sum of the values (times their weights): plays instead of players.
+    keep_history : bool, default True
+        Whether the model keeps the training data, to leave out what a user has seen.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Popular
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Popular().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "popular"
+
+    def __init__(
+        self,
+        *,
+        measure: Literal["share", "count", "sum"] = 'share',
+        keep_history: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.keep_history = keep_history
+        self.verbose = verbose
+
+
+class Neighbours(Recommender):
+    """Item neighbours: recommends items like those the user chose.
+
+    The similarity `s_ij` of two items is a product over the users they share (`similarity` says
+    which), and each item keeps the `neighbours` most like it. The score of item `j` for a user is
+    `Σ_i s_ij r_ui` over the items `i` they chose that are among the neighbours of `j`; so every
+    recommendation is explained by the user's own items, and a new user needs no training. The
+    objective in the report is the share of all similarity that the kept neighbours leave out.
+
+    Cost: `Σ_u n_u²` for users with `n_u` items, in parallel; some `neighbours · n_u` to recommend. Use a
+    latent factor model where users have few items in common, or where a few users have very many.
+
+    References: Sarwar, Karypis, Konstan, Riedl: Item-based collaborative filtering recommendation
+    algorithms, 2001; Robertson, Zaragoza: The probabilistic relevance framework: BM25 and beyond,
+    2009.
+
+    Parameters
+    ----------
+    similarity : {"cosine", "tfidf", "bm25"}, default 'cosine'
+        How alike two items are.
+        - "cosine": The cosine of the two columns of the data.
+        - "tfidf": The cosine after square roots, with users who chose much counting less: `√r (ln
+          n_items − ln(1 + n_u))`.
+        - "bm25": The product of BM25 weights, which saturate with the value and discount popular
+          items; not bounded by 1.
+    neighbours : int, default 100
+        How many neighbours each item keeps. More rank better on sparse data, up to all, and hardly
+        cost anything to fit, but memory and time to recommend. Must be an integer from 1 to
+        1000000.
+    k1 : float, default 1.2
+        BM25: how soon a value saturates; 0 sees only whether there is one. Must be a finite number
+        at least 0.
+    b : float, default 0.75
+        BM25: how much an item is discounted for its popularity, from 0 to 1. Must be a number at
+        least 0 and at most 1.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Neighbours
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Neighbours().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "neighbours"
+
+    def __init__(
+        self,
+        *,
+        similarity: Literal["cosine", "tfidf", "bm25"] = 'cosine',
+        neighbours: int = 100,
+        k1: float = 1.2,
+        b: float = 0.75,
+        verbose: int = 0,
+    ) -> None:
+        self.similarity = similarity
+        self.neighbours = neighbours
+        self.k1 = k1
+        self.b = b
+        self.verbose = verbose

@@ -1,0 +1,881 @@
+"""Linear models and support vector machines.
+
+Written by python/generate.py from the definitions in crates/gradus-linear: change those.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from gradus._features import Classifier, Regressor
+
+__all__ = [
+    "ElasticNet",
+    "Lasso",
+    "Linear",
+    "Logistic",
+    "Ridge",
+    "Svm",
+    "Svr",
+]
+
+
+class Linear(Regressor):
+    """Linear regression without a penalty, by the loss of your choice.
+
+    Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`:
+
+    | loss | of a residual | predicts | good for |
+    |---|---|---|---|
+    | `squared` | `½ r²` | the mean | Gaussian noise; standard errors come with it |
+    | `absolute` | `\\|r\\|` | the median | Laplace noise, gross errors in the target |
+    | `huber` | `½ r²` up to `δ`, then straight | nearly the mean | some gross errors |
+    | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
+    | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
+
+    `squared` is solved in closed form: by Cholesky where the features are independent, else by an
+    orthogonal triangle and its singular values, which give of all best solutions the smallest, and
+    say so. `2 n d²` operations. It reports standard errors, t and p values of the coefficients, R²,
+    log-likelihood, AIC and BIC.
+
+    `absolute` and `quantile` are linear programs, solved along a path of smoothed losses whose
+    solutions are feasible for the dual, so the duality gap is known; `huber` by damped Newton steps,
+    which cannot fail; `tukey` by reweighting from Huber's solution. `n d²` operations a step. Where
+    `delta` is left out it comes from the median absolute residual of the `absolute` fit: 1.345 and
+    4.685 times the scale, for 95 % efficiency under Gaussian noise.
+
+    Use `ridge` or `lasso` where features are many or alike.
+
+    References: Huber: Robust estimation of a location parameter, 1964. Koenker, Bassett: Regression
+    quantiles, 1978. Madsen, Nielsen: A finite smoothing algorithm for linear ℓ1 estimation, 1993.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute", "huber", "tukey", "quantile"}, default 'squared'
+        The loss of a residual.
+        - "squared": Half the square: least squares.
+        - "absolute": The absolute value: predicts the median.
+        - "huber": Square for small residuals, straight for large ones.
+        - "tukey": Bisquare: large residuals do not count at all.
+        - "quantile": Straight, of different slope above and below: predicts a quantile.
+    delta : float or None, default None
+        The residual δ from which `huber` and `tukey` hold a target for an error, in units of the
+        target. Left out, it comes from the residuals. Must be a finite number greater than 0, or
+        left out.
+    quantile : float, default 0.5
+        The quantile that `quantile` predicts. Must be a number greater than 0 and less than 1.
+    fit_intercept : bool, default True
+        Whether there is an intercept.
+    tol : float, default 1e-08
+        What the certificate (duality gap or gradient, as a share) is to be brought below. Must be a
+        number at least 0 and at most 1.
+    max_iter : int, default 1000
+        Steps at most, for losses that take steps. Must be an integer from 1 to 1000000.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Linear
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Linear().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "linear"
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["squared", "absolute", "huber", "tukey", "quantile"] = 'squared',
+        delta: float | None = None,
+        quantile: float = 0.5,
+        fit_intercept: bool = True,
+        tol: float = 1e-08,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.delta = delta
+        self.quantile = quantile
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+
+class Ridge(Regressor):
+    """Ridge regression: least squares that keeps coefficients small.
+
+    Predicts `b + x·β` and minimises
+
+    `(1 / 2W) Σ w_i (y_i − b − x_i·β)² + λ ‖β‖²`
+
+    with weights `w` that add up to `W`; the intercept `b` is not penalised. scikit-learn's `alpha`
+    is `2 W λ`. The penalty makes the solution unique and steady where features are many or alike,
+    and keeps all of them; `lasso` drops those that do not help.
+
+    Without a `regularization`, a hundred strengths are tried and the one with the smallest
+    leave-one-out error is taken: both follow from one eigendecomposition, at the cost of a few fits.
+
+    Solved exactly through the smaller of `features × features` (`2 n d²` operations) and
+    `samples × samples`, polished by the residual of the data itself; where both sides are above
+    4,096, by conjugate gradients. The result does not depend on the number of threads.
+
+    Reference: Hoerl, Kennard: Ridge regression: biased estimation for nonorthogonal problems, 1970.
+
+    Parameters
+    ----------
+    regularization : float or None, default None
+        Strength λ of the penalty. Left out, it is chosen by the leave-one-out error. Must be a
+        finite number at least 0, or left out.
+    n_lambdas : int, default 100
+        How many strengths are tried where none is given, at equal ratios over eight powers of ten.
+        Must be an integer from 2 to 10000.
+    fit_intercept : bool, default True
+        Whether there is an intercept.
+    standardize : bool, default False
+        Whether the penalty sees features divided by their standard deviation. The coefficients are
+        for the features as they are, either way.
+    tol : float, default 1e-10
+        What the gradient is to be brought below by conjugate gradients, as a share of that at 0.
+        Must be a number at least 0 and at most 1.
+    max_iter : int, default 1000
+        Steps of conjugate gradients at most. Must be an integer from 1 to 1000000.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Ridge
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Ridge().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "ridge"
+
+    def __init__(
+        self,
+        *,
+        regularization: float | None = None,
+        n_lambdas: int = 100,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.n_lambdas = n_lambdas
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+
+class Lasso(Regressor):
+    """The lasso: linear regression that leaves out the features it can do without.
+
+    Minimises, with weights `w` that add up to `W`,
+
+    `Σ w (y − b − x·β)² / 2W + λ ‖β‖₁`.
+
+    Coordinate descent moves one coefficient at a time to where it is best, `β_j ←
+    S(x_j·r + ‖x_j‖² β_j, λ) / ‖x_j‖²` with the soft threshold `S`, on a
+    working set of the features that a solution is likely to need; Anderson extrapolation leads long
+    valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
+    are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+    features costs as many operations as there are entries, and products between the features of the
+    working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
+    that a gap safe sphere rules out are not looked at again.
+
+    The fit ends when the duality gap is small: the report's certificate is a proof of how far above
+    the least objective the model can be. The result does not depend on the number of threads.
+
+    Without `regularization`, a path of `n_lambdas` penalties is fitted, and `folds`-fold
+    cross-validation chooses one; the model keeps the path and its errors. Samples are dealt out to
+    folds by their content, so that the choice does not depend on their order. Several targets are
+    fitted one by one.
+
+    Use `elasticnet` where features are strongly correlated: the lasso then picks one of a group as
+    chance has it. Use `ridge` where all features matter.
+
+    References: Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
+    coordinate descent, 2010. Ndiaye, Fercoq, Gramfort, Salmon: Gap safe screening rules for sparsity
+    enforcing penalties, 2017. Massias, Gramfort, Salmon: Celer: a fast solver for the lasso with
+    dual extrapolation, 2018. Bertrand, Massias: Anderson acceleration of coordinate descent, 2021.
+
+    Parameters
+    ----------
+    regularization : float or None, default None
+        Strength λ of the penalty; scikit-learn's `alpha`. Left out, it is chosen by cross-
+        validation along a path of penalties. Must be a finite number at least 0, or left out.
+    fit_intercept : bool, default True
+        Whether there is an intercept, which is not penalised.
+    standardize : bool, default False
+        Whether each feature is divided by its standard deviation before it is penalised, so that
+        its unit does not matter. The coefficients are those of the features as given.
+    positive : bool, default False
+        Whether coefficients cannot be negative.
+    max_iter : int, default 100000
+        Passes over the coefficients at most, for each penalty. Must be an integer from 1 to
+        1000000000.
+    tol : float, default 1e-06
+        The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
+        coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
+        here. Must be a number at least 0 and at most 1.
+    folds : int, default 5
+        Folds of the cross-validation. Must be an integer from 2 to 1000.
+    n_lambdas : int, default 100
+        Penalties on the path of the cross-validation, from the smallest that makes all coefficients
+        0 down to a thousandth of it. Must be an integer from 1 to 10000.
+    rule : {"min", "one_se"}, default 'min'
+        Which penalty the cross-validation chooses.
+        - "min": The one with the least error on held-out folds.
+        - "one_se": The largest whose error is within one standard error of the least: fewer
+          features at little loss.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Lasso
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Lasso().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "lasso"
+
+    def __init__(
+        self,
+        *,
+        regularization: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        positive: bool = False,
+        max_iter: int = 100000,
+        tol: float = 1e-06,
+        folds: int = 5,
+        n_lambdas: int = 100,
+        rule: Literal["min", "one_se"] = 'min',
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.positive = positive
+        self.max_iter = max_iter
+        self.tol = tol
+        self.folds = folds
+        self.n_lambdas = n_lambdas
+        self.rule = rule
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ElasticNet(Regressor):
+    """The elastic net: linear regression that leaves out features, and keeps correlated ones together.
+
+    Minimises, with weights `w` that add up to `W`,
+
+    `Σ w (y − b − x·β)² / 2W + λ (ρ ‖β‖₁ + (1 − ρ)/2 ‖β‖²)`.
+
+    Coordinate descent moves one coefficient at a time to where it is best, `β_j ←
+    S(x_j·r + ‖x_j‖² β_j, λρ) / (‖x_j‖² + λ(1 − ρ))` with the soft threshold `S`, on a
+    working set of the features that a solution is likely to need; Anderson extrapolation leads long
+    valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
+    are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+    features costs as many operations as there are entries, and products between the features of the
+    working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
+    that a gap safe sphere rules out are not looked at again.
+
+    The fit ends when the duality gap is small: the report's certificate is a proof of how far above
+    the least objective the model can be. The result does not depend on the number of threads.
+
+    Without `regularization`, a path of `n_lambdas` penalties is fitted, and `folds`-fold
+    cross-validation chooses one; the model keeps the path and its errors. Samples are dealt out to
+    folds by their content, so that the choice does not depend on their order. Several targets are
+    fitted one by one.
+
+    Use `lasso` for the fewest features, and `ridge` where all of them matter: with ρ = 0 this is
+    ridge regression by a slower way.
+
+    References: Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
+    coordinate descent, 2010. Ndiaye, Fercoq, Gramfort, Salmon: Gap safe screening rules for sparsity
+    enforcing penalties, 2017. Massias, Gramfort, Salmon: Celer: a fast solver for the lasso with
+    dual extrapolation, 2018. Bertrand, Massias: Anderson acceleration of coordinate descent, 2021.
+
+    Parameters
+    ----------
+    regularization : float or None, default None
+        Strength λ of the penalty; scikit-learn's `alpha`. Left out, it is chosen by cross-
+        validation along a path of penalties. Must be a finite number at least 0, or left out.
+    l1_ratio : float, default 0.5
+        The share ρ of the 1-norm in the penalty; scikit-learn's `l1_ratio`. 1 is the lasso, 0 is
+        ridge regression. Must be a number at least 0 and at most 1.
+    fit_intercept : bool, default True
+        Whether there is an intercept, which is not penalised.
+    standardize : bool, default False
+        Whether each feature is divided by its standard deviation before it is penalised, so that
+        its unit does not matter. The coefficients are those of the features as given.
+    positive : bool, default False
+        Whether coefficients cannot be negative.
+    max_iter : int, default 100000
+        Passes over the coefficients at most, for each penalty. Must be an integer from 1 to
+        1000000000.
+    tol : float, default 1e-06
+        The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
+        coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
+        here. Must be a number at least 0 and at most 1.
+    folds : int, default 5
+        Folds of the cross-validation. Must be an integer from 2 to 1000.
+    n_lambdas : int, default 100
+        Penalties on the path of the cross-validation, from the smallest that makes all coefficients
+        0 down to a thousandth of it. Must be an integer from 1 to 10000.
+    rule : {"min", "one_se"}, default 'min'
+        Which penalty the cross-validation chooses.
+        - "min": The one with the least error on held-out folds.
+        - "one_se": The largest whose error is within one standard error of the least: fewer
+          features at little loss.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import ElasticNet
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = ElasticNet().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "elasticnet"
+
+    def __init__(
+        self,
+        *,
+        regularization: float | None = None,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        positive: bool = False,
+        max_iter: int = 100000,
+        tol: float = 1e-06,
+        folds: int = 5,
+        n_lambdas: int = 100,
+        rule: Literal["min", "one_se"] = 'min',
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.positive = positive
+        self.max_iter = max_iter
+        self.tol = tol
+        self.folds = folds
+        self.n_lambdas = n_lambdas
+        self.rule = rule
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Logistic(Classifier):
+    """Logistic regression: the probability of each class from a linear score.
+
+    Of two classes, the second has the probability `1 / (1 + exp(−s))` with the score `s = b + x·w`;
+    of more, classes have scores of their own and probabilities in proportion to `exp(s)`. Minimises
+
+    `(1 / W) Σ w_i (−log p(class of i)) + λ (ρ ‖w‖₁ + (1 − ρ)/2 ‖w‖²)`
+
+    with weights `w_i` that add up to `W`; intercepts are not penalised. scikit-learn's `C` is
+    `1 / (W λ)`.
+
+    Solvers: `newton` uses the whole Hessian for two classes and up to 1,000 features (`n d²`
+    operations a step, some six steps), and products with it by conjugate gradients otherwise;
+    `lbfgs` needs gradients alone, and many more steps where features are of unlike size; `coordinate` is Newton's method with coordinate descent inside,
+    for an L1 penalty (of two classes; of more, accelerated proximal gradients). The result does not
+    depend on the number of threads.
+
+    Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
+    said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
+    the report.
+
+    References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
+    2008. Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
+    coordinate descent, 2010.
+
+    Parameters
+    ----------
+    regularization : float, default 0.001
+        Strength λ of the penalty. Must be a finite number at least 0.
+    l1_ratio : float, default 0.0
+        The share ρ of the penalty that is L1: 0 keeps all features, 1 drops those that do not help.
+        Must be a number at least 0 and at most 1.
+    fit_intercept : bool, default True
+        Whether there is an intercept.
+    standardize : bool, default False
+        Whether the penalty sees features divided by their standard deviation. The coefficients are
+        for the features as they are, either way.
+    class_weight : {"balanced", None} or dict of class to weight, default None
+        Whether classes count by their samples, or all the same.
+        - None: As much as its samples weigh.
+        - "balanced": All classes the same: samples of rare ones count more.
+    solver : {"auto", "newton", "lbfgs", "coordinate"}, default 'auto'
+        How the optimum is found.
+        - "auto": `coordinate` with an L1 penalty, else `newton`.
+        - "newton": Newton's method.
+        - "lbfgs": Limited-memory BFGS; without an L1 penalty only.
+        - "coordinate": Newton's method with coordinate descent inside.
+    tol : float, default 1e-06
+        What the gradient (with an L1 penalty: the smallest subgradient) is to be brought below, as
+        a share of that at 0. Must be a number at least 0 and at most 1.
+    max_iter : int, default 1000
+        Iterations at most. Must be an integer from 1 to 1000000.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    coef_
+        Coefficients, 1 × features for two classes, else classes × features; none of a kernel.
+    intercept_
+        The intercepts.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Logistic
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Logistic().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    >>> model.predict([[2.0, 0.0]])
+    array(['yes'], dtype='<U3')
+    """
+
+    _kind = "logistic"
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 0.001,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        solver: Literal["auto", "newton", "lbfgs", "coordinate"] = 'auto',
+        tol: float = 1e-06,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+
+class Svm(Classifier):
+    """Support vector machines: classes by the widest margin, linear or with a kernel.
+
+    Two classes `y = ±1` are told apart by the sign of `f(x) = w·x + b`, and
+
+    `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
+
+    is made as small as can be, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
+    (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
+    support vectors; `1 − m` is their slack. More classes are told apart each from the rest, all at
+    once (`crammer_singer`), or, with a kernel, in pairs that vote.
+
+    The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
+    that of LIBLINEAR and `LinearSVC`, with `½b²` more. `crammer_singer` always penalises it.
+
+    Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
+    `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
+    on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual numbers that follow (the
+    method of multipliers), and `a` counts samples near their margin. With many features hinge visits
+    one sample after another in the dual (`dual`), `O(nnz)` for a pass over all. `subgradient` takes stochastic
+    steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
+    move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
+    for a row of the kernel matrix that memory no longer holds.
+
+    The report ends with a certificate. Of linear machines it is the gap between the primal and the
+    dual objective, as a share of the primal one: the objective is at most so far from the best. Of
+    kernel machines it is the largest violation of the conditions of optimality; the gap is in the
+    notes. The result does not depend on the number of threads.
+
+    Margins are no probabilities: `probability` learns them from held-out margins, five more fits.
+    If probabilities are what matters, use logistic regression.
+
+    References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
+    method for large-scale linear SVM, 2008. Keerthi, DeCoste: A modified finite Newton method for
+    fast solution of large scale linear SVMs, 2005. Fan, Chen, Lin: Working set selection using
+    second order information, 2005. Crammer, Singer: On the algorithmic implementation of multiclass
+    kernel-based vector machines, 2001. Platt: Probabilistic outputs for support vector machines, 1999.
+
+    Parameters
+    ----------
+    c : float, default 1.0
+        The cost C of the losses against the width of the margin; more fits the samples closer. Must
+        be a finite number greater than 0.
+    loss : {"auto", "hinge", "squared_hinge"}, default 'auto'
+        What a margin below 1 costs.
+        - "auto": Squared for linear machines, plain for those of a kernel.
+        - "hinge": What it lacks: fewer support vectors.
+        - "squared_hinge": The square of what it lacks: smooth, and quicker to solve.
+    kernel : {"linear", "rbf", "polynomial"}, default 'linear'
+        How alike two samples are.
+        - "linear": `x·y`: a linear machine, with coefficients.
+        - "rbf": `exp(−γ‖x − y‖²)`.
+        - "polynomial": `(γ x·y + c₀)^degree`.
+    gamma : float or None, default None
+        The γ of the kernels. Left out, it is 1 / (features × variance of all their values). Must be
+        a finite number greater than 0, or left out.
+    degree : int, default 3
+        The degree of the polynomial kernel. Must be an integer from 1 to 100.
+    coef0 : float, default 0.0
+        The c₀ of the polynomial kernel; 0 leaves out all but the highest powers. Must be a finite
+        number.
+    multi_class : {"one_vs_rest", "crammer_singer"}, default 'one_vs_rest'
+        How linear machines tell more than two classes apart. Kernel machines do it in pairs.
+        - "one_vs_rest": A machine for each class against the rest.
+        - "crammer_singer": One machine for all: the true class is to score 1 more than any other.
+          Hinge loss, by the dual; the intercepts are penalised.
+    class_weight : {"balanced", None} or dict of class to weight, default None
+        What the classes weigh, besides the weights of the samples.
+        - None: As much as its samples weigh.
+        - "balanced": All classes the same: samples of rare ones count more.
+    fit_intercept : bool, default True
+        Whether there is an intercept b. Kernel machines always have one.
+    penalize_intercept : bool, default False
+        Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR
+        does.
+    standardize : bool, default False
+        Whether features are divided by their standard deviation, so that the penalty treats them
+        alike. The coefficients are for the features as they were given in any case.
+    probability : bool, default False
+        Whether to learn probabilities, from the margins of samples left out of five more fits.
+    cache : int, default 200
+        Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
+    solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
+        How a linear machine is found.
+        - "auto": The primal for squared losses, and for others up to 1024 features if there are
+          four times as many samples; else the dual.
+        - "primal": Newton steps in the primal; losses that are not squared by the method of
+          multipliers.
+        - "dual": One sample after another in the dual.
+        - "subgradient": Stochastic subgradients in the primal.
+    tol : float or None, default None
+        Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+        Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+        Must be a finite number at least 0, or left out.
+    max_iter : int, default 10000
+        Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
+        there are samples, or 1000, count as one. Must be an integer from 1 to 1000000000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    coef_
+        Coefficients, 1 × features for two classes, else classes × features; none of a kernel.
+    intercept_
+        The intercepts.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Svm
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Svm().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    >>> model.predict([[2.0, 0.0]])
+    array(['yes'], dtype='<U3')
+    """
+
+    _kind = "svm"
+
+    def __init__(
+        self,
+        *,
+        c: float = 1.0,
+        loss: Literal["auto", "hinge", "squared_hinge"] = 'auto',
+        kernel: Literal["linear", "rbf", "polynomial"] = 'linear',
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: Literal["one_vs_rest", "crammer_singer"] = 'one_vs_rest',
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        standardize: bool = False,
+        probability: bool = False,
+        cache: int = 200,
+        solver: Literal["auto", "primal", "dual", "subgradient"] = 'auto',
+        tol: float | None = None,
+        max_iter: int = 10000,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.c = c
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.standardize = standardize
+        self.probability = probability
+        self.cache = cache
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Svr(Regressor):
+    """Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
+
+    `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is made as small as can be, for `f(x) = w·x + b`, the weight
+    `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
+    nothing; larger ones grow no faster than they are, unless squared: outliers pull little.
+    Samples on the tube or outside are the support vectors. Several targets have a machine each.
+
+    Solvers and certificates are those of `svm`: Newton steps in the primal, one
+    sample after another in the dual, pairs of samples for kernels. The intercept is not penalised
+    unless `penalize_intercept` asks for it. The result does not depend on the number of threads.
+
+    For an estimate with standard errors, or the mean instead of something close to the median, use
+    linear regression.
+
+    References: Smola, Schölkopf: A tutorial on support vector regression, 2004. Ho, Lin: Large-scale
+    linear support vector regression, 2012.
+
+    Parameters
+    ----------
+    c : float, default 1.0
+        The cost C of the losses against the flatness of the function. Must be a finite number
+        greater than 0.
+    epsilon : float, default 0.1
+        Errors up to this cost nothing. In the units of the target. Must be a finite number at least
+        0.
+    loss : {"insensitive", "squared_insensitive"}, default 'insensitive'
+        What an error beyond ε costs.
+        - "insensitive": What is beyond: outliers pull no more than other samples outside the tube.
+        - "squared_insensitive": Its square: smooth, and quicker to solve.
+    kernel : {"linear", "rbf", "polynomial"}, default 'linear'
+        How alike two samples are.
+        - "linear": `x·y`: a linear machine, with coefficients.
+        - "rbf": `exp(−γ‖x − y‖²)`.
+        - "polynomial": `(γ x·y + c₀)^degree`.
+    gamma : float or None, default None
+        The γ of the kernels. Left out, it is 1 / (features × variance of all their values). Must be
+        a finite number greater than 0, or left out.
+    degree : int, default 3
+        The degree of the polynomial kernel. Must be an integer from 1 to 100.
+    coef0 : float, default 0.0
+        The c₀ of the polynomial kernel; 0 leaves out all but the highest powers. Must be a finite
+        number.
+    fit_intercept : bool, default True
+        Whether there is an intercept b. Kernel machines always have one.
+    penalize_intercept : bool, default False
+        Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR
+        does.
+    standardize : bool, default False
+        Whether features are divided by their standard deviation, so that the penalty treats them
+        alike. The coefficients are for the features as they were given in any case.
+    cache : int, default 200
+        Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
+    solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
+        How a linear machine is found.
+        - "auto": The primal for squared losses, and for others up to 1024 features if there are
+          four times as many samples; else the dual.
+        - "primal": Newton steps in the primal; losses that are not squared by the method of
+          multipliers.
+        - "dual": One sample after another in the dual.
+        - "subgradient": Stochastic subgradients in the primal.
+    tol : float or None, default None
+        Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+        Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+        Must be a finite number at least 0, or left out.
+    max_iter : int, default 10000
+        Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
+        there are samples, or 1000, count as one. Must be an integer from 1 to 1000000000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Svr
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Svr().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "svr"
+
+    def __init__(
+        self,
+        *,
+        c: float = 1.0,
+        epsilon: float = 0.1,
+        loss: Literal["insensitive", "squared_insensitive"] = 'insensitive',
+        kernel: Literal["linear", "rbf", "polynomial"] = 'linear',
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        standardize: bool = False,
+        cache: int = 200,
+        solver: Literal["auto", "primal", "dual", "subgradient"] = 'auto',
+        tol: float | None = None,
+        max_iter: int = 10000,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.c = c
+        self.epsilon = epsilon
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.standardize = standardize
+        self.cache = cache
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose

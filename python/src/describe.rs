@@ -1,0 +1,48 @@
+//! The registry, for the estimators of the package to be written from.
+
+use gradus::core::estimator::Task;
+use gradus::core::params::{ParamKind, ParamSpec};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// Every model there is and its parameters, as JSON.
+#[pyfunction]
+pub fn describe() -> String {
+    let models = gradus::models().iter().map(|model| {
+        let (summary, rest) = model.docs();
+        let traits = model.traits();
+        json!({
+            "name": model.name(),
+            "family": model.family(),
+            "class": model.type_name(),
+            "summary": summary,
+            "docs": rest,
+            "task": match traits.task {
+                Task::Recommend => "recommend",
+                Task::Regress => "regress",
+                Task::Classify => "classify",
+            },
+            "implicit": traits.implicit,
+            "params": model.specs().iter().map(param).collect::<Vec<_>>(),
+        })
+    });
+    Value::from_iter(models).to_string()
+}
+
+fn param(spec: &ParamSpec) -> Value {
+    let kind = match &spec.kind {
+        ParamKind::Bool => json!("bool"),
+        ParamKind::Integer { .. } => json!("int"),
+        ParamKind::Number { .. } => json!("float"),
+        ParamKind::Text => json!("str"),
+        ParamKind::Choice(words) => json!(words),
+    };
+    json!({
+        "name": spec.name,
+        "doc": spec.doc,
+        "kind": kind,
+        "rule": spec.rule(),
+        "default": spec.default,
+        "optional": spec.optional,
+    })
+}

@@ -1,0 +1,36 @@
+//! What the Python package is built on: fitting, models and data in their dynamic form.
+//!
+//! Nothing here knows a model by name. The estimators of the package are written by
+//! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
+//! estimator is Python (`python/gradus/_base.py` and its neighbours).
+
+mod data;
+mod describe;
+mod error;
+mod fit;
+mod model;
+mod threads;
+
+use pyo3::prelude::*;
+
+/// The compiled part of gradus.
+#[pymodule]
+mod _gradus {
+    #[pymodule_export]
+    use super::data::{Features, Ratings};
+    #[pymodule_export]
+    use super::describe::describe;
+    #[pymodule_export]
+    use super::fit::{fit, fit_ratings};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::threads::{get_threads, set_threads};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

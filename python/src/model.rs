@@ -1,0 +1,461 @@
+//! A fitted model, whatever its kind.
+
+use crate::data::{Features, Ratings, ids, ids_to_python};
+use crate::error::raise;
+use crate::threads;
+use gradus::core::estimator::AnyFitted;
+use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
+use gradus::core::update::Adding;
+use gradus::data::{Dense, Duplicates, IdVec, Matrix};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// Fewer numbers than this are not worth another thread.
+const SMALL: usize = 1 << 15;
+
+/// Item indices and scores of one list.
+type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
+
+/// The type, shape and bytes of a tensor.
+type Tensor<'py> = (&'static str, Vec<usize>, Bound<'py, PyBytes>);
+
+/// Score, base, and item, value and contribution of each rating.
+type Explained = (f32, f32, Vec<(u32, f32, f32)>);
+
+/// A fitted model.
+#[pyclass(module = "gradus._gradus")]
+pub struct Model {
+    pub fitted: AnyFitted,
+}
+
+/// Does work in the pool, without the GIL.
+fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let pool = threads::pool()?;
+    Ok(py.detach(|| pool.install(work)))
+}
+
+fn to_array(py: Python<'_>, values: Dense<f64>) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let (n, k) = values.shape();
+    let array = PyArray1::from_vec(py, values.into_values());
+    array.reshape([n, k])
+}
+
+impl Model {
+    fn recommender(&self) -> PyResult<&dyn Recommend> {
+        self.fitted.recommend().map_err(raise)
+    }
+
+    fn scored(
+        &self,
+        py: Python<'_>,
+        features: &Features,
+        score: impl Fn(&Matrix) -> gradus::Result<Dense<f64>> + Send + Sync,
+    ) -> PyResult<Dense<f64>> {
+        let matrix = &features.matrix;
+        let (n, d) = matrix.shape();
+        let small = n * d <= SMALL;
+        if small { Ok(score(matrix)) } else { work(py, || score(matrix)) }?.map_err(raise)
+    }
+
+    /// Indices of users and items; `None` for those the model does not know.
+    fn pairs(
+        &self,
+        users: &Bound<'_, PyAny>,
+        items: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<(Option<u32>, Option<u32>)>> {
+        let model = self.recommender()?;
+        let (users, items) = (ids(users)?, ids(items)?);
+        if users.len() != items.len() {
+            let message =
+                format!("items: expected {} (one for each user), got {}", users.len(), items.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let pair = |at| (model.users().find(users.get(at)), model.items().find(items.get(at)));
+        Ok((0..users.len()).map(pair).collect())
+    }
+}
+
+fn found(known: &gradus::data::Ids, wanted: &IdVec) -> Vec<i64> {
+    wanted.iter().map(|id| known.find(id).map_or(-1, i64::from)).collect()
+}
+
+fn filter(
+    n_items: usize,
+    include_seen: bool,
+    allow: Option<Vec<u32>>,
+    deny: Vec<u32>,
+    min_count: usize,
+    max_count: Option<usize>,
+    categories: Option<(Vec<Option<u32>>, usize)>,
+) -> PyResult<Filter> {
+    let categories = categories.map(|(of_item, max)| Categories { of_item, max });
+    let filter = Filter { allow, deny, include_seen, min_count, max_count, categories };
+    filter.check(n_items).map_err(raise)?;
+    Ok(filter)
+}
+
+/// Lists as two matrices; where a list is shorter, −1 and NaN fill it up.
+fn lists<'py>(py: Python<'py>, lists: &[Vec<Scored>]) -> PyResult<Lists<'py>> {
+    let n = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let (mut items, mut scores) = (Vec::new(), Vec::new());
+    for list in lists {
+        items.extend(list.iter().map(|s| i64::from(s.item)));
+        scores.extend(list.iter().map(|s| s.score));
+        items.resize(items.len() + n - list.len(), -1);
+        scores.resize(scores.len() + n - list.len(), f32::NAN);
+    }
+    let shape = [lists.len(), n];
+    Ok((
+        PyArray1::from_vec(py, items).reshape(shape)?,
+        PyArray1::from_vec(py, scores).reshape(shape)?,
+    ))
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(path: std::path::PathBuf) -> PyResult<Self> {
+        Ok(Self { fitted: gradus::load(path).map_err(raise)? })
+    }
+
+    /// Reads a model from the bytes of its file.
+    #[staticmethod]
+    fn from_bytes(bytes: Vec<u8>) -> PyResult<Self> {
+        Ok(Self { fitted: gradus::from_bytes(bytes).map_err(raise)? })
+    }
+
+    /// The bytes that `save` writes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.fitted.to_bytes().map_err(raise)?))
+    }
+
+    /// Saves the model; a crash leaves the old file or the new one.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+        py.detach(|| self.fitted.save(path)).map_err(raise)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = slf.py();
+        Ok((slf.getattr("from_bytes")?, (slf.borrow().to_bytes(py)?,)))
+    }
+
+    /// The name of its kind.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.fitted.kind
+    }
+
+    /// Its parameters, as JSON.
+    #[getter]
+    fn params(&self) -> String {
+        serde_json::Value::Object(self.fitted.params.clone()).to_string()
+    }
+
+    /// What happened in the fit, as JSON.
+    #[getter]
+    fn report(&self) -> String {
+        self.fitted.report.to_json().to_string()
+    }
+
+    /// Its shape in a few words and numbers.
+    #[getter]
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let facts = PyDict::new(py);
+        for (name, value) in self.fitted.model.facts() {
+            facts.set_item(name, value)?;
+        }
+        Ok(facts)
+    }
+
+    /// The page of the model, as `gradus report` writes it.
+    fn page(&self, title: &str) -> String {
+        gradus::page::any_page(&self.fitted, title).to_html()
+    }
+
+    /// What it learned, by the names in the model file: `(dtype, shape, bytes)`, or `None`.
+    fn tensor<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+    ) -> PyResult<Option<Tensor<'py>>> {
+        let file = self.fitted.to_writer();
+        Ok(file
+            .get(name)
+            .map(|(dtype, shape, bytes)| (dtype, shape.to_vec(), PyBytes::new(py, bytes))))
+    }
+
+    /// The names of what it learned.
+    fn tensors(&self) -> Vec<String> {
+        self.fitted.to_writer().names().map(str::to_owned).collect()
+    }
+
+    // Models of features.
+
+    /// How many features it takes.
+    #[getter]
+    fn n_features(&self) -> PyResult<usize> {
+        Ok(self.fitted.predictor().map_err(raise)?.inputs().n_features())
+    }
+
+    /// The columns of the table it was fitted to, if it was one.
+    #[getter]
+    fn columns(&self) -> PyResult<Option<Vec<String>>> {
+        Ok(match self.fitted.predictor().map_err(raise)?.inputs() {
+            gradus::data::Inputs::Plain(_) => None,
+            gradus::data::Inputs::Columns(columns) => {
+                Some(columns.iter().map(|column| column.name.clone()).collect())
+            }
+        })
+    }
+
+    /// The name of every feature, `colour=red` for a word of a column.
+    #[getter]
+    fn feature_names(&self) -> PyResult<Vec<String>> {
+        Ok(self.fitted.predictor().map_err(raise)?.inputs().feature_names())
+    }
+
+    /// The classes it tells apart, if it does.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let labels = self.fitted.predictor().map_err(raise)?.outputs().labels();
+        labels.map(|labels| ids_to_python(py, labels)).transpose()
+    }
+
+    /// The numbers predicted, or how strongly each class is held to be the one.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.fitted.predictor().map_err(raise)?;
+        to_array(py, self.scored(py, features, |x| model.scores(x))?)
+    }
+
+    /// The same of an array as it comes, without ceremony.
+    fn scores_of<'py>(
+        &self,
+        py: Python<'py>,
+        array: &Bound<'py, PyArray2<f64>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.scores(py, &Features::dense(array)?)
+    }
+
+    /// The class predicted of each sample, as an index.
+    fn codes<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let model = self.fitted.predictor().map_err(raise)?;
+        let matrix = &features.matrix;
+        let codes = work(py, || model.classes(matrix))?.map_err(raise)?;
+        Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The probability of each class, or `None` of a model that does not know it.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.predictor().map_err(raise)?;
+        let matrix = &features.matrix;
+        let (n, d) = matrix.shape();
+        let found = if n * d <= SMALL {
+            model.probabilities(matrix)
+        } else {
+            work(py, || model.probabilities(matrix))?
+        };
+        found.map_err(raise)?.map(|values| to_array(py, values)).transpose()
+    }
+
+    // Recommenders.
+
+    /// The users of the training data.
+    #[getter]
+    fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ids_to_python(py, self.recommender()?.users())
+    }
+
+    /// The items of the training data.
+    #[getter]
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ids_to_python(py, self.recommender()?.items())
+    }
+
+    /// The places of these users among those of training; −1 of one it does not know.
+    fn find_users<'py>(
+        &self,
+        py: Python<'py>,
+        users: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(PyArray1::from_vec(py, found(self.recommender()?.users(), &ids(users)?)))
+    }
+
+    /// The places of these items among those of training; −1 of one it does not know.
+    fn find_items<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(PyArray1::from_vec(py, found(self.recommender()?.items(), &ids(items)?)))
+    }
+
+    /// Predicts the rating of each pair.
+    fn predict_pairs<'py>(
+        &self,
+        py: Python<'py>,
+        users: &Bound<'py, PyAny>,
+        items: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let pairs = self.pairs(users, items)?;
+        let model = self.recommender()?;
+        Ok(PyArray1::from_vec(py, work(py, || model.predict(&pairs))?))
+    }
+
+    /// The interval that holds the rating of each pair with probability `level`, pairs × 2; `None` of
+    /// a model that does not know how sure it is.
+    fn intervals<'py>(
+        &self,
+        py: Python<'py>,
+        users: &Bound<'py, PyAny>,
+        items: &Bound<'py, PyAny>,
+        level: f64,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        let pairs = self.pairs(users, items)?;
+        let model = self.recommender()?;
+        let Some(intervals) = work(py, || model.interval(&pairs, level))?.map_err(raise)? else {
+            return Ok(None);
+        };
+        let flat: Vec<f32> = intervals.iter().flat_map(|i| [i.low, i.high]).collect();
+        Ok(Some(PyArray1::from_vec(py, flat).reshape([intervals.len(), 2])?))
+    }
+
+    /// The best `n` items for each of these users, by index.
+    #[pyo3(signature = (users, n, include_seen=false, allow=None, deny=Vec::new(), min_count=0, max_count=None, categories=None))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        users: PyReadonlyArray1<'py, i64>,
+        n: usize,
+        include_seen: bool,
+        allow: Option<Vec<u32>>,
+        deny: Vec<u32>,
+        min_count: usize,
+        max_count: Option<usize>,
+        categories: Option<(Vec<Option<u32>>, usize)>,
+    ) -> PyResult<Lists<'py>> {
+        let model = self.recommender()?;
+        let filter = filter(
+            model.items().len(),
+            include_seen,
+            allow,
+            deny,
+            min_count,
+            max_count,
+            categories,
+        )?;
+        let users: Vec<u32> = users.as_array().iter().map(|&user| user as u32).collect();
+        lists(py, &work(py, || model.top_many(&users, n, &filter))?.map_err(raise)?)
+    }
+
+    /// The best `n` items for someone described by ratings of items, by index.
+    #[pyo3(signature = (items, values, n, include_seen=false, allow=None, deny=Vec::new(), min_count=0, max_count=None, categories=None))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
+    fn top_for<'py>(
+        &self,
+        py: Python<'py>,
+        items: Vec<u32>,
+        values: Vec<f32>,
+        n: usize,
+        include_seen: bool,
+        allow: Option<Vec<u32>>,
+        deny: Vec<u32>,
+        min_count: usize,
+        max_count: Option<usize>,
+        categories: Option<(Vec<Option<u32>>, usize)>,
+    ) -> PyResult<Lists<'py>> {
+        let model = self.recommender()?;
+        let profile = Profile { items, values };
+        profile.check(model.items().len()).map_err(raise)?;
+        let filter = filter(
+            model.items().len(),
+            include_seen,
+            allow,
+            deny,
+            min_count,
+            max_count,
+            categories,
+        )?;
+        let list =
+            work(py, || model.top(&Target::Profile(&profile), n, &filter))?.map_err(raise)?;
+        lists(py, &[list])
+    }
+
+    /// The `n` items most like each of these, by index.
+    fn similar_items<'py>(
+        &self,
+        py: Python<'py>,
+        items: Vec<u32>,
+        n: usize,
+    ) -> PyResult<Lists<'py>> {
+        let model = self.recommender()?;
+        let found: gradus::Result<Vec<_>> =
+            work(py, || items.iter().map(|&item| model.similar_items(item, n)).collect())?;
+        lists(py, &found.map_err(raise)?)
+    }
+
+    /// The `n` users most like each of these, by index.
+    fn similar_users<'py>(
+        &self,
+        py: Python<'py>,
+        users: Vec<u32>,
+        n: usize,
+    ) -> PyResult<Lists<'py>> {
+        let model = self.recommender()?;
+        let found: gradus::Result<Vec<Vec<_>>> =
+            work(py, || users.iter().map(|&user| model.similar_users(user, n)).collect())?;
+        let as_items = |list: Vec<gradus::core::recommend::ScoredUser>| {
+            list.into_iter().map(|s| Scored { item: s.user, score: s.score }).collect()
+        };
+        let found: Vec<Vec<Scored>> = found.map_err(raise)?.into_iter().map(as_items).collect();
+        lists(py, &found)
+    }
+
+    /// Why the score of an item for a user is what it is: score, base, and for each of their ratings
+    /// its item, value and contribution.
+    fn explain(
+        &self,
+        py: Python<'_>,
+        user: u32,
+        item: u32,
+    ) -> PyResult<Explained> {
+        let model = self.recommender()?;
+        let why = work(py, || model.explain(&Target::User(user), item))?.map_err(raise)?;
+        let parts = why.contributions.iter().map(|c| (c.item, c.value, c.contribution)).collect();
+        Ok((why.score, why.base, parts))
+    }
+
+    /// Adds ratings without fitting again; says what came of it, as JSON.
+    #[pyo3(signature = (ratings, duplicates="last", items=false))]
+    fn add(&mut self, ratings: &Ratings, duplicates: &str, items: bool) -> PyResult<String> {
+        let duplicates = match duplicates {
+            "last" => Duplicates::Last,
+            "mean" => Duplicates::Mean,
+            _ => Duplicates::Error,
+        };
+        let how = Adding { duplicates, items };
+        let updated = self.fitted.add(&ratings.ratings, &how).map_err(raise)?;
+        serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<gradus model {}>", self.fitted.kind)
+    }
+}
