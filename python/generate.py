@@ -25,9 +25,6 @@ ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "linear": "Linear models and support vector machines.",
 }
-# Kinds that can take in new ratings without a new fit.
-UPDATE = {"als", "ccd", "gd", "sgd", "ials"}
-
 EXAMPLES = {
     "regress": """
 >>> import numpy as np
@@ -152,7 +149,7 @@ def class_text(model: dict) -> str:
 
     lines = [f"class {model['class']}({base}):", f'    """{body}', '    """', ""]
     lines += [f'    _kind = "{model["name"]}"']
-    if model["name"] in UPDATE:
+    if model["updates"]:
         lines += ["    _updates = True"]
     lines += ["", "    def __init__(", "        self,", "        *,"]
     for name, param in params:

@@ -64,7 +64,7 @@ def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any]
 
         user, item, value = find(_USER, 0), find(_ITEM, 1), find(_VALUE, 2)
         columns = [None if at is None else _column(X, names, at) for at in (user, item, value)]
-    elif isinstance(X, (tuple, list)) and len(X) in (2, 3) and not np.isscalar(X[0]):
+    elif isinstance(X, tuple) and len(X) in (2, 3):
         columns = [np.asarray(column) for column in X] + [None] * (3 - len(X))
         if len({len(column) for column in columns if column is not None}) > 1:
             lengths = [len(column) for column in columns if column is not None]
@@ -101,8 +101,8 @@ def _ratings(X: Any, y: Any, weights: Any, what: str, duplicates: str, need_valu
     return _gradus.Ratings(_id_column(users), _id_column(items), values, weights, duplicates)
 
 
-def _updates(self: Any) -> bool:
-    return type(self)._updates
+def _takes_new_ratings(self: Any) -> bool:
+    return self._updates
 
 
 class Recommender(Estimator):
@@ -168,7 +168,7 @@ class Recommender(Estimator):
         self._name()
         return self
 
-    @available_if(_updates)
+    @available_if(_takes_new_ratings)
     def partial_fit(self, X: Any, y: Any = None, *, duplicates: str = "last", items: bool = False) -> Any:
         """Adds new ratings (and new users, and new items) without fitting again.
 

@@ -1,6 +1,7 @@
 //! Data that Python hands over: matrices without a copy where their layout allows.
 
 use crate::error::raise;
+use crate::threads::inside;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader as _};
 use gradus::data::{
@@ -146,10 +147,10 @@ impl Features {
                     }
                 };
                 let options = EncodeOptions { fill, ..EncodeOptions::default() };
-                Inputs::learn(&table, &options).map_err(raise)?
+                inside(frame.py(), || Inputs::learn(&table, &options))?.map_err(raise)?
             }
         };
-        let (matrix, encoded) = inputs.encode(&table).map_err(raise)?;
+        let (matrix, encoded) = inside(frame.py(), || inputs.encode(&table))?.map_err(raise)?;
         Ok(Self { matrix, inputs: Some(inputs), unknown_words: encoded.unknown })
     }
 
@@ -192,34 +193,46 @@ impl Ratings {
     #[new]
     #[pyo3(signature = (users, items, values, weights=None, duplicates="last"))]
     fn new(
+        py: Python<'_>,
         users: &Bound<'_, PyAny>,
         items: &Bound<'_, PyAny>,
         values: PyReadonlyArray1<'_, f32>,
         weights: Option<PyReadonlyArray1<'_, f32>>,
         duplicates: &str,
     ) -> PyResult<Self> {
-        let duplicates = match duplicates {
-            "last" => Duplicates::Last,
-            "mean" => Duplicates::Mean,
-            "error" => Duplicates::Error,
-            other => {
-                let message = format!("duplicates = {other}: must be one of last, mean, error");
-                return Err(PyValueError::new_err(message));
-            }
-        };
+        let duplicates = which(duplicates)?;
         let (users, items) = (ids(users)?, ids(items)?);
         let values = values.as_array().to_vec();
         let weights = weights.map(|weights| weights.as_array().to_vec());
-        let mut builder = RatingsBuilder::new();
-        builder
-            .push_columns(users.as_slice(), items.as_slice(), &values, weights.as_deref())
-            .map_err(raise)?;
-        Ok(Self { ratings: builder.finish(duplicates).map_err(raise)? })
+        let ratings = inside(py, || {
+            let mut builder = RatingsBuilder::new();
+            builder.push_columns(
+                users.as_slice(),
+                items.as_slice(),
+                &values,
+                weights.as_deref(),
+            )?;
+            builder.finish(duplicates)
+        });
+        Ok(Self { ratings: ratings?.map_err(raise)? })
     }
 
     /// How many there are.
     fn __len__(&self) -> usize {
         self.ratings.by_user().nnz()
+    }
+}
+
+/// What counts for a pair that is there twice, by its name.
+pub fn which(duplicates: &str) -> PyResult<Duplicates> {
+    match duplicates {
+        "last" => Ok(Duplicates::Last),
+        "mean" => Ok(Duplicates::Mean),
+        "error" => Ok(Duplicates::Error),
+        other => {
+            let message = format!("duplicates = {other}: must be one of last, mean, error");
+            Err(PyValueError::new_err(message))
+        }
     }
 }
 

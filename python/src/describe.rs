@@ -23,6 +23,7 @@ pub fn describe() -> String {
                 Task::Classify => "classify",
             },
             "implicit": traits.implicit,
+            "updates": traits.updates,
             "params": model.specs().iter().map(param).collect::<Vec<_>>(),
         })
     });

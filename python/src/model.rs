@@ -1,19 +1,19 @@
 //! A fitted model, whatever its kind.
 
-use crate::data::{Features, Ratings, ids, ids_to_python};
+use crate::data::{Features, Ratings, ids, ids_to_python, which};
 use crate::error::raise;
-use crate::threads;
+use crate::threads::inside;
 use gradus::core::estimator::AnyFitted;
 use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
 use gradus::core::update::Adding;
-use gradus::data::{Dense, Duplicates, IdVec, Matrix};
+use gradus::data::{Dense, IdVec, Matrix};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// Fewer numbers than this are not worth another thread.
-const SMALL: usize = 1 << 15;
+/// As many rows as a linear model scores without another thread, whatever their length.
+const FEW: usize = 16;
 
 /// Item indices and scores of one list.
 type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
@@ -28,12 +28,6 @@ type Explained = (f32, f32, Vec<(u32, f32, f32)>);
 #[pyclass(module = "gradus._gradus")]
 pub struct Model {
     pub fitted: AnyFitted,
-}
-
-/// Does work in the pool, without the GIL.
-fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let pool = threads::pool()?;
-    Ok(py.detach(|| pool.install(work)))
 }
 
 fn to_array(py: Python<'_>, values: Dense<f64>) -> PyResult<Bound<'_, PyArray2<f64>>> {
@@ -54,9 +48,12 @@ impl Model {
         score: impl Fn(&Matrix) -> gradus::Result<Dense<f64>> + Send + Sync,
     ) -> PyResult<Dense<f64>> {
         let matrix = &features.matrix;
-        let (n, d) = matrix.shape();
-        let small = n * d <= SMALL;
-        if small { Ok(score(matrix)) } else { work(py, || score(matrix)) }?.map_err(raise)
+        let model: &dyn std::any::Any = self.fitted.model.as_ref();
+        if matrix.n_rows() <= FEW && model.is::<gradus::linear::LinearModel>() {
+            // It takes no other thread for so few.
+            return score(matrix).map_err(raise);
+        }
+        inside(py, || score(matrix))?.map_err(raise)
     }
 
     /// Indices of users and items; `None` for those the model does not know.
@@ -117,14 +114,14 @@ fn lists<'py>(py: Python<'py>, lists: &[Vec<Scored>]) -> PyResult<Lists<'py>> {
 impl Model {
     /// Reads a model file.
     #[staticmethod]
-    fn load(path: std::path::PathBuf) -> PyResult<Self> {
-        Ok(Self { fitted: gradus::load(path).map_err(raise)? })
+    fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
+        Ok(Self { fitted: inside(py, || gradus::load(path))?.map_err(raise)? })
     }
 
     /// Reads a model from the bytes of its file.
     #[staticmethod]
-    fn from_bytes(bytes: Vec<u8>) -> PyResult<Self> {
-        Ok(Self { fitted: gradus::from_bytes(bytes).map_err(raise)? })
+    fn from_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Self> {
+        Ok(Self { fitted: inside(py, || gradus::from_bytes(bytes))?.map_err(raise)? })
     }
 
     /// The bytes that `save` writes.
@@ -173,16 +170,12 @@ impl Model {
     }
 
     /// The page of the model, as `gradus report` writes it.
-    fn page(&self, title: &str) -> String {
-        gradus::page::any_page(&self.fitted, title).to_html()
+    fn page(&self, py: Python<'_>, title: &str) -> PyResult<String> {
+        inside(py, || gradus::page::any_page(&self.fitted, title).to_html())
     }
 
     /// What it learned, by the names in the model file: `(dtype, shape, bytes)`, or `None`.
-    fn tensor<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-    ) -> PyResult<Option<Tensor<'py>>> {
+    fn tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Tensor<'py>>> {
         let file = self.fitted.to_writer();
         Ok(file
             .get(name)
@@ -253,7 +246,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let model = self.fitted.predictor().map_err(raise)?;
         let matrix = &features.matrix;
-        let codes = work(py, || model.classes(matrix))?.map_err(raise)?;
+        let codes = inside(py, || model.classes(matrix))?.map_err(raise)?;
         Ok(PyArray1::from_vec(py, codes))
     }
 
@@ -265,12 +258,7 @@ impl Model {
     ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
         let model = self.fitted.predictor().map_err(raise)?;
         let matrix = &features.matrix;
-        let (n, d) = matrix.shape();
-        let found = if n * d <= SMALL {
-            model.probabilities(matrix)
-        } else {
-            work(py, || model.probabilities(matrix))?
-        };
+        let found = inside(py, || model.probabilities(matrix))?;
         found.map_err(raise)?.map(|values| to_array(py, values)).transpose()
     }
 
@@ -315,7 +303,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let pairs = self.pairs(users, items)?;
         let model = self.recommender()?;
-        Ok(PyArray1::from_vec(py, work(py, || model.predict(&pairs))?))
+        Ok(PyArray1::from_vec(py, inside(py, || model.predict(&pairs))?))
     }
 
     /// The interval that holds the rating of each pair with probability `level`, pairs × 2; `None` of
@@ -329,7 +317,7 @@ impl Model {
     ) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
         let pairs = self.pairs(users, items)?;
         let model = self.recommender()?;
-        let Some(intervals) = work(py, || model.interval(&pairs, level))?.map_err(raise)? else {
+        let Some(intervals) = inside(py, || model.interval(&pairs, level))?.map_err(raise)? else {
             return Ok(None);
         };
         let flat: Vec<f32> = intervals.iter().flat_map(|i| [i.low, i.high]).collect();
@@ -362,7 +350,7 @@ impl Model {
             categories,
         )?;
         let users: Vec<u32> = users.as_array().iter().map(|&user| user as u32).collect();
-        lists(py, &work(py, || model.top_many(&users, n, &filter))?.map_err(raise)?)
+        lists(py, &inside(py, || model.top_many(&users, n, &filter))?.map_err(raise)?)
     }
 
     /// The best `n` items for someone described by ratings of items, by index.
@@ -394,7 +382,7 @@ impl Model {
             categories,
         )?;
         let list =
-            work(py, || model.top(&Target::Profile(&profile), n, &filter))?.map_err(raise)?;
+            inside(py, || model.top(&Target::Profile(&profile), n, &filter))?.map_err(raise)?;
         lists(py, &[list])
     }
 
@@ -407,7 +395,7 @@ impl Model {
     ) -> PyResult<Lists<'py>> {
         let model = self.recommender()?;
         let found: gradus::Result<Vec<_>> =
-            work(py, || items.iter().map(|&item| model.similar_items(item, n)).collect())?;
+            inside(py, || items.iter().map(|&item| model.similar_items(item, n)).collect())?;
         lists(py, &found.map_err(raise)?)
     }
 
@@ -420,7 +408,7 @@ impl Model {
     ) -> PyResult<Lists<'py>> {
         let model = self.recommender()?;
         let found: gradus::Result<Vec<Vec<_>>> =
-            work(py, || users.iter().map(|&user| model.similar_users(user, n)).collect())?;
+            inside(py, || users.iter().map(|&user| model.similar_users(user, n)).collect())?;
         let as_items = |list: Vec<gradus::core::recommend::ScoredUser>| {
             list.into_iter().map(|s| Scored { item: s.user, score: s.score }).collect()
         };
@@ -430,28 +418,25 @@ impl Model {
 
     /// Why the score of an item for a user is what it is: score, base, and for each of their ratings
     /// its item, value and contribution.
-    fn explain(
-        &self,
-        py: Python<'_>,
-        user: u32,
-        item: u32,
-    ) -> PyResult<Explained> {
+    fn explain(&self, py: Python<'_>, user: u32, item: u32) -> PyResult<Explained> {
         let model = self.recommender()?;
-        let why = work(py, || model.explain(&Target::User(user), item))?.map_err(raise)?;
+        let why = inside(py, || model.explain(&Target::User(user), item))?.map_err(raise)?;
         let parts = why.contributions.iter().map(|c| (c.item, c.value, c.contribution)).collect();
         Ok((why.score, why.base, parts))
     }
 
     /// Adds ratings without fitting again; says what came of it, as JSON.
     #[pyo3(signature = (ratings, duplicates="last", items=false))]
-    fn add(&mut self, ratings: &Ratings, duplicates: &str, items: bool) -> PyResult<String> {
-        let duplicates = match duplicates {
-            "last" => Duplicates::Last,
-            "mean" => Duplicates::Mean,
-            _ => Duplicates::Error,
-        };
-        let how = Adding { duplicates, items };
-        let updated = self.fitted.add(&ratings.ratings, &how).map_err(raise)?;
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        ratings: &Ratings,
+        duplicates: &str,
+        items: bool,
+    ) -> PyResult<String> {
+        let how = Adding { duplicates: which(duplicates)?, items };
+        let (fitted, ratings) = (&mut self.fitted, &ratings.ratings);
+        let updated = inside(py, || fitted.add(ratings, &how))?.map_err(raise)?;
         serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 

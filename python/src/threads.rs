@@ -61,6 +61,12 @@ pub fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(Arc::clone(&state.pool.insert(pool).pool))
 }
 
+/// Does work in the pool, without the GIL.
+pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let pool = pool()?;
+    Ok(py.detach(|| pool.install(work)))
+}
+
 /// Use so many threads from now on; `None` leaves it to GRADUS_THREADS, then OMP_NUM_THREADS, then
 /// the number of processors. Results do not depend on it.
 #[pyfunction]

@@ -50,7 +50,7 @@ def test_a_matrix_by_rows_is_not_copied():
     """The compiled part sees a change made after the features were handed over."""
     from gradus import _gradus
 
-    x = np.ascontiguousarray(X)
+    x = X.copy()
     features = _gradus.Features.dense(x)
     model = ridge().fit(X, Y).model_
     before = model.scores(features).copy()

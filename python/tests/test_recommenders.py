@@ -130,6 +130,7 @@ def test_wrong_ratings_are_explained():
         als().fit(SEEN)
     with pytest.raises(ValueError, match="differ in length"):
         als().fit(([1, 2], [1], [1.0, 2.0]))
+    assert als().fit([[1, 2], [2, 1], [1, 1]], [1, 2, 3]).users_.tolist() == [1, 2]
     with pytest.raises(ValueError, match="no ratings"):
         als().fit(([], [], []))
     with pytest.raises(ValueError, match="pairs of user and item"):

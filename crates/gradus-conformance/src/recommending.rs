@@ -131,7 +131,9 @@ fn users_of_item(model: &dyn Estimator) -> Finding {
 fn added(model: &dyn Estimator) -> Finding {
     let data = made(31)?;
     let mut fitted = fit(model, &data)?;
-    if fitted.model.update().is_none() {
+    let can = fitted.model.update().is_some();
+    ensure!(can == model.traits().updates, "its traits say otherwise");
+    if !can {
         return Ok(());
     }
     let pairs: Vec<_> = (0..data.n_users() as u32)

@@ -64,6 +64,8 @@ pub struct Traits {
     pub similar: bool,
     /// Its result is an average over iterations, so the last one is kept and not the best.
     pub averages: bool,
+    /// It takes in new ratings without a new fit, at least with its default parameters.
+    pub updates: bool,
 }
 
 impl Traits {
@@ -76,6 +78,7 @@ impl Traits {
         exact_fold_in: true,
         similar: true,
         averages: false,
+        updates: false,
     };
 
     /// A model that predicts numbers.

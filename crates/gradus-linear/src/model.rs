@@ -208,8 +208,13 @@ impl Predict for LinearModel {
     }
 
     fn scores(&self, features: &Matrix) -> Result<Dense<f64>> {
-        check_features(&self.inputs, features)?;
-        Ok(scores(features, &self.coefficients, &self.intercepts))
+        self.inputs.check_width(features.n_cols())?;
+        let scores = scores(features, &self.coefficients, &self.intercepts);
+        // What is not finite in the features is not finite in their scores, which are fewer.
+        if !scores.values().iter().all(|score| score.is_finite()) {
+            check_features(&self.inputs, features)?;
+        }
+        Ok(scores)
     }
 
     fn probabilities(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {

@@ -2,6 +2,10 @@
 
 use super::{Csr, Dense};
 use crate::{Error, Result};
+use rayon::prelude::*;
+
+/// Entries that are looked at together.
+const BLOCK: usize = 1 << 14;
 
 /// A matrix of features, samples × features, dense or sparse.
 ///
@@ -121,7 +125,15 @@ impl Matrix {
     /// # Errors
     /// Names the first such entry by row and column, both from 1.
     pub fn check_finite(&self) -> Result<()> {
-        let Some(at) = self.values().iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        // Blocks without a branch for each entry, which the processor takes several at a time.
+        let fine = |block: &[f64]| block.iter().fold(true, |fine, x| fine & x.is_finite());
+        let values = self.values();
+        let Some(block) = values.par_chunks(BLOCK).position_first(|block| !fine(block)) else {
+            return Ok(());
+        };
+        let values = &values[block * BLOCK..];
+        let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        let at = block * BLOCK + at;
         let (row, column) = match self {
             Self::Dense(matrix) => (at / matrix.n_cols(), at % matrix.n_cols()),
             Self::Sparse(matrix) => (

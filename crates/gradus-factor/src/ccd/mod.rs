@@ -139,7 +139,7 @@ impl Fit for Ccd {
     const NAME: &'static str = "ccd";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { exact_fold_in: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { exact_fold_in: false, updates: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -143,7 +143,7 @@ impl Fit for Gd {
     const NAME: &'static str = "gd";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { exact_fold_in: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { exact_fold_in: false, updates: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -420,6 +420,10 @@ impl Logistic {
             let w = Dense::new(1, d, w.concat())?;
             return Ok(LinearModel::new(samples, Link::Logistic, w, b));
         }
+        // The same number more for every class changes no probability: of all such intercepts those
+        // that add up to 0, so that there is one solution.
+        let mean = b.iter().sum::<f64>() / b.len().max(1) as f64;
+        b.iter_mut().for_each(|b| *b -= mean);
         // A class without samples is never predicted.
         let never = b.iter().fold(0.0f64, |least, b| least.min(*b)) - 700.0;
         let (mut all, mut intercepts) = (vec![0.0; n_classes * d], vec![never; n_classes]);

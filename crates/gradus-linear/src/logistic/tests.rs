@@ -199,3 +199,13 @@ fn a_first_guess_from_some_of_the_samples_changes_nothing_but_the_time() {
         assert!(few <= 5, "{few}");
     }
 }
+
+#[test]
+fn intercepts_of_softmax_are_the_one_solution() {
+    let x = Dense::from_fn(60, 2, |row, column| ((row * 7 + column * 13) % 11) as f64);
+    let samples = Samples::classification(x, (0..60).map(|row| Id::Int(row % 7 % 3))).unwrap();
+    for standardize in [false, true] {
+        let fitted = Logistic { standardize, ..Logistic::new() }.fit(&samples).unwrap();
+        assert!(fitted.intercepts().iter().sum::<f64>().abs() < 1e-12);
+    }
+}

@@ -1,7 +1,9 @@
 //! The leave-one-out error of every penalty from one factorisation.
 //!
 //! Leaving out a sample changes its residual from `r` to `r / (1 − h)`, where `h` is its leverage:
-//! how much its own target counts in its prediction.
+//! how much its own target counts in its prediction. Weights that are all whole numbers are counts: of
+//! a sample that counts 3 one is left out, as of three samples that are alike. Others say how much a
+//! sample is to be trusted, and it is left out as a whole.
 
 // Several arrays share the index of a row or a penalty.
 #![allow(clippy::needless_range_loop)]
@@ -40,6 +42,13 @@ pub(super) fn choose(lambdas: &[f64], scores: &[f64]) -> (f64, Vec<String>) {
     (lambdas[best], notes)
 }
 
+/// The share of each sample that is left out.
+fn shares(design: &Design<'_>) -> Vec<f64> {
+    let weights: Vec<f64> = (0..design.n()).map(|row| design.weight(row)).collect();
+    let counts = weights.iter().all(|weight| weight.fract() == 0.0);
+    weights.iter().map(|weight| if counts && *weight > 1.0 { 1.0 / weight } else { 1.0 }).collect()
+}
+
 /// Mean squared leave-one-out errors, from the eigenvectors of `XᵀWX`.
 pub(super) fn by_features(
     design: &Design<'_>,
@@ -72,6 +81,7 @@ pub(super) fn by_features(
             vectors[j * d + i] = spectrum.eigen.vectors[i * d + j];
         }
     }
+    let shares = shares(design);
     let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
     let parts: Vec<Vec<f64>> = starts
         .par_iter()
@@ -92,7 +102,7 @@ pub(super) fn by_features(
                     let own = if intercept { weight / total } else { 0.0 };
                     for at in 0..l {
                         let place = (row - start) * l + at;
-                        let left = 1.0 - own - weight * leverage[place];
+                        let left = 1.0 - shares[row] * (own + weight * leverage[place]);
                         sums[at] += weight * square((y[row] - predicted[place]) / left.max(1e-10));
                     }
                 }
@@ -113,6 +123,7 @@ pub(super) fn by_samples(
     intercept: bool,
 ) -> Vec<f64> {
     let (n, total) = (design.n(), design.total());
+    let shares = shares(design);
     lambdas
         .par_iter()
         .map(|lambda| {
@@ -135,7 +146,7 @@ pub(super) fn by_samples(
                 for row in 0..n {
                     let weight = design.weight(row);
                     let own = if intercept { weight / total } else { 0.0 };
-                    let left = (1.0 - own - leverage[row]).max(1e-10);
+                    let left = (1.0 - shares[row] * (own + leverage[row])).max(1e-10);
                     sum += square((weight.sqrt() * y[row] - fitted[row]) / left);
                 }
             }

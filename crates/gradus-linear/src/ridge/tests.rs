@@ -58,12 +58,15 @@ fn one_feature_by_hand() {
 #[test]
 fn leave_one_out_is_what_leaving_one_out_gives() {
     for (n, d) in [(20, 4), (8, 15)] {
-        for (weighted, intercept, standardize) in
-            [(false, true, false), (true, true, false), (false, false, false)]
+        // Weights that are counts, of which one is left out, and others, left out as a whole.
+        for (unit, intercept) in [(None, true), (Some(1.0), true), (Some(0.7), true), (None, false)]
         {
-            let samples = regression(n, d, false, weighted, 3);
-            let ridge =
-                Ridge { fit_intercept: intercept, standardize, n_lambdas: 5, ..Ridge::new() };
+            let mut samples = regression(n, d, false, unit.is_some(), 3);
+            if let Some(unit) = unit {
+                let weights = samples.weights().unwrap().iter().map(|w| unit * w).collect();
+                samples = samples.with_weights(weights).unwrap();
+            }
+            let ridge = Ridge { fit_intercept: intercept, n_lambdas: 5, ..Ridge::new() };
             let fitted = ridge.fit(&samples).unwrap();
             let note = &fitted.report.notes[0];
             let said: f64 = note.rsplit(' ').next().unwrap().parse().unwrap();
@@ -72,17 +75,18 @@ fn leave_one_out_is_what_leaving_one_out_gives() {
                 (0..n).map(|row| samples.weights().map_or(1.0, |w| w[row])).collect();
             let total: f64 = weights.iter().sum();
             let mut sum = 0.0;
-            for out in 0..n as u32 {
-                let rest: Vec<u32> = (0..n as u32).filter(|row| *row != out).collect();
-                let train = samples.select_rows(&rest);
+            for out in (0..n).filter(|&row| weights[row] > 0.0) {
+                let mut rest = weights.clone();
+                rest[out] -= if unit == Some(0.7) { weights[out] } else { 1.0 };
                 // The penalty against the data as it was: λ W stays.
-                let left = total - weights[out as usize];
+                let left: f64 = rest.iter().sum();
+                let train = samples.clone().with_weights(rest).unwrap();
                 let ridge = Ridge { fit_intercept: intercept, ..Ridge::new() };
                 let fitted = ridge.regularization(lambda * total / left).fit(&train).unwrap();
-                let one = samples.select_rows(&[out]);
+                let one = samples.select_rows(&[out as u32]);
                 let predicted = fitted.scores(one.features()).unwrap()[(0, 0)];
-                let y = samples.values().unwrap()[(out as usize, 0)];
-                sum += weights[out as usize] * (y - predicted).powi(2);
+                let y = samples.values().unwrap()[(out, 0)];
+                sum += weights[out] * (y - predicted).powi(2);
             }
             let expected = (sum / total).sqrt();
             assert!((said - expected).abs() < 1e-4 * expected, "{n} {d}: {said} {expected}");
@@ -97,6 +101,22 @@ fn a_weight_is_as_many_samples() {
     let (a, b) = (ridge.fit(&samples).unwrap(), ridge.fit(&repeated(&samples)).unwrap());
     near(a.coefficients().values(), b.coefficients().values(), 1e-11);
     near(a.intercepts(), b.intercepts(), 1e-11);
+}
+
+#[test]
+fn a_weight_is_as_many_samples_where_the_penalty_is_chosen() {
+    for (n, d) in [(40, 6), (12, 20)] {
+        let samples = regression(n, d, false, true, 5);
+        let (a, b) =
+            (Ridge::new().fit(&samples).unwrap(), Ridge::new().fit(&repeated(&samples)).unwrap());
+        near(a.coefficients().values(), b.coefficients().values(), 1e-9);
+        // Weights that are no counts: a sample is left out as a whole, whatever their unit.
+        let scaled = |unit: f64| {
+            let weights = samples.weights().unwrap().iter().map(|w| unit * w).collect();
+            Ridge::new().fit(&samples.clone().with_weights(weights).unwrap()).unwrap()
+        };
+        near(scaled(0.3).coefficients().values(), scaled(300.3).coefficients().values(), 1e-6);
+    }
 }
 
 #[test]

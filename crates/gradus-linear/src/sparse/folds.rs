@@ -21,7 +21,8 @@ pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<
     distinct.dedup();
     if distinct.len() < 2 {
         return Err(Error::data(
-            "cross-validation needs two different samples at least; give `regularization`",
+            "cross-validation needs two different samples at least, and this is one sample; give \
+             `regularization`",
         ));
     }
     let folds = folds.min(distinct.len());
