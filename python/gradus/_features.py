@@ -75,8 +75,8 @@ class _FeatureEstimator(Estimator):
         else:
             X, y = validate_data(self, X, y, **options, **checks)
         if scipy.sparse.issparse(X):
-            X.sum_duplicates() if not X.has_canonical_format and X.data.flags.writeable else None
             if not X.has_canonical_format:
+                # A copy: it may be the caller's own.
                 X = X.copy()
                 X.sum_duplicates()
             features = _gradus.Features.sparse(X.data, X.indices, X.indptr, X.shape[1])
@@ -260,6 +260,8 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
         self._take(model)
         self._read_coefficients()
         return self
+
+    class_weight: Any
 
     def _record_for(self, classes: np.ndarray) -> dict[str, Any]:
         """The parameters, but for weights of classes by name: those are weights of samples."""

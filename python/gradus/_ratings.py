@@ -289,7 +289,7 @@ class Recommender(Estimator):
         else:
             places = self._places([users] if one else users, "user")
         filters = self._filters(include_seen, allow, deny, min_count, max_count, categories, max_per_category)
-        return self._lists(*model.top(places, n, **filters), self.users_[places], one)
+        return self._lists(model.top(places, n, **filters), self.users_[places], one)
 
     def recommend_for(self, items: Any, values: Any = None, n: int = 10, **filters: Any) -> Any:
         """The best items for someone training did not see, from a handful of their ratings.
@@ -318,21 +318,21 @@ class Recommender(Estimator):
         if unknown:
             raise TypeError(f"recommend_for() got an unexpected keyword argument '{unknown.pop()}'")
         filters = self._filters(**{**options, **filters})
-        return self._lists(*model.top_for(places, values, n, **filters), None, True)
+        return self._lists(model.top_for(places, values, n, **filters), None, True)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """The items most like these (cosine), without themselves: ``(items, scores)``."""
         model = self._fitted
         one = np.ndim(items) == 0
         places = self._places([items] if one else items, "item")
-        return self._lists(*model.similar_items(places.tolist(), n), self.items_[places], one)
+        return self._lists(model.similar_items(places.tolist(), n), self.items_[places], one)
 
     def similar_users(self, users: Any, n: int = 10) -> Any:
         """The users most like these (cosine), without themselves: ``(users, scores)``."""
         model = self._fitted
         one = np.ndim(users) == 0
         places = self._places([users] if one else users, "user")
-        return self._lists(*model.similar_users(places.tolist(), n), self.users_[places], one, self.users_)
+        return self._lists(model.similar_users(places.tolist(), n), self.users_[places], one, self.users_)
 
     def explain(self, user: Any, item: Any) -> dict[str, Any]:
         """Why the score of an item for a user is what it is.
@@ -435,7 +435,9 @@ class Recommender(Estimator):
             "categories": grouped,
         }
 
-    def _lists(self, places: Any, scores: Any, rows: Any, one: bool, ids: Any = None) -> Any:
+    def _lists(self, lists: tuple[Any, Any], rows: Any, one: bool, ids: Any = None) -> Any:
+        """Lists of places and scores as ids and scores, or as a frame."""
+        places, scores = lists
         ids = self.items_ if ids is None else ids
         absent = places < 0
         found = ids[np.where(absent, 0, places)]

@@ -92,7 +92,7 @@ class Report:
         return self._page(title or self.model)
 
     def _repr_html_(self) -> str:
-        rows = {
+        rows: dict[str, object] = {
             "model": self.model,
             "iterations": self.iterations,
             "ended": self.stop_reason.replace("_", " "),
@@ -106,9 +106,8 @@ class Report:
             )
         if self.seconds:
             rows["seconds"] = f"{self.seconds:.3g}"
-        for note in self.notes:
-            rows.setdefault("notes", "")
-            rows["notes"] += ("; " if rows["notes"] else "") + note
+        if self.notes:
+            rows["notes"] = "; ".join(self.notes)
         cells = "".join(
             f"<tr><th style='text-align:left'>{html.escape(str(name))}</th>"
             f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"

@@ -166,8 +166,10 @@ fn product<L: Lanes>(lanes: L, a: &[f64], b: &[f64]) -> f64 {
         }
         at += 8;
     }
-    for i in 0..a.len() - at {
-        sums[8 + i] = lanes.fma64(a[at + i], b[at + i], sums[8 + i]);
+    // A sum of its own: a place among the others that depends on `i` would take them out of registers.
+    let mut rest = 0.0;
+    for i in at..a.len() {
+        rest = lanes.fma64(a[i], b[i], rest);
     }
     let mut half = WIDE / 2;
     while half > 0 {
@@ -176,7 +178,7 @@ fn product<L: Lanes>(lanes: L, a: &[f64], b: &[f64]) -> f64 {
         }
         half /= 2;
     }
-    sums[0]
+    sums[0] + rest
 }
 
 struct AddRows<'a> {
