@@ -57,6 +57,13 @@ class Gradus(Peer):
         memory = child.peak or answer["peak_rss_bytes"]
         return Result(report["seconds"], trace, rmse, memory, child.wall)
 
+    def select(self, path, settings, threads, timeout=None):
+        """Tries settings on a tenth held out of a file, and gives the answer of the program."""
+        words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+        return self._json(
+            ["select", self.model, path, *words, "--holdout", 0.1, "--threads", threads], timeout
+        )[0]
+
     def rank(self, folder, model, at, threshold, threads, timeout=None):
         """Fits with the defaults and judges the ranking: ({measure@k: mean}, seconds of the judging)."""
         self._call(["fit", "als", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"], timeout)

@@ -71,6 +71,8 @@ class Estimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        for caution in report.cautions:
+            warnings.warn(f"{type(self).__name__}: {caution}", UserWarning, stacklevel=4)
 
     @property
     def _fitted(self) -> Any:

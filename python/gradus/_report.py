@@ -31,6 +31,8 @@ class Report:
         How far from the best the model can be: name, value and tolerance.
     notes : list of str
         Things worth knowing that are no errors.
+    cautions : list of str
+        Those of them that say why the result may not be what was wanted; `fit` warns of them.
     trace : list of dict
         The whole course: ``iteration``, ``objective``, ``validation``.
     baselines : list of dict
@@ -49,6 +51,7 @@ class Report:
     higher_is_better: bool = False
     certificate: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
     baselines: list[dict[str, Any]] = field(default_factory=list)
     _page: Any = field(default=None, repr=False, compare=False)

@@ -160,3 +160,11 @@ def test_a_fit_that_does_not_converge_warns():
 def test_parameters_of_numpy_are_taken():
     model = Ridge(regularization=np.float32(0.5), max_iter=np.int64(7), fit_intercept=np.bool_(True))
     assert model.fit(X, Y).report_.model == "ridge"
+
+
+def test_a_result_that_may_not_be_what_was_wanted_warns():
+    y = X[:, 0] > 0
+    with pytest.warns(UserWarning, match="perfectly separable"):
+        Logistic(regularization=0.0).fit(X, y)
+    with pytest.warns(UserWarning, match="rank 3"):
+        Linear().fit(np.column_stack([X, X[:, 0]]), Y)

@@ -121,11 +121,20 @@ pub struct Report {
     pub clock: Vec<f64>,
 }
 
+/// Begins a note that says why the result may not be what was wanted.
+pub const CAUTION: &str = "caution: ";
+
 impl Report {
+    /// Those of the notes that say why the result may not be what was wanted, without the word.
+    pub fn cautions(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| note.strip_prefix(CAUTION))
+    }
+
     /// The report as JSON, with the times, for a program to read.
     pub fn to_json(&self) -> serde_json::Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         value["seconds"] = self.seconds.into();
+        value["cautions"] = self.cautions().collect::<Vec<_>>().into();
         if let Some(points) = value["trace"].as_array_mut() {
             for (point, seconds) in points.iter_mut().zip(&self.clock) {
                 point["seconds"] = (*seconds).into();

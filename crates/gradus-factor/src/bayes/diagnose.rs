@@ -30,7 +30,7 @@ pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     let mut notes = vec![format!("of {} draws: {}", chain.len(), said.join(", "))];
     if worst_r > LARGE_R_HAT || fewest < FEW {
         notes.push(
-            "the chain has hardly settled: take more iterations and a longer burn-in; predictions \
+            "caution: the chain has hardly settled: take more iterations and a longer burn-in; predictions \
              are usually good long before"
                 .into(),
         );

@@ -254,7 +254,7 @@ impl Linear {
                 );
                 if found.rank < d {
                     one.notes.push(format!(
-                        "{d} features of rank {}: many solutions are equally good; this is the one with the smallest standardised coefficients, and their standard errors mean nothing",
+                        "caution: {d} features of rank {}: many solutions are equally good; this is the one with the smallest standardised coefficients, and their standard errors mean nothing",
                         found.rank
                     ));
                     one.inference = None;

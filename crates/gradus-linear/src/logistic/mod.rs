@@ -295,7 +295,7 @@ impl Logistic {
         let mut notes = Vec::new();
         if found.separated && self.regularization == 0.0 {
             notes.push(
-                "the classes are perfectly separable: without regularization the coefficients have no finite optimum; these tell the classes apart, and their size means nothing"
+                "caution: the classes are perfectly separable: without regularization the coefficients have no finite optimum; these tell the classes apart, and their size means nothing"
                     .into(),
             );
         }

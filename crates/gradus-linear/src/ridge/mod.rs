@@ -231,7 +231,7 @@ impl Ridge {
             })
             .collect();
         notes.push(
-            "the features are so alike that the penalty hardly tells their solutions apart; the smallest one is given"
+            "caution: the features are so alike that the penalty hardly tells their solutions apart; the smallest one is given"
                 .into(),
         );
         Ok(Found { coefficients, lambda, residual: 0.0, stop_reason: StopReason::Solved, notes })
