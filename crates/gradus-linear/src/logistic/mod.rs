@@ -3,6 +3,7 @@
 mod coordinate;
 mod newton;
 mod objective;
+mod saga;
 
 use crate::design::{Design, Preparation};
 use crate::fitting::{check_held_out, check_samples, class_weights, held_out_log_loss, rules};
@@ -34,9 +35,11 @@ use std::time::Instant;
 ///
 /// Solvers: `newton` uses the whole Hessian for two classes and up to 1,000 features (`n d²`
 /// operations a step, some six steps), and products with it by conjugate gradients otherwise;
-/// `lbfgs` needs gradients alone, and many more steps where features are of unlike size; `coordinate` is Newton's method with coordinate descent inside,
-/// for an L1 penalty (of two classes; of more, accelerated proximal gradients). The result does not
-/// depend on the number of threads.
+/// `lbfgs` needs gradients alone, and many more steps where features are of unlike size;
+/// `coordinate` is Newton's method with coordinate descent inside, for an L1 penalty (of two classes;
+/// of more, accelerated proximal gradients); `saga` takes a step for each sample, `O(nnz)` for a pass
+/// over all, for very many samples of features of like size. The result does not depend on the
+/// number of threads.
 ///
 /// Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
 /// said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
@@ -44,7 +47,8 @@ use std::time::Instant;
 ///
 /// References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
 /// 2008. Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
-/// coordinate descent, 2010.
+/// coordinate descent, 2010. Defazio, Bach, Lacoste-Julien: SAGA: a fast incremental gradient method
+/// with support for non-strongly convex composite objectives, 2014.
 ///
 /// ```
 /// use gradus_core::data::{Dense, Id, Samples};
@@ -88,9 +92,12 @@ pub struct Logistic {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// Iterations at most.
+    /// Iterations at most; of `saga`, passes over the samples.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
+
+    /// Seed of the random order in which `saga` visits samples.
+    pub seed: u64,
 }
 
 /// How much each class counts.
@@ -117,6 +124,8 @@ pub enum LogisticSolver {
     Lbfgs,
     /// Newton's method with coordinate descent inside.
     Coordinate,
+    /// Steps by one sample at a time, with the last gradient of every other.
+    Saga,
 }
 
 /// Up to so many features the Hessian is formed.
@@ -133,6 +142,7 @@ impl Default for Logistic {
             solver: LogisticSolver::Auto,
             tol: 1e-6,
             max_iter: 1000,
+            seed: 0,
         }
     }
 }
@@ -143,7 +153,7 @@ impl Params for Logistic {
             return Err(Error::parameter(
                 "solver",
                 "lbfgs",
-                "must be auto, newton or coordinate with an L1 penalty, which has kinks",
+                "must be auto, newton, coordinate or saga with an L1 penalty, which has kinks",
             ));
         }
         Ok(())
@@ -191,7 +201,7 @@ impl Fit for Logistic {
             )));
         }
         let weights = self.weights(samples, codes, &sizes, present.len());
-        let rules = rules(self, begun, self.max_iter, 0, "log loss");
+        let rules = rules(self, begun, self.max_iter, self.seed, "log loss");
         let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
@@ -285,6 +295,9 @@ impl Logistic {
         let small = design.d() <= WHOLE;
         let found = match self.solver {
             LogisticSolver::Lbfgs => return self.optimised(&objective, 1, guide),
+            LogisticSolver::Saga => {
+                saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), guide)
+            }
             LogisticSolver::Coordinate if !small || l1 == 0.0 => {
                 objective.coordinate(l1, limits, guide)
             }
@@ -329,7 +342,20 @@ impl Logistic {
             ridge: self.ridge(),
             intercept: self.fit_intercept,
         };
-        self.optimised(&objective, present.len(), guide)
+        if self.solver != LogisticSolver::Saga {
+            return self.optimised(&objective, present.len(), guide);
+        }
+        let limits = (self.tol, self.max_iter, self.seed);
+        let mut found = saga::solve(&objective, self.l1(), limits, guide);
+        let intercepts = found.point.split_off(design.d() * present.len());
+        Ok(Found {
+            coefficients: found.point,
+            intercepts,
+            objective: found.objective,
+            residual: found.residual,
+            stop_reason: found.stop_reason,
+            notes: Vec::new(),
+        })
     }
 
     /// By an optimiser that sees values, gradients and products alone.
@@ -343,8 +369,7 @@ impl Logistic {
         let start = vec![0.0; dim];
         let mut gradient = vec![0.0; dim];
         objective.gradient(&start, &mut gradient);
-        let largest = |g: &[f64]| g.iter().fold(0.0f64, |most, g| most.max(g.abs()));
-        let size = largest(&gradient).max(f64::MIN_POSITIVE);
+        let size = distance(&start, &gradient, 0, 0.0).max(f64::MIN_POSITIVE);
         let stop = guide.stop().clone();
         let control = Control {
             max_iter: self.max_iter,
@@ -372,12 +397,7 @@ impl Logistic {
             newton.minimize_with(objective, &start, &mut watch)?
         };
         objective.gradient(&x, &mut gradient);
-        let mut off = largest(&gradient[n_coefficients..]);
-        for (g, w) in gradient[..n_coefficients].iter().zip(&x) {
-            let one = if *w == 0.0 { (g.abs() - l1).max(0.0) } else { (g + l1 * w.signum()).abs() };
-            off = off.max(one);
-        }
-        let residual = off / size;
+        let residual = distance(&x, &gradient, n_coefficients, l1) / size;
         let stop_reason = match reason {
             Reason::Stopped => StopReason::Interrupted,
             _ if residual <= self.tol => StopReason::Converged,
@@ -434,6 +454,17 @@ impl Logistic {
         let w = Dense::new(n_classes, d, all)?;
         Ok(LinearModel::new(samples, Link::Softmax, w, intercepts))
     }
+}
+
+/// The largest entry of the smallest subgradient, with an L1 penalty on the first `n` numbers.
+fn distance(x: &[f64], gradient: &[f64], n: usize, l1: f64) -> f64 {
+    let (penalised, free) = gradient.split_at(n);
+    let mut most = free.iter().fold(0.0f64, |most, g| most.max(g.abs()));
+    for (g, w) in penalised.iter().zip(x) {
+        let off = if *w == 0.0 { (g.abs() - l1).max(0.0) } else { (g + l1 * w.signum()).abs() };
+        most = most.max(off);
+    }
+    most
 }
 
 /// An L1 penalty on the coefficients alone, not on the intercepts behind them.

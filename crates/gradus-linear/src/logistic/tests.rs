@@ -53,6 +53,7 @@ fn every_solver_is_at_the_minimum_and_they_agree() {
                 LogisticSolver::Newton,
                 LogisticSolver::Lbfgs,
                 LogisticSolver::Coordinate,
+                LogisticSolver::Saga,
             ] {
                 if solver == LogisticSolver::Lbfgs && l1_ratio > 0.0 {
                     continue;
@@ -73,9 +74,12 @@ fn every_solver_is_at_the_minimum_and_they_agree() {
                 assert!((found - fitted.report.objective).abs() < 1e-10);
                 models.push(fitted.model.clone());
             }
-            for other in &models[1..] {
+            // A number between the middle two of four coefficients may be taken off all of them, at
+            // no cost without squares: there is more than one minimum.
+            let unique = classes < 4 || l1_ratio < 1.0;
+            for other in models[1..].iter().filter(|_| unique) {
                 let a = models[0].coefficients().values();
-                near(other.coefficients().values(), a, 1e-5);
+                near(other.coefficients().values(), a, 1e-6);
             }
         }
     }

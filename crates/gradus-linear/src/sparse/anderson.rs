@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 /// Iterates that one extrapolation is made from, less one.
-const DEPTH: usize = 5;
+pub(super) const DEPTH: usize = 5;
 
 /// The last iterates, each with something that depends linearly on it.
 pub(super) struct Anderson {

@@ -191,7 +191,9 @@ impl<'a> Problem<'a> {
                         held += share;
                         sum += share * (x - mean) * (x - mean);
                     }
-                    sum + (1.0 - held).max(0.0) * mean * mean
+                    // A full column has no zeros; rounding must not find some.
+                    let zeros = if rows.len() == n { 0.0 } else { (1.0 - held).max(0.0) };
+                    sum + zeros * mean * mean
                 })
                 .collect(),
         };

@@ -1,13 +1,19 @@
 //! The problem on some of the columns, by their Gram matrix: coordinate descent with covariance
 //! updates.
 
-use super::anderson::Anderson;
+use super::anderson::{Anderson, DEPTH};
 use super::penalty::Penalty;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::progress::Stop;
 
 /// Passes between two looks at the stop flag.
 const LOOK: usize = 16;
+
+/// Passes at the end at most, until no more coefficients become 0.
+const SETTLE: usize = 10;
+
+/// Extrapolations without any gain before it is given up.
+const IDLE: usize = 10;
 
 /// A place of a column that is not among those chosen.
 const NONE: u32 = u32::MAX;
@@ -108,30 +114,59 @@ impl Quadratic {
             |beta: &[f64], g: &[f64]| penalty.standing(beta, g, squares, rest(beta, g));
         let mut standing = standing_of(beta, g);
         let mut done = 0;
+        let mut weights: Option<Vec<f64>> = None;
+        let (mut lowest, mut least, mut idle) = (f64::INFINITY, f64::INFINITY, 0);
         while standing.gap > target && done < passes {
             if done % LOOK == LOOK - 1 && stop.requested() {
                 break;
             }
-            done += 1;
-            let moved = self.pass(penalty, squares, beta, g);
-            if !moved {
-                break;
-            }
-            if let Some(weights) = anderson.keep(beta, g) {
+            // The last thing done is always a pass: it alone makes coefficients exactly 0.
+            if let Some(weights) = weights.take() {
                 anderson.mix(&weights, &mut other, &mut other_g);
-                let allowed = !penalty.positive || other.iter().all(|x| *x >= 0.0);
-                if allowed {
-                    let here = standing_of(beta, g);
-                    let there = standing_of(&other, &other_g);
-                    if there.objective < here.objective {
-                        beta.copy_from_slice(&other);
-                        g.copy_from_slice(&other_g);
-                    }
+                if penalty.positive {
+                    self.clip(&mut other, &mut other_g);
+                }
+                let there = 0.5 * rest(&other, &other_g) + penalty.of(&other);
+                if there < standing.objective {
+                    beta.copy_from_slice(&other);
+                    g.copy_from_slice(&other_g);
                 }
             }
+            done += 1;
+            if !self.pass(penalty, squares, beta, g) {
+                break;
+            }
+            weights = anderson.keep(beta, g);
             standing = standing_of(beta, g);
+            if done % (DEPTH + 1) == 0 {
+                idle =
+                    if standing.objective < lowest || standing.gap < least { 0 } else { idle + 1 };
+                // Down to rounding: a gradient from the samples may tell more.
+                if idle == IDLE {
+                    break;
+                }
+                (lowest, least) = (lowest.min(standing.objective), least.min(standing.gap));
+            }
+        }
+        // What the first pass after an extrapolation leaves next to 0, the next ones make 0.
+        let mut used = usize::MAX;
+        for _ in 0..SETTLE.min(done) {
+            let now = beta.iter().filter(|x| **x != 0.0).count();
+            if now == used || !self.pass(penalty, squares, beta, g) {
+                break;
+            }
+            used = now;
         }
         done
+    }
+
+    /// Makes coefficients that are negative 0.
+    fn clip(&self, beta: &mut [f64], g: &mut [f64]) {
+        let n = self.columns.len();
+        for (at, x) in beta.iter_mut().enumerate().filter(|(_, x)| **x < 0.0) {
+            dense::add_scaled(self.level, *x, &self.gram[at * self.stride..][..n], g);
+            *x = 0.0;
+        }
     }
 
     /// Moves every coordinate to where it is best; whether any moved.

@@ -1,14 +1,12 @@
 //! The problem on some of the columns, by their entries: coordinate descent that keeps the
 //! residuals. For more columns than a Gram matrix pays for.
 
-use super::anderson::Anderson;
-use super::penalty::{Penalty, Standing};
+use super::anderson::{Anderson, DEPTH};
+use super::penalty::Penalty;
 use super::problem::{Problem, gathered};
 use gradus_core::kernel::{Level, dense};
 use gradus_core::progress::Stop;
-
-/// Passes between two looks at the gap.
-const LOOK: usize = 5;
+use rayon::prelude::*;
 
 /// Columns at hand, and what is kept of the residuals: of a sparse matrix `u r` with the shares `u`
 /// of the samples, of a dense one `√u r`, so that a product with a column is a gradient.
@@ -42,6 +40,12 @@ impl<'p, 'a> Residuals<'p, 'a> {
                 (gathered(rows, values, &self.kept) + shift * problem.means[j]) / problem.scale[j]
             }
         }
+    }
+
+    /// `Xᵀr` of all columns at hand.
+    fn gradients(&self) -> Vec<f64> {
+        let places = (0..self.columns.len()).into_par_iter().with_min_len(64);
+        places.map(|at| self.gradient(at, 0.0)).collect()
     }
 
     /// Takes `step` times the column at a place off the residuals.
@@ -94,6 +98,8 @@ impl<'p, 'a> Residuals<'p, 'a> {
 
 /// Minimises over the coefficients `beta` of `columns`, from where they stand, until the gap is at
 /// most `target`; the passes it took. `r` are the residuals.
+///
+/// Passes go over the columns that are in use or should be, which every look at the gap tells anew.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn descend(
     problem: &Problem<'_>,
@@ -107,28 +113,41 @@ pub(super) fn descend(
 ) -> usize {
     let squares: Vec<f64> = columns.iter().map(|&j| problem.squares[j as usize]).collect();
     let mut residuals = Residuals::new(problem, columns, r);
-    let standing_of = |residuals: &Residuals<'_, '_>, beta: &[f64]| -> Standing {
-        let g: Vec<f64> = (0..columns.len()).map(|at| residuals.gradient(at, 0.0)).collect();
-        penalty.standing(beta, &g, &squares, residuals.rest())
-    };
     let mut anderson = Anderson::new();
     let mut other = vec![0.0; columns.len()];
     let mut other_kept = vec![0.0; residuals.kept.len()];
-    let mut standing = standing_of(&residuals, beta);
+    let mut g = residuals.gradients();
+    let mut standing = penalty.standing(beta, &g, &squares, residuals.rest());
     let mut done = 0;
+    let mut weights: Option<Vec<f64>> = None;
     while standing.gap > target && done < passes && !stop.requested() {
-        for _ in 0..LOOK {
+        // Passes come after: they alone make coefficients exactly 0.
+        if let Some(weights) = weights.take() {
+            anderson.mix(&weights, &mut other, &mut other_kept);
+            std::mem::swap(&mut residuals.kept, &mut other_kept);
+            if penalty.positive {
+                let mut shift = 0.0;
+                for (at, x) in other.iter_mut().enumerate().filter(|(_, x)| **x < 0.0) {
+                    residuals.take(at, -*x, &mut shift);
+                    *x = 0.0;
+                }
+                residuals.settle(shift);
+            }
+            if 0.5 * residuals.rest() + penalty.of(&other) < standing.objective {
+                beta.copy_from_slice(&other);
+            } else {
+                std::mem::swap(&mut residuals.kept, &mut other_kept);
+            }
+        }
+        let used = |at: &usize| beta[*at] != 0.0 || penalty.pull(g[*at]) > penalty.a;
+        let active: Vec<usize> =
+            (0..columns.len()).filter(|&at| squares[at] > 0.0).filter(used).collect();
+        for _ in 0..=DEPTH {
             done += 1;
             let mut shift = 0.0;
-            for at in 0..columns.len() {
+            for &at in &active {
                 let (old, square) = (beta[at], squares[at]);
-                if square == 0.0 {
-                    continue;
-                }
                 let g = residuals.gradient(at, shift);
-                if old == 0.0 && penalty.pull(g) <= penalty.a {
-                    continue;
-                }
                 let step = penalty.best(g + square * old, square) - old;
                 if step != 0.0 {
                     beta[at] = old + step;
@@ -136,21 +155,11 @@ pub(super) fn descend(
                 }
             }
             residuals.settle(shift);
-            if let Some(weights) = anderson.keep(beta, &residuals.kept) {
-                anderson.mix(&weights, &mut other, &mut other_kept);
-                let allowed = !penalty.positive || other.iter().all(|x| *x >= 0.0);
-                let here = 0.5 * residuals.rest() + penalty.of(beta);
-                std::mem::swap(&mut residuals.kept, &mut other_kept);
-                let there = 0.5 * residuals.rest() + penalty.of(&other);
-                if allowed && there < here {
-                    beta.copy_from_slice(&other);
-                } else {
-                    std::mem::swap(&mut residuals.kept, &mut other_kept);
-                }
-            }
+            weights = anderson.keep(beta, &residuals.kept);
         }
         let before = standing.objective;
-        standing = standing_of(&residuals, beta);
+        g = residuals.gradients();
+        standing = penalty.standing(beta, &g, &squares, residuals.rest());
         // Down to rounding.
         if standing.objective >= before {
             break;

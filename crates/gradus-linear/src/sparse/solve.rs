@@ -11,13 +11,16 @@ use gradus_core::report::StopReason;
 const WHOLE: usize = 512;
 
 /// Columns that the first working set has.
-const FIRST: usize = 256;
+const FIRST: usize = 512;
 
 /// Columns in a Gram matrix at most: 128 MB.
 const LARGEST: usize = 4096;
 
 /// A working set is solved to this share of the gap of the whole problem.
 const INNER: f64 = 0.1;
+
+/// The same by a Gram matrix, with which a pass costs little beside a look at the whole problem.
+const INNER_BY_GRAM: f64 = 1e-3;
 
 /// When a solution is good enough, and who may stop it.
 pub(crate) struct Limits<'a> {
@@ -46,6 +49,15 @@ pub(crate) struct Solver<'p, 'a> {
     rounding: f64,
     /// The `a` of the last penalty, to foresee which columns the next one needs.
     last: Option<f64>,
+    /// Where it stood at the penalty before the last, on a path.
+    before: Option<Before>,
+}
+
+/// A solution that was left behind.
+struct Before {
+    a: f64,
+    beta: Vec<f64>,
+    g: Vec<f64>,
 }
 
 /// What is known of a solution.
@@ -77,6 +89,7 @@ impl<'p, 'a> Solver<'p, 'a> {
             exact: problem.gram.is_none(),
             rounding: 0.0,
             last: None,
+            before: None,
         }
     }
 
@@ -109,6 +122,8 @@ impl<'p, 'a> Solver<'p, 'a> {
         if self.alive.take().is_some() {
             self.refresh();
         }
+        let left = self.problem.is_path().then(|| (self.beta.clone(), self.g.clone()));
+        let foreseen = self.foresee(penalty);
         let mut passes = 0;
         let mut rounds = 0;
         let mut least = f64::INFINITY;
@@ -118,7 +133,8 @@ impl<'p, 'a> Solver<'p, 'a> {
             if rounds > 0 {
                 tell(standing.objective);
             }
-            if unit == 0.0 || standing.gap <= target {
+            // What was foreseen is not a solution yet: coefficients that should be 0 are next to it.
+            if unit == 0.0 || (standing.gap <= target && (rounds > 0 || !foreseen)) {
                 if self.exact || self.rounding <= 0.5 * target || unit == 0.0 {
                     break (standing, StopReason::Converged);
                 }
@@ -141,16 +157,58 @@ impl<'p, 'a> Solver<'p, 'a> {
                 break (standing, StopReason::MaxIterations);
             }
             self.screen(penalty, &standing);
-            let foreseen = if rounds == 0 { self.last } else { None };
-            let new = self.choose(penalty, &standing, foreseen);
-            let goal = (INNER * standing.gap).max(0.3 * target);
-            passes += self.descend(penalty, new, goal, limits.passes - passes, limits.stop);
+            let last = if rounds == 0 { self.last } else { None };
+            let new = self.choose(penalty, &standing, last);
+            // A set that the last penalty foresaw is likely to be right: it is solved at once, and by
+            // a pass at least.
+            let enough = 0.3 * target;
+            // Where that did not pay, rounding adds up from pass to pass, and fewer do better.
+            let by_gram = if stalled == 0 { INNER_BY_GRAM } else { INNER };
+            let goals = [INNER, by_gram].map(|share| match last {
+                Some(_) => enough.min(share * standing.gap),
+                None => enough.max(share * standing.gap),
+            });
+            passes += self.descend(penalty, new, goals, limits.passes - passes, limits.stop);
             rounds += 1;
             self.refresh();
         };
+        if let (Some((beta, g)), Some(a)) = (left, self.last) {
+            self.before = Some(Before { a, beta, g });
+        }
         self.last = Some(penalty.a);
         let gap = if unit > 0.0 { standing.gap / unit } else { 0.0 };
         Solution { objective: standing.objective, gap, stop_reason }
+    }
+
+    /// Moves on to where the last two solutions lead, if that is better; whether it did. Between
+    /// two changes of the support the coefficients of a lasso are linear in the penalty, and so are
+    /// the gradients.
+    fn foresee(&mut self, penalty: Penalty) -> bool {
+        let (Some(before), Some(last)) = (&self.before, self.last) else { return false };
+        if before.a <= last {
+            return false;
+        }
+        let by = (last - penalty.a) / (before.a - last);
+        let ahead = |here: &[f64], before: &[f64]| -> Vec<f64> {
+            here.iter().zip(before).map(|(x, old)| x + by * (x - old)).collect()
+        };
+        let beta = ahead(&self.beta, &before.beta);
+        if penalty.positive && beta.iter().any(|x| *x < 0.0) {
+            return false;
+        }
+        // With the step δ = β − before: ‖r − by Xδ‖², and XᵀXδ is the change of the gradients.
+        let (mut along, mut square) = (0.0, 0.0);
+        for (j, (x, old)) in self.beta.iter().zip(&before.beta).enumerate() {
+            along += (x - old) * self.g[j];
+            square += (x - old) * (before.g[j] - self.g[j]);
+        }
+        let rest = self.rest + by * (by * square - 2.0 * along);
+        let better = 0.5 * rest + penalty.of(&beta) < 0.5 * self.rest + penalty.of(&self.beta);
+        if better && rest > 0.0 {
+            self.g = ahead(&self.g, &before.g);
+            (self.beta, self.rest) = (beta, rest);
+        }
+        better && rest > 0.0
     }
 
     /// Where it stands, by the columns that are still alive.
@@ -237,12 +295,13 @@ impl<'p, 'a> Solver<'p, 'a> {
         new
     }
 
-    /// Minimises over the working set; the passes it took.
+    /// Minimises over the working set, to one goal by entries or another by a Gram matrix; the passes
+    /// it took.
     fn descend(
         &mut self,
         penalty: Penalty,
         mut new: Vec<u32>,
-        goal: f64,
+        [goal, goal_by_gram]: [f64; 2],
         passes: usize,
         stop: &Stop,
     ) -> usize {
@@ -279,7 +338,7 @@ impl<'p, 'a> Solver<'p, 'a> {
             &squares,
             &mut beta,
             &mut g,
-            goal,
+            goal_by_gram,
             passes,
             stop,
         );

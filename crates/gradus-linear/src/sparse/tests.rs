@@ -96,12 +96,7 @@ impl Book {
         let size = |x: &[f64]| (self.dot(x, x) * self.dot(&self.y, &self.y)).sqrt();
         let one = |(x, w): (&Vec<f64>, &f64)| {
             let c = self.dot(x, &r) - b * w;
-            // What is too small to change a prediction counts as 0.
-            let length = self.dot(x, x).sqrt();
-            let tiny = w.abs() * length <= 1e-7 * self.dot(&self.y, &self.y).sqrt();
-            let off = if tiny {
-                (if positive { c } else { c.abs() } - a).max(0.0)
-            } else if *w > 0.0 {
+            let off = if *w > 0.0 {
                 (c - a).abs()
             } else if *w < 0.0 {
                 if positive { f64::INFINITY } else { (c + a).abs() }
@@ -202,9 +197,13 @@ proptest! {
         let beta: Vec<f64> =
             fitted.coefficients().values().iter().zip(&book.scale).map(|(w, s)| w * s).collect();
         let (a, b) = (lambda * l1_ratio, lambda * (1.0 - l1_ratio));
+        // How often the gap does not close is for `gaps_close_but_on_the_oddest_of_samples`.
+        let gap = fitted.report.certificate.as_ref().unwrap().value;
+        prop_assert!(gap < 1e-2, "{:?}", fitted.report);
         // A gap of γ leaves a gradient of up to √(2 γ L), which is large beside a small penalty.
-        let allowed = 3.0 * (2.0 * params.tol).sqrt() / share;
-        prop_assert!(book.broken(&beta, a, b, positive) < allowed, "{:?}", fitted.report);
+        let allowed = 3.0 * (2.0 * gap.max(params.tol)).sqrt() / share;
+        let broken = book.broken(&beta, a, b, positive);
+        prop_assert!(broken < allowed, "{broken} {:?}", fitted.report);
         let objective = book.objective(&beta, a, b);
         prop_assert!((objective - fitted.report.objective).abs() <= 1e-9 * objective.max(1e-300));
         if share > 1.0 {
@@ -212,7 +211,6 @@ proptest! {
         }
         let exact = book.descend(a, b, positive);
         let least = book.objective(&exact, a, b);
-        let gap = fitted.report.certificate.as_ref().unwrap().value;
         prop_assert!(gap >= 0.0);
         let unit = 0.5 * book.dot(&book.y, &book.y);
         prop_assert!(objective - least <= gap * unit + 1e-12 * unit, "{objective} {least} {gap}");
@@ -271,6 +269,8 @@ fn coefficients_agree_with_plain_descent() {
                 let got: Vec<f64> = (0..d).map(|j| w[j] * book.scale[j] * size(j)).collect();
                 near(&got, &expected, 1e-6);
                 assert!(expected.iter().any(|x| *x != 0.0));
+                // What is 0 at the best is 0, not next to it.
+                assert!(expected.iter().zip(&got).all(|(x, w)| (*x == 0.0) == (*w == 0.0)));
             }
         }
     }
@@ -473,4 +473,33 @@ fn what_cannot_be_used_is_refused() {
     assert!(ElasticNet::new().l1_ratio(1.5).fit(&samples).is_err());
     let one = samples.select_rows(&[0]);
     assert!(Lasso::new().fit(&one).unwrap_err().to_string().contains("two different samples"));
+}
+
+#[test]
+fn gaps_close_but_on_the_oddest_of_samples() {
+    // Columns next to parallel, or of 1e8 beside 1e-8, may end before the gap is closed; a constant
+    // column of a sparse matrix was once taken for one with spread, and never closed it.
+    let (mut all, mut open, mut wide) = (0, 0, 0);
+    for seed in 0..150 {
+        for (n, d) in [(4, 10), (3, 14), (8, 16), (20, 8)] {
+            for bits in 0..16 {
+                let bit = |at: u32| bits >> at & 1 == 1;
+                let samples = odd(n, d, bit(0), seed % 5 == 0, seed);
+                let params = ElasticNet::new()
+                    .l1_ratio([1.0, 0.5][(seed % 2) as usize])
+                    .fit_intercept(bit(1))
+                    .standardize(bit(2))
+                    .positive(bit(3))
+                    .tol(1e-13);
+                let share = [0.5, 0.1, 0.01][(seed % 3) as usize];
+                let lambda = share * largest(&samples, &params);
+                let fitted = params.regularization(lambda).fit(&samples).unwrap();
+                let gap = fitted.report.certificate.as_ref().unwrap().value;
+                all += 1;
+                open += usize::from(gap > 1e-13);
+                wide += usize::from(gap > 1e-8);
+            }
+        }
+    }
+    assert!(80 * open < all && 600 * wide < all, "{open} and {wide} of {all}");
 }

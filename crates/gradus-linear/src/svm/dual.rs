@@ -20,14 +20,14 @@ use std::borrow::Cow;
 
 /// The rows of a design as coordinate descent reads them: prepared once. Sparse rows are not
 /// centred, and a sparse design must not ask for it.
-pub(super) struct Prepared<'a> {
+pub(crate) struct Prepared<'a> {
     matrix: Cow<'a, Matrix>,
-    pub(super) norms: Vec<f64>,
+    pub(crate) norms: Vec<f64>,
     level: Level,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(design: &'a Design<'a>) -> Self {
+    pub(crate) fn new(design: &'a Design<'a>) -> Self {
         let matrix = design.matrix();
         let (center, scale) = (design.center(), design.scale());
         let scaled = scale.iter().any(|s| *s != 1.0);
@@ -80,6 +80,18 @@ impl<'a> Prepared<'a> {
                     sums[0] += x * w[column as usize];
                 }
                 (sums[0] + sums[1]) + (sums[2] + sums[3])
+            }
+        }
+    }
+
+    /// Shows every entry of a row, with its column.
+    #[inline]
+    pub(crate) fn each(&self, row: usize, mut look: impl FnMut(usize, f64)) {
+        match &*self.matrix {
+            Matrix::Dense(x) => x.row(row).iter().enumerate().for_each(|(j, x)| look(j, *x)),
+            Matrix::Sparse(x) => {
+                let (columns, values) = x.row(row);
+                columns.iter().zip(values).for_each(|(&j, x)| look(j as usize, *x));
             }
         }
     }

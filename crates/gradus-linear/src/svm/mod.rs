@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
+pub(crate) use dual::Prepared;
 pub use kernel::{Kernel, KernelFunction};
 pub use model::{KernelMachine, Machine, Support, SvmModel};
 pub use svr::{InsensitiveLoss, Svr};
