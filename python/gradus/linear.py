@@ -473,9 +473,11 @@ class Logistic(Classifier):
 
     Solvers: `newton` uses the whole Hessian for two classes and up to 1,000 features (`n d²`
     operations a step, some six steps), and products with it by conjugate gradients otherwise;
-    `lbfgs` needs gradients alone, and many more steps where features are of unlike size; `coordinate` is Newton's method with coordinate descent inside,
-    for an L1 penalty (of two classes; of more, accelerated proximal gradients). The result does not
-    depend on the number of threads.
+    `lbfgs` needs gradients alone, and many more steps where features are of unlike size;
+    `coordinate` is Newton's method with coordinate descent inside, for an L1 penalty (of two classes;
+    of more, accelerated proximal gradients); `saga` takes a step for each sample, `O(nnz)` for a pass
+    over all, for very many samples of features of like size. The result does not depend on the
+    number of threads.
 
     Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
     said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
@@ -483,7 +485,8 @@ class Logistic(Classifier):
 
     References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
     2008. Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
-    coordinate descent, 2010.
+    coordinate descent, 2010. Defazio, Bach, Lacoste-Julien: SAGA: a fast incremental gradient method
+    with support for non-strongly convex composite objectives, 2014.
 
     Parameters
     ----------
@@ -501,17 +504,22 @@ class Logistic(Classifier):
         Whether classes count by their samples, or all the same.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
-    solver : {"auto", "newton", "lbfgs", "coordinate"}, default 'auto'
+    solver : {"auto", "newton", "lbfgs", "coordinate", "saga"}, default 'auto'
         How the optimum is found.
         - "auto": `coordinate` with an L1 penalty, else `newton`.
         - "newton": Newton's method.
         - "lbfgs": Limited-memory BFGS; without an L1 penalty only.
         - "coordinate": Newton's method with coordinate descent inside.
+        - "saga": Steps by one sample at a time, with the last gradient of every other.
     tol : float, default 1e-06
         What the gradient (with an L1 penalty: the smallest subgradient) is to be brought below, as
         a share of that at 0. Must be a number at least 0 and at most 1.
     max_iter : int, default 1000
-        Iterations at most. Must be an integer from 1 to 1000000.
+        Iterations at most; of `saga`, passes over the samples. Must be an integer from 1 to
+        1000000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -552,9 +560,10 @@ class Logistic(Classifier):
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
-        solver: Literal["auto", "newton", "lbfgs", "coordinate"] = 'auto',
+        solver: Literal["auto", "newton", "lbfgs", "coordinate", "saga"] = 'auto',
         tol: float = 1e-06,
         max_iter: int = 1000,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -565,6 +574,7 @@ class Logistic(Classifier):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
         self.verbose = verbose
 
 
