@@ -22,6 +22,7 @@ def gowalla(slow):
     yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
     yield "implicit ALS, tuned (K = 256, α = 100, λ = 150)", "implicit", {"factors": 256, **implicit}
     yield "gradus ials, defaults (K = 64)", "gradus", {}
+    yield "gradus ials, λ = .005 by the valid part, K = 256", "gradus", {"rank": 256, **GOWALLA, "regularization": 0.005}
     yield "gradus ials, tuned, K = 256", "gradus", {"rank": 256, **GOWALLA}
     yield "gradus ials, tuned, K = 512", "gradus", {"rank": 512, **GOWALLA}
     if slow:

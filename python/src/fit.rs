@@ -11,11 +11,15 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
+use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// How often Python is asked whether someone pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long a fit may take to stop by itself.
+const GRACE: Duration = Duration::from_millis(600);
 
 /// A step of the fit, for Python to show.
 struct Step {
@@ -56,64 +60,68 @@ impl Observer for Teller {
 }
 
 /// Does long work in the pool; the calling thread only listens to it and to Python's signals.
+///
+/// After a signal the work has a moment to stop by itself. What is in the middle of a factorisation
+/// cannot: it is left to end in its own time, in threads that nobody else uses any more.
 fn watched(
     py: Python<'_>,
-    told: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Run<'_>) -> gradus::Result<AnyFitted> + Send,
+    told: Option<Py<PyAny>>,
+    work: impl FnOnce(&Run<'_>) -> gradus::Result<AnyFitted> + Send + 'static,
 ) -> PyResult<AnyFitted> {
     let pool = threads::pool()?;
     let stop = Stop::new();
     let run_stop = stop.clone();
-    let (result, raised) = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (sender, steps) = channel();
-            let worker = scope.spawn(move || {
-                let teller = Teller { sender, most: 0.into(), done: 0.into() };
-                let run = Run { observer: &teller, stop: run_stop, ..Run::default() };
-                pool.install(|| work(&run))
-            });
-            let mut raised = None;
-            loop {
-                let step = match steps.recv_timeout(PATIENCE) {
-                    Ok(step) => Some(step),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => break,
-                };
-                if raised.is_some() || (step.is_some() && told.is_none()) {
-                    continue;
-                }
-                let outcome = Python::attach(|py| {
-                    py.check_signals()?;
-                    match (told, step) {
-                        (Some(told), Some(step)) => tell(py, told, &step),
-                        _ => Ok(()),
-                    }
-                });
-                if let Err(error) = outcome {
-                    stop.request();
-                    raised = Some(error);
-                }
-            }
-            (worker.join(), raised)
-        })
+    let (sender, steps) = channel();
+    let (give, result) = channel();
+    let spawned = std::thread::Builder::new().name("gradus-fit".into()).spawn(move || {
+        let teller = Teller { sender, most: 0.into(), done: 0.into() };
+        let run = Run { observer: &teller, stop: run_stop, ..Run::default() };
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&run))));
+        // Nobody waits for it after an interruption.
+        let _ = give.send(outcome);
     });
-    if let Some(error) = raised {
-        return Err(error);
-    }
+    spawned.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+    let outcome = py.detach(move || {
+        let raised = loop {
+            let step = match steps.recv_timeout(PATIENCE) {
+                Ok(step) => Some(step),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(result.recv()),
+            };
+            if step.is_some() && told.is_none() {
+                continue;
+            }
+            let outcome = Python::attach(|py| {
+                py.check_signals()?;
+                match (&told, step) {
+                    (Some(told), Some(step)) => tell(py, told, &step),
+                    _ => Ok(()),
+                }
+            });
+            if let Err(error) = outcome {
+                break error;
+            }
+        };
+        stop.request();
+        if result.recv_timeout(GRACE).is_err() {
+            threads::abandon();
+        }
+        Err(raised)
+    })?;
     // A signal may have come after the last look.
     py.check_signals()?;
-    match result {
-        Ok(result) => result.map_err(raise),
-        Err(panic) => {
+    match outcome {
+        Ok(Ok(fitted)) => fitted.map_err(raise),
+        Ok(Err(panic)) => {
             let text = panic
                 .downcast_ref::<String>()
                 .cloned()
                 .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_default();
-            Err(PyRuntimeError::new_err(format!(
-                "this is a fault of gradus, please report it: {text}"
-            )))
+            let message = format!("this is a fault of gradus, please report it: {text}");
+            Err(PyRuntimeError::new_err(message))
         }
+        Err(_) => Err(PyRuntimeError::new_err("the fit ended without a result")),
     }
 }
 
@@ -174,7 +182,7 @@ pub fn fit(
         samples = samples.with_target_names(names).map_err(raise)?;
     }
     let data = AnyData::Samples(samples);
-    let fitted = watched(py, told.as_ref(), |run| model.fit(&params, &data, None, run))?;
+    let fitted = watched(py, told, move |run| model.fit(&params, &data, None, run))?;
     Ok(Model { fitted })
 }
 
@@ -193,6 +201,6 @@ pub fn fit_ratings(
     let params = record(params)?;
     let data = AnyData::Ratings(ratings.ratings.clone());
     let held = validation.map(|held| AnyData::Ratings(held.ratings.clone()));
-    let fitted = watched(py, told.as_ref(), |run| model.fit(&params, &data, held.as_ref(), run))?;
+    let fitted = watched(py, told, move |run| model.fit(&params, &data, held.as_ref(), run))?;
     Ok(Model { fitted })
 }

@@ -61,6 +61,11 @@ pub fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(Arc::clone(&state.pool.insert(pool).pool))
 }
 
+/// Leaves the pool to the work it is doing; the next work gets another.
+pub fn abandon() {
+    lock().pool = None;
+}
+
 /// Does work in the pool, without the GIL.
 pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = pool()?;

@@ -174,6 +174,7 @@ LONG = {
     "lasso": "Lasso(regularization=1e-9, tol=0.0, max_iter=10**9).fit(rng.normal(size=(2000, 3000)), rng.normal(size=2000))",
     "svm": "Svm(kernel='rbf', c=1e4, tol=1e-12, max_iter=10**9).fit(rng.normal(size=(6000, 20)), rng.integers(0, 2, 6000))",
     "logistic": "Logistic(regularization=1e-9, l1_ratio=0.5, tol=0.0, max_iter=10**6).fit(rng.normal(size=(4000, 2000)), rng.integers(0, 2, 4000))",
+    "ridge": "Ridge().fit(rng.normal(size=(4000, 3000)), rng.normal(size=4000))",
 }
 
 

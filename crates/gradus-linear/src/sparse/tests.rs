@@ -501,5 +501,5 @@ fn gaps_close_but_on_the_oddest_of_samples() {
             }
         }
     }
-    assert!(80 * open < all && 600 * wide < all, "{open} and {wide} of {all}");
+    assert!(60 * open < all && 300 * wide < all, "{open} and {wide} of {all}");
 }
