@@ -63,7 +63,7 @@ def run(options):
 
     processes.run(
         ["cargo", "build", "--release", "--manifest-path", ROOT / "Cargo.toml"]
-        + ["-p", "gradus-linear", "--example", "fit_time"]
+        + ["--workspace", "--examples"]
     )
     environment = {"RAYON_NUM_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads)}
     environment["OPENBLAS_NUM_THREADS"] = str(options.threads)

@@ -42,8 +42,7 @@ PROBLEMS = (
 def run(options):
     if options.gradus:
         manifest = ROOT / "Cargo.toml"
-        command = ["cargo", "build", "--release", "--manifest-path", manifest, "-p", "gradus-linear"]
-        processes.run([*command, "--example", "lasso_time"])
+        processes.run(["cargo", "build", "--release", "--manifest-path", manifest, "--workspace", "--examples"])
     for kind, shape in DATA.items():
         folder = made(kind, shape)
         for problem in PROBLEMS:

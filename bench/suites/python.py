@@ -48,7 +48,8 @@ def run(options):
     import processes
     from report import Section, ratio
 
-    processes.run(["cargo", "build", "--release", "--workspace", "--manifest-path", ROOT / "Cargo.toml"])
+    build = ["cargo", "build", "--release", "--workspace", "--lib", "--examples"]
+    processes.run([*build, "--manifest-path", ROOT / "Cargo.toml"])
     library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
     library.unlink(missing_ok=True)
     library.write_bytes((ROOT / "target" / "release" / "lib_gradus.so").read_bytes())

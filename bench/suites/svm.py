@@ -50,7 +50,7 @@ def run(options):
 
     processes.run(
         ["cargo", "build", "--release", "--manifest-path", ROOT / "Cargo.toml"]
-        + ["-p", "gradus-linear", "--example", "fit_time"]
+        + ["--workspace", "--examples"]
     )
     environment = {"RAYON_NUM_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads)}
     section = Section("Support vector machines", ["problem", "solver", "seconds", "objective", "slower than gradus"])
