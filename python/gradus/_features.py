@@ -86,10 +86,9 @@ class _FeatureEstimator(Estimator):
             features = features.named([str(name) for name in self.feature_names_in_])
         return features, y
 
-    def _scores(self, X: Any) -> np.ndarray:
-        model = self._fitted
-        # The common case without ceremony; the compiled part checks width and values.
-        if (
+    def _plain(self, X: Any) -> bool:
+        """Whether these are features as the compiled part takes them, which checks width and values."""
+        return (
             type(X) is np.ndarray
             and X.dtype == np.float64
             and X.ndim == 2
@@ -97,7 +96,11 @@ class _FeatureEstimator(Estimator):
             and X.shape[1] == self.n_features_in_
             and X.flags.c_contiguous
             and "feature_names_in_" not in self.__dict__
-        ):
+        )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        model = self._fitted
+        if self._plain(X):
             return model.scores_of(X)
         features, _ = self._features(X, reset=False)
         return model.scores(features)
@@ -320,8 +323,11 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, samples × classes, in the order of ``classes_``."""
         model = self._fitted
-        features, _ = self._features(X, reset=False)
-        found = model.probabilities(features)
+        if self._plain(X):
+            found = model.probabilities_of(X)
+        else:
+            features, _ = self._features(X, reset=False)
+            found = model.probabilities(features)
         if found is None:
             raise AttributeError(f"this {type(self).__name__} was fitted without probabilities")
         return found

@@ -4,6 +4,7 @@ use crate::data::{Features, Ratings, ids, ids_to_python, which};
 use crate::error::raise;
 use crate::threads::inside;
 use gradus::core::estimator::AnyFitted;
+use gradus::core::predict::Predict;
 use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
 use gradus::core::update::Adding;
 use gradus::data::{Dense, IdVec, Matrix};
@@ -12,8 +13,10 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// As many rows as a linear model scores without another thread, whatever their length.
-const FEW: usize = 16;
+/// Whether a linear model takes no other thread for so many samples and features.
+fn few(n: usize, d: usize) -> bool {
+    n <= 16 || n <= 4096 && n * d <= 1 << 15
+}
 
 /// Item indices and scores of one list.
 type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
@@ -41,19 +44,20 @@ impl Model {
         self.fitted.recommend().map_err(raise)
     }
 
-    fn scored(
+    /// Does work on features: in the pool, or here where it would take no other thread anyway.
+    fn with<T: Send>(
         &self,
         py: Python<'_>,
         features: &Features,
-        score: impl Fn(&Matrix) -> gradus::Result<Dense<f64>> + Send + Sync,
-    ) -> PyResult<Dense<f64>> {
-        let matrix = &features.matrix;
-        let model: &dyn std::any::Any = self.fitted.model.as_ref();
-        if matrix.n_rows() <= FEW && model.is::<gradus::linear::LinearModel>() {
-            // It takes no other thread for so few.
-            return score(matrix).map_err(raise);
+        work: impl FnOnce(&dyn Predict, &Matrix) -> gradus::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (model, matrix) = (self.fitted.predictor().map_err(raise)?, &features.matrix);
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        let (n, d) = matrix.shape();
+        if few(n, d) && any.is::<gradus::linear::LinearModel>() {
+            return work(model, matrix).map_err(raise);
         }
-        inside(py, || score(matrix))?.map_err(raise)
+        inside(py, || work(model, matrix))?.map_err(raise)
     }
 
     /// Indices of users and items; `None` for those the model does not know.
@@ -225,8 +229,7 @@ impl Model {
         py: Python<'py>,
         features: &Features,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let model = self.fitted.predictor().map_err(raise)?;
-        to_array(py, self.scored(py, features, |x| model.scores(x))?)
+        to_array(py, self.with(py, features, |model, x| model.scores(x))?)
     }
 
     /// The same of an array as it comes, without ceremony.
@@ -244,9 +247,7 @@ impl Model {
         py: Python<'py>,
         features: &Features,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let model = self.fitted.predictor().map_err(raise)?;
-        let matrix = &features.matrix;
-        let codes = inside(py, || model.classes(matrix))?.map_err(raise)?;
+        let codes = self.with(py, features, |model, x| model.classes(x))?;
         Ok(PyArray1::from_vec(py, codes))
     }
 
@@ -256,10 +257,17 @@ impl Model {
         py: Python<'py>,
         features: &Features,
     ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        let model = self.fitted.predictor().map_err(raise)?;
-        let matrix = &features.matrix;
-        let found = inside(py, || model.probabilities(matrix))?;
-        found.map_err(raise)?.map(|values| to_array(py, values)).transpose()
+        let found = self.with(py, features, |model, x| model.probabilities(x))?;
+        found.map(|values| to_array(py, values)).transpose()
+    }
+
+    /// The same of an array as it comes, without ceremony.
+    fn probabilities_of<'py>(
+        &self,
+        py: Python<'py>,
+        array: &Bound<'py, PyArray2<f64>>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.probabilities(py, &Features::dense(array)?)
     }
 
     // Recommenders.

@@ -177,6 +177,17 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
     scores
 }
 
+/// Probabilities of two classes that are worked out together.
+const PAIRS: usize = 4096;
+
+/// The probabilities of the first and the second of two classes by the score of the second: each to
+/// its own last digit, which 1 − the other would lose.
+fn odds(score: f64) -> [f64; 2] {
+    let e = (-score.abs()).exp();
+    let (less, more) = (e / (1.0 + e), 1.0 / (1.0 + e));
+    if score >= 0.0 { [less, more] } else { [more, less] }
+}
+
 /// `1 / (1 + exp(−s))`, without overflow.
 pub(crate) fn sigmoid(s: f64) -> f64 {
     if s >= 0.0 {
@@ -223,11 +234,20 @@ impl Predict for LinearModel {
             Link::Logistic | Link::Softmax | Link::OneVsRest => self.scores(features)?,
         };
         if self.link == Link::Logistic {
-            return Ok(Some(Dense::from_fn(scores.n_rows(), 2, |row, class| {
-                let score = scores[(row, 0)];
-                // The same number to the last bit as 1 − the other would lose digits.
-                if class == 1 { sigmoid(score) } else { sigmoid(-score) }
-            })));
+            let n = scores.n_rows();
+            let mut both = vec![0.0; 2 * n];
+            let fill = |(out, scores): (&mut [f64], &[f64])| {
+                for (out, score) in out.chunks_exact_mut(2).zip(scores) {
+                    out.copy_from_slice(&odds(*score));
+                }
+            };
+            if n <= PAIRS {
+                fill((&mut both, scores.values()));
+            } else {
+                let blocks = scores.values().par_chunks(PAIRS);
+                both.par_chunks_mut(2 * PAIRS).zip(blocks).for_each(fill);
+            }
+            return Dense::new(n, 2, both).map(Some);
         }
         let k = scores.n_cols();
         for row in scores.values_mut().chunks_exact_mut(k.max(1)) {
