@@ -200,9 +200,9 @@ fn detected() -> &'static Detected {
 
 /// Asks the nearest cache for the row that starts at `offset`, `len` values long.
 #[inline(always)]
-pub(crate) fn prefetch(data: &[f32], offset: usize, len: usize) {
+pub fn prefetch<T>(data: &[T], offset: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in (0..len).step_by(16) {
+    for line in (0..len).step_by((64 / size_of::<T>().max(1)).max(1)) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let at = data.as_ptr().wrapping_add(offset).wrapping_add(line);
         // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
