@@ -247,7 +247,7 @@ pub(super) fn solve(
             break;
         }
         if epoch < patience {
-            enough *= 0.4;
+            enough *= 0.2;
         }
         if enough < 1e-13 * size {
             break;
