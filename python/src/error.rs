@@ -2,7 +2,11 @@
 
 use gradus::Error;
 use pyo3::PyErr;
-use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIsADirectoryError, PyNotADirectoryError, PyNotImplementedError,
+    PyOSError, PyPermissionError, PyValueError,
+};
+use std::io::ErrorKind;
 
 /// The exception for an error, with our message.
 pub fn raise(error: Error) -> PyErr {
@@ -15,7 +19,13 @@ pub fn raise(error: Error) -> PyErr {
                 let text = text.split(" (os error").next().unwrap_or_default().to_owned();
                 PyOSError::new_err((number, text, path.display().to_string()))
             }
-            None => PyOSError::new_err(message),
+            None => match source.kind() {
+                ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+                ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
+                ErrorKind::NotADirectory => PyNotADirectoryError::new_err(message),
+                ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+                _ => PyOSError::new_err(message),
+            },
         },
         Error::Unsupported { .. } => PyNotImplementedError::new_err(message),
         _ => PyValueError::new_err(message),

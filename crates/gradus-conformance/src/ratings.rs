@@ -288,7 +288,7 @@ fn report(model: &dyn Estimator) -> Finding {
 }
 
 fn resumed(model: &dyn Estimator) -> Finding {
-    if !model.traits().iterative {
+    if !model.traits().resumable {
         return Ok(());
     }
     let (train, held) = made(10)?.partition(|at| at % 10 != 0);

@@ -3,6 +3,8 @@
 //! Every message names the argument (or the file, line and column), the value received and the rule
 //! it broke. Nothing a user can pass in panics.
 
+use crate::output::FileKind;
+use crate::text::{printable, printable_lines};
 use std::path::{Path, PathBuf};
 
 /// What went wrong, in words a user can act on.
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A parameter is outside its range or of the wrong type.
-    #[error("parameter `{name}` = {value}: {rule}")]
+    #[error("parameter `{name}` = {}: {rule}", printable(value))]
     Parameter {
         /// The parameter's name.
         name: String,
@@ -21,11 +23,11 @@ pub enum Error {
     },
 
     /// The data as a whole cannot be used: empty, of the wrong kind, all equal where that is no use.
-    #[error("{0}")]
+    #[error("{}", printable_lines(.0))]
     Data(String),
 
     /// One row of a file is bad.
-    #[error("{file}, line {line}{}: {reason}", column.as_ref().map(|c| format!(", column {c}")).unwrap_or_default())]
+    #[error("{}, line {line}{}: {}", printable(file), column.as_ref().map(|c| format!(", column {}", printable(c))).unwrap_or_default(), printable_lines(reason))]
     Row {
         /// The file, or `<stdin>`.
         file: String,
@@ -49,7 +51,7 @@ pub enum Error {
     },
 
     /// An id that the model or data set does not know.
-    #[error("unknown {what} `{id}`{}", if hint.is_empty() { String::new() } else { format!(": {hint}") })]
+    #[error("unknown {what} `{}`{}", printable(id), if hint.is_empty() { String::new() } else { format!(": {}", printable(hint)) })]
     UnknownId {
         /// `user` or `item`.
         what: &'static str,
@@ -60,7 +62,7 @@ pub enum Error {
     },
 
     /// A name (of a model, a column, a file format) that is not one of those known.
-    #[error("unknown {what} `{name}`; known: {known}")]
+    #[error("unknown {what} `{}`; known: {}", printable(name), printable(known))]
     UnknownName {
         /// What kind of name.
         what: &'static str,
@@ -80,7 +82,7 @@ pub enum Error {
     },
 
     /// A file is not what its name or header promises.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {}", shown(path), printable_lines(reason))]
     Format {
         /// The file.
         path: PathBuf,
@@ -88,14 +90,30 @@ pub enum Error {
         reason: String,
     },
 
+    /// A file that an output would replace is of another kind.
+    #[error("{}: exists and is {found}, not {wanted}; it is left as it is", shown(path))]
+    OtherKind {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: FileKind,
+        /// What would have been written.
+        wanted: FileKind,
+    },
+
     /// The operating system refused a file operation.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+/// The name of a file as messages show it.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string()).into_owned()
 }
 
 /// A result with this crate's [`Error`].

@@ -6,9 +6,10 @@
 //! and its sisters. Everything else (save, load, command line, conformance tests) follows from
 //! these two and one line in the registry of the `gradus` crate.
 
-use crate::data::{Ratings, Samples};
+use crate::data::{Ratings, Samples, Sketch};
 use crate::file::{Reader, Writer};
 use crate::iterate::Checkpoint;
+use crate::output::Output;
 use crate::params::{self, Params};
 use crate::predict::Predict;
 use crate::progress::{Observer, Silent, Stop};
@@ -51,8 +52,11 @@ pub trait Fit: Params {
 pub struct Traits {
     /// What it is for.
     pub task: Task,
-    /// It takes steps, can be interrupted and resumed. False of a closed form.
+    /// It takes steps and can be interrupted. False of a closed form.
     pub iterative: bool,
+    /// It keeps checkpoints: an interrupted fit goes on to the same result. Of a model that does not,
+    /// an interrupted fit begins anew.
+    pub resumable: bool,
     /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
     /// pair that is absent means something too, and it is judged by ranking.
     pub implicit: bool,
@@ -73,6 +77,7 @@ impl Traits {
     pub const DEFAULT: Self = Self {
         task: Task::Recommend,
         iterative: true,
+        resumable: true,
         implicit: false,
         weights: true,
         exact_fold_in: true,
@@ -87,7 +92,8 @@ impl Traits {
     /// A model that predicts classes.
     pub const CLASSIFICATION: Self = Self { task: Task::Classify, ..Self::SUPERVISED };
 
-    const SUPERVISED: Self = Self { iterative: false, similar: false, ..Self::DEFAULT };
+    const SUPERVISED: Self =
+        Self { iterative: false, resumable: false, similar: false, ..Self::DEFAULT };
 }
 
 /// What a model is for.
@@ -182,6 +188,17 @@ pub enum AnyData {
     Ratings(Ratings),
     /// Features and what to predict from them.
     Samples(Samples),
+}
+
+impl AnyData {
+    /// What a model remembers of it, to recognise it by; see
+    /// [`Report::training`](crate::report::Report::training).
+    pub fn sketch(&self) -> Sketch {
+        match self {
+            Self::Ratings(ratings) => ratings.sketch(),
+            Self::Samples(samples) => samples.sketch(),
+        }
+    }
 }
 
 impl Dataset for Ratings {
@@ -281,7 +298,12 @@ impl<P: Fit> Fitted<P> {
         }
         let record: Map<String, Value> = file.get("params")?;
         let params = P::from_record(&record).map_err(|error| file.broken(error))?;
-        Ok(Self { params, report: file.get("report")?, model: P::Model::read(file)? })
+        let mut report: Report = file.get("report")?;
+        report.training = Sketch::read(file)?;
+        let model = P::Model::read(file)?;
+        // What the model did not look at is verified as well, or damage would go unnoticed.
+        file.verify()?;
+        Ok(Self { params, report, model })
     }
 
     /// Adds new ratings without fitting again; the report says how many.
@@ -311,6 +333,9 @@ fn add(
         .ok_or(Error::Unsupported { model: kind.to_owned(), capability: "add ratings" })?
         .add(events, how)?;
     update::note(report, &updated);
+    if let Some(training) = &mut report.training {
+        training.merge(&events.sketch());
+    }
     Ok(updated)
 }
 
@@ -325,6 +350,9 @@ where
     let mut file = Writer::new(kind);
     file.set("params", params);
     file.set("report", report);
+    if let Some(training) = &report.training {
+        training.write(&mut file);
+    }
     model.write(&mut file);
     file
 }
@@ -345,6 +373,11 @@ impl AnyFitted {
     /// Saves it; a crash leaves the old file or the new one.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.to_writer().save(path.as_ref())
+    }
+
+    /// As [`save`](Self::save), to a place that was checked before.
+    pub fn save_to(&self, output: &Output) -> Result<()> {
+        self.to_writer().save_to(output)
     }
 
     /// The bytes [`save`](Self::save) writes.

@@ -7,6 +7,7 @@
 
 use crate::estimator::Job;
 use crate::file::{Reader, Writer};
+use crate::output::{self, FileKind};
 use crate::progress::{Event, Observer, Silent, Stop};
 use crate::report::{Certificate, Iteration, Report, StopReason};
 use crate::{Error, Result};
@@ -18,12 +19,38 @@ use std::time::{Duration, Instant};
 /// Where and how often the state of a fit is kept.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// The file. Removed when the fit is done.
+    /// The file. Whoever asked for it removes it when the fit is done: [`Checkpoint::remove`].
     pub path: PathBuf,
-    /// Time between two writes at least; zero writes after every iteration.
+    /// Time between two writes at least; zero writes after every iteration, [`Duration::MAX`] only
+    /// when the fit is interrupted.
     pub every: Duration,
     /// Go on from the file if it is there.
     pub resume: bool,
+}
+
+impl Checkpoint {
+    /// Refuses a file that is there and is no checkpoint.
+    ///
+    /// # Errors
+    /// If it is something else, or cannot be read.
+    pub fn check(&self) -> Result<()> {
+        match FileKind::of(&self.path)? {
+            Some(FileKind::Checkpoint) | None => Ok(()),
+            Some(found) => Err(Error::format(
+                &self.path,
+                format!("exists and is {found}, not {}; it is left as it is", FileKind::Checkpoint),
+            )),
+        }
+    }
+
+    /// Removes the file, if it is a checkpoint.
+    ///
+    /// # Errors
+    /// If it is something else, or the system refuses.
+    pub fn remove(&self) -> Result<()> {
+        self.check()?;
+        output::remove(&self.path)
+    }
 }
 
 /// One iterative algorithm, bound to its data.
@@ -41,6 +68,12 @@ pub trait Solver {
     /// The held-out score, if there is held-out data: an error, or a score under
     /// [`Rules::higher_is_better`].
     fn validate(&self, state: &Self::State) -> Option<f64>;
+
+    /// Whether the steps depend on the number of iterations asked for, as those of a schedule do
+    /// that ends with the last one. If so, a fit cannot be resumed with another number.
+    fn depends_on_max_iter(&self) -> bool {
+        false
+    }
 
     /// Whether the last state is the result, whatever its score: true of an average that every
     /// further iteration completes. Otherwise the best one is.
@@ -165,10 +198,24 @@ pub fn run<S: Solver, D>(
     job: &Job<'_, D>,
 ) -> Result<(S::State, Report)> {
     let watch = Watch { stop: &job.stop, observer: job.observer };
-    let resumable = job.checkpoint.as_ref().filter(|c| c.resume && c.path.exists());
-    let (mut course, mut state, mut best) = match resumable {
+    if let Some(checkpoint) = &job.checkpoint {
+        checkpoint.check()?;
+    }
+    let resumed = job.checkpoint.as_ref().filter(|c| c.resume && c.path.exists());
+    let (mut course, mut state, mut best) = match resumed {
         Some(checkpoint) => read_checkpoint(solver, rules, checkpoint)?,
         None => (Course::default(), solver.start(0)?, None),
+    };
+    if resumed.is_some() {
+        let (restart, iteration) = (course.restart, course.iteration);
+        job.observer.notice(&Event::Resumed { restart, iteration });
+    }
+    // What cannot be kept is no reason to throw away what was computed.
+    let keep = |course: &Course, state: &S::State, best: &Best<S::State>| {
+        if let Some(checkpoint) = &job.checkpoint {
+            let failure = write_checkpoint(solver, rules, checkpoint, course, state, best).err();
+            job.observer.notice(&Event::Checkpoint { failure: failure.as_ref() });
+        }
     };
     let before = course.clock.last().copied().unwrap_or(0.0);
     let begun = rules.since.unwrap_or_else(Instant::now);
@@ -191,9 +238,7 @@ pub fn run<S: Solver, D>(
         }
         let step = if job.stop.requested() { None } else { solver.step(&mut state, &watch)? };
         let Some(objective) = step else {
-            if let Some(checkpoint) = &job.checkpoint {
-                write_checkpoint(solver, rules, checkpoint, &course, &state, &best)?;
-            }
+            keep(&course, &state, &best);
             break StopReason::Interrupted;
         };
         if !objective.is_finite() {
@@ -217,10 +262,15 @@ pub fn run<S: Solver, D>(
         if let Some(checkpoint) = &job.checkpoint
             && written.elapsed() >= checkpoint.every
         {
-            write_checkpoint(solver, rules, checkpoint, &course, &state, &best)?;
+            keep(&course, &state, &best);
             written = Instant::now();
         }
     };
+    // A fit that only ran out of iterations can go on with more.
+    let kept = job.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.every < Duration::MAX);
+    if kept && stop_reason == StopReason::MaxIterations {
+        keep(&course, &state, &best);
+    }
     job.observer.notice(&Event::Finished);
 
     let last = course.trace.len().checked_sub(1).ok_or_else(|| {
@@ -247,6 +297,7 @@ pub fn run<S: Solver, D>(
         baselines: Vec::new(),
         certificate: None,
         notes: Vec::new(),
+        training: None,
         seconds: before + begun.elapsed().as_secs_f64(),
         clock: course.clock,
         trace: course.trace,
@@ -281,6 +332,7 @@ pub fn direct<T, D>(
         baselines: Vec::new(),
         certificate: None,
         notes: Vec::new(),
+        training: None,
         seconds,
         clock: vec![seconds],
         trace: vec![point],
@@ -384,6 +436,7 @@ pub fn guided<T, D>(
         baselines: Vec::new(),
         certificate: ending.certificate,
         notes: ending.notes,
+        training: None,
         seconds: begun.elapsed().as_secs_f64(),
         clock,
         trace,
@@ -434,7 +487,7 @@ fn read_checkpoint<S: Solver>(
     let refuse = |reason: String| {
         Error::format(
             &checkpoint.path,
-            format!("{reason}; leave out --resume to begin anew, or name another checkpoint"),
+            format!("{reason}; begin anew instead of resuming, or name another checkpoint"),
         )
     };
     if file.kind() != checkpoint_kind(rules) {
@@ -443,7 +496,8 @@ fn read_checkpoint<S: Solver>(
     let params: Map<String, Value> = file.get("params")?;
     for (name, value) in &rules.params {
         let other = params.get(name).unwrap_or(&Value::Null);
-        if other != value {
+        // How long the fit goes on is no part of the state, unless the steps depend on it.
+        if other != value && (name != "max_iter" || solver.depends_on_max_iter()) {
             return Err(refuse(format!("belongs to a fit with {name} = {other}, not {value}")));
         }
     }
@@ -457,12 +511,22 @@ fn read_checkpoint<S: Solver>(
     if !consistent {
         return Err(file.broken("its course contradicts itself"));
     }
+    if course.iteration > rules.max_iter {
+        let done = course.iteration;
+        return Err(refuse(format!("has done {done} iterations, more than {}", rules.max_iter)));
+    }
+    let before = params.get("max_iter").and_then(Value::as_u64);
+    if course.restart > 0 && before.is_some_and(|before| before != rules.max_iter as u64) {
+        // The starts before this one had the old number of iterations.
+        return Err(refuse("has done more than one start with another max_iter".into()));
+    }
     let best = match file.get::<Option<usize>>("best")? {
         Some(at) if at < course.trace.len() => Some((at, solver.read_state("best.", &mut file)?)),
         Some(at) => return Err(file.broken(format!("no point {at} in its trace"))),
         None => None,
     };
     let state = solver.read_state("state.", &mut file)?;
+    file.verify()?;
     Ok((course, state, best))
 }
 

@@ -11,6 +11,8 @@
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
 //! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
 //! | [`file`](mod@file) | the model file |
+//! | [`output`] | writing files: all or nothing, and nothing that should stay |
+//! | [`text`] | text from data, made fit to show |
 //! | [`error`] | the one error type: argument, value, rule |
 
 pub mod data;
@@ -20,12 +22,14 @@ pub mod file;
 pub mod iterate;
 pub mod kernel;
 pub mod linalg;
+pub mod output;
 pub mod params;
 pub mod predict;
 pub mod progress;
 pub mod random;
 pub mod recommend;
 pub mod report;
+pub mod text;
 pub mod update;
 
 pub use error::{Error, Result};

@@ -21,6 +21,18 @@ pub enum Event<'a> {
         /// Iterations already done, from a checkpoint.
         done: usize,
     },
+    /// It goes on from a checkpoint; comes before [`Started`](Self::Started).
+    Resumed {
+        /// The current random start, from 0.
+        restart: usize,
+        /// Iterations of it that are done.
+        iteration: usize,
+    },
+    /// The state was written to the checkpoint, or could not be. The fit goes on either way.
+    Checkpoint {
+        /// Why it could not be written.
+        failure: Option<&'a crate::Error>,
+    },
     /// A share of the current iteration is done, from 0 to 1. Comes from worker threads.
     Within(f64),
     /// An iteration is done.

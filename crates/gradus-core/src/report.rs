@@ -1,5 +1,6 @@
 //! What happened in a fit: returned beside every model, and kept in its file.
 
+use crate::data::Sketch;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -113,6 +114,10 @@ pub struct Report {
     /// Things worth knowing that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What the model remembers of the data it was fitted to, if whoever fitted it wants it to
+    /// recognise that data. In the file beside the report.
+    #[serde(skip)]
+    pub training: Option<Sketch>,
     /// Wall time of the fit. Not kept in the model file.
     #[serde(skip)]
     pub seconds: f64,

@@ -72,9 +72,7 @@ pub(crate) fn read(file: &mut Reader) -> Result<AnyFitted> {
     if let Some(model) = kind.strip_suffix(".checkpoint") {
         return Err(Error::format(
             file.path(),
-            format!(
-                "is a checkpoint of `{model}`, not a model; finish it with `gradus fit {model} … --resume`"
-            ),
+            format!("is a checkpoint of `{model}`, not a model; resume the fit to finish it"),
         ));
     }
     let model = find(&kind).map_err(|error| Error::format(file.path(), error.to_string()))?;

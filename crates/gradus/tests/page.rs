@@ -37,6 +37,7 @@ fn made(n_classes: usize, separation: f64) -> (Samples, AnyFitted) {
         baselines: Vec::new(),
         certificate: None,
         notes: vec!["a note".into()],
+        training: None,
         seconds: 0.0,
         clock: Vec::new(),
     };

@@ -16,6 +16,7 @@
 //! | [`DenseText`] | a dense matrix from CSV or TSV |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
+//! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`make`] | planted data, to try, test and time models on |
 
 mod buffer;
@@ -31,10 +32,11 @@ mod matrix;
 mod merge;
 mod npy;
 mod npz;
-mod open;
+pub(crate) mod open;
 mod ratings;
 mod read;
 mod samples;
+mod sketch;
 mod sparse;
 #[cfg(feature = "tables")]
 mod table;
@@ -60,6 +62,7 @@ pub use read::{
 #[cfg(feature = "tables")]
 pub use samples::SamplesOptions;
 pub use samples::{Samples, Target};
+pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 #[cfg(feature = "tables")]
 pub use table::{Table, TableFormat, TableOptions};

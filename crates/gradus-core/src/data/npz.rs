@@ -1,9 +1,10 @@
 //! NumPy's `.npz`: a zip archive of named `.npy` arrays, stored or deflated.
 
 use super::npy::{NpyArray, NpyValue};
+use crate::output::{Output, OutputFile};
 use crate::{Error, Result};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Cursor, Read, Seek, Write};
+use std::io::{BufReader, Cursor, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use zip::{CompressionMethod, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
@@ -110,15 +111,23 @@ pub struct NpzWriter<W: Write + Seek> {
     names: Vec<String>,
 }
 
-impl NpzWriter<BufWriter<File>> {
-    /// Creates the file.
+impl NpzWriter<OutputFile> {
+    /// Begins a file, which is there once it is [saved](Self::save).
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::create(path).map_err(|source| Error::io(path, source))?;
-        Ok(Self { path: path.to_owned(), ..Self::new(BufWriter::new(file)) })
+        let file = Output::check(path)?.create()?;
+        Ok(Self { path: path.to_owned(), ..Self::new(file) })
+    }
+
+    /// Writes the directory and puts the file in its place.
+    ///
+    /// # Errors
+    /// If it cannot be written; a file that was there before is then as it was.
+    pub fn save(self) -> Result<()> {
+        self.finish()?.commit()
     }
 }
 
@@ -211,7 +220,7 @@ mod tests {
         let path = folder.path().join("x.npz");
         let mut writer = NpzWriter::create(&path).unwrap();
         writer.add("x", &NpyArray::from(vec![1.0, 2.0])).unwrap();
-        writer.finish().unwrap();
+        writer.save().unwrap();
         assert_eq!(Npz::open(&path).unwrap().get::<f64>("x").unwrap().values(), [1.0, 2.0]);
 
         let mut bytes = std::fs::read(&path).unwrap();

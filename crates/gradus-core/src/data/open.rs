@@ -1,5 +1,6 @@
 //! Files, compressed or not: the one place that knows how data is packed.
 
+use crate::output::Output;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -23,6 +24,15 @@ impl Packing {
         match start {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// How a file of this name is packed when it is written.
+    pub(crate) fn named(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "gz" => Some(Self::Gzip),
+            "zst" => Some(Self::Zstd),
             _ => None,
         }
     }
@@ -60,30 +70,12 @@ pub(crate) fn open_decompressed(path: &Path) -> Result<Box<dyn BufRead + Send>> 
     Ok(Box::new(BufReader::with_capacity(BUFFER, unpacked)))
 }
 
-/// Creates `path` for writing, compressed where its name ends in `.gz` or `.zst`.
+/// Writes `path`, compressed where its name ends in `.gz` or `.zst`; see [`Output`].
 pub(crate) fn create_compressed(
     path: &Path,
-    write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<()> {
-    use std::io::{BufWriter, Write as _};
-    let run = || {
-        let mut file = BufWriter::with_capacity(BUFFER, File::create(path)?);
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => {
-                let mut packed = flate2::write::GzEncoder::new(&mut file, Default::default());
-                write(&mut packed)?;
-                packed.finish()?;
-            }
-            Some("zst") => {
-                let mut packed = zstd::stream::write::Encoder::new(&mut file, 3)?;
-                write(&mut packed)?;
-                packed.finish()?;
-            }
-            _ => write(&mut file)?,
-        }
-        file.flush()
-    };
-    run().map_err(|source| Error::io(path, source))
+    Output::check(path)?.compressed_by_name().write(|file| write(file))
 }
 
 #[cfg(test)]

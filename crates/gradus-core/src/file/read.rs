@@ -1,12 +1,14 @@
 //! Reading a model file.
 
-use super::{Element, FORMAT, KEY};
+use super::{Element, FORMAT, KEY, checksum, checksum_place};
 use crate::data::{Csr, Ids, TextIds};
 use crate::{Error, Result};
 use safetensors::tensor::Metadata;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,14 @@ pub struct Reader {
     data_start: u64,
     metadata: Metadata,
     header: Map<String, Value>,
+    sums: Option<Sums>,
+}
+
+/// The checksums of a file.
+struct Sums {
+    of_tensor: HashMap<String, u64>,
+    /// Those that were found right.
+    verified: std::collections::HashSet<String>,
 }
 
 impl std::fmt::Debug for Reader {
@@ -80,8 +90,10 @@ impl Reader {
             .ok_or_else(|| broken(format!("safetensors without the metadata key `{KEY}`")))?;
         let header: Map<String, Value> = serde_json::from_str(header)
             .map_err(|error| broken(format!("bad `{KEY}` header: {error}")))?;
-        match header.get("format").and_then(Value::as_u64) {
-            Some(1..=FORMAT) => {}
+        let sums = match header.get("format").and_then(Value::as_u64) {
+            // The first format had none.
+            Some(1) => None,
+            Some(2..=FORMAT) => Some(Sums::read(text, &header, &metadata).map_err(broken)?),
             Some(format) => {
                 return Err(Error::format(
                     &path,
@@ -91,8 +103,8 @@ impl Reader {
                 ));
             }
             None => return Err(broken("no format number".into())),
-        }
-        Ok(Self { path, source, data_start, metadata, header })
+        };
+        Ok(Self { path, source, data_start, metadata, header, sums })
     }
 
     /// The file's name.
@@ -165,7 +177,50 @@ impl Reader {
             .seek(SeekFrom::Start(self.data_start + start as u64))
             .and_then(|_| self.source.read_exact(bytemuck::cast_slice_mut(&mut data)))
             .map_err(|error| Error::io(&self.path, error))?;
+        self.verified(name, checksum(bytemuck::cast_slice(&data)))?;
         Ok(data)
+    }
+
+    /// Compares what was read of a tensor with its checksum.
+    fn verified(&mut self, name: &str, found: u64) -> Result<()> {
+        let Some(sums) = &mut self.sums else { return Ok(()) };
+        if sums.of_tensor.get(name) != Some(&found) {
+            return Err(self.broken(format!("tensor `{name}` does not match its checksum")));
+        }
+        sums.verified.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Whether the file holds checksums: those of format 1 do not.
+    pub fn has_checksums(&self) -> bool {
+        self.sums.is_some()
+    }
+
+    /// Verifies the checksums of all tensors that were not read before, a piece at a time.
+    ///
+    /// # Errors
+    /// If one does not match.
+    pub fn verify(&mut self) -> Result<()> {
+        let Some(sums) = &self.sums else { return Ok(()) };
+        let mut piece = Vec::new();
+        let rest: Vec<String> =
+            sums.of_tensor.keys().filter(|name| !sums.verified.contains(*name)).cloned().collect();
+        for name in rest {
+            let Some(info) = self.metadata.info(&name) else { continue };
+            let (start, mut left) =
+                (info.data_offsets.0, info.data_offsets.1 - info.data_offsets.0);
+            let refused = |error| Error::io(&self.path, error);
+            self.source.seek(SeekFrom::Start(self.data_start + start as u64)).map_err(refused)?;
+            let mut hash = twox_hash::XxHash3_64::new();
+            while left > 0 {
+                piece.resize(left.min(1 << 20), 0);
+                self.source.read_exact(&mut piece).map_err(refused)?;
+                hash.write(&piece);
+                left -= piece.len();
+            }
+            self.verified(&name, hash.finish())?;
+        }
+        Ok(())
     }
 
     /// A tensor of numbers that must all be finite.
@@ -203,5 +258,32 @@ impl Reader {
         let values = self.finite(&format!("{name}.values"), &[indices.len()])?;
         Csr::new(n_cols, starts, indices, values)
             .map_err(|error| self.broken(format!("matrix `{name}`: {error}")))
+    }
+}
+
+impl Sums {
+    /// Verifies the header by its checksum, and gives those of the tensors.
+    fn read(
+        mut text: Vec<u8>,
+        header: &Map<String, Value>,
+        metadata: &Metadata,
+    ) -> Result<Self, String> {
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let place = checksum_place(&text).ok_or("its header has no checksum")?;
+        let written = text[place.clone()].to_vec();
+        text[place].fill(b'0');
+        if written != format!("{:016x}", checksum(&text)).as_bytes() {
+            return Err("its header does not match its checksum: the file is damaged".into());
+        }
+        let sums = header.get("checksums").and_then(Value::as_object);
+        let sum = |name: String| {
+            let sum = sums.and_then(|sums| number(sums.get(&name)?.as_str()?));
+            match sum {
+                Some(sum) => Ok((name, sum)),
+                None => Err(format!("tensor `{name}` has no checksum")),
+            }
+        };
+        let of_tensor = metadata.offset_keys().into_iter().map(sum).collect::<Result<_, _>>()?;
+        Ok(Self { of_tensor, verified: Default::default() })
     }
 }

@@ -1,7 +1,8 @@
 //! Writing a model file.
 
-use super::{Element, FORMAT, KEY};
+use super::{DIGITS, Element, FORMAT, KEY, checksum, checksum_place};
 use crate::data::{Csr, Ids};
+use crate::output::Output;
 use crate::{Error, Result};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
@@ -9,9 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 struct Tensor<'a> {
     name: String,
@@ -105,23 +105,15 @@ impl<'a> Writer<'a> {
         Ok(bytes)
     }
 
-    /// Writes the file so that a crash at any moment leaves the old file or the new one.
+    /// Writes the file so that a crash at any moment leaves the old file or the new one; see
+    /// [`Output`].
     pub fn save(&self, path: &Path) -> Result<()> {
-        let refused = |error| Error::io(path, error);
-        let temporary =
-            temporary_name(path).ok_or_else(|| Error::format(path, "not the name of a file"))?;
-        remove_leftovers(path);
-        let written = (|| {
-            let mut file = BufWriter::with_capacity(1 << 20, File::create(&temporary)?);
-            self.write_to(&mut file)?;
-            file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-            fs::rename(&temporary, path)?;
-            sync_folder(path)
-        })();
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written.map_err(refused)
+        self.save_to(&Output::check(path)?)
+    }
+
+    /// As [`save`](Self::save), to a place that was checked before.
+    pub fn save_to(&self, output: &Output) -> Result<()> {
+        output.write(|file| self.write_to(file))
     }
 
     fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
@@ -142,11 +134,21 @@ impl<'a> Writer<'a> {
                 (tensor.name.clone(), info)
             })
             .collect();
-        let text = serde_json::to_string(&self.header).map_err(|e| invalid(&e))?;
+        let mut fields = self.header.clone();
+        let sums = order.iter().map(|tensor| {
+            (tensor.name.clone(), Value::from(format!("{:016x}", checksum(&tensor.bytes))))
+        });
+        fields.insert("checksums".into(), Value::Object(sums.collect()));
+        // Stands for the sum of the header, which is known once the header is written.
+        fields.insert("checksum".into(), "0".repeat(DIGITS).into());
+        let text = serde_json::to_string(&fields).map_err(|e| invalid(&e))?;
         let metadata = Metadata::new(Some(HashMap::from([(KEY.to_owned(), text)])), infos)
             .map_err(|e| invalid(&e))?;
         let mut header = serde_json::to_vec(&metadata).map_err(|e| invalid(&e))?;
         header.resize(header.len().next_multiple_of(8), b' ');
+        let at = checksum_place(&header).ok_or_else(|| invalid(&"no place for the checksum"))?;
+        let sum = format!("{:016x}", checksum(&header));
+        header[at].copy_from_slice(sum.as_bytes());
         out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
         for tensor in order {
@@ -154,39 +156,4 @@ impl<'a> Writer<'a> {
         }
         out.flush()
     }
-}
-
-/// `dir/.name.PID.tmp`: in the same folder, so that the rename cannot cross file systems.
-fn temporary_name(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    Some(path.with_file_name(format!(".{name}.{}.tmp", std::process::id())))
-}
-
-/// Removes the temporary files of writers that were killed, where the system tells who still lives.
-fn remove_leftovers(path: &Path) {
-    if !Path::new("/proc/self").exists() {
-        return;
-    }
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let file_name = entry.file_name();
-        let pid = file_name
-            .to_str()
-            .and_then(|file| file.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.'))
-            .and_then(|rest| rest.strip_suffix(".tmp")?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Makes the rename itself durable; only some systems allow a folder to be synced.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    if cfg!(unix) {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
 }

@@ -216,7 +216,8 @@ impl Fit for Bias {
     const NAME: &'static str = "bias";
     type Data = Ratings;
     type Model = Scorer<Biases>;
-    const TRAITS: Traits = Traits { iterative: false, similar: false, ..Traits::DEFAULT };
+    const TRAITS: Traits =
+        Traits { iterative: false, resumable: false, similar: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -57,7 +57,8 @@ impl Fit for Mean {
     const NAME: &'static str = "mean";
     type Data = Ratings;
     type Model = Scorer<Constant>;
-    const TRAITS: Traits = Traits { iterative: false, similar: false, ..Traits::DEFAULT };
+    const TRAITS: Traits =
+        Traits { iterative: false, resumable: false, similar: false, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -243,7 +243,8 @@ impl Fit for Neighbours {
     const NAME: &'static str = "neighbours";
     type Data = Ratings;
     type Model = Scorer<Similarities>;
-    const TRAITS: Traits = Traits { iterative: false, implicit: true, ..Traits::DEFAULT };
+    const TRAITS: Traits =
+        Traits { iterative: false, resumable: false, implicit: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

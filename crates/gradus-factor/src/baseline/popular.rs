@@ -85,8 +85,13 @@ impl Fit for Popular {
     const NAME: &'static str = "popular";
     type Data = Ratings;
     type Model = Scorer<Popularity>;
-    const TRAITS: Traits =
-        Traits { iterative: false, implicit: true, similar: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        iterative: false,
+        resumable: false,
+        implicit: true,
+        similar: false,
+        ..Traits::DEFAULT
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -382,6 +382,11 @@ impl iterate::Solver for Solver<'_> {
         true
     }
 
+    /// The burn-in and the draws that are kept do.
+    fn depends_on_max_iter(&self) -> bool {
+        true
+    }
+
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {
         let scalars = (state.iteration, state.noise, state.fallbacks);
         file.set(&format!("{prefix}scalars"), &scalars);

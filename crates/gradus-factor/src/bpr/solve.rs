@@ -327,6 +327,10 @@ impl iterate::Solver for Solver<'_> {
         Some(held.ndcg_of_factors(self.level, (&state.users, place), (&state.items, &bias)))
     }
 
+    fn depends_on_max_iter(&self) -> bool {
+        self.params.schedule == Schedule::Cosine
+    }
+
     fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {
         file.set(&format!("{prefix}scalars"), &(state.restart, state.epoch, state.right));
         for (name, rows, extras) in [

@@ -299,6 +299,10 @@ impl iterate::Solver for Solver<'_> {
         }))
     }
 
+    fn depends_on_max_iter(&self) -> bool {
+        self.params.schedule == Schedule::Cosine
+    }
+
     fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {
         file.set(&format!("{prefix}scalars"), &(state.restart, state.epoch, state.mean));
         for (name, rows, extras) in [

@@ -126,6 +126,7 @@ impl Estimator for Given {
             baselines: Vec::new(),
             certificate: None,
             notes: Vec::new(),
+            training: None,
             seconds: 0.0,
             clock: Vec::new(),
         };
