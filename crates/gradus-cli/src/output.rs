@@ -1,9 +1,11 @@
 //! What the command prints: tables for people, JSON for programs, and how it fails.
 
+use gradus::core::text::{printable, printable_json, printable_lines};
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -23,11 +25,46 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    /// Whether whoever read what was written has left.
+    pub fn is_broken_pipe(&self) -> bool {
+        match self {
+            Self::Output(error) | Self::Gradus(gradus::Error::Io { source: error, .. }) => {
+                error.kind() == io::ErrorKind::BrokenPipe
+            }
+            _ => false,
+        }
+    }
+
+    /// What kind of failure it is, for a program.
+    fn kind(&self) -> &'static str {
+        use gradus::Error;
+        match self {
+            Self::Usage(_) => "usage",
+            Self::Interrupted => "interrupted",
+            Self::Output(_) => "io",
+            Self::Gradus(error) => match error {
+                Error::Parameter { .. } => "parameter",
+                Error::Row { .. } => "row",
+                Error::Shape { .. } => "shape",
+                Error::UnknownId { .. } => "unknown_id",
+                Error::UnknownName { .. } => "unknown_name",
+                Error::Unsupported { .. } => "unsupported",
+                Error::Format { .. } | Error::OtherKind { .. } => "format",
+                Error::Io { .. } => "io",
+                _ => "data",
+            },
+        }
+    }
+
+    fn code(&self) -> u8 {
+        match self {
             Self::Usage(_) => 2,
             Self::Interrupted => 130,
             Self::Gradus(_) | Self::Output(_) => 1,
-        })
+        }
     }
 }
 
@@ -54,6 +91,33 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Whether the result was printed as JSON: a second value would spoil it.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints a failure as JSON on standard output, where a program looks for the result.
+pub fn say_failure_in_json(failure: &Failure) {
+    if PRINTED.load(Ordering::Relaxed) {
+        return;
+    }
+    let (kind, message) = (failure.kind(), failure.to_string());
+    let mut told = json!({"kind": kind, "message": message, "exit_code": failure.code()});
+    if let Failure::Gradus(gradus::Error::Row { file, line, column, .. }) = failure {
+        (told["file"], told["line"], told["column"]) = (json!(file), json!(line), json!(column));
+    }
+    // Whether it can be printed or not, the exit code tells.
+    let _ = print_json(&json!({"error": told}));
+}
+
+fn print_json(value: &Value) -> Outcome {
+    let text = if io::stdout().is_terminal() {
+        serde_json::to_string_pretty(value)
+    } else {
+        serde_json::to_string(value)
+    };
+    let text = text.map_err(io::Error::from)?;
+    Ok(writeln!(io::stdout().lock(), "{}", printable_json(&text))?)
+}
+
 /// What every command is told: the flags that all of them take.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -67,23 +131,19 @@ impl Context {
     /// A remark on standard error, unless `--quiet`.
     pub fn remark(&self, text: impl fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            eprintln!("{}", printable_lines(&text.to_string()));
         }
     }
 
     /// A line on standard output.
     pub fn say(&self, text: impl fmt::Display) -> Outcome {
-        Ok(writeln!(io::stdout().lock(), "{text}")?)
+        Ok(writeln!(io::stdout().lock(), "{}", printable_lines(&text.to_string()))?)
     }
 
-    /// A JSON value on standard output.
-    pub fn json(&self, value: &serde_json::Value) -> Outcome {
-        let text = if io::stdout().is_terminal() {
-            serde_json::to_string_pretty(value)
-        } else {
-            serde_json::to_string(value)
-        };
-        self.say(text.map_err(io::Error::from)?)
+    /// The result as JSON on standard output.
+    pub fn json(&self, value: &Value) -> Outcome {
+        PRINTED.store(true, Ordering::Relaxed);
+        print_json(value)
     }
 }
 
@@ -98,13 +158,18 @@ impl Table {
     pub fn new(headers: &[&str]) -> Self {
         Self {
             right: headers.iter().map(|header| header.starts_with('>')).collect(),
-            rows: vec![headers.iter().map(|h| h.trim_start_matches('>').to_owned()).collect()],
+            rows: vec![headers.iter().map(|h| shown(h.trim_start_matches('>'))).collect()],
         }
     }
 
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|cell| shown(&cell.into())).collect());
     }
+}
+
+/// A cell of a table: ids and names may hold anything, line ends and escape sequences too.
+fn shown(cell: &str) -> String {
+    printable(cell).into_owned()
 }
 
 impl fmt::Display for Table {
@@ -138,18 +203,6 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
-}
-
-/// That a file can be written there, before the long wait for what goes into it.
-pub fn check_output(output: &Path) -> Outcome {
-    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return Err(Failure::Usage(format!("--output {}: no such folder", output.display())));
-    }
-    if output.is_dir() {
-        return Err(Failure::Usage(format!("--output {}: is a folder", output.display())));
-    }
-    Ok(())
 }
 
 /// `1234567` → `1,234,567`.
@@ -193,5 +246,14 @@ mod tests {
         table.row(["Alien", "4.5"]);
         table.row(["é", "12.25"]);
         assert_eq!(table.to_string(), "item   score\n────────────\nAlien    4.5\né      12.25");
+    }
+
+    #[test]
+    fn a_cell_cannot_steer_the_terminal() {
+        let mut table = Table::new(&["item\u{9b}"]);
+        table.row(["a\u{1b}]0;title\u{7}\n\u{202e}b"]);
+        let text = table.to_string();
+        assert!(text.contains(r"a\u{1b}]0;title\u{7}\n\u{202e}b"), "{text}");
+        assert_eq!(text.lines().count(), 3);
     }
 }

@@ -1,15 +1,15 @@
 //! `gradus fit MODEL DATA -o FILE`
 
+use crate::checkpoints::{self, CheckpointArgs, CheckpointObserver};
 use crate::input::DataArgs;
-use crate::output::{
-    Context, Failure, Outcome, Table, check_output, grouped, peak_memory, seconds,
-};
-use crate::progress::{Bar, stop_on_ctrl_c};
+use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
+use crate::outputs::{self, FilePlan, ForceArg};
+use crate::progress::stop_on_ctrl_c;
 use crate::samples::SampleArgs;
 use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
-use gradus::core::iterate::Checkpoint;
+use gradus::core::output::{FileKind, Output};
 use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::core::report::StopReason;
 use gradus::data::Ratings;
@@ -17,7 +17,7 @@ use gradus::page::shown;
 use gradus::select::split::rows;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 #[derive(Args)]
 struct FitArgs {
@@ -37,18 +37,11 @@ struct FitArgs {
     #[arg(long, value_name = "FILE")]
     validation: Option<PathBuf>,
 
-    /// Keep the state of the fit in a file while it runs, so that a killed fit can be resumed
-    /// [default file: the output's name with .checkpoint]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Checkpoints")]
-    checkpoint: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
 
-    /// Seconds between two checkpoints at least
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, help_heading = "Checkpoints")]
-    checkpoint_every: f64,
-
-    /// Go on from the checkpoint, to the very same result as without interruption
-    #[arg(long, help_heading = "Checkpoints")]
-    resume: bool,
+    #[command(flatten)]
+    force: ForceArg,
 }
 
 // What models of ratings are told besides.
@@ -71,9 +64,19 @@ pub fn command() -> Command {
             Task::Recommend => RatingArgs::augment_args(command),
             Task::Regress | Task::Classify => SampleArgs::augment_args(command),
         };
-        command
-            .after_help(format!("`gradus models {}` explains the model.", model.name()))
-            .args(model.specs().iter().map(parameter))
+        let keeps_no_state = !model.traits().resumable;
+        let command = command
+            .after_help(format!(
+                "`gradus models {}` explains the model.\n\n{}",
+                model.name(),
+                outputs::RULE
+            ))
+            .args(model.specs().iter().map(parameter));
+        // Refused with the reason if they are given all the same.
+        checkpoints::FLAGS
+            .iter()
+            .filter(|_| keeps_no_state)
+            .fold(command, |command, flag| command.mut_arg(flag, |arg| arg.hide(true)))
     });
     Command::new("fit")
         .about("Train a model on a file of data")
@@ -150,13 +153,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = FitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let params = parameters(&model.specs(), matches);
     // Before the long wait for the data, not after it.
-    check_output(&args.output)?;
-    if !(args.checkpoint_every >= 0.0 && args.checkpoint_every.is_finite()) {
-        return Err(Failure::Usage(format!(
-            "--checkpoint-every {}: must be a number of seconds, 0 or more",
-            args.checkpoint_every
-        )));
-    }
+    let mut plan = FilePlan::new(args.force, [&args.data].into_iter().chain(&args.validation));
+    let output = plan.output("--output", &args.output, FileKind::Model)?;
+    let checkpoints =
+        CheckpointObserver::plan(&args.checkpoints, model, &output, &mut plan, context)?;
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
 
     let Loaded { train, held, told: data } = match model.traits().task {
@@ -164,45 +164,45 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         Task::Regress | Task::Classify => samples(&args, matches, model, seed, context)?,
     };
 
-    let keep = args.checkpoint.clone().flatten().unwrap_or_else(|| with_suffix(&args.output));
-    let every = if args.checkpoint.is_some() || args.resume {
-        Duration::from_secs_f64(args.checkpoint_every)
-    } else {
-        // Only written when interrupted.
-        Duration::MAX
-    };
-    if args.resume && !keep.exists() {
-        context.remark(format_args!("{}: no checkpoint there, beginning anew", keep.display()));
-    }
-    let bar = Bar::new(context.quiet || context.json);
     let run = Run {
         warm: None,
-        observer: &bar,
+        observer: &checkpoints,
         stop: stop_on_ctrl_c(),
-        checkpoint: Some(Checkpoint { path: keep.clone(), every, resume: args.resume }),
+        checkpoint: checkpoints.checkpoint(),
     };
-    let fitted = match model.fit(&params, &train, held.as_ref(), &run) {
+    let mut fitted = match model.fit(&params, &train, held.as_ref(), &run) {
         Err(_) if run.stop.requested() => {
             context.remark("interrupted before the first iteration was done; nothing to save");
+            checkpoints.discard();
             return Err(Failure::Interrupted);
         }
         fitted => fitted?,
     };
-    fitted.save(&args.output)?;
-    show(&fitted, &args.output, &data, context)?;
-    if fitted.report.stop_reason == StopReason::Interrupted {
-        context.remark(format_args!(
-            "interrupted: the best model so far is in {}, the state in {}; go on with\n  {}",
-            args.output.display(),
-            keep.display(),
-            resume_command()
-        ));
+    // So that `evaluate` can tell when it is given the data the model was fitted to.
+    fitted.report.training = Some(train.sketch());
+    save(&fitted, &output, context)?;
+    let interrupted = fitted.report.stop_reason == StopReason::Interrupted;
+    show(&fitted, &args.output, &data, checkpoints.to_json(interrupted), context)?;
+    if interrupted {
+        checkpoints.report_interruption(fitted.kind, &args.output);
         return Err(Failure::Interrupted);
     }
-    if keep.exists() {
-        std::fs::remove_file(&keep).map_err(|error| gradus::Error::io(&keep, error))?;
+    checkpoints.finish()
+}
+
+/// Saves a model. One that took hours is not thrown away because the disk is full: it is kept among
+/// the temporary files if it does not fit where it should be.
+fn save(fitted: &AnyFitted, output: &Output, context: Context) -> Outcome {
+    let Err(error) = fitted.save_to(output) else { return Ok(()) };
+    if output.is_stream() {
+        return Err(error.into());
     }
-    Ok(())
+    let name = format!("gradus-{}-{}.gradus", fitted.kind, std::process::id());
+    let elsewhere = std::env::temp_dir().join(name);
+    if fitted.save(&elsewhere).is_ok() {
+        context.remark(format_args!("the model is kept in {}", elsewhere.display()));
+    }
+    Err(error.into())
 }
 
 /// What a fit learns from, and what is told of it.
@@ -297,32 +297,13 @@ fn samples(
     Ok(Loaded { train: AnyData::Samples(train), held: held.map(AnyData::Samples), told })
 }
 
-/// `m.gradus` → `m.gradus.checkpoint`.
-fn with_suffix(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".checkpoint");
-    name.into()
-}
-
-/// The command line of this process, with `--resume`.
-fn resume_command() -> String {
-    let mut words: Vec<String> = std::env::args()
-        .map(|word| {
-            let plain = !word.is_empty()
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+".contains(c));
-            if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-        })
-        .collect();
-    if let Some(first) = words.first_mut() {
-        *first = "gradus".into();
-    }
-    if !words.iter().any(|word| word == "--resume") {
-        words.push("--resume".into());
-    }
-    words.join(" ")
-}
-
-fn show(fitted: &AnyFitted, output: &Path, data: &Value, context: Context) -> Outcome {
+fn show(
+    fitted: &AnyFitted,
+    output: &Path,
+    data: &Value,
+    checkpoint: Value,
+    context: Context,
+) -> Outcome {
     let report = &fitted.report;
     if context.json {
         return context.json(&json!({
@@ -331,6 +312,7 @@ fn show(fitted: &AnyFitted, output: &Path, data: &Value, context: Context) -> Ou
             "params": fitted.params,
             "data": data,
             "report": report.to_json(),
+            "checkpoint": checkpoint,
             "peak_rss_bytes": peak_memory(),
         }));
     }

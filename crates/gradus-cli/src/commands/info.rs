@@ -4,14 +4,20 @@ use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::AnyFitted;
+use gradus::core::file::Reader;
+use gradus::core::output::FileKind;
 use gradus::page::shown;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct InfoArgs {
-    /// A model or a file of ratings
+    /// A model, a checkpoint or a file of ratings
     file: PathBuf,
+
+    /// Read a model or checkpoint to its end and compare everything in it with its checksums
+    #[arg(long)]
+    verify: bool,
 
     #[command(flatten)]
     input: DataArgs,
@@ -25,11 +31,62 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = InfoArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    if args.file.extension().is_some_and(|extension| extension == "gradus") {
+    let kind = FileKind::of(&args.file)?;
+    let named = args.file.extension().is_some_and(|extension| extension == "gradus");
+    let is_ours = matches!(kind, Some(FileKind::Model | FileKind::Checkpoint));
+    if args.verify {
+        verify(&args.file, context)
+    } else if kind == Some(FileKind::Checkpoint) {
+        checkpoint(&args.file, context)
+    } else if is_ours || named {
         model(&args.file, &gradus::load(&args.file)?, context)
     } else {
         data(&args, context)
     }
+}
+
+/// Compares everything in a file with its checksums.
+fn verify(path: &Path, context: Context) -> Outcome {
+    let mut file = Reader::open(path)?;
+    file.verify()?;
+    let (tensors, sums) = (file.tensors().len(), file.has_checksums());
+    if context.json {
+        return context.json(&json!({
+            "file": path.display().to_string(),
+            "kind": file.kind(),
+            "tensors": tensors,
+            "verified": sums,
+        }));
+    }
+    let path = path.display();
+    context.say(if sums {
+        format!("{path}: header and {tensors} tensors match their checksums")
+    } else {
+        format!("{path}: written by an early version, which recorded no checksums")
+    })
+}
+
+/// What the checkpoint of a fit holds.
+fn checkpoint(path: &Path, context: Context) -> Outcome {
+    let file = Reader::open(path)?;
+    let name = file.kind().trim_end_matches(".checkpoint").to_owned();
+    let course: Value = file.get("course")?;
+    let params: Map<String, Value> = file.get("params")?;
+    if context.json {
+        return context.json(&json!({
+            "checkpoint": name,
+            "file": path.display().to_string(),
+            "restart": course["restart"],
+            "iteration": course["iteration"],
+            "params": params,
+        }));
+    }
+    let mut table = Table::new(&["checkpoint of", &name]);
+    table.row(["iterations".to_owned(), course["iteration"].to_string()]);
+    for (name, value) in &params {
+        table.row([name.replace('_', "-"), shown(value)]);
+    }
+    context.say(table)
 }
 
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {

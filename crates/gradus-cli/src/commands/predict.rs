@@ -2,14 +2,14 @@
 
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome, grouped};
+use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyFitted, Task};
 use gradus::core::predict::Outputs;
 use gradus::core::recommend::Interval;
 use gradus::data::Id;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -20,7 +20,7 @@ struct PredictArgs {
     /// Pairs of user and item, or rows of features; `-` for standard input
     data: PathBuf,
 
-    /// Where to write the predictions, CSV [default: standard output]
+    /// Where to write the predictions, CSV, compressed if so named [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -33,6 +33,9 @@ struct PredictArgs {
     probabilities: bool,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     input: DataArgs,
 }
 
@@ -41,13 +44,16 @@ pub fn command() -> Command {
         Command::new("predict")
             .about("Predict the target of each row of a file, or the rating of each user and item"),
     )
+    .after_help(outputs::RULE)
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = PredictArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let mut plan = FilePlan::new(args.force, [&args.model, &args.data]);
+    let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
     let fitted = gradus::load(&args.model)?;
     if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
-        return samples(&args, &fitted, context);
+        return samples(&args, &fitted, &destination, context);
     }
     let model = fitted.recommend()?;
     let pairs = args.input.pairs(&args.data, context)?;
@@ -64,24 +70,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     };
     let intervals = intervals.as_deref();
     let ids = |at: usize| (pairs.users.get(at), pairs.items.get(at));
-    match &args.output {
-        Some(path) => {
-            let refused = |error| gradus::Error::io(path, error);
-            let mut file = BufWriter::new(File::create(path).map_err(refused)?);
-            write(&mut file, ids, &predicted, intervals, context.json).map_err(refused)?;
-            file.flush().map_err(refused)?;
-            context.remark(format_args!(
-                "{} predictions in {}",
-                grouped(predicted.len()),
-                path.display()
-            ));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            write(&mut out, ids, &predicted, intervals, context.json)?;
-            out.flush()?;
-        }
-    }
+    destination.write(|out| Ok(write(out, ids, &predicted, intervals, context.json)?))?;
+    say_where(&destination, predicted.len(), context);
     if known.users + known.items > 0 {
         context.remark(format_args!(
             "{} pairs have a user and {} an item the model does not know; they got the best guess without it",
@@ -93,7 +83,12 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 }
 
 /// Predictions of a model of features: a row for each row.
-fn samples(args: &PredictArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+fn samples(
+    args: &PredictArgs,
+    fitted: &AnyFitted,
+    destination: &Destination,
+    context: Context,
+) -> Outcome {
     let model = fitted.predictor()?;
     if args.interval.is_some() {
         let capability = "give intervals";
@@ -125,21 +120,15 @@ fn samples(args: &PredictArgs, fitted: &AnyFitted, context: Context) -> Outcome 
         }
     }
     let n = features.n_rows();
-    match &args.output {
-        Some(path) => {
-            let refused = |error| gradus::Error::io(path, error);
-            let mut file = BufWriter::new(File::create(path).map_err(refused)?);
-            write_columns(&mut file, n, &columns, context.json).map_err(refused)?;
-            file.flush().map_err(refused)?;
-            context.remark(format_args!("{} predictions in {}", grouped(n), path.display()));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            write_columns(&mut out, n, &columns, context.json)?;
-            out.flush()?;
-        }
-    }
+    destination.write(|out| Ok(write_columns(out, n, &columns, context.json)?))?;
+    say_where(destination, n, context);
     Ok(())
+}
+
+fn say_where(destination: &Destination, n: usize, context: Context) {
+    if let Some(path) = destination.path() {
+        context.remark(format_args!("{} predictions in {}", grouped(n), path.display()));
+    }
 }
 
 /// CSV with a header, or a JSON object a line.

@@ -2,18 +2,20 @@
 
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome};
+use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyFitted, Task};
 use gradus::page::{Tested, page, samples_page};
 use gradus::select::metrics::rating_errors;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 #[derive(Args)]
 struct ReportArgs {
     /// The model
     model: PathBuf,
 
-    /// Where to write the page: one HTML file that needs no network
+    /// Where to write the page: one HTML file that needs no network; `-` for standard output
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
@@ -26,6 +28,9 @@ struct ReportArgs {
     target: Vec<String>,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     input: DataArgs,
 }
 
@@ -34,13 +39,16 @@ pub fn command() -> Command {
         Command::new("report")
             .about("Draw a page about a model: the fit, its error, its parameters"),
     )
+    .after_help(outputs::RULE)
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = ReportArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let mut plan = FilePlan::new(args.force, [&args.model].into_iter().chain(&args.data));
+    let destination = plan.page_or_stdout("--output", &args.output)?;
     let fitted = gradus::load(&args.model)?;
     if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
-        return of_samples(&args, &fitted, context);
+        return of_samples(&args, &fitted, &destination, context);
     }
     let tested = match &args.data {
         Some(path) => {
@@ -54,12 +62,15 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         None => None,
     };
     let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
-    write(&args.output, &page(&fitted, &name, tested.as_ref()).to_html())?;
-    context.remark(format_args!("wrote {}", args.output.display()));
-    Ok(())
+    write(&destination, &page(&fitted, &name, tested.as_ref()).to_html(), context)
 }
 
-fn of_samples(args: &ReportArgs, fitted: &AnyFitted, context: Context) -> Outcome {
+fn of_samples(
+    args: &ReportArgs,
+    fitted: &AnyFitted,
+    destination: &Destination,
+    context: Context,
+) -> Outcome {
     let model = fitted.predictor()?;
     let names = model.outputs().names();
     let target = if args.target.is_empty() { names } else { args.target.as_slice() };
@@ -81,12 +92,14 @@ fn of_samples(args: &ReportArgs, fitted: &AnyFitted, context: Context) -> Outcom
     let source = args.data.as_ref().map(|path| path.display().to_string());
     let tested = source.as_deref().zip(samples.as_ref());
     let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
-    write(&args.output, &samples_page(fitted, &name, tested)?.to_html())?;
-    context.remark(format_args!("wrote {}", args.output.display()));
-    Ok(())
+    write(destination, &samples_page(fitted, &name, tested)?.to_html(), context)
 }
 
 /// Writes a page.
-pub fn write(path: &Path, html: &str) -> Outcome {
-    Ok(std::fs::write(path, html).map_err(|error| gradus::Error::io(path, error))?)
+fn write(to: &Destination, html: &str, context: Context) -> Outcome {
+    to.write(|out| Ok(out.write_all(html.as_bytes())?))?;
+    if let Some(path) = to.path() {
+        context.remark(format_args!("wrote {}", path.display()));
+    }
+    Ok(())
 }

@@ -1,8 +1,10 @@
 //! `gradus completions SHELL` and `gradus man`: made from the one definition of the command line.
 
 use crate::output::{Context, Failure, Outcome};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use crate::outputs::{self, FilePlan, ForceArg};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, value_parser};
 use clap_complete::Shell;
+use gradus::core::output::FileKind;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -26,22 +28,42 @@ pub fn completions(matches: &ArgMatches, _: Context) -> Outcome {
 }
 
 pub fn man_command() -> Command {
-    Command::new("man").about("Write the man pages into a folder").arg(
+    let command = Command::new("man").about("Write the man pages into a folder").arg(
         Arg::new("folder")
             .value_name("FOLDER")
             .required(true)
             .value_parser(value_parser!(PathBuf))
             .help("Where to write them"),
-    )
+    );
+    ForceArg::augment_args(command).after_help(outputs::RULE)
 }
 
 pub fn man(matches: &ArgMatches, context: Context) -> Outcome {
     let Some(folder) = matches.get_one::<PathBuf>("folder") else {
         return Err(Failure::Usage("man: no folder".into()));
     };
-    let refused = |error| gradus::Error::io(folder, error);
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    clap_mangen::generate_to(super::command(), folder).map_err(refused)?;
+    let force = ForceArg::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    std::fs::create_dir_all(folder).map_err(|error| gradus::Error::io(folder, error))?;
+    let mut command = super::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    collect(&command, &mut pages);
+    let mut plan = FilePlan::new(force, []);
+    let outputs = pages
+        .iter()
+        .map(|page| plan.output("man", &folder.join(page.get_filename()), FileKind::Text))
+        .collect::<Outcome<Vec<_>>>()?;
+    for (page, output) in pages.iter().zip(&outputs) {
+        output.write(|file| page.render(file))?;
+    }
     context.remark(format_args!("wrote the man pages to {}", folder.display()));
     Ok(())
+}
+
+/// The page of a command and those of its subcommands.
+fn collect(command: &Command, pages: &mut Vec<clap_mangen::Man>) {
+    for part in command.get_subcommands().filter(|part| !part.is_hide_set()) {
+        collect(part, pages);
+    }
+    pages.push(clap_mangen::Man::new(command.clone()));
 }

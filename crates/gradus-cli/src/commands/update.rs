@@ -1,8 +1,10 @@
 //! `gradus update FILE EVENTS -o NEW`
 
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, check_output, grouped, seconds};
+use crate::output::{Context, Failure, Outcome, grouped, seconds};
+use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::output::FileKind;
 use gradus::core::update::Adding;
 use serde_json::json;
 use std::path::PathBuf;
@@ -25,6 +27,9 @@ struct UpdateArgs {
     items: bool,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     input: DataArgs,
 }
 
@@ -32,23 +37,29 @@ pub fn command() -> Command {
     UpdateArgs::augment_args(
         Command::new("update").about("Add new ratings to a model without training it again"),
     )
-    .after_help(
+    .after_help(format!(
         "New items are solved with the users held fixed, then the users with new ratings with the \
          items held fixed; every other row of the model stays as it is. --duplicates also says what \
-         counts for a pair that was rated before. Train again when much has changed.",
-    )
+         counts for a pair that was rated before. Train again when much has changed.\n\n{}",
+        outputs::RULE
+    ))
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = UpdateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    check_output(&args.output)?;
+    // The old model is no input here: it is read whole, and the new one may take its place.
+    let output = FilePlan::new(args.force, [&args.events]).output(
+        "--output",
+        &args.output,
+        FileKind::Model,
+    )?;
     let mut fitted = gradus::load(&args.model)?;
     let (events, _) = args.input.ratings(&args.events, context)?;
     let started = Instant::now();
     let how = Adding { duplicates: args.input.policy(), items: args.items };
     let updated = fitted.add(&events, &how)?;
     let took = started.elapsed().as_secs_f64();
-    fitted.save(&args.output)?;
+    fitted.save_to(&output)?;
     if context.json {
         return context.json(&json!({
             "model": fitted.kind,

@@ -5,8 +5,10 @@ mod recovery;
 use super::evaluate::rating::baselines;
 use super::recommend::{explained, scored_json};
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
+use crate::outputs::{self, FilePlan, ForceArg};
 use crate::progress::{Bar, stop_on_ctrl_c};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::output::FileKind;
 use gradus::data::make::{MadeRatings, RatingsSpec, genre_name};
 use gradus::page::{Tested, page};
 use gradus::prelude::*;
@@ -14,6 +16,7 @@ use gradus::report::{Bars, Density, Line, Page};
 use gradus::select::metrics::rating_errors;
 use gradus::select::split::holdout;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -41,18 +44,27 @@ struct DemoArgs {
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+
+    #[command(flatten)]
+    force: ForceArg,
 }
 
 pub fn command() -> Command {
     DemoArgs::augment_args(Command::new("demo").about(
         "Make a catalogue of films and ratings, train, recommend, and draw a report: no data needed",
     ))
+    .after_help(outputs::RULE)
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = DemoArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let begun = Instant::now();
     std::fs::create_dir_all(&args.output).map_err(|e| gradus::Error::io(&args.output, e))?;
+    let (model_file, report_file) =
+        (args.output.join("demo.gradus"), args.output.join("report.html"));
+    let mut plan = FilePlan::new(args.force, []);
+    let model_output = plan.output("--output", &model_file, FileKind::Model)?;
+    let report_output = plan.output("--output", &report_file, FileKind::Page)?;
 
     let made = RatingsSpec::new(args.users, args.items, args.count).make(args.seed)?;
     // One part tells when to stop, another, which nothing has seen, how good it is.
@@ -117,16 +129,14 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let recovered = at_planted_rank
         .map(|fitted| recovery::canonical_correlations(&fitted, &made, &train))
         .unwrap_or_default();
-    let model_file = args.output.join("demo.gradus");
-    let report_file = args.output.join("report.html");
-    fitted.save(&model_file)?;
     let rmse = errors.rmse;
     let noise_free: Vec<f32> =
         test.iter().map(|r| made.truth.value(r.user as usize, r.item as usize) as f32).collect();
     let fitted = fitted.into_any();
     let page = page(&fitted, "gradus demo", Some(&tested));
     let page = with_truth(page, &by_rank, &recovered, &tested.predicted, &noise_free);
-    super::report::write(&report_file, &page.to_html())?;
+    fitted.save_to(&model_output)?;
+    report_output.write(|file| file.write_all(page.to_html().as_bytes()))?;
 
     if context.json {
         let model = fitted.recommend()?;
@@ -136,7 +146,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             "page": report_file.display().to_string(),
             "rmse": rmse,
             "baselines": fitted.report.baselines,
-            "user": name,
+            "user": model.users().get(user as usize),
             "recommendations": found,
             "recovered": recovered,
             "report": fitted.report.to_json(),

@@ -77,6 +77,30 @@ struct EvaluateArgs {
     input: DataArgs,
 }
 
+/// Warns if at least this share of the data was trained on.
+const KNOWN: f64 = 0.5;
+
+/// Says if much of the data is what the model was fitted to: its error there is no estimate of its
+/// error on new data. Gives the share, for programs.
+fn warn_of_training_data(
+    share: Option<f64>,
+    path: &std::path::Path,
+    context: Context,
+) -> serde_json::Value {
+    if let Some(share) = share.filter(|&share| share >= KNOWN) {
+        let how_much = match share {
+            1.0 => "all".to_owned(),
+            _ => format!("about {:.0} %", 100.0 * share),
+        };
+        context.remark(format_args!(
+            "warning: {how_much} of {} is data the model was fitted to; what follows says little \
+             about new data",
+            path.display()
+        ));
+    }
+    serde_json::json!(share)
+}
+
 pub fn command() -> Command {
     EvaluateArgs::augment_args(
         Command::new("evaluate")

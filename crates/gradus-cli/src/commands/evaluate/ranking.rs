@@ -10,6 +10,8 @@ use serde_json::json;
 pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Context) -> Outcome {
     let model = fitted.recommend()?;
     let (test, has_values) = args.input.interactions(&args.data, context)?;
+    let known = fitted.report.training.as_ref().and_then(|training| test.share_in(training));
+    let known = super::warn_of_training_data(known, &args.data, context);
     let read = |path: &Option<std::path::PathBuf>| -> Outcome<Option<Ratings>> {
         let Some(path) = path else { return Ok(None) };
         Ok(Some(args.input.interactions(path, context)?.0))
@@ -40,6 +42,7 @@ pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Con
     let report = evaluate_ranking(model, &test, &options)?;
     if context.json {
         let mut told = json!({"model": fitted.kind, "ranking": report});
+        told["trained_on"] = known;
         told["ranking"]["threshold_is_default"] = scale.is_some().into();
         if report.sampled.is_some() {
             told["ranking"]["note"] = CAUTION.into();

@@ -5,7 +5,7 @@ use crate::input::Known;
 use crate::output::{Context, Outcome, Table, grouped};
 use gradus::core::estimator::{AnyFitted, Fit as _};
 use gradus::core::recommend::Recommend;
-use gradus::data::Ratings;
+use gradus::data::{Ratings, rating_hash};
 use gradus::factor::{Bias, Mean};
 use gradus::select::metrics::{RatingErrors, rating_errors};
 use serde_json::{Value, json};
@@ -14,6 +14,11 @@ pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> 
     let model = fitted.recommend()?;
     let (pairs, truth) = args.input.rated_pairs(&args.data, context)?;
     let Known { indices, users: unknown_users, items: unknown_items } = Known::of(&pairs, model);
+    let known = fitted.report.training.as_ref().and_then(|training| {
+        let rows = pairs.iter().zip(&truth);
+        training.share(rows.map(|((user, item), value)| rating_hash(user, item, *value)))
+    });
+    let known = super::warn_of_training_data(known, &args.data, context);
     let errors = rating_errors(&truth, &model.predict(&indices), None)?;
     let training = match &args.train {
         Some(path) => Some(args.input.ratings(path, context)?.0),
@@ -36,6 +41,7 @@ pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> 
             told.insert("unknown_users".into(), unknown_users.into());
             told.insert("unknown_items".into(), unknown_items.into());
             told.insert("baselines".into(), baselines.into());
+            told.insert("trained_on".into(), known);
         }
         return context.json(&told);
     }

@@ -4,7 +4,7 @@ use super::{EvaluateArgs, against};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use gradus::core::estimator::AnyFitted;
 use gradus::core::predict::Predict;
-use gradus::data::Samples;
+use gradus::data::{Id, Ids, Samples};
 use gradus::select::bounds::Interval;
 use gradus::select::judge::{Named, judge_classes, judge_values};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,8 @@ pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> 
     let model = fitted.predictor()?;
     let target = target(args, model)?;
     let samples = read(args, model, target, context)?;
+    let known = fitted.report.training.as_ref().and_then(|training| samples.share_in(training));
+    let known = super::warn_of_training_data(known, &args.data, context);
     let judged = if model.outputs().labels().is_some() {
         by_class(fitted, model, &samples, context)?
     } else {
@@ -24,6 +26,7 @@ pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> 
     };
     if let Some(mut told) = judged {
         told["against"] = compared.unwrap_or_default();
+        told["trained_on"] = known;
         return context.json(&told);
     }
     Ok(())
@@ -119,7 +122,7 @@ fn by_class(
         let classes: Vec<Value> = per_class
             .iter()
             .zip(&judged.names)
-            .map(|(scores, name)| json!({"class": name, "scores": scores}))
+            .map(|(scores, name)| json!({"class": class(model, name), "scores": scores}))
             .collect();
         let n = judged.names.len() as u32;
         let rows: Vec<&[f64]> = (0..n).map(|class| judged.confusion.row(class)).collect();
@@ -159,6 +162,14 @@ fn by_class(
         ))?;
     }
     Ok(None)
+}
+
+/// A class as the data called it, a number or text.
+fn class<'a>(model: &dyn Predict, name: &'a str) -> Id<'a> {
+    match model.outputs().labels() {
+        Some(Ids::Int(_)) => Id::parse(name),
+        _ => Id::Text(name),
+    }
 }
 
 pub(super) fn between(interval: &Interval) -> String {

@@ -1,9 +1,11 @@
 //! `gradus lab biasvariance ridge --vary regularization 1e-4..10:9 -o bv.html`
 
-use crate::output::{Context, Failure, Outcome, Table, check_output, grouped};
+use crate::output::{Context, Failure, Outcome, Table, grouped};
+use crate::outputs::{self, FilePlan, ForceArg};
 use crate::samples::SampleArgs;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
+use gradus::core::output::FileKind;
 use gradus::data::make::{RegressionSpec, Target};
 use gradus::data::{Id, Samples};
 use gradus::page::shown;
@@ -12,6 +14,7 @@ use gradus::select::search::Axis;
 use gradus::select::split::rows;
 use gradus_report::{Background, Chart as _, Column, Page, Stack, number};
 use serde_json::{Map, Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// A planted sample of n is every so-manieth of a pool so many times as large, so that rounds learn
@@ -65,6 +68,9 @@ struct BiasVarianceArgs {
     noise: f64,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     input: SampleArgs,
 }
 
@@ -72,6 +78,7 @@ pub fn command() -> Command {
     BiasVarianceArgs::augment_args(Command::new("biasvariance").about(
         "Take the error of a model apart into bias and variance, by fitting it on many samples",
     ))
+    .after_help(outputs::RULE)
 }
 
 /// What is learned from, and what is tested on.
@@ -106,12 +113,13 @@ struct Point {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         BiasVarianceArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    check_output(&args.output)?;
     let extension = args.output.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if !matches!(extension, "svg" | "html") {
         let text = format!("--output {}: must end in .svg or .html", args.output.display());
         return Err(Failure::Usage(text));
     }
+    let kind = if extension == "svg" { FileKind::Drawing } else { FileKind::Page };
+    let output = FilePlan::new(args.force, &args.data).output("--output", &args.output, kind)?;
     let model = gradus::find(&args.model)?;
     if model.traits().task == Task::Recommend {
         return Err(Failure::Usage(format!(
@@ -146,7 +154,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let points = points?;
     let picture = Picture { args: &args, name: &axis.name, points: &points, data: &data };
     let text = if extension == "svg" { picture.svg() } else { picture.html() };
-    super::super::report::write(&args.output, &text)?;
+    output.write(|file| file.write_all(text.as_bytes()))?;
     let classes = matches!(data.truth, Truth::Classes(_));
     if context.json {
         let told: Vec<Value> = points

@@ -4,10 +4,10 @@ mod samples;
 
 use super::predict::quoted;
 use crate::output::{Context, Failure, Outcome, grouped};
+use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use gradus::data::make::{ItemIds, RatingsSpec};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -48,9 +48,12 @@ struct RatingsArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Where to write the CSV file [default: standard output]
+    /// Where to write the CSV file, compressed if so named [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: ForceArg,
 }
 
 pub fn command() -> Command {
@@ -58,9 +61,12 @@ pub fn command() -> Command {
         .about("Make data with a known truth behind it")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(RatingsArgs::augment_args(Command::new("ratings").about(
-            "Ratings of a believable catalogue: popular and obscure items, planted factors, noise",
-        )))
+        .subcommand(
+            RatingsArgs::augment_args(Command::new("ratings").about(
+                "Ratings of a believable catalogue: popular and obscure items, planted factors, noise",
+            ))
+            .after_help(outputs::RULE),
+        )
         .subcommands(samples::commands())
 }
 
@@ -84,20 +90,11 @@ fn ratings(matches: &ArgMatches, context: Context) -> Outcome {
         },
         ..RatingsSpec::new(args.users, args.items, args.count)
     };
-    match &args.output {
-        Some(path) => {
-            let refused = |error| gradus::Error::io(path, error);
-            let file = File::create(path).map_err(refused)?;
-            let mut out = BufWriter::with_capacity(1 << 20, file);
-            write(&mut out, &spec, args.seed)?;
-            out.flush().map_err(refused)?;
-            context.remark(format_args!("{} ratings in {}", grouped(args.count), path.display()));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout());
-            write(&mut out, &spec, args.seed)?;
-            out.flush()?;
-        }
+    let mut plan = FilePlan::new(args.force, []);
+    let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
+    destination.write(|out| write(out, &spec, args.seed))?;
+    if let Some(path) = destination.path() {
+        context.remark(format_args!("{} ratings in {}", grouped(args.count), path.display()));
     }
     Ok(())
 }

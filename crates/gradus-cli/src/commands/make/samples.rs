@@ -1,11 +1,11 @@
 //! Tables of samples with a known truth behind them.
 
 use crate::output::{Context, Failure, Outcome, grouped};
+use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use gradus::data::Dense;
 use gradus::data::make::{BlobsSpec, RegressionSpec, Target};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -26,9 +26,18 @@ struct TableArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Where to write the CSV file [default: standard output]
+    /// Where to write the CSV file, compressed if so named [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: ForceArg,
+}
+
+impl TableArgs {
+    fn destination(&self) -> Outcome<Destination> {
+        FilePlan::new(self.force, []).table_or_stdout("--output", self.output.as_deref())
+    }
 }
 
 #[derive(Args)]
@@ -99,10 +108,12 @@ pub(super) fn commands() -> [Command; 2] {
     [
         RegressionArgs::augment_args(Command::new("regression").about(
             "A table of features x1, x2, … and a target y that depends on them linearly, with noise",
-        )),
+        ))
+        .after_help(outputs::RULE),
         BlobsArgs::augment_args(Command::new("blobs").about(
             "A table of features x1, x2, … and a class y: Gaussian clouds around random centres",
-        )),
+        ))
+        .after_help(outputs::RULE),
     ]
 }
 
@@ -122,8 +133,9 @@ pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
         },
         ..RegressionSpec::new(args.table.samples, args.features)
     };
+    let destination = args.table.destination()?;
     let made = spec.make(args.table.seed)?;
-    write(&args.table, &made.x, &made.y, context)
+    write(&destination, &made.x, &made.y, context)
 }
 
 pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
@@ -134,22 +146,17 @@ pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
         weights: args.weights,
         ..BlobsSpec::new(args.table.samples, args.features, args.centers)
     };
+    let destination = args.table.destination()?;
     let made = spec.make(args.table.seed)?;
     let classes: Vec<f64> = made.labels.iter().map(|&label| f64::from(label)).collect();
-    write(&args.table, &made.points, &classes, context)
+    write(&destination, &made.points, &classes, context)
 }
 
-fn write(args: &TableArgs, x: &Dense<f64>, y: &[f64], context: Context) -> Outcome {
-    let Some(path) = &args.output else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        rows(&mut out, x, y)?;
-        return Ok(out.flush()?);
-    };
-    let refused = |error| gradus::Error::io(path, error);
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(refused)?);
-    rows(&mut out, x, y).map_err(refused)?;
-    out.flush().map_err(refused)?;
-    context.remark(format_args!("{} samples in {}", grouped(y.len()), path.display()));
+fn write(to: &Destination, x: &Dense<f64>, y: &[f64], context: Context) -> Outcome {
+    to.write(|out| Ok(rows(out, x, y)?))?;
+    if let Some(path) = to.path() {
+        context.remark(format_args!("{} samples in {}", grouped(y.len()), path.display()));
+    }
     Ok(())
 }
 

@@ -69,6 +69,11 @@ impl FilterArgs {
         })
     }
 
+    /// The files it reads.
+    pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.allow, &self.deny, &self.categories].into_iter().flatten()
+    }
+
     pub fn include_seen(&self) -> bool {
         self.include_seen
     }

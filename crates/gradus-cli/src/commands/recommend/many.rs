@@ -4,14 +4,14 @@ use super::find_user;
 use crate::commands::predict::quoted;
 use crate::lists::{Rows, Wanted};
 use crate::output::{Context, Failure, Outcome, grouped, seconds};
+use crate::outputs::{Destination, FilePlan};
 use crate::progress::{Counter, stop_on_ctrl_c};
 use clap::{Args, ValueEnum};
 use gradus::core::recommend::{Filter, Recommend, Scored};
-use gradus::data::Id;
+use gradus::data::{Id, Ids};
 use rayon::prelude::*;
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -43,7 +43,8 @@ pub struct ManyArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Where to write the lists: CSV, or JSON Lines if so named [default: standard output]
+    /// Where to write the lists: CSV, or JSON Lines if so named, compressed if so named [default:
+    /// standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -61,8 +62,16 @@ impl ManyArgs {
         self.all || self.users.is_some()
     }
 
-    pub fn has_output(&self) -> bool {
-        self.output.is_some()
+    /// Whether lists are JSON Lines.
+    fn is_json(&self, context: Context) -> bool {
+        let Some(path) = &self.output else { return context.json };
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        match plain.rsplit_once('.') {
+            Some((_, "jsonl" | "ndjson" | "json")) => true,
+            Some((_, "csv")) => false,
+            _ => context.json,
+        }
     }
 }
 
@@ -77,33 +86,22 @@ pub fn run(
     model: &dyn Recommend,
     n: usize,
     filter: &Filter,
+    destination: &Destination,
     context: Context,
 ) -> Outcome {
     let started = Instant::now();
-    let json = match &args.output {
-        Some(path) => match path.extension().and_then(|end| end.to_str()) {
-            Some("jsonl" | "ndjson" | "json") => true,
-            Some("csv") => false,
-            _ => context.json,
-        },
-        None => context.json,
-    };
-    let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create(path).map_err(|error| gradus::Error::io(path, error))?),
-        None => Box::new(std::io::stdout().lock()),
-    };
-    let mut out = BufWriter::new(&mut out);
-    let refused = |error| match &args.output {
-        Some(path) => Failure::Gradus(gradus::Error::io(path, error)),
-        None => Failure::Output(error),
-    };
+    let json = args.is_json(context);
+    let mut out = destination.open()?;
     if !json {
-        writeln!(out, "user,rank,item,score").map_err(refused)?;
+        writeln!(out, "user,rank,item,score").map_err(|error| out.blame(error.into()))?;
     }
     let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());
-    let counter =
-        Counter::new(total, "users", context.quiet || (context.json && !args.has_output()));
+    let counter = Counter::new(
+        total,
+        "users",
+        context.quiet || (context.json && destination.path().is_none()),
+    );
     let stop = stop_on_ctrl_c();
     let size = (HELD / n.max(1)).clamp(1024, BLOCK);
     let mut users = users(args, model)?;
@@ -115,17 +113,22 @@ pub fn run(
         let block = course.settle(block, args.on_unknown, model)?;
         let lines = course.lists(&block, model, n, filter, json)?;
         for line in lines {
-            out.write_all(line.as_bytes()).map_err(refused)?;
+            out.write_all(line.as_bytes()).map_err(|error| out.blame(error.into()))?;
         }
         counter.advance(block.len());
     }
-    out.flush().map_err(refused)?;
     counter.finish();
     if stop.requested() {
-        context.remark(format_args!("interrupted after {} users", grouped(course.written)));
+        // A list that is not whole is no list: a file that was there before stays.
+        let kept = match destination.path() {
+            Some(path) => format!("; {} is left as it was", path.display()),
+            None => String::new(),
+        };
+        context.remark(format_args!("interrupted after {} users{kept}", grouped(course.written)));
         return Err(Failure::Interrupted);
     }
-    course.tell(args, started.elapsed().as_secs_f64(), context)
+    out.finish()?;
+    course.tell(destination, started.elapsed().as_secs_f64(), context)
 }
 
 /// The users asked for, one after another.
@@ -221,7 +224,11 @@ impl Course {
                     let list = found.next().map(Vec::as_slice).unwrap_or_default();
                     (model.users().get(*user as usize), list)
                 }
-                For::Unknown(name) => (Id::parse(name), popular),
+                // Of the same type as those the model knows.
+                For::Unknown(name) => match model.users() {
+                    Ids::Text(_) => (Id::Text(name), popular),
+                    Ids::Int(_) => (Id::parse(name), popular),
+                },
             })
             .collect();
         self.written += lists.len();
@@ -237,8 +244,8 @@ impl Course {
             .collect())
     }
 
-    fn tell(&self, args: &ManyArgs, all: f64, context: Context) -> Outcome {
-        let Some(path) = &args.output else { return self.remark(context) };
+    fn tell(&self, destination: &Destination, all: f64, context: Context) -> Outcome {
+        let Some(path) = destination.path() else { return self.remark(context) };
         if context.json {
             return context.json(&json!({
                 "file": path.display().to_string(),
@@ -306,14 +313,13 @@ fn written(text: &mut String, model: &dyn Recommend, user: Id<'_>, list: &[Score
     }
 }
 
-/// That a folder to write to is there, before the model is read.
-pub fn check_output(args: &ManyArgs) -> Outcome {
+/// Where the lists go, checked before the model is read.
+pub fn destination(args: &ManyArgs, plan: &mut FilePlan) -> Outcome<Destination> {
     match &args.output {
         Some(path) if !args.wanted() => Err(Failure::Usage(format!(
             "--output {}: is for many users, with --users or --all",
             path.display()
         ))),
-        Some(path) => crate::output::check_output(path),
-        None => Ok(()),
+        path => plan.table_or_stdout("--output", path.as_deref()),
     }
 }

@@ -4,9 +4,11 @@ mod filters;
 mod many;
 
 use crate::output::{Context, Failure, Outcome, Table};
+use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches as _};
 use filters::FilterArgs;
 use gradus::core::recommend::{Explanation, Profile, Recommend, Scored, Target};
+use gradus::core::text::printable;
 use gradus::data::{Id, Ids};
 use many::ManyArgs;
 use serde_json::{Value, json};
@@ -41,6 +43,9 @@ struct RecommendArgs {
     many: ManyArgs,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     filter: FilterArgs,
 }
 
@@ -49,13 +54,15 @@ pub fn command() -> Command {
         Command::new("recommend")
             .about("Recommend items to a user, to many, or to someone described by a few ratings"),
     )
+    .after_help(outputs::RULE)
     .group(ArgGroup::new("whom").args(["user", "rated", "users", "all", "item"]).required(true))
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         RecommendArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    many::check_output(&args.many)?;
+    let inputs = [&args.model].into_iter().chain(&args.many.users).chain(args.filter.inputs());
+    let destination = many::destination(&args.many, &mut FilePlan::new(args.force, inputs))?;
     let fitted = gradus::load(&args.model)?;
     let model = fitted.recommend()?;
     if let Some(item) = &args.item {
@@ -63,7 +70,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let filter = args.filter.filter(model, context)?;
     if args.many.wanted() {
-        return many::run(&args.many, model, args.n, &filter, context);
+        return many::run(&args.many, model, args.n, &filter, &destination, context);
     }
     let profile = profile(model, &args.rated)?;
     let target = match &args.user {
@@ -87,7 +94,12 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
                 value
             })
             .collect();
-        return context.json(&json!({"user": args.user, "recommendations": found}));
+        // As the data called them, a number or text.
+        let user = match target {
+            Target::User(user) => json!(model.users().get(user as usize)),
+            Target::Profile(_) => Value::Null,
+        };
+        return context.json(&json!({"user": user, "recommendations": found}));
     }
     if found.is_empty() {
         context.remark("nothing to recommend: every item is rated or filtered out");
@@ -134,7 +146,7 @@ fn best_users(
 
 /// An explanation in words and a table.
 pub fn explained(model: &dyn Recommend, item: u32, reason: &Explanation) -> String {
-    let name = |item: u32| model.items().get(item as usize).to_string();
+    let name = |item: u32| printable(&model.items().get(item as usize).to_string()).into_owned();
     let mut table = Table::new(&["because of", ">rated", ">adds"]);
     for part in reason.contributions.iter().take(5) {
         let added = format!("{:+.3}", part.contribution);

@@ -4,11 +4,13 @@ mod show;
 
 use super::fit::{flag_name, is_on_by_default, one_line, parameter};
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, check_output, grouped};
+use crate::output::{Context, Failure, Outcome, grouped};
+use crate::outputs::{self, FilePlan, ForceArg};
 use crate::progress::stop_on_ctrl_c;
 use crate::samples::SampleArgs;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyData, Estimator, Run, Task};
+use gradus::core::output::FileKind;
 use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::page::shown;
 use gradus::select::search::{Axis, Dimension, Plan, Random, Rows, Search};
@@ -39,6 +41,9 @@ struct SelectArgs {
     /// be drawn from a range: low..high, or low..high:log at equal ratios
     #[arg(long, value_name = "N")]
     tries: Option<usize>,
+
+    #[command(flatten)]
+    force: ForceArg,
 }
 
 // What models of ratings are told besides.
@@ -93,7 +98,8 @@ pub fn command() -> Command {
             .after_help(format!(
                 "A parameter takes several values, as in 16,32,64, or a range of values at equal \
                  ratios, as in 0.01..1:5 for five from 0.01 to 1. Every combination is tried, or \
-                 --tries of them at random.{more}"
+                 --tries of them at random.{more}\n\n{}",
+                outputs::RULE
             ))
             .args(model.specs().iter().map(values))
     });
@@ -211,9 +217,13 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
              as in {example}--regularization 0.01..1:5"
         )));
     }
-    if let Some(output) = &args.output {
-        check_output(output)?;
-    }
+    let output = match &args.output {
+        Some(path) => {
+            let mut plan = FilePlan::new(args.force, [&args.data]);
+            Some(plan.output("--output", path, FileKind::Model)?)
+        }
+        None => None,
+    };
     let loaded = load(model, &args, matches, &given.fixed, context)?;
     let varied = given.varied();
     let random =
@@ -274,10 +284,18 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         ));
         return Err(Failure::Interrupted);
     }
-    if let Some(output) = &args.output {
+    if let Some(output) = &output {
         let run = Run { stop: search.stop.clone(), ..Run::default() };
-        search.refit(&found, &loaded.data, &run)?.save(output)?;
-        context.remark(format_args!("saved {}, fitted on all the data", output.display()));
+        let refitted = search.refit(&found, &loaded.data, &run);
+        if search.stop.requested() {
+            context.remark("interrupted while fitting the winner; nothing was saved");
+            return Err(Failure::Interrupted);
+        }
+        let mut fitted = refitted?;
+        fitted.report.training = Some(loaded.data.sketch());
+        fitted.save_to(output)?;
+        let path = output.path().display();
+        context.remark(format_args!("saved {path}, fitted on all the data"));
     }
     Ok(())
 }
@@ -347,7 +365,10 @@ fn bar(fits: usize, context: Context) -> ProgressBar {
     } else {
         ProgressDrawTarget::stderr()
     });
-    let style = "select {bar:24.cyan/blue} {pos} of {len} fits · {eta} left";
+    let style = match crate::progress::width() {
+        ..60 => "select {pos} of {len} fits",
+        _ => "select {bar:24.cyan/blue} {pos} of {len} fits · {eta} left",
+    };
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style.progress_chars("━╸─"));
     }

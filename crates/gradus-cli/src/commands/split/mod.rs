@@ -5,14 +5,15 @@ mod rows;
 use super::predict::quoted;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
+use crate::outputs::{self, FilePlan, ForceArg};
 use crate::splitting::{SplitName, amount};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use gradus::core::output::{Output, OutputFile};
 use gradus::data::Ratings;
 use gradus::select::split::{ColdUsers, cold_users, folds};
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 #[derive(Args)]
 struct SplitArgs {
@@ -61,6 +62,9 @@ struct SplitArgs {
     seed: u64,
 
     #[command(flatten)]
+    force: ForceArg,
+
+    #[command(flatten)]
     input: DataArgs,
 }
 
@@ -69,17 +73,22 @@ pub fn command() -> Command {
         Command::new("split")
             .about("Split ratings, or the rows of a table, into files to train and to test on"),
     )
+    .after_help(outputs::RULE)
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = SplitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fold = args.fold.as_deref().map(part).transpose()?;
-    if args.rows {
-        return rows::run(&args, fold, context);
-    }
     if args.fold_in.is_some() && args.by != SplitName::Cold {
         return Err(Failure::Usage("--fold-in goes with --by cold".into()));
     }
+    let mut plan = FilePlan::new(args.force, [&args.data]);
+    let to_train = plan.table("--output", &args.output)?;
+    let to_test = plan.table("--test", &args.test)?;
+    if args.rows {
+        return rows::run(&args, fold, [to_train, to_test], context);
+    }
+    let to_fold_in = args.fold_in.as_ref().map(|path| plan.table("--fold-in", path)).transpose()?;
     let (ratings, summary) = args.input.timed_ratings(&args.data, context)?;
     let (train, test, fold_in) = match (fold, args.by) {
         (Some((part, of)), _) => {
@@ -97,22 +106,38 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     };
     let rated = summary.columns.rating.is_some();
-    let mut files = vec![("train", &args.output, &train), ("test", &args.test, &test)];
-    if let (Some(path), Some(fold_in)) = (&args.fold_in, &fold_in) {
-        files.push(("fold_in", path, fold_in));
+    let mut files = vec![("train", &to_train, &train), ("test", &to_test, &test)];
+    if let (Some(output), Some(fold_in)) = (&to_fold_in, &fold_in) {
+        files.push(("fold_in", output, fold_in));
     }
-    for (_, path, ratings) in &files {
-        write(path, ratings, rated).map_err(|error| gradus::Error::io(path, error))?;
-    }
+    write_all(&files, |out, ratings| write(out, ratings, rated))?;
     if context.json {
-        let told = files.iter().map(|(name, path, ratings)| {
-            let told = json!({"file": path.display().to_string(), "ratings": ratings.len()});
-            ((*name).to_owned(), told)
+        let told = files.iter().map(|(name, output, ratings)| {
+            let file = output.path().display().to_string();
+            ((*name).to_owned(), json!({"file": file, "ratings": ratings.len()}))
         });
         return context.json(&serde_json::Value::Object(told.collect()));
     }
-    for (_, path, ratings) in &files {
-        context.remark(format_args!("{} ratings in {}", grouped(ratings.len()), path.display()));
+    for (_, output, ratings) in &files {
+        let path = output.path().display();
+        context.remark(format_args!("{} ratings in {path}", grouped(ratings.len())));
+    }
+    Ok(())
+}
+
+/// Writes all files, or none: they are put in their places when all are written.
+fn write_all<T>(
+    files: &[(&str, &Output, T)],
+    write: impl Fn(&mut OutputFile, &T) -> std::io::Result<()>,
+) -> Outcome {
+    let mut written = Vec::new();
+    for (_, output, part) in files {
+        let mut file = output.create()?;
+        write(&mut file, part).map_err(|error| gradus::Error::io(output.path(), error))?;
+        written.push(file);
+    }
+    for file in written {
+        file.commit()?;
     }
     Ok(())
 }
@@ -129,8 +154,7 @@ fn part(text: &str) -> Outcome<(usize, usize)> {
 }
 
 /// The columns there are: user, item, rating, weight, time.
-fn write(path: &Path, ratings: &Ratings, rated: bool) -> std::io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+fn write(out: &mut OutputFile, ratings: &Ratings, rated: bool) -> std::io::Result<()> {
     let (weights, times) = (ratings.weights_by_user(), ratings.times());
     let header = [
         Some("user,item"),
@@ -156,5 +180,5 @@ fn write(path: &Path, ratings: &Ratings, rated: bool) -> std::io::Result<()> {
             writeln!(out)?;
         }
     }
-    out.flush()
+    Ok(())
 }

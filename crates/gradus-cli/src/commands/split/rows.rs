@@ -1,14 +1,19 @@
 //! The rows of a table, each kept byte for byte.
 
-use super::SplitArgs;
+use super::{SplitArgs, write_all};
 use crate::output::{Context, Failure, Outcome, grouped};
+use gradus::core::output::{Output, OutputFile};
 use gradus::select::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
-pub(super) fn run(args: &SplitArgs, fold: Option<(usize, usize)>, context: Context) -> Outcome {
+pub(super) fn run(
+    args: &SplitArgs,
+    fold: Option<(usize, usize)>,
+    [to_train, to_test]: [Output; 2],
+    context: Context,
+) -> Outcome {
     let path = &args.data;
     if path == Path::new("-") {
         return Err(Failure::Usage(
@@ -44,19 +49,18 @@ pub(super) fn run(args: &SplitArgs, fold: Option<(usize, usize)>, context: Conte
         (None, None) => holdout(n, args.holdout, args.seed)?,
     };
     let RowSplit { train, test } = split;
-    let files = [("train", &args.output, &train), ("test", &args.test, &test)];
-    for (_, path, rows) in &files {
-        write(path, head, &records, rows).map_err(|error| gradus::Error::io(path, error))?;
-    }
+    let files = [("train", &to_train, &train), ("test", &to_test, &test)];
+    write_all(&files, |out, rows| write(out, head, &records, rows))?;
     if context.json {
-        let told = files.iter().map(|(name, path, rows)| {
-            let told = json!({"file": path.display().to_string(), "rows": rows.len()});
-            ((*name).to_owned(), told)
+        let told = files.iter().map(|(name, output, rows)| {
+            let file = output.path().display().to_string();
+            ((*name).to_owned(), json!({"file": file, "rows": rows.len()}))
         });
         return context.json(&serde_json::Value::Object(told.collect()));
     }
-    for (_, path, rows) in &files {
-        context.remark(format_args!("{} rows in {}", grouped(rows.len()), path.display()));
+    for (_, output, rows) in &files {
+        let path = output.path().display();
+        context.remark(format_args!("{} rows in {path}", grouped(rows.len())));
     }
     Ok(())
 }
@@ -86,14 +90,18 @@ fn records(bytes: &[u8], quotes: bool) -> Vec<&[u8]> {
     whole.filter(|row| !row.is_empty()).collect()
 }
 
-fn write(path: &Path, head: Option<&[u8]>, records: &[&[u8]], rows: &[u32]) -> std::io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+fn write(
+    out: &mut OutputFile,
+    head: Option<&[u8]>,
+    records: &[&[u8]],
+    rows: &[u32],
+) -> std::io::Result<()> {
     let chosen = rows.iter().map(|&row| records[row as usize]);
     for row in head.into_iter().chain(chosen) {
         out.write_all(row)?;
         out.write_all(b"\n")?;
     }
-    out.flush()
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,12 +3,15 @@
 mod draw;
 mod surface;
 
-use crate::output::{Context, Failure, Outcome, Table, check_output};
+use crate::output::{Context, Failure, Outcome, Table};
+use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use gradus::core::output::FileKind;
 use gradus::optim::diagnose::{self, Curvature};
 use gradus::optim::{Descent, Lbfgs, Newton, Optimizer, Rule, Schedule};
 use gradus_report::number;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use surface::{Surface, SurfaceName};
 
@@ -72,12 +75,16 @@ struct OptimizeArgs {
     /// Where to write the picture: an .svg or .html file
     #[arg(short, long, value_name = "FILE", default_value = "paths.svg")]
     output: PathBuf,
+
+    #[command(flatten)]
+    force: ForceArg,
 }
 
 pub fn command() -> Command {
     OptimizeArgs::augment_args(
         Command::new("optimize").about("Draw the paths of optimisers down a surface"),
     )
+    .after_help(outputs::RULE)
 }
 
 /// One optimiser and what it came to.
@@ -94,12 +101,13 @@ struct Run {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         OptimizeArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    check_output(&args.output)?;
     let extension = args.output.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if !matches!(extension, "svg" | "html") {
         let text = format!("--output {}: must end in .svg or .html", args.output.display());
         return Err(Failure::Usage(text));
     }
+    let kind = if extension == "svg" { FileKind::Drawing } else { FileKind::Page };
+    let output = FilePlan::new(args.force, []).output("--output", &args.output, kind)?;
     let surface = args.surface.surface()?;
     let start = args.start.as_deref().map(point).transpose()?.unwrap_or(surface.start);
     let curvature = diagnose::curvature(&*surface.objective, &start, 0)?;
@@ -114,7 +122,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let convexity = diagnose::probe_convexity(&*surface.objective, &low, &high, 200, 0)?;
     let picture = draw::picture(&surface, start, &runs);
     let text = if extension == "svg" { picture.svg() } else { picture.html(&convexity) };
-    super::super::report::write(&args.output, &text)?;
+    output.write(|file| file.write_all(text.as_bytes()))?;
     if context.json {
         return context.json(&json!({
             "surface": surface.name,
