@@ -1,6 +1,7 @@
 //! The `gradus` command: train → evaluate → recommend → report.
 
 mod commands;
+mod flags;
 mod input;
 mod lists;
 mod output;

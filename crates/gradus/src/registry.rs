@@ -73,7 +73,7 @@ pub(crate) fn read(file: &mut Reader) -> Result<AnyFitted> {
         return Err(Error::format(
             file.path(),
             format!(
-                "is a checkpoint of `{model}`, not a model; finish it with `gradus fit {model} … --resume`"
+                "is a checkpoint of `{model}`, not a model; finish the fit with option `resume`"
             ),
         ));
     }

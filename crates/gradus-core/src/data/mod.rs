@@ -16,6 +16,7 @@
 //! | [`DenseText`] | a dense matrix from CSV or TSV |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
+//! | [`Titles`] | titles of items, for people to read beside ids |
 //! | [`make`] | planted data, to try, test and time models on |
 
 mod buffer;
@@ -38,6 +39,7 @@ mod samples;
 mod sparse;
 #[cfg(feature = "tables")]
 mod table;
+mod titles;
 
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
@@ -63,3 +65,4 @@ pub use samples::{Samples, Target};
 pub use sparse::Csr;
 #[cfg(feature = "tables")]
 pub use table::{Table, TableFormat, TableOptions};
+pub use titles::Titles;
