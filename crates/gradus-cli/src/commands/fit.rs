@@ -1,5 +1,6 @@
 //! `gradus fit MODEL DATA -o FILE`
 
+use super::titles::TitlesArgs;
 use crate::input::DataArgs;
 use crate::output::{
     Context, Failure, Outcome, Table, check_output, grouped, peak_memory, seconds,
@@ -58,6 +59,9 @@ struct RatingArgs {
     /// ratings
     #[arg(long, value_enum, default_value = "random", requires = "holdout")]
     split: SplitName,
+
+    #[command(flatten)]
+    titles: TitlesArgs,
 
     #[command(flatten)]
     input: DataArgs,
@@ -158,6 +162,13 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         )));
     }
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
+    let of_items = match model.traits().task {
+        Task::Recommend => {
+            RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?.titles
+        }
+        Task::Regress | Task::Classify => TitlesArgs::default(),
+    };
+    let titles = of_items.read()?;
 
     let Loaded { train, held, told: data } = match model.traits().task {
         Task::Recommend => ratings(&args, matches, seed, context)?,
@@ -181,13 +192,14 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         stop: stop_on_ctrl_c(),
         checkpoint: Some(Checkpoint { path: keep.clone(), every, resume: args.resume }),
     };
-    let fitted = match model.fit(&params, &train, held.as_ref(), &run) {
+    let mut fitted = match model.fit(&params, &train, held.as_ref(), &run) {
         Err(_) if run.stop.requested() => {
             context.remark("interrupted before the first iteration was done; nothing to save");
             return Err(Failure::Interrupted);
         }
         fitted => fitted?,
     };
+    of_items.give(titles, &mut fitted, context)?;
     fitted.save(&args.output)?;
     show(&fitted, &args.output, &data, context)?;
     if fitted.report.stop_reason == StopReason::Interrupted {
@@ -213,7 +225,7 @@ struct Loaded {
 }
 
 fn ratings(args: &FitArgs, matches: &ArgMatches, seed: u64, context: Context) -> Outcome<Loaded> {
-    let RatingArgs { split, input } =
+    let RatingArgs { split, input, .. } =
         RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let (ratings, summary) = if split == SplitName::Last {
         input.timed_ratings(&args.data, context)?

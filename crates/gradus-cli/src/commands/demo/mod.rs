@@ -4,6 +4,7 @@ mod recovery;
 
 use super::evaluate::rating::baselines;
 use super::recommend::{explained, scored_json};
+use super::titles::Names;
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
 use crate::progress::{Bar, stop_on_ctrl_c};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
@@ -77,10 +78,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let truth: Vec<f32> = test.iter().map(|r| r.value).collect();
     let predicted = fitted.predict(&pairs);
     let errors = rating_errors(&truth, &predicted, None)?;
-    let tested = Tested { source: "the demo".into(), truth, predicted, errors };
     if !context.json {
         let mut table = Table::new(&["on ratings it has not seen", ">RMSE"]);
-        for (name, errors) in baselines(&train, &pairs, &tested.truth)? {
+        for (name, errors) in baselines(&train, &pairs, &truth)? {
             table.row([name.to_owned(), format!("{:.4}", errors.rmse)]);
         }
         table.row(["als".to_owned(), format!("{:.4}", errors.rmse)]);
@@ -109,7 +109,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         context.say(table)?;
         if let Some(first) = found.first() {
             let reason = fitted.explain(&target, first.item)?;
-            context.say(explained(&fitted.model, first.item, &reason))?;
+            context.say(explained(Names::of(&fitted.model, None), first.item, &reason))?;
         }
     }
 
@@ -124,13 +124,15 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let noise_free: Vec<f32> =
         test.iter().map(|r| made.truth.value(r.user as usize, r.item as usize) as f32).collect();
     let fitted = fitted.into_any();
+    let tested = Tested::new(&fitted, "the demo", &test, true)?;
     let page = page(&fitted, "gradus demo", Some(&tested));
-    let page = with_truth(page, &by_rank, &recovered, &tested.predicted, &noise_free);
+    let page = with_truth(page, &by_rank, &recovered, &predicted, &noise_free);
     super::report::write(&report_file, &page.to_html())?;
 
     if context.json {
         let model = fitted.recommend()?;
-        let found: Vec<Value> = found.iter().map(|scored| scored_json(model, scored)).collect();
+        let names = Names::of(model, None);
+        let found: Vec<Value> = found.iter().map(|scored| scored_json(names, scored)).collect();
         return context.json(&json!({
             "model": model_file.display().to_string(),
             "page": report_file.display().to_string(),
