@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod commands;
+mod flags;
 mod input;
 mod lists;
 mod output;

@@ -71,7 +71,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gradus(error) => error.fmt(f),
+            Self::Gradus(error) => f.write_str(&crate::flags::named(&error.to_string())),
             Self::Usage(text) => f.write_str(text),
             Self::Output(error) => write!(f, "cannot print: {error}"),
             Self::Interrupted => f.write_str("interrupted"),

@@ -228,9 +228,15 @@ fn rankings_are_judged_in_full_or_by_a_sample() {
     folder.gradus(&format!("{bare} --include-seen")).success();
 
     let said = folder.out("evaluate m.gradus test.csv --ranking");
-    for words in
-        ["full ranking", "@5", "@20", "NDCG", "±", "all 100 items were ranked", "--threshold"]
-    {
+    for words in [
+        "full ranking",
+        "@5",
+        "@20",
+        "NDCG",
+        "±",
+        "all 100 items with a rating in training were ranked",
+        "--threshold",
+    ] {
         assert!(said.contains(words), "{words:?} is missing from\n{said}");
     }
     let sampled = "evaluate m.gradus test.csv --ranking --sampled 20 --at 5";

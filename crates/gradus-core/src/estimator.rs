@@ -6,7 +6,7 @@
 //! and its sisters. Everything else (save, load, command line, conformance tests) follows from
 //! these two and one line in the registry of the `gradus` crate.
 
-use crate::data::{Ratings, Samples, Sketch};
+use crate::data::{Ratings, Samples, Sketch, Titles};
 use crate::file::{Reader, Writer};
 use crate::iterate::Checkpoint;
 use crate::output::Output;
@@ -44,6 +44,16 @@ pub trait Fit: Params {
     fn fit(&self, data: &Self::Data) -> Result<Fitted<Self>> {
         self.fit_job(data, &Job::default())
     }
+
+    /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
+    /// go; `None` if this model has no faster way than one fit after another.
+    fn fit_path(
+        _chain: &[Self],
+        _data: &Self::Data,
+        _job: &Job<'_, Self::Data>,
+    ) -> Option<Result<Vec<Fitted<Self>>>> {
+        None
+    }
 }
 
 /// What can be expected of a kind of model. The conformance suite holds it to this, and the
@@ -70,6 +80,10 @@ pub struct Traits {
     pub averages: bool,
     /// It takes in new ratings without a new fit, at least with its default parameters.
     pub updates: bool,
+    /// Fitted to convergence it is as good as stopped early, and started from the solution for a
+    /// stronger penalty it converges to as good a one in fewer iterations: a search over penalties
+    /// follows the path of them by default.
+    pub warm_path: bool,
 }
 
 impl Traits {
@@ -84,6 +98,7 @@ impl Traits {
         similar: true,
         averages: false,
         updates: false,
+        warm_path: false,
     };
 
     /// A model that predicts numbers.
@@ -317,7 +332,13 @@ impl<P: Fit> Fitted<P> {
     /// Forgets the type.
     pub fn into_any(self) -> AnyFitted {
         let params = params::record(&self.params);
-        AnyFitted { kind: P::NAME, params, report: self.report, model: Box::new(self.model) }
+        AnyFitted {
+            kind: P::NAME,
+            params,
+            report: self.report,
+            model: Box::new(self.model),
+            titles: None,
+        }
     }
 }
 
@@ -367,6 +388,8 @@ pub struct AnyFitted {
     pub report: Report,
     /// What was learned.
     pub model: Box<dyn Model>,
+    /// Titles of the items, for people to read; kept in the file beside the model.
+    pub titles: Option<Titles>,
 }
 
 impl AnyFitted {
@@ -387,7 +410,11 @@ impl AnyFitted {
 
     /// What [`save`](Self::save) writes, to look into.
     pub fn to_writer(&self) -> Writer<'_> {
-        write(self.kind, &self.params, &self.report, self.model.as_ref())
+        let mut file = write(self.kind, &self.params, &self.report, self.model.as_ref());
+        if let Some(titles) = &self.titles {
+            titles.write(&mut file);
+        }
+        file
     }
 
     /// Adds new ratings without fitting again; the report says how many.
@@ -444,6 +471,16 @@ pub trait Estimator: Send + Sync {
         validation: Option<&AnyData>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
+    /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
+    /// go; `None` if this model has no faster way than one fit after another.
+    fn fit_path(
+        &self,
+        _chain: &[Map<String, Value>],
+        _data: &AnyData,
+        _run: &Run<'_>,
+    ) -> Option<Result<Vec<AnyFitted>>> {
+        None
+    }
     /// Reads a fitted model of this kind.
     fn read(&self, file: &mut Reader) -> Result<AnyFitted>;
 }
@@ -531,7 +568,28 @@ impl<P: Fit> Estimator for Entry<P> {
         Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
     }
 
+    fn fit_path(
+        &self,
+        chain: &[Map<String, Value>],
+        data: &AnyData,
+        run: &Run<'_>,
+    ) -> Option<Result<Vec<AnyFitted>>> {
+        let data = P::Data::from_any(data)?;
+        let chain: Vec<P> =
+            chain.iter().map(|one| P::from_record(one).ok()).collect::<Option<_>>()?;
+        let job = Job {
+            validation: None,
+            warm: run.warm,
+            observer: run.observer,
+            stop: run.stop.clone(),
+            checkpoint: None,
+        };
+        let fits = P::fit_path(&chain, data, &job)?;
+        Some(fits.map(|fits| fits.into_iter().map(Fitted::into_any).collect()))
+    }
+
     fn read(&self, file: &mut Reader) -> Result<AnyFitted> {
-        Ok(Fitted::<P>::read(file)?.into_any())
+        let fitted = Fitted::<P>::read(file)?.into_any();
+        Ok(AnyFitted { titles: Titles::read(file)?, ..fitted })
     }
 }

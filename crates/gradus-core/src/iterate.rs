@@ -75,6 +75,13 @@ pub trait Solver {
         false
     }
 
+    /// The held-out score of the state that is kept, where [`validate`](Self::validate) looks at a
+    /// sample of the held-out data only; `None` where the two are the same.
+    fn validate_kept(&self, state: &Self::State) -> Option<f64> {
+        let _ = state;
+        None
+    }
+
     /// Whether the last state is the result, whatever its score: true of an average that every
     /// further iteration completes. Otherwise the best one is.
     fn keeps_last(&self) -> bool {
@@ -289,7 +296,7 @@ pub fn run<S: Solver, D>(
         iterations: course.trace.len(),
         stop_reason,
         objective: course.trace[at].objective,
-        validation: course.trace[at].validation,
+        validation: solver.validate_kept(&state).or(course.trace[at].validation),
         metric: rules.metric.to_owned(),
         higher_is_better: rules.higher_is_better,
         best: at,

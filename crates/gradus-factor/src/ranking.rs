@@ -1,9 +1,18 @@
 //! Held-out items, and how well a model ranks them: how models of implicit feedback are judged.
+//!
+//! The protocol is that of [`gradus_select::evaluate_ranking`], so that the validation score of a
+//! fit, the score of a search and that of an evaluation on the same data are the same number:
+//!
+//! - relevant is a held-out rating with a value and a weight above 0;
+//! - users and items without a rating in training are left out: such an item is neither relevant
+//!   nor ranked;
+//! - what a user has in training is neither relevant nor ranked;
+//! - of equal scores the irrelevant item is ranked first.
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
-use gradus_core::recommend::{Filter, Scored, TopN};
+use gradus_core::recommend::{Scored, TopN};
 use gradus_core::report::Baseline;
 use gradus_core::{Error, Result};
 use gradus_select::metrics::ranking::ndcg;
@@ -15,19 +24,44 @@ pub(crate) const PLACES: usize = 20;
 /// What the score is called.
 pub(crate) const METRIC: &str = "ndcg@20";
 
-/// Users judged at most: the score of so many has a standard error of 0.002 or so, and judging
-/// must not take longer than an iteration.
-const MOST_USERS: usize = 20_000;
+/// Iterations are compared on a sample of the users: a pass over all of them takes several times
+/// as long as an iteration where items are many. The sample is so large that its scores take about
+/// a quarter of the multiplications of a least squares iteration at rank 64, `pairs scored = 32 ·
+/// ratings`, and never smaller than this: the differences between iterations, on the same users,
+/// are then known to about 0.002.
+const LEAST_SAMPLE: usize = 1000;
+const PAIRS_PER_RATING: usize = 32;
+/// Seed of that sample. It is not that of the fit, so that fits with different seeds are compared
+/// on the same users.
+const SAMPLE_SEED: u64 = 0;
 /// Users that share a pass over the factors of the items, and items scored at a time.
 const USERS: usize = 16;
 const ITEMS: usize = 256;
+/// Marks a relevant item in a list: [`TopN`] gives ties to the smaller index, which puts the
+/// irrelevant first.
+const RELEVANT: u32 = 1 << 31;
+
+/// A user and the held-out items relevant to them, ascending.
+type Case = (u32, Vec<u32>);
+
+/// Which users a score is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The sample that iterations are compared on.
+    Sample,
+    /// All of them.
+    All,
+}
 
 /// The held-out items of each user who has any that training knows but did not show them.
 pub(crate) struct HeldItems {
-    users: Vec<(u32, Vec<u32>)>,
+    users: Vec<Case>,
+    /// The users of the sample, if it is smaller.
+    sample: Option<Vec<Case>>,
     seen: Arc<Csr>,
-    /// How many users there were to choose from.
-    candidates: usize,
+    /// Whether each item has a rating in training.
+    trained: Vec<bool>,
+    n_trained: usize,
 }
 
 impl HeldItems {
@@ -39,18 +73,28 @@ impl HeldItems {
                 from.iter().map(|id| to.find(id)).collect()
             }
         };
+        if data.n_items() >= RELEVANT as usize {
+            return Err(Error::data("held-out ratings: there can be at most 2^31 - 1 items"));
+        }
+        // A part of larger data keeps all of its ids, so an id alone does not mean that training
+        // has a rating of it.
+        let trained: Vec<bool> =
+            (0..data.n_items()).map(|item| !data.by_item().range(item).is_empty()).collect();
         let (user_of, item_of) = (map(held.users(), data.users()), map(held.items(), data.items()));
         let mut users = Vec::new();
         for (row, user) in user_of.into_iter().enumerate() {
             let Some(user) = user else { continue };
             let seen = data.by_user().row(user as usize).0;
+            if seen.is_empty() {
+                continue;
+            }
             let mut relevant: Vec<u32> = held
                 .by_user()
                 .range(row)
                 .filter(|&at| held.by_user().values()[at] > 0.0)
                 .filter(|&at| held.weights_by_user().is_none_or(|weights| weights[at] > 0.0))
                 .filter_map(|at| item_of[held.by_user().indices()[at] as usize])
-                .filter(|item| seen.binary_search(item).is_err())
+                .filter(|item| trained[*item as usize] && seen.binary_search(item).is_err())
                 .collect();
             relevant.sort_unstable();
             if !relevant.is_empty() {
@@ -64,37 +108,68 @@ impl HeldItems {
             ));
         }
         users.sort_unstable_by_key(|(user, _)| *user);
-        let candidates = users.len();
-        if candidates > MOST_USERS {
-            let mut stream = Stream::new(0, "ranking.users", 0);
-            let (mut wanted, mut left) = (MOST_USERS as u64, candidates as u64);
-            users.retain(|_| {
+        let n_trained = trained.iter().filter(|&&trained| trained).count();
+        let most = (PAIRS_PER_RATING * data.len() / n_trained.max(1)).max(LEAST_SAMPLE);
+        let sample = (users.len() > most).then(|| {
+            let mut stream = Stream::new(SAMPLE_SEED, "ranking.users", 0);
+            let (mut wanted, mut left) = (most as u64, users.len() as u64);
+            let chosen = users.iter().filter(|_| {
                 let chosen = stream.below(left) < wanted;
                 wanted -= u64::from(chosen);
                 left -= 1;
                 chosen
             });
-        }
-        Ok(Self { users, seen: data.by_user_shared(), candidates })
+            chosen.cloned().collect()
+        });
+        Ok(Self { users, sample, seen: data.by_user_shared(), trained, n_trained })
     }
 
-    /// What is worth knowing about the score.
+    /// What is worth knowing about the scores of the iterations.
     pub(crate) fn note(&self) -> Option<String> {
-        let (judged, all) = (self.users.len(), self.candidates);
-        (judged < all).then(|| format!("the held-out score is taken over {judged} of {all} users"))
+        let (sample, all) = (self.sample.as_ref()?.len(), self.users.len());
+        Some(format!(
+            "iterations were compared on {sample} of {all} users, drawn at random (seed \
+             {SAMPLE_SEED}); the final held-out score is over all of them"
+        ))
+    }
+
+    fn cases(&self, over: Over) -> &[Case] {
+        match (&self.sample, over) {
+            (Some(sample), Over::Sample) => sample,
+            _ => &self.users,
+        }
+    }
+
+    /// The score over all users of a state that was chosen by the sample; nothing where the sample
+    /// is all of them, and the score is known.
+    pub(crate) fn beyond_sample(&self, score: impl FnOnce() -> f64) -> Option<f64> {
+        self.sample.as_ref().map(|_| score())
+    }
+
+    /// Takes an item into a list if it is ranked for this user.
+    fn offer(&self, best: &mut TopN, (user, relevant): &Case, item: u32, score: f32) {
+        if !best.wants(score) || !self.trained[item as usize] {
+            return;
+        }
+        if relevant.binary_search(&item).is_ok() {
+            best.push(Scored { item: item | RELEVANT, score });
+        } else if self.seen.row(*user as usize).0.binary_search(&item).is_err() {
+            best.push(Scored { item, score });
+        }
     }
 
     /// The mean NDCG of items ranked by `β_i + γ_u·γ_i`; the factors of user `u` are in row
     /// `place(u)`.
     pub(crate) fn ndcg_of_factors(
         &self,
+        over: Over,
         level: Level,
         (users, place): (&Rows, impl Fn(u32) -> usize + Sync),
         (items, bias): (&Rows, &[f32]),
     ) -> f64 {
         let stride = items.stride();
-        let sums: Vec<f64> = self
-            .users
+        let cases = self.cases(over);
+        let sums: Vec<f64> = cases
             .par_chunks(USERS)
             .map(|block| {
                 let rows = block.iter().flat_map(|(user, _)| users.row(place(*user)));
@@ -106,44 +181,36 @@ impl HeldItems {
                     let scores = &mut scores[..block.len() * count];
                     kernel::scores(level, items.k(), &factors, rows, scores);
                     let lists = block.iter().zip(&mut best).zip(scores.chunks_exact(count));
-                    for (((user, _), best), scores) in lists {
-                        let seen = self.seen.row(*user as usize).0;
+                    for ((case, best), scores) in lists {
                         for (item, (product, bias)) in
                             (first..).zip(scores.iter().zip(&bias[first..]))
                         {
-                            let scored = Scored { item: item as u32, score: product + bias };
-                            if best.wants(scored.score) && seen.binary_search(&scored.item).is_err()
-                            {
-                                best.push(scored);
-                            }
+                            self.offer(best, case, item as u32, product + bias);
                         }
                     }
                 }
-                let gains = block.iter().zip(best).map(|((_, relevant), best)| {
-                    let ranked: Vec<u32> = best.into_sorted().iter().map(|s| s.item).collect();
-                    ndcg(&ranked, relevant, PLACES)
-                });
-                gains.sum()
+                block.iter().zip(best).map(|(case, best)| gain(best, &case.1)).sum()
             })
             .collect();
-        sums.iter().sum::<f64>() / self.users.len() as f64
+        sums.iter().sum::<f64>() / cases.len() as f64
     }
 
-    /// The mean NDCG over the users; `score` fills in the scores of all items for a user.
+    /// The mean NDCG over all users; `score` fills in the scores of all items for a user.
     pub(crate) fn ndcg(&self, score: impl Fn(usize, &mut [f32]) + Sync) -> f64 {
-        self.ndcg_in_blocks(1, |users, scores| score(users[0] as usize, scores))
+        self.ndcg_in_blocks(Over::All, 1, |users, scores| score(users[0] as usize, scores))
     }
 
-    /// The same, with the scores of up to `block` users filled in at once: a row of all items for
-    /// each.
+    /// The mean NDCG, with the scores of up to `block` users filled in at once: a row of all items
+    /// for each.
     pub(crate) fn ndcg_in_blocks(
         &self,
+        over: Over,
         block: usize,
         score: impl Fn(&[u32], &mut [f32]) + Sync,
     ) -> f64 {
         let n_items = self.seen.n_cols();
-        let each: Vec<Vec<f64>> = self
-            .users
+        let cases = self.cases(over);
+        let each: Vec<Vec<f64>> = cases
             .par_chunks(block)
             .map_init(
                 || vec![0.0; n_items * block],
@@ -152,17 +219,18 @@ impl HeldItems {
                     let scores = &mut scores[..n_items * block.len()];
                     score(&users, scores);
                     let rows = block.iter().zip(scores.chunks_exact(n_items));
-                    rows.map(|((user, relevant), scores)| {
-                        let seen = self.seen.row(*user as usize).0;
-                        let best = Filter::default().best(PLACES, scores, None, seen);
-                        let ranked: Vec<u32> = best.iter().map(|scored| scored.item).collect();
-                        ndcg(&ranked, relevant, PLACES)
+                    rows.map(|(case, scores)| {
+                        let mut best = TopN::new(PLACES);
+                        for (item, &score) in scores.iter().enumerate() {
+                            self.offer(&mut best, case, item as u32, score);
+                        }
+                        gain(best, &case.1)
                     })
                     .collect()
                 },
             )
             .collect();
-        each.iter().flatten().sum::<f64>() / self.users.len() as f64
+        each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 
     /// What a list in random order gets on average.
@@ -171,7 +239,7 @@ impl HeldItems {
             (0..places).map(|place| 1.0 / (place as f64 + 2.0).log2()).sum()
         };
         let each = self.users.iter().map(|(user, relevant)| {
-            let unseen = self.seen.n_cols() - self.seen.range(*user as usize).len();
+            let unseen = self.n_trained - self.seen.range(*user as usize).len();
             let hit = relevant.len() as f64 / unseen as f64;
             hit * gain(unseen.min(PLACES)) / gain(relevant.len().min(PLACES))
         });
@@ -189,6 +257,12 @@ impl HeldItems {
             },
         ]
     }
+}
+
+/// The NDCG of a list whose relevant items are marked.
+fn gain(best: TopN, relevant: &[u32]) -> f64 {
+    let ranked: Vec<u32> = best.into_sorted().iter().map(|s| s.item & !RELEVANT).collect();
+    ndcg(&ranked, relevant, PLACES)
 }
 
 #[cfg(test)]
@@ -231,5 +305,41 @@ mod tests {
         let second = judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 2.0]));
         assert_eq!(second, 1.0 / 3f64.log2());
         assert!(HeldItems::new(&of(&[(1, 10)]), &train).is_err());
+    }
+
+    #[test]
+    fn what_training_does_not_have_is_neither_relevant_nor_ranked() {
+        let rows = [(1, 10), (1, 11), (2, 11), (2, 12), (3, 13), (4, 10)];
+        let of = |rows: &[(i64, i64)]| {
+            Ratings::from_triplets(rows.iter().map(|&(u, i)| (Id::Int(u), Id::Int(i), 1.0)))
+                .unwrap()
+        };
+        // Item 13 and users 3 and 4 lose all they have; the ids stay.
+        let (held, train) = of(&rows).partition(|at| [1, 4, 5].contains(&at));
+        assert_eq!((train.n_users(), train.n_items()), (4, 4));
+        let judge = HeldItems::new(&held, &train).unwrap();
+        assert_eq!(judge.users, [(0, vec![1])]);
+        // Item 13 has the best score and takes no place.
+        assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[0.0, 1.0, 0.5, 9.0])), 1.0);
+    }
+
+    #[test]
+    fn of_equal_scores_the_irrelevant_comes_first() {
+        let data = RatingsSpec::new(30, 70, 600).make(3).unwrap().ratings;
+        let (train, held) = data.partition(|at| at % 4 != 0);
+        let held = HeldItems::new(&held, &train).unwrap();
+        // A model that knows nothing gets nothing where there are twenty others; here there are
+        // some fifty.
+        assert_eq!(held.ndcg(|_, scores| scores.fill(1.0)), 0.0);
+        let items = Rows::zeros(train.n_items(), 3);
+        let users = Rows::zeros(train.n_users(), 3);
+        let bias = vec![0.5; train.n_items()];
+        let by_factors = held.ndcg_of_factors(
+            Over::All,
+            Level::best(),
+            (&users, |user| user as usize),
+            (&items, &bias),
+        );
+        assert_eq!(by_factors, 0.0);
     }
 }

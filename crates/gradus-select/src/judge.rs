@@ -79,7 +79,12 @@ fn mean() -> Bootstrap {
 fn resampled(n: usize, statistic: impl Fn(&[u32]) -> Option<f64> + Sync) -> Option<Interval> {
     let rounds = (DRAWN / n.max(1)).clamp(ROUNDS.1, ROUNDS.0);
     let bootstrap = Bootstrap { rounds, method: Method::Percentile, ..Bootstrap::default() };
-    bootstrap.statistic(n, statistic).ok().map(|found| found.interval)
+    bootstrap.statistic(n, statistic).ok().and_then(|found| bounded(found.interval))
+}
+
+/// An interval that says something; one row gives none.
+fn bounded(interval: Interval) -> Option<Interval> {
+    interval.width().is_finite().then_some(interval)
 }
 
 fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
@@ -122,8 +127,8 @@ pub fn judge_values(model: &dyn Predict, samples: &Samples) -> Result<Vec<Judged
             })
         };
         let scores = vec![
-            Named { name: "RMSE", value: errors.rmse, interval: Some(rmse) },
-            Named { name: "MAE", value: errors.mae, interval: Some(mae) },
+            Named { name: "RMSE", value: errors.rmse, interval: bounded(rmse) },
+            Named { name: "MAE", value: errors.mae, interval: bounded(mae) },
             Named {
                 name: "median error",
                 value: errors.median_absolute,
@@ -184,7 +189,7 @@ pub fn judge_classes(model: &dyn Predict, samples: &Samples) -> Result<JudgedCla
     let mut scores = vec![Named {
         name: "accuracy",
         value: confusion.accuracy(),
-        interval: Some(accuracy.interval),
+        interval: bounded(accuracy.interval),
     }];
     for (name, get) in measures {
         scores.push(Named { name, value: get(&confusion), interval: of(get) });
@@ -246,7 +251,7 @@ fn of_scores(
             .map(|&row| loss(truth[row as usize] as usize, probabilities.row(row as usize)))
             .collect();
         let found = mean().mean(&losses, kept_weights.as_deref())?;
-        scores.push(Named { name, value: found.estimate, interval: Some(found.interval) });
+        scores.push(Named { name, value: found.estimate, interval: bounded(found.interval) });
         Ok::<(), Error>(())
     };
     add("log loss", &|class, row| -row[class].max(LEAST_PROBABILITY).ln())?;

@@ -18,4 +18,6 @@ pub mod metrics;
 pub mod search;
 pub mod split;
 
-pub use evaluate::{Estimate, RankingAt, RankingOptions, RankingReport, Skipped, evaluate_ranking};
+pub use evaluate::{
+    Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, Skipped, evaluate_ranking,
+};

@@ -41,7 +41,13 @@ fn made(n_classes: usize, separation: f64) -> (Samples, AnyFitted) {
         seconds: 0.0,
         clock: Vec::new(),
     };
-    let fitted = AnyFitted { kind: "logistic", params: Map::new(), report, model: Box::new(model) };
+    let fitted = AnyFitted {
+        kind: "logistic",
+        params: Map::new(),
+        report,
+        model: Box::new(model),
+        titles: None,
+    };
     (samples, fitted)
 }
 

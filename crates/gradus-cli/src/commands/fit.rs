@@ -1,6 +1,7 @@
 //! `gradus fit MODEL DATA -o FILE`
 
 use crate::checkpoints::{self, CheckpointArgs, CheckpointObserver};
+use super::titles::TitlesArgs;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
@@ -51,6 +52,9 @@ struct RatingArgs {
     /// ratings
     #[arg(long, value_enum, default_value = "random", requires = "holdout")]
     split: SplitName,
+
+    #[command(flatten)]
+    titles: TitlesArgs,
 
     #[command(flatten)]
     input: DataArgs,
@@ -153,11 +157,19 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = FitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let params = parameters(&model.specs(), matches);
     // Before the long wait for the data, not after it.
-    let mut plan = FilePlan::new(args.force, [&args.data].into_iter().chain(&args.validation));
+    let of_items = match model.traits().task {
+        Task::Recommend => {
+            RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?.titles
+        }
+        Task::Regress | Task::Classify => TitlesArgs::default(),
+    };
+    let inputs = [&args.data].into_iter().chain(&args.validation).chain(of_items.inputs());
+    let mut plan = FilePlan::new(args.force, inputs);
     let output = plan.output("--output", &args.output, FileKind::Model)?;
     let checkpoints =
         CheckpointObserver::plan(&args.checkpoints, model, &output, &mut plan, context)?;
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
+    let titles = of_items.read()?;
 
     let Loaded { train, held, told: data } = match model.traits().task {
         Task::Recommend => ratings(&args, matches, seed, context)?,
@@ -178,6 +190,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
         fitted => fitted?,
     };
+    of_items.give(titles, &mut fitted, context)?;
     // So that `evaluate` can tell when it is given the data the model was fitted to.
     fitted.report.training = Some(train.sketch());
     save(&fitted, &output, context)?;
@@ -213,7 +226,7 @@ struct Loaded {
 }
 
 fn ratings(args: &FitArgs, matches: &ArgMatches, seed: u64, context: Context) -> Outcome<Loaded> {
-    let RatingArgs { split, input } =
+    let RatingArgs { split, input, .. } =
         RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let (ratings, summary) = if split == SplitName::Last {
         input.timed_ratings(&args.data, context)?

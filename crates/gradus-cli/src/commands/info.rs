@@ -6,7 +6,9 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::AnyFitted;
 use gradus::core::file::Reader;
 use gradus::core::output::FileKind;
-use gradus::page::shown;
+use gradus::core::predict::Predict as _;
+use gradus::linear::LinearModel;
+use gradus::page::{largest_coefficients, linear_model, score_names, shown};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -92,6 +94,7 @@ fn checkpoint(path: &Path, context: Context) -> Outcome {
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     let facts: Map<String, Value> =
         fitted.model.facts().into_iter().map(|(name, fact)| (name.into(), fact.into())).collect();
+    let linear = linear_model(fitted);
     if context.json {
         return context.json(&json!({
             "model": fitted.kind,
@@ -99,6 +102,8 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
             "facts": facts,
             "params": fitted.params,
             "report": fitted.report,
+            "titles": fitted.titles.as_ref().map(gradus::data::Titles::len),
+            "coefficients": linear.map(coefficients_json),
         }));
     }
     let report = &fitted.report;
@@ -121,11 +126,82 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     for (name, value) in &fitted.params {
         table.row([name.replace('_', "-"), shown(value)]);
     }
+    if let Some(titles) = &fitted.titles {
+        table.row(["titles kept".to_owned(), grouped(titles.len())]);
+    }
     context.say(table)?;
+    if let Some(model) = linear {
+        coefficients(model, context)?;
+    }
     for note in &report.notes {
         context.say(format_args!("note: {note}"))?;
     }
     Ok(())
+}
+
+/// Features whose coefficients are shown.
+const COEFFICIENTS: usize = 20;
+/// Scores (targets or classes) whose coefficients are shown side by side.
+const SCORES: usize = 6;
+
+/// The largest coefficients.
+fn coefficients(model: &LinearModel, context: Context) -> Outcome {
+    let names = model.inputs().feature_names();
+    let (order, used) = largest_coefficients(model, COEFFICIENTS);
+    let w = model.coefficients();
+    let scores = score_names(model);
+    let shown = w.n_rows().min(SCORES);
+    let mut heads = vec!["coefficient of".to_owned()];
+    heads.extend(scores.iter().take(shown).map(|name| format!(">{name}")));
+    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    for &feature in &order {
+        let mut row = vec![names[feature].clone()];
+        row.extend((0..shown).map(|score| figure(w[(score, feature)])));
+        table.row(row);
+    }
+    let mut row = vec!["(intercept)".to_owned()];
+    row.extend(model.intercepts().iter().take(shown).map(|&value| figure(value)));
+    table.row(row);
+    context.say("")?;
+    context.say(table)?;
+    let more = if used > order.len() {
+        format!("the {} largest of {} coefficients", order.len(), grouped(used))
+    } else {
+        format!("all {} coefficients", grouped(used))
+    };
+    let classes = if w.n_rows() > shown {
+        format!(", of the first {shown} of {} classes or targets", w.n_rows())
+    } else {
+        String::new()
+    };
+    context.say(format_args!(
+        "{more} that are not 0, of {} features{classes}; for features as they are, not scaled",
+        grouped(w.n_cols())
+    ))
+}
+
+/// All coefficients that are not 0.
+fn coefficients_json(model: &LinearModel) -> Value {
+    let names = model.inputs().feature_names();
+    let w = model.coefficients();
+    let (order, _) = largest_coefficients(model, usize::MAX);
+    let of = |score: usize| -> Map<String, Value> {
+        order.iter().map(|&feature| (names[feature].clone(), w[(score, feature)].into())).collect()
+    };
+    let scores = score_names(model).into_iter().enumerate().take(w.n_rows());
+    let scores = scores.map(|(score, name)| {
+        json!({"name": name, "intercept": model.intercepts()[score], "coefficients": of(score)})
+    });
+    scores.collect()
+}
+
+/// Five significant digits.
+fn figure(x: f64) -> String {
+    if x != 0.0 && !(1e-3..1e6).contains(&x.abs()) {
+        return format!("{x:.4e}");
+    }
+    let digits = if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
+    format!("{x:.*}", usize::try_from(4 - digits).unwrap_or(0))
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {

@@ -14,6 +14,7 @@ mod select;
 mod shell;
 mod similar;
 mod split;
+pub mod titles;
 mod update;
 
 use crate::output::{Context, Failure, Outcome};

@@ -1,12 +1,12 @@
 //! `gradus report FILE -o report.html`
 
-use crate::input::{DataArgs, Known};
-use crate::output::{Context, Failure, Outcome};
+use super::titles::TitlesArgs;
+use crate::input::DataArgs;
+use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyFitted, Task};
 use gradus::page::{Tested, page, samples_page};
-use gradus::select::metrics::rating_errors;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -31,6 +31,9 @@ struct ReportArgs {
     force: ForceArg,
 
     #[command(flatten)]
+    titles: TitlesArgs,
+
+    #[command(flatten)]
     input: DataArgs,
 }
 
@@ -44,20 +47,27 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = ReportArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let mut plan = FilePlan::new(args.force, [&args.model].into_iter().chain(&args.data));
+    let inputs = [&args.model].into_iter().chain(&args.data).chain(args.titles.inputs());
+    let mut plan = FilePlan::new(args.force, inputs);
     let destination = plan.page_or_stdout("--output", &args.output)?;
-    let fitted = gradus::load(&args.model)?;
+    let mut fitted = gradus::load(&args.model)?;
     if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
         return of_samples(&args, &fitted, &destination, context);
     }
+    args.titles.add_to(&mut fitted, context)?;
     let tested = match &args.data {
         Some(path) => {
-            let model = fitted.recommend()?;
-            let (pairs, truth) = args.input.rated_pairs(path, context)?;
-            let predicted = model.predict(&Known::of(&pairs, model).indices);
-            let errors = rating_errors(&truth, &predicted, None)?;
+            let (data, has_values) = args.input.interactions(path, context)?;
             let source = path.display().to_string();
-            Some(Tested { source, truth, predicted, errors })
+            let tested = Tested::new(&fitted, &source, &data, has_values)?;
+            if tested.is_training() {
+                context.remark(format_args!(
+                    "caution: {} of the {} ratings of {source} are in the training data",
+                    grouped(tested.in_training.unwrap_or_default()),
+                    grouped(tested.count)
+                ));
+            }
+            Some(tested)
         }
         None => None,
     };

@@ -1,6 +1,7 @@
 //! `gradus similar FILE --item ID`
 
-use super::recommend::{find_item, find_user, scored_json};
+use super::recommend::{find_item, find_user, item_table, scored_json};
+use super::titles::{Names, TitlesArgs};
 use crate::output::{Context, Failure, Outcome, Table};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use serde_json::json;
@@ -28,6 +29,9 @@ struct SimilarArgs {
     /// How many
     #[arg(short, value_name = "N", default_value_t = 10)]
     n: usize,
+
+    #[command(flatten)]
+    titles: TitlesArgs,
 }
 
 pub fn command() -> Command {
@@ -39,19 +43,25 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = SimilarArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let fitted = gradus::load(&args.model)?;
+    let mut fitted = gradus::load(&args.model)?;
+    args.titles.add_to(&mut fitted, context)?;
     let model = fitted.recommend()?;
-    let (what, near): (_, Vec<(String, f32)>) = match (&args.item, &args.user) {
+    let names = Names::of(model, fitted.titles.as_ref());
+    let near: Vec<(String, f32)> = match (&args.item, &args.user) {
         (Some(item), _) => {
-            let item = find_item(model, item)?;
+            let item = find_item(names, item)?;
             let found = model.similar_items(item, args.n)?;
             if context.json {
-                let found: Vec<_> = found.iter().map(|scored| scored_json(model, scored)).collect();
-                let item = model.items().get(item as usize);
-                return context.json(&json!({"item": item, "similar": found}));
+                let found: Vec<_> = found.iter().map(|scored| scored_json(names, scored)).collect();
+                let id = model.items().get(item as usize);
+                let mut told = json!({"item": id, "similar": found});
+                if let Some(title) = names.title(item) {
+                    told["title"] = title.into();
+                }
+                return context.json(&told);
             }
-            let name = |item: u32| model.items().get(item as usize).to_string();
-            ("item", found.iter().map(|scored| (name(scored.item), scored.score)).collect())
+            let scored = found.iter().map(|scored| (scored.item, format!("{:.4}", scored.score)));
+            return context.say(item_table(names, ">similarity", scored));
         }
         (None, user) => {
             let user = find_user(model, user.as_deref().unwrap_or_default())?;
@@ -64,11 +74,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
                     .collect();
                 return context.json(&json!({"user": id(user), "similar": found}));
             }
-            let near = found.iter().map(|scored| (id(scored.user).to_string(), scored.score));
-            ("user", near.collect())
+            found.iter().map(|scored| (id(scored.user).to_string(), scored.score)).collect()
         }
     };
-    let mut table = Table::new(&[">", what, ">similarity"]);
+    let mut table = Table::new(&[">", "user", ">similarity"]);
     for (place, (name, score)) in near.into_iter().enumerate() {
         table.row([(place + 1).to_string(), name, format!("{score:.4}")]);
     }

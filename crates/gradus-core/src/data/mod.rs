@@ -17,6 +17,7 @@
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
+//! | [`Titles`] | titles of items, for people to read beside ids |
 //! | [`make`] | planted data, to try, test and time models on |
 
 mod buffer;
@@ -40,6 +41,7 @@ mod sketch;
 mod sparse;
 #[cfg(feature = "tables")]
 mod table;
+mod titles;
 
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
@@ -66,3 +68,4 @@ pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 #[cfg(feature = "tables")]
 pub use table::{Table, TableFormat, TableOptions};
+pub use titles::Titles;

@@ -3,7 +3,7 @@
 use super::{Bpr, Negatives, Schedule};
 use crate::grid::{self, Deal, Grid};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
-use crate::ranking::HeldItems;
+use crate::ranking::{HeldItems, Over};
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -86,6 +86,18 @@ impl<'a> Solver<'a> {
 
     pub(super) fn baselines(&self) -> Vec<Baseline> {
         self.held.as_ref().map(|held| held.baselines(self.data)).unwrap_or_default()
+    }
+
+    /// What is worth knowing about the held-out scores.
+    pub(super) fn note(&self) -> Option<String> {
+        self.held.as_ref().and_then(HeldItems::note)
+    }
+
+    /// The held-out NDCG of a state.
+    fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
+        let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
+        let place = |user: u32| self.users.places[user as usize] as usize;
+        held.ndcg_of_factors(over, self.level, (&state.users, place), (&state.items, &bias))
     }
 
     fn rule(&self, state: &State) -> PairRule {
@@ -321,10 +333,12 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
+        Some(self.ndcg(self.held.as_ref()?, Over::Sample, state))
+    }
+
+    fn validate_kept(&self, state: &State) -> Option<f64> {
         let held = self.held.as_ref()?;
-        let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
-        let place = |user: u32| self.users.places[user as usize] as usize;
-        Some(held.ndcg_of_factors(self.level, (&state.users, place), (&state.items, &bias)))
+        held.beyond_sample(|| self.ndcg(held, Over::All, state))
     }
 
     fn depends_on_max_iter(&self) -> bool {

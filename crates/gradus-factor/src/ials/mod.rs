@@ -224,7 +224,8 @@ impl Fit for Ials {
     type Model = LatentFactors;
     /// Folding in is exact where the rows are: not of `cg` and `blocks`, which the default preset
     /// takes for ranks above 128 only.
-    const TRAITS: Traits = Traits { implicit: true, updates: true, ..Traits::DEFAULT };
+    const TRAITS: Traits =
+        Traits { implicit: true, updates: true, warm_path: true, ..Traits::DEFAULT };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -5,7 +5,7 @@ use super::rows::Half;
 use super::side::{Side, check_values};
 use super::start::start;
 use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
-use crate::ranking::HeldItems;
+use crate::ranking::{HeldItems, Over};
 use gradus_core::data::Ratings;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
@@ -96,6 +96,14 @@ impl<'a> Problem<'a> {
     }
 }
 
+impl Problem<'_> {
+    /// The held-out NDCG of a state.
+    fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
+        let items = (&state.items, state.item_bias.as_slice());
+        held.ndcg_of_factors(over, self.level, (&state.users, |user| user as usize), items)
+    }
+}
+
 impl iterate::Solver for Problem<'_> {
     type State = State;
 
@@ -165,10 +173,12 @@ impl iterate::Solver for Problem<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
+        Some(self.ndcg(self.held?, Over::Sample, state))
+    }
+
+    fn validate_kept(&self, state: &State) -> Option<f64> {
         let held = self.held?;
-        let place = |user: u32| user as usize;
-        let items = (&state.items, state.item_bias.as_slice());
-        Some(held.ndcg_of_factors(self.level, (&state.users, place), items))
+        held.beyond_sample(|| self.ndcg(held, Over::All, state))
     }
 
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {

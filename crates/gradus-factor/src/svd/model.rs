@@ -4,7 +4,7 @@ use super::lanczos::{Aim, Lanczos};
 use super::matrix::{Matrix, Sparse, Transposed};
 use crate::baseline::{not_empty, not_negative};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
-use crate::ranking::{HeldItems, METRIC};
+use crate::ranking::{HeldItems, METRIC, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
@@ -160,6 +160,19 @@ impl<'a> Decomposition<'a> {
     }
 }
 
+impl Decomposition<'_> {
+    /// The held-out NDCG of a state.
+    fn ndcg(&self, held: &HeldItems, over: Over, state: &Lanczos) -> f64 {
+        let ((users, items), level) = (self.factors(state), Level::best());
+        // Users share a pass over the items.
+        held.ndcg_in_blocks(over, 8, |block, scores| {
+            let rows: Vec<f32> =
+                block.iter().flat_map(|&user| users.row(user as usize)).copied().collect();
+            kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
+        })
+    }
+}
+
 impl Solver for Decomposition<'_> {
     type State = Lanczos;
 
@@ -178,14 +191,12 @@ impl Solver for Decomposition<'_> {
     }
 
     fn validate(&self, state: &Lanczos) -> Option<f64> {
+        Some(self.ndcg(self.held.as_ref()?, Over::Sample, state))
+    }
+
+    fn validate_kept(&self, state: &Lanczos) -> Option<f64> {
         let held = self.held.as_ref()?;
-        let ((users, items), level) = (self.factors(state), Level::best());
-        // Users share a pass over the items.
-        Some(held.ndcg_in_blocks(8, |block, scores| {
-            let rows: Vec<f32> =
-                block.iter().flat_map(|&user| users.row(user as usize)).copied().collect();
-            kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
-        }))
+        held.beyond_sample(|| self.ndcg(held, Over::All, state))
     }
 
     fn write_state<'s>(&self, state: &'s Lanczos, prefix: &str, file: &mut Writer<'s>) {
@@ -244,6 +255,7 @@ impl Fit for PureSvd {
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = &solver.held {
             report.baselines = held.baselines(data);
+            report.notes.extend(held.note());
         }
         if solver.aim.k < self.rank {
             report.notes.push(format!(

@@ -63,13 +63,22 @@ impl Default for Bootstrap {
 pub struct Resampled {
     /// The statistic of the rows as they are.
     pub estimate: f64,
-    /// The standard deviation of the statistic over the rounds.
+    /// The standard deviation of the statistic over the rounds; not a number for one row.
     pub standard_error: f64,
-    /// Where the truth should be.
+    /// Where the truth should be; anywhere, for one row.
     pub interval: Interval,
     /// Rounds in which the statistic was not defined (the AUC where one class was not drawn); they
     /// are left out.
     pub undefined: usize,
+}
+
+impl Resampled {
+    /// What one row says: the statistic, and nothing of how it varies.
+    fn unknown(self) -> Self {
+        let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let interval = Interval { low, high, ..self.interval };
+        Self { standard_error: f64::NAN, interval, ..self }
+    }
 }
 
 impl Bootstrap {
@@ -133,7 +142,8 @@ impl Bootstrap {
             }
             _ => 0.0,
         };
-        self.finish(estimate, drawn.into_iter().flatten().collect(), acceleration)
+        let found = self.finish(estimate, drawn.into_iter().flatten().collect(), acceleration)?;
+        Ok(if n == 1 { found.unknown() } else { found })
     }
 
     /// The mean of the values, weighted if weights are given: the fast case.
@@ -190,7 +200,9 @@ impl Bootstrap {
             })),
             _ => 0.0,
         };
-        self.finish(estimate, drawn.into_iter().flatten().collect(), acceleration)
+        let found = self.finish(estimate, drawn.into_iter().flatten().collect(), acceleration)?;
+        let counted = (0..n).filter(|&row| rows::weight(weights, row) > 0.0).take(2).count();
+        Ok(if counted == 1 { found.unknown() } else { found })
     }
 
     fn stream(&self, round: u64) -> Stream {

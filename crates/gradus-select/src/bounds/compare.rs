@@ -1,6 +1,9 @@
 //! Candidates judged on the same points: their scores with intervals, and who is best for sure.
 
-use super::{Bootstrap, Hoeffding, Interval, Method, check_level, effective_size, proportion};
+use super::{
+    Bootstrap, Hoeffding, Interval, Method, check_level, effective_size, least_differing,
+    proportion, student_quantile,
+};
 use crate::metrics::rows::{self, Sum};
 use gradus_core::random::normal_quantile;
 use gradus_core::{Error, Result};
@@ -133,18 +136,23 @@ pub fn compare(
             let gap = |row: usize| losses[second][row] - losses[best][row];
             let difference = Sum::of((0..n).map(|row| share(row) * gap(row))).max(0.0);
             let squares = (0..n).map(|row| share(row) * (gap(row) - difference).powi(2));
-            let standard_error = (Sum::of(squares) / size).sqrt();
+            // Of one point nothing is known of the spread.
+            let counted = (0..n).filter(|&row| share(row) > 0.0).count();
+            let spread = if counted > 1 { Sum::of(squares) } else { f64::NAN };
+            let standard_error = (spread / size).sqrt();
             let z = normal_quantile(0.5 + level / 2.0);
             let times = z * standard_error / difference;
+            let differing = (0..n).filter(|&row| share(row) > 0.0 && gap(row) != 0.0).count();
+            let beyond = student_quantile(level, counted.saturating_sub(1)) * standard_error;
             Some(Separation {
                 difference,
                 standard_error,
                 points: n,
-                needed: (difference > 0.0)
+                needed: (difference > 0.0 && standard_error.is_finite())
                     .then(|| ((n as f64 * times * times).ceil() as u64).max(1)),
                 guaranteed: hoeffding
                     .map_or(Ok(None), |bound| bound.points_to_separate(difference))?,
-                sure: difference > z * standard_error,
+                sure: differing >= least_differing(level) && difference > beyond,
             })
         }
         _ => None,
@@ -183,7 +191,7 @@ mod tests {
         // Differences 2, 0, 2: mean 4/3, variance 8/9.
         assert!((lead.difference - 4.0 / 3.0).abs() < 1e-15);
         assert!((lead.standard_error - (8.0f64 / 27.0).sqrt()).abs() < 1e-15);
-        assert_eq!((lead.points, lead.guaranteed, lead.sure), (3, None, true));
+        assert_eq!((lead.points, lead.guaranteed, lead.sure), (3, None, false));
         // 3 · (1.96 · 0.5443 / 1.3333)².
         assert_eq!(lead.needed, Some(2));
         assert!(found.intervals.iter().all(|i| i.method == Method::Bca && i.level == 0.95));

@@ -35,6 +35,10 @@ pub(super) struct Cases<'a> {
     pub in_training: usize,
     include_seen: bool,
     training: Training<'a>,
+    /// For each item how many users have it in training, if that is known.
+    counts: Option<Vec<u32>>,
+    /// Items that no user has in training, ascending: they are not ranked.
+    pub untrained: Vec<u32>,
 }
 
 /// What the users of the model have in training.
@@ -48,6 +52,39 @@ enum Training<'a> {
 }
 
 impl Training<'_> {
+    /// Whether anything is known of a user. Data that is a part of larger data keeps all of its
+    /// ids, so an id alone does not mean that training has a rating of it.
+    fn has(&self, user: u32) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Kept(history) => !history.range(user as usize).is_empty(),
+            Self::Given { ratings, rows, .. } => rows[user as usize]
+                .is_some_and(|row| !ratings.by_user().range(row as usize).is_empty()),
+        }
+    }
+
+    /// The ratings of users by items, and the index in the model of each item there.
+    fn matrix(&self) -> Option<(&Csr, Option<&[Option<u32>]>)> {
+        match self {
+            Self::Unknown => None,
+            Self::Kept(history) => Some((history, None)),
+            Self::Given { ratings, items, .. } => Some((ratings.by_user(), Some(items))),
+        }
+    }
+
+    /// How many users have each item of the model.
+    fn counts(&self, n_items: usize) -> Option<Vec<u32>> {
+        let (matrix, places) = self.matrix()?;
+        let mut counts = vec![0; n_items];
+        for &column in matrix.indices() {
+            let item = places.map_or(Some(column), |items| items[column as usize]);
+            if let Some(count) = item.and_then(|item| counts.get_mut(item as usize)) {
+                *count += 1;
+            }
+        }
+        Some(counts)
+    }
+
     /// The items of a user, ascending.
     fn of(&self, user: u32) -> Vec<u32> {
         match self {
@@ -93,10 +130,14 @@ impl<'a> Cases<'a> {
             (None, None) => {
                 return Err(Error::data(
                     "the model was fitted with keep_history = false, so what users have in training \
-                     cannot be left out: give it (--train FILE), or rank everything (--include-seen)",
+                     cannot be left out: give the training ratings (option `training`), or rank these \
+                     items as well (option `include_seen`)",
                 ));
             }
         };
+        let counts = training.counts(model.items().len());
+        let untrained = counts.iter().flatten().zip(0..).filter(|(count, _)| **count == 0);
+        let untrained = untrained.map(|(_, item)| item).collect();
         let mut cases = Self {
             model,
             all: Vec::new(),
@@ -105,6 +146,8 @@ impl<'a> Cases<'a> {
             in_training: 0,
             include_seen: options.include_seen,
             training,
+            counts,
+            untrained,
         };
         cases.collect(test, options);
         if cases.all.is_empty() {
@@ -121,12 +164,16 @@ impl<'a> Cases<'a> {
             (ratings, rows, mapped(ratings.items(), self.model.items()))
         });
         for user in 0..test.n_users() {
-            let (columns, values) = test.by_user().row(user);
-            if columns.is_empty() {
+            let range = test.by_user().range(user);
+            if range.is_empty() {
                 continue;
             }
-            let is_relevant = |value: f32| options.threshold.is_none_or(|least| value >= least);
-            if !values.iter().any(|&value| is_relevant(value)) {
+            let is_relevant = |at: usize| {
+                let value = test.by_user().values()[at];
+                let by_value = options.threshold.map_or(value > 0.0, |least| value >= least);
+                by_value && test.weights_by_user().is_none_or(|weights| weights[at] > 0.0)
+            };
+            if !range.clone().any(is_relevant) {
                 self.skipped.nothing_relevant += 1;
                 continue;
             }
@@ -139,21 +186,22 @@ impl<'a> Cases<'a> {
             });
             let who = match (described, users[user]) {
                 (Some(profile), _) if !profile.items.is_empty() => Who::Profile(profile),
-                (_, Some(user)) => Who::User(user),
-                (_, None) => {
+                (_, Some(user)) if self.training.has(user) => Who::User(user),
+                (_, _) => {
                     self.skipped.unknown_users += 1;
                     continue;
                 }
             };
             let seen = if self.include_seen { Vec::new() } else { self.seen(&who) };
             let (mut relevant, mut tested) = (Vec::new(), Vec::new());
-            for (&column, &value) in columns.iter().zip(values) {
-                let Some(item) = items[column as usize] else {
-                    self.unknown_items += usize::from(is_relevant(value));
+            for at in range {
+                let item = items[test.by_user().indices()[at] as usize];
+                let Some(item) = item.filter(|item| self.is_ranked(*item)) else {
+                    self.unknown_items += usize::from(is_relevant(at));
                     continue;
                 };
                 tested.push(item);
-                if is_relevant(value) {
+                if is_relevant(at) {
                     if seen.binary_search(&item).is_ok() {
                         self.in_training += 1;
                     } else {
@@ -171,20 +219,28 @@ impl<'a> Cases<'a> {
         }
     }
 
+    /// Whether an item has a rating in training, as far as that is known.
+    pub(super) fn is_ranked(&self, item: u32) -> bool {
+        self.counts.as_ref().is_none_or(|counts| counts[item as usize] > 0)
+    }
+
     /// Why nobody is left.
     fn nobody(&self, test: &Ratings, options: &RankingOptions<'_>) -> Error {
         let Skipped { unknown_users, nothing_relevant, nothing_known, .. } = self.skipped;
         let n = unknown_users + nothing_relevant + nothing_known;
         let reason = if nothing_relevant == n {
             let highest = test.by_user().values().iter().copied().fold(f32::MIN, f32::max);
-            let threshold = options.threshold.unwrap_or_default();
-            format!(
-                "no test rating is at least {threshold} (the highest is {highest}); lower the threshold"
-            )
+            match options.threshold {
+                Some(threshold) => format!(
+                    "no test rating is at least {threshold} (the highest is {highest}); lower the \
+                     threshold"
+                ),
+                None => format!("no test rating is above 0 (the highest is {highest})"),
+            }
         } else if unknown_users + nothing_relevant == n {
             format!(
-                "the model knows none of the {unknown_users} users; give ratings to fold them in by \
-                 (--fold-in FILE)"
+                "none of the {unknown_users} users has a rating in training; give ratings to fold them in by \
+                 (option `fold_in`)"
             )
         } else if self.in_training > 0 && self.unknown_items == 0 {
             "every relevant test rating is in training as well, and is not recommended again: was \
@@ -192,8 +248,8 @@ impl<'a> Cases<'a> {
                 .to_owned()
         } else {
             format!(
-                "no relevant test item can be recommended: {} ratings are of items the model does \
-                 not know, {} are in training as well",
+                "no relevant test item can be recommended: {} ratings are of items without a \
+                 rating in training, {} are in training as well by the user",
                 self.unknown_items, self.in_training
             )
         };
@@ -219,20 +275,14 @@ impl<'a> Cases<'a> {
 
     /// For each item how many users have it in training, and how many users there are.
     pub(super) fn popularity(&self) -> Option<(Vec<u32>, usize)> {
-        let mut counts = vec![0; self.model.items().len()];
-        let (matrix, places): (&Csr, Option<&[Option<u32>]>) = match &self.training {
-            Training::Unknown => return None,
-            Training::Kept(history) => (history, None),
-            Training::Given { ratings, items, .. } => (ratings.by_user(), Some(items)),
-        };
-        for &column in matrix.indices() {
-            let item = places.map_or(Some(column), |items| items[column as usize]);
-            if let Some(count) = item.and_then(|item| counts.get_mut(item as usize)) {
-                *count += 1;
-            }
-        }
+        let (matrix, _) = self.training.matrix()?;
         let users = (0..matrix.n_rows()).filter(|&row| !matrix.range(row).is_empty()).count();
-        Some((counts, users))
+        Some((self.counts.clone()?, users))
+    }
+
+    /// Items that are ranked.
+    pub(super) fn n_ranked(&self) -> usize {
+        self.model.items().len() - self.untrained.len()
     }
 
     /// The best `n` items of each case, without what they have in training.
@@ -249,8 +299,9 @@ impl<'a> Cases<'a> {
             _ => vec![Vec::new(); cases.len()],
         };
         let extra = given.iter().map(Vec::len).max().unwrap_or(0);
-        let by_model = Filter { include_seen: self.include_seen, ..Filter::default() };
-        let everything = Filter { include_seen: true, ..Filter::default() };
+        let deny = self.untrained.clone();
+        let by_model = Filter { include_seen: self.include_seen, deny, ..Filter::default() };
+        let everything = Filter { include_seen: true, ..by_model.clone() };
         let is_given = matches!(self.training, Training::Given { .. });
         let for_users = if is_given { &everything } else { &by_model };
         let users: Vec<u32> = cases

@@ -10,16 +10,29 @@ use rayon::prelude::*;
 /// So many scores are held at a time, 8 bytes each.
 const SCORES: usize = 1 << 22;
 
-/// Judges every case in turn, a block of them at a time.
+/// Judges every case in turn.
 pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> Result<()> {
+    let lengths = totals.lengths.clone();
+    each(cases, &lengths, with_auc, |case, judged, shown| {
+        totals.add(&case.relevant, &judged, Some(shown));
+    })
+}
+
+/// Judges every case, a block of them at a time, and hands each over in turn with the list that the
+/// user is shown.
+pub(super) fn each(
+    cases: &Cases<'_>,
+    lengths: &[usize],
+    with_auc: bool,
+    mut take: impl FnMut(&Case, Judged, &[u32]),
+) -> Result<()> {
     let n_items = cases.model.items().len();
-    let longest = totals.lengths.last().copied().unwrap_or(0).min(n_items);
+    let longest = lengths.last().copied().unwrap_or(0).min(n_items);
     // One more than is judged tells whether the last place is tied with what comes behind.
     let n = if with_auc { n_items } else { (longest + 1).min(n_items) };
     let block = (SCORES / n.max(1)).clamp(8, 1024);
     for block in cases.all.chunks(block) {
         let lists = cases.top(block, n)?;
-        let lengths = &totals.lengths;
         let judged: Vec<(Judged, Vec<u32>)> = block
             .par_iter()
             .zip(lists)
@@ -34,8 +47,8 @@ pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> R
                 Ok((Judged { at, auc }, shown))
             })
             .collect::<Result<_>>()?;
-        for (case, (judged, shown)) in block.iter().zip(&judged) {
-            totals.add(case.relevant.len(), judged, Some(shown));
+        for (case, (judged, shown)) in block.iter().zip(judged) {
+            take(case, judged, &shown);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ mod full;
 mod report;
 mod sampled;
 
-pub use report::{Estimate, RankingAt, RankingReport, Skipped};
+pub use report::{Estimate, RankingAt, RankingReport, RatingScale, Skipped};
 
 use cases::Cases;
 use gradus_core::data::Ratings;
@@ -21,12 +21,13 @@ use gradus_core::{Error, Result};
 use report::Totals;
 
 /// How a ranking is judged. By default the whole catalogue is ranked, without what the user has in
-/// training, and every test rating counts as relevant.
+/// training, and every test rating above 0 counts as relevant.
 #[derive(Clone, Debug)]
 pub struct RankingOptions<'a> {
     /// The lengths of list to judge; by default 5, 10 and 20.
     pub at: Vec<usize>,
-    /// Test ratings of at least this value are relevant; by default all of them.
+    /// Test ratings of at least this value are relevant; by default all above 0. A rating of
+    /// weight 0 never is.
     pub threshold: Option<f32>,
     /// What the users have in training, and so is not to be recommended; by default the model's own
     /// [`history`](Recommend::history).
@@ -81,8 +82,12 @@ impl RankingOptions<'_> {
 /// Each is the mean over users, with its standard error; definitions are in
 /// [`metrics::ranking`](crate::metrics::ranking).
 ///
-/// A user is judged by the relevant test items that the model knows and the user does not have in
-/// training; what is left out is counted in the report. A relevant item that has the same score as
+/// A user is judged by the relevant test items that have a rating in training and that the user does
+/// not have in training; what is left out is counted in the report. Users and items that have no
+/// rating in training (the id may be known all the same, of a model fitted on a part of larger data)
+/// are left out, and such items are not ranked: the score does not depend on how the data was
+/// split. The validation of a fit and the search for parameters go by the same protocol. A relevant
+/// item that has the same score as
 /// others is placed behind them: see [`judged_order`](crate::metrics::ranking::judged_order).
 ///
 /// The result is the same on any number of threads. Memory is that of the test data and of the
@@ -102,12 +107,31 @@ pub fn evaluate_ranking(
         return Err(Error::parameter("threshold", threshold, "must be a finite number"));
     }
     let cases = Cases::new(model, test, options)?;
-    let mut totals = Totals::new(&lengths, model.items().len(), cases.popularity());
+    let mut totals = Totals::new(&lengths, &cases);
     match options.sampled {
         None => full::judge(&cases, options.auc, &mut totals)?,
         Some(n) => sampled::judge(&cases, n, options.seed, &mut totals)?,
     }
     Ok(totals.report(&cases, options))
+}
+
+/// The NDCG of the first `k` places for each user who can be judged, by their row in the test data:
+/// what [`evaluate_ranking`] takes the mean of.
+///
+/// # Errors
+/// As [`evaluate_ranking`].
+pub(crate) fn ndcg_by_user(
+    model: &dyn Recommend,
+    test: &Ratings,
+    options: &RankingOptions<'_>,
+    k: usize,
+) -> Result<Vec<(u32, f64)>> {
+    let cases = Cases::new(model, test, options)?;
+    let mut found = Vec::with_capacity(cases.all.len());
+    full::each(&cases, &[k], false, |case, judged, _| {
+        found.push((case.number as u32, judged.at[0].ndcg));
+    })?;
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -35,8 +35,35 @@ pub struct RankingAt {
     /// How little known the items are, in bits; nothing where the training data is not known, or
     /// items were sampled.
     pub novelty: Option<Estimate>,
-    /// Share of the catalogue that is in someone's list; nothing where items were sampled.
+    /// Share of the ranked items that are in someone's list; nothing where items were sampled.
     pub coverage: Option<f64>,
+    /// Popularity of the items shown: the share of users who have them in training, on average over
+    /// the list. Nothing where the training data is not known, or items were sampled.
+    pub popularity: Option<Estimate>,
+}
+
+/// The scale of ratings: the lowest and the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatingScale {
+    /// The lowest rating.
+    pub low: f32,
+    /// The highest.
+    pub high: f32,
+}
+
+impl RatingScale {
+    /// That of these ratings.
+    pub fn of(values: &[f32]) -> Self {
+        Self {
+            low: values.iter().copied().fold(f32::INFINITY, f32::min),
+            high: values.iter().copied().fold(f32::NEG_INFINITY, f32::max),
+        }
+    }
+
+    /// Where its upper quarter begins: 4 of 1–5. What is relevant, where nothing else is said.
+    pub fn upper_quarter(&self) -> f32 {
+        self.low + 0.75 * (self.high - self.low)
+    }
 }
 
 /// Users who could not be judged.
@@ -75,7 +102,7 @@ pub struct RankingReport {
     pub folded_in: usize,
     /// Users not judged.
     pub skipped: Skipped,
-    /// Items in the catalogue.
+    /// Items that were ranked: those with a rating in training.
     pub items: usize,
     /// Relevant test ratings the users were judged by.
     pub relevant: usize,
@@ -87,6 +114,9 @@ pub struct RankingReport {
     pub at: Vec<RankingAt>,
     /// The chance that a relevant item is ranked above another, if it was asked for.
     pub auc: Option<Estimate>,
+    /// Popularity of what the users went on to choose: as [`RankingAt::popularity`], of their
+    /// relevant items. Lists with a higher one favour popular items more than the users do.
+    pub relevant_popularity: Option<Estimate>,
 }
 
 /// The measures of one user.
@@ -117,6 +147,13 @@ impl Running {
     }
 }
 
+/// The mean share of users who have the items; nothing of an empty list.
+fn popularity(items: &[u32], known: &[u32], n_users: usize) -> Option<f64> {
+    let sum: f64 = items.iter().map(|&item| f64::from(known[item as usize])).sum();
+    let n = items.len() as f64 * n_users as f64;
+    (n > 0.0).then(|| sum / n)
+}
+
 /// The sums over the users so far, always added in the order of the users.
 pub(super) struct Totals {
     pub lengths: Vec<usize>,
@@ -124,8 +161,11 @@ pub(super) struct Totals {
     pub no_others: usize,
     users: usize,
     relevant: usize,
-    at: Vec<[Running; 7]>,
+    at: Vec<[Running; 8]>,
     auc: Running,
+    relevant_popularity: Running,
+    /// Items that are ranked.
+    items: usize,
     /// The best place at which each item was shown to anyone.
     best_place: Vec<usize>,
     /// For each item how many users know it, and how many users there are.
@@ -133,11 +173,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn new(
-        lengths: &[usize],
-        n_items: usize,
-        popularity: Option<(Vec<u32>, usize)>,
-    ) -> Self {
+    pub(super) fn new(lengths: &[usize], cases: &Cases<'_>) -> Self {
         Self {
             lengths: lengths.to_vec(),
             no_others: 0,
@@ -145,18 +181,20 @@ impl Totals {
             relevant: 0,
             at: vec![Default::default(); lengths.len()],
             auc: Running::default(),
-            best_place: vec![usize::MAX; n_items],
-            popularity,
+            relevant_popularity: Running::default(),
+            items: cases.n_ranked(),
+            best_place: vec![usize::MAX; cases.model.items().len()],
+            popularity: cases.popularity(),
         }
     }
 
-    /// Adds a user with so many relevant items, and the list that was shown to them if it was the
+    /// Adds a user with their relevant items, and the list that was shown to them if it was the
     /// best of the catalogue.
-    pub(super) fn add(&mut self, relevant: usize, judged: &Judged, shown: Option<&[u32]>) {
+    pub(super) fn add(&mut self, relevant: &[u32], judged: &Judged, shown: Option<&[u32]>) {
         self.users += 1;
-        self.relevant += relevant;
+        self.relevant += relevant.len();
         for ((sums, at), &k) in self.at.iter_mut().zip(&judged.at).zip(&self.lengths) {
-            let [precision, recall, ndcg, map, mrr, hit_rate, new] = sums;
+            let [precision, recall, ndcg, map, mrr, hit_rate, new, popular] = sums;
             precision.add(at.precision);
             recall.add(at.recall);
             ndcg.add(at.ndcg);
@@ -165,7 +203,15 @@ impl Totals {
             hit_rate.add(at.hit_rate);
             if let (Some(shown), Some((known, users))) = (shown, &self.popularity) {
                 new.add(novelty(shown, known, *users, k));
+                if let Some(share) = popularity(&shown[..k.min(shown.len())], known, *users) {
+                    popular.add(share);
+                }
             }
+        }
+        if let (Some(_), Some((known, users))) = (shown, &self.popularity)
+            && let Some(share) = popularity(relevant, known, *users)
+        {
+            self.relevant_popularity.add(share);
         }
         for (place, &item) in shown.unwrap_or_default().iter().enumerate() {
             let best = &mut self.best_place[item as usize];
@@ -178,9 +224,10 @@ impl Totals {
 
     pub(super) fn report(&self, cases: &Cases<'_>, options: &RankingOptions<'_>) -> RankingReport {
         let sampled = options.sampled;
-        let items = self.best_place.len();
+        let items = self.items;
         let at = self.at.iter().zip(&self.lengths).map(|(sums, &k)| {
-            let [precision, recall, ndcg, map, mrr, hit_rate, new] = sums.map(|sum| sum.estimate());
+            let [precision, recall, ndcg, map, mrr, hit_rate, new, popular] =
+                sums.map(|sum| sum.estimate());
             let covered = self.best_place.iter().filter(|&&place| place < k).count();
             RankingAt {
                 k,
@@ -192,6 +239,7 @@ impl Totals {
                 hit_rate,
                 novelty: (sums[6].n > 0).then_some(new),
                 coverage: sampled.is_none().then_some(covered as f64 / items as f64),
+                popularity: (sums[7].n > 0).then_some(popular),
             }
         });
         RankingReport {
@@ -207,6 +255,8 @@ impl Totals {
             in_training: cases.in_training,
             at: at.collect(),
             auc: (options.auc && self.auc.n > 0).then(|| self.auc.estimate()),
+            relevant_popularity: (self.relevant_popularity.n > 0)
+                .then(|| self.relevant_popularity.estimate()),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn judge(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals)
             .collect::<Result<_>>()?;
         for (case, judged) in block.iter().zip(&judged) {
             match judged {
-                Some(judged) => totals.add(case.relevant.len(), judged, None),
+                Some(judged) => totals.add(&case.relevant, judged, None),
                 None => totals.no_others += 1,
             }
         }
@@ -102,7 +102,7 @@ fn free(cases: &Cases<'_>, case: &Case) -> Vec<u32> {
     taken.dedup();
     let mut taken = taken.into_iter().peekable();
     let all = 0..cases.model.items().len() as u32;
-    all.filter(|item| taken.next_if_eq(item).is_none()).collect()
+    all.filter(|item| taken.next_if_eq(item).is_none() && cases.is_ranked(*item)).collect()
 }
 
 /// The scores of all items that take part, by item.

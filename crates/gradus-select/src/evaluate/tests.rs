@@ -134,11 +134,21 @@ impl Expected {
     }
 }
 
-/// The judged users of a problem: relevant items and all candidates, both by item.
+/// The items with a rating in training.
+fn trained(train: &Rows) -> std::collections::BTreeSet<i64> {
+    train.keys().map(|key| key.1).collect()
+}
+
+/// The judged users of a problem: relevant items and all candidates, both by item. Users and items
+/// without a rating in training are left out.
 fn judged(train: &Rows, test: &Rows, least: i32, seen_too: bool) -> Vec<(i64, Vec<u32>, Vec<u32>)> {
+    let trained = trained(train);
     (0..USERS)
+        .filter(|&user| train.keys().any(|key| key.0 == user))
         .filter_map(|user| {
-            let can = |item: &i64| seen_too || !train.contains_key(&(user, *item));
+            let can = |item: &i64| {
+                trained.contains(item) && (seen_too || !train.contains_key(&(user, *item)))
+            };
             let relevant: Vec<u32> = (0..ITEMS)
                 .filter(|&item| test.get(&(user, item)).is_some_and(|&value| value >= least))
                 .filter(can)
@@ -186,7 +196,7 @@ proptest! {
         prop_assert_eq!(lengths, [1, 3, 7, 40]);
         for at in &report.at {
             let k = at.k;
-            let mut expected: Vec<Expected> = (0..7).map(|_| Expected { values: Vec::new() }).collect();
+            let mut expected: Vec<Expected> = (0..8).map(|_| Expected { values: Vec::new() }).collect();
             let mut shown_items = std::collections::BTreeSet::new();
             let active = (0..USERS).filter(|&u| train.range((u, 0)..(u + 1, 0)).next().is_some()).count();
             for (user, relevant, candidates) in &cases {
@@ -199,10 +209,11 @@ proptest! {
                 let mut shown = candidates.clone();
                 shown.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
                 shown.truncate(k);
-                let mut bits = 0.0;
+                let (mut bits, mut popular) = (0.0, 0.0);
                 for &item in &shown {
-                    let known = train.keys().filter(|key| key.1 == i64::from(item)).count().max(1);
+                    let known = train.keys().filter(|key| key.1 == i64::from(item)).count();
                     bits += (active as f64 / known as f64).log2();
+                    popular += known as f64 / active as f64;
                 }
                 shown_items.extend(shown.iter().copied());
                 for (expected, value) in expected.iter_mut().zip([
@@ -213,16 +224,18 @@ proptest! {
                     ranking::reciprocal_rank(&order, relevant, k),
                     ranking::hit(&order, relevant, k),
                     bits / shown.len() as f64,
+                    popular / shown.len() as f64,
                 ]) {
                     expected.values.push(value);
                 }
             }
             for (expected, got) in expected.iter().zip([
                 at.precision, at.recall, at.ndcg, at.map, at.mrr, at.hit_rate, at.novelty.unwrap(),
+                at.popularity.unwrap(),
             ]) {
                 prop_assert!(expected.agrees(got), "@{}: {:?}, {:?}", k, expected.values, got);
             }
-            let share = shown_items.len() as f64 / ITEMS as f64;
+            let share = shown_items.len() as f64 / trained(&train).len() as f64;
             prop_assert!((at.coverage.unwrap() - share).abs() < 1e-12);
         }
         let mut areas = Expected { values: Vec::new() };
@@ -356,7 +369,7 @@ fn sampling_is_on_average_what_chance_would_give() {
 
 #[test]
 fn new_users_are_folded_in_by_their_ratings() {
-    let train = Rows::from([((0, 0), 5), ((1, 1), 5)]);
+    let train: Rows = (1..ITEMS).map(|item| ((1, item), 5)).chain([((0, 0), 5)]).collect();
     let model = toy(&train, &vec![vec![0.0; ITEMS as usize]; USERS as usize], true);
     // User 77 likes item 4; items near it come first, nearest or not, and item 5 is the test.
     let fold_in = ratings([(77, 4, 5.0), (77, 99, 1.0), (78, 99, 5.0)]);
@@ -372,7 +385,7 @@ fn new_users_are_folded_in_by_their_ratings() {
 
 #[test]
 fn what_cannot_be_judged_is_named() {
-    let train = Rows::from([((0, 0), 5), ((1, 1), 5)]);
+    let train = Rows::from([((0, 0), 5), ((1, 1), 5), ((1, 5), 4), ((2, 7), 4)]);
     let scores = vec![vec![1.0; ITEMS as usize]; USERS as usize];
     let model = toy(&train, &scores, true);
     let said = |model: &Toy, test: &Ratings, options: &RankingOptions<'_>| {
@@ -393,12 +406,20 @@ fn what_cannot_be_judged_is_named() {
     assert!(said(&model, &test.filter(|_| false), &plain).contains("holds no ratings"));
     assert!(said(&model, &ratings([(88, 1, 1.0)]), &plain).contains("none of the 1 users"));
     assert!(said(&model, &ratings([(0, 0, 1.0)]), &plain).contains("trained on the test data"));
-    assert!(said(&model, &ratings([(0, 99, 1.0)]), &plain).contains("does not know"));
-    assert!(said(&toy(&train, &scores, false), &test, &plain).contains("--train"));
+    assert!(said(&model, &ratings([(88, 1, 0.0)]), &plain).contains("no test rating is above 0"));
+    // Neither an item that the model has no id of, nor one that it has an id of and nothing else.
+    for item in [99, 3] {
+        let said = said(&model, &ratings([(0, item, 1.0)]), &plain);
+        assert!(said.contains("1 ratings are of items without a rating in training"), "{said}");
+    }
+    // A user of whom the model knows the id and nothing else.
+    assert!(said(&model, &ratings([(4, 1, 1.0)]), &plain).contains("none of the 1 users"));
+    assert!(said(&toy(&train, &scores, false), &test, &plain).contains("option `training`"));
     let mut broken = toy(&train, &scores, true);
     broken.scores[0][7] = f32::NAN;
     assert!(said(&broken, &test, &plain).contains("item `7` is not a number"));
-    let all_seen: Rows = (0..ITEMS - 1).map(|item| ((0, item), 1)).collect();
+    let all_seen: Rows =
+        (0..ITEMS - 1).map(|item| ((0, item), 1)).chain([((1, ITEMS - 1), 1)]).collect();
     let full = toy(&all_seen, &scores, true);
     let options = RankingOptions { sampled: Some(5), ..plain };
     assert!(said(&full, &ratings([(0, 14, 1.0)]), &options).contains("rated every item"));

@@ -12,9 +12,10 @@ pub struct RatingErrors {
     pub mae: f64,
     /// How many pairs it was taken over.
     pub count: usize,
-    /// Standard error of the first, from the spread of the squared errors (delta method).
+    /// Standard error of the first, from the spread of the squared errors (delta method). Not a
+    /// number (null in JSON) for one pair.
     pub rmse_error: f64,
-    /// Standard error of the second, from the spread of the absolute errors.
+    /// Standard error of the second, from the spread of the absolute errors; the same for one pair.
     pub mae_error: f64,
 }
 
@@ -33,9 +34,12 @@ impl RatingErrors {
     }
 }
 
-/// The middle 95 % of a normal distribution, which starts at 0.
+/// The middle 95 % of a normal distribution, which starts at 0; anything if the error is not known.
 fn interval(mean: f64, error: f64) -> (f64, f64) {
     const WIDTH: f64 = 1.959_963_984_540_054;
+    if error.is_nan() {
+        return (0.0, f64::INFINITY);
+    }
     ((mean - WIDTH * error).max(0.0), mean + WIDTH * error)
 }
 
@@ -95,6 +99,12 @@ pub fn rating_errors(
         spread_of_absolutes += weight * (error.abs() - mae).powi(2);
     }
     let rmse = mse.sqrt();
+    let counted = weights.map_or(truth.len(), |w| w.iter().filter(|&&w| w > 0.0).count());
+    if counted < 2 {
+        // Of one pair nothing is known of the spread.
+        let (rmse_error, mae_error) = (f64::NAN, f64::NAN);
+        return Ok(RatingErrors { rmse, mae, count: truth.len(), rmse_error, mae_error });
+    }
     // The error of a root is that of its square over twice the root.
     let rmse_error = if rmse > 0.0 { spread_of_squares.sqrt() / total / (2.0 * rmse) } else { 0.0 };
     let mae_error = spread_of_absolutes.sqrt() / total;
@@ -113,6 +123,14 @@ mod tests {
         assert_eq!((weighted.rmse, weighted.mae), (repeated.rmse, repeated.mae));
         assert_eq!(weighted.rmse_error, repeated.rmse_error);
         assert_eq!(weighted.mae_error, repeated.mae_error);
+    }
+
+    #[test]
+    fn one_pair_says_nothing_of_the_spread() {
+        let found = rating_errors(&[4.0], &[3.5], None).unwrap();
+        assert_eq!((found.rmse, found.rmse_interval()), (0.5, (0.0, f64::INFINITY)));
+        let weighted = rating_errors(&[4.0, 1.0], &[3.5, 9.0], Some(&[2.0, 0.0])).unwrap();
+        assert!(weighted.rmse_error.is_nan() && weighted.mae_error.is_nan());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
 use gradus_core::{Error, Result};
 use grid::Chain;
-use parts::Parts;
+use parts::{Part, Parts};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,16 +167,14 @@ impl Search<'_> {
             let mut offset = sums.points();
             let mut cut = Vec::new();
             for fold in sums.folds..last {
-                let (train, held) = parts.get(fold)?;
-                let points = if let AnyData::Samples(held) = &held { held.len() } else { 0 };
-                cut.push((train, held, offset));
-                offset += points;
+                let part = parts.get(fold, offset)?;
+                offset += if let AnyData::Samples(held) = &part.held { held.len() } else { 0 };
+                cut.push(part);
             }
             let tried: Result<Vec<Vec<Vec<Trial>>>> = cut
                 .par_iter()
-                .map(|(train, held, offset)| {
-                    let follow = |chain: &Chain| self.follow(chain, (train, held), *offset, &tell);
-                    chains.par_iter().map(follow).collect()
+                .map(|part| {
+                    chains.par_iter().map(|chain| self.follow(chain, part, &tell)).collect()
                 })
                 .collect();
             if self.stop.requested() {
@@ -194,22 +192,32 @@ impl Search<'_> {
     fn follow(
         &self,
         chain: &[Map<String, Value>],
-        (train, held): (&AnyData, &AnyData),
-        offset: usize,
+        part: &Part,
         tell: &dyn Fn(),
     ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(chain.len());
+        if chain.len() > 1 && matches!(part.held, AnyData::Samples(_)) {
+            // Penalties of one path at once, where the model can.
+            let run = Run { stop: self.stop.clone(), ..Run::default() };
+            if let Some(fits) = self.model.fit_path(chain, &part.train, &run) {
+                for fitted in &fits? {
+                    trials.push(Trial::of(fitted, part, false)?);
+                    tell();
+                }
+                return Ok(trials);
+            }
+        }
         let mut before: Option<AnyFitted> = None;
         for params in chain {
             let warm = before.as_ref().filter(|_| self.warm).map(|fitted| fitted.model.as_ref());
             let run = Run { warm, stop: self.stop.clone(), ..Run::default() };
-            let early = !self.warm && matches!(held, AnyData::Ratings(_));
-            let validation = early.then_some(held);
-            let fitted = self.model.fit(params, train, validation, &run)?;
+            let early = !self.warm && matches!(part.held, AnyData::Ratings(_));
+            let validation = early.then_some(&part.held);
+            let fitted = self.model.fit(params, &part.train, validation, &run)?;
             if self.stop.requested() {
                 return Ok(trials);
             }
-            trials.push(Trial::of(&fitted, train, held, offset)?);
+            trials.push(Trial::of(&fitted, part, early)?);
             tell();
             before = Some(fitted);
         }
@@ -272,11 +280,12 @@ impl Sums {
         }
         let (_, tally) =
             self.tally.get_or_insert_with(|| (first.metric.clone(), Tally::new(n, first.scale)));
-        tally.add(trials.iter().map(|trial| &trial.losses), &first.weights);
+        tally.add(trials.iter().map(|trial| (&trial.losses, trial.choices)), &first.points);
         if trials.iter().all(|trial| trial.wrong.is_some()) {
             let accuracy = self.accuracy.get_or_insert_with(|| Tally::new(n, Scale::Share));
-            let wrong = trials.iter().filter_map(|trial| trial.wrong.as_ref());
-            accuracy.add(wrong, &first.weights);
+            let wrong =
+                trials.iter().filter_map(|trial| Some((trial.wrong.as_ref()?, trial.choices)));
+            accuracy.add(wrong, &first.points);
         }
         self.folds += 1;
     }

@@ -10,12 +10,22 @@ use gradus_core::{Error, Result};
 /// Parts of samples may take so many bytes together while they are used.
 const MEMORY: usize = 1 << 29;
 
+/// A part of the data to learn from, and one to judge by.
+pub(super) struct Part {
+    pub(super) train: AnyData,
+    pub(super) held: AnyData,
+    /// The group that each held-out sample belongs to, where they have groups.
+    pub(super) units: Option<Vec<u32>>,
+    /// The number of the first held-out sample, counted over all parts.
+    pub(super) first: usize,
+}
+
 /// How the data is cut.
 pub(super) enum Parts<'a> {
     Ratings(&'a Ratings, Plan, u64),
-    Rows(&'a Samples, RowFolds),
+    Rows(&'a Samples, RowFolds, Option<&'a [u32]>),
     /// Once.
-    Row(&'a Samples, RowSplit),
+    Row(&'a Samples, RowSplit, Option<&'a [u32]>),
 }
 
 impl<'a> Parts<'a> {
@@ -23,7 +33,7 @@ impl<'a> Parts<'a> {
     pub(super) fn new(
         data: &'a AnyData,
         plan: Plan,
-        how: &Rows,
+        how: &'a Rows,
         seed: u64,
     ) -> Result<(Self, Vec<String>)> {
         let samples = match data {
@@ -39,6 +49,7 @@ impl<'a> Parts<'a> {
             Rows::Groups(groups) => Some(("groups", groups.len())),
             Rows::Times(times) => Some(("times", times.len())),
         };
+        let groups = if let Rows::Groups(groups) = how { Some(groups.as_slice()) } else { None };
         if let Some((what, got)) = told.filter(|(_, got)| *got != n) {
             let expected = format!("{n} (one for each sample)");
             return Err(Error::Shape { what: what.into(), expected, got: got.to_string() });
@@ -49,28 +60,30 @@ impl<'a> Parts<'a> {
             (Plan::Folds(k), Rows::Any, Some(classes)) => {
                 let folds = rows::stratified_folds(classes, k, seed)?;
                 scarce = folds.scarce().to_vec();
-                Self::Rows(samples, folds)
+                Self::Rows(samples, folds, None)
             }
-            (Plan::Folds(k), Rows::Any, None) => Self::Rows(samples, rows::folds(n, k, seed)?),
-            (Plan::Folds(k), Rows::Groups(groups), _) => {
-                Self::Rows(samples, rows::grouped_folds(groups, k, seed)?)
+            (Plan::Folds(k), Rows::Any, None) => {
+                Self::Rows(samples, rows::folds(n, k, seed)?, None)
+            }
+            (Plan::Folds(k), Rows::Groups(of), _) => {
+                Self::Rows(samples, rows::grouped_folds(of, k, seed)?, groups)
             }
             (Plan::Folds(k), Rows::Times(times), _) => {
-                Self::Rows(samples, rows::ordered_folds(times, k, 0)?)
+                Self::Rows(samples, rows::ordered_folds(times, k, 0)?, None)
             }
             (Plan::Holdout(share), Rows::Any, Some(classes)) => {
                 let (split, few) = rows::stratified_holdout(classes, share, seed)?;
                 scarce = few;
-                Self::Row(samples, split)
+                Self::Row(samples, split, None)
             }
             (Plan::Holdout(share), Rows::Any, None) => {
-                Self::Row(samples, rows::holdout(n, share, seed)?)
+                Self::Row(samples, rows::holdout(n, share, seed)?, None)
             }
-            (Plan::Holdout(share), Rows::Groups(groups), _) => {
-                Self::Row(samples, rows::grouped_holdout(groups, share, seed)?)
+            (Plan::Holdout(share), Rows::Groups(of), _) => {
+                Self::Row(samples, rows::grouped_holdout(of, share, seed)?, groups)
             }
             (Plan::Holdout(share), Rows::Times(times), _) => {
-                Self::Row(samples, latest(times, share)?)
+                Self::Row(samples, latest(times, share)?, None)
             }
         };
         let notes = scarce.iter().map(|few| named(few, samples)).collect();
@@ -81,7 +94,7 @@ impl<'a> Parts<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Ratings(_, plan, _) => plan.folds(),
-            Self::Rows(_, folds) => folds.len(),
+            Self::Rows(_, folds, _) => folds.len(),
             Self::Row(..) => 1,
         }
     }
@@ -90,18 +103,22 @@ impl<'a> Parts<'a> {
     pub(super) fn at_once(&self) -> usize {
         match self {
             Self::Ratings(..) | Self::Row(..) => 1,
-            Self::Rows(samples, _) => {
+            Self::Rows(samples, ..) => {
                 let bytes = 8 * samples.features().values().len() + 8 * samples.len();
                 (MEMORY / bytes.max(1)).clamp(1, rayon::current_num_threads())
             }
         }
     }
 
-    /// What to learn from, and what to judge by.
-    pub(super) fn get(&self, part: usize) -> Result<(AnyData, AnyData)> {
-        let cut = |samples: &Samples, split: &RowSplit| {
+    /// What to learn from, and what to judge by; `first` is the number of its first point.
+    pub(super) fn get(&self, part: usize, first: usize) -> Result<Part> {
+        let cut = |samples: &Samples, split: &RowSplit, groups: Option<&[u32]>| {
             let of = |rows: &[u32]| AnyData::Samples(samples.select_rows(rows));
-            (of(&split.train), of(&split.test))
+            let of_rows = |groups: &[u32]| -> Vec<u32> {
+                split.test.iter().map(|&row| groups[row as usize]).collect()
+            };
+            let (train, held) = (of(&split.train), of(&split.test));
+            Part { train, held, units: groups.map(of_rows), first }
         };
         match self {
             Self::Ratings(ratings, plan, seed) => {
@@ -109,10 +126,11 @@ impl<'a> Parts<'a> {
                     Plan::Folds(k) => split::folds(ratings, k, *seed)?.get(part)?,
                     Plan::Holdout(share) => split::holdout(ratings, share, *seed)?,
                 };
-                Ok((AnyData::Ratings(train), AnyData::Ratings(held)))
+                let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
+                Ok(Part { train, held, units: None, first })
             }
-            Self::Rows(samples, folds) => Ok(cut(samples, &folds.get(part)?)),
-            Self::Row(samples, split) => Ok(cut(samples, split)),
+            Self::Rows(samples, folds, groups) => Ok(cut(samples, &folds.get(part)?, *groups)),
+            Self::Row(samples, split, groups) => Ok(cut(samples, split, *groups)),
         }
     }
 }

@@ -1,6 +1,12 @@
 //! Sums over held-out points, from which scores and their uncertainties come.
+//!
+//! Points that belong together (the ratings of one user, the samples of one group) form a unit;
+//! units are independent of each other, the points of one are not. In cross-validation a user is a
+//! unit of several folds, and counts once in a standard error.
 
-use crate::bounds::{Bootstrap, Hoeffding, Interval, Method, proportion};
+use crate::bounds::{
+    Bootstrap, Hoeffding, Interval, Method, least_differing, proportion, student_quantile,
+};
 use crate::metrics::rows::Sum;
 use gradus_core::Result;
 use serde::Serialize;
@@ -9,7 +15,7 @@ use serde::Serialize;
 const SURE: f64 = 1.96;
 /// How often all intervals of a search should hold at once.
 const LEVEL: f64 = 0.95;
-/// Points are dealt into at most so many groups, and only the sums of groups are kept. Points being
+/// Units are dealt into at most so many groups, and only the sums of groups are kept. Units being
 /// independent, so are groups; with this many a standard error is known to about two percent.
 const GROUPS: usize = 1024;
 
@@ -18,10 +24,17 @@ const GROUPS: usize = 1024;
 pub struct Score {
     /// The score: a root mean squared error, a mean log loss, a share of right answers, a mean NDCG.
     pub value: f64,
-    /// Its standard error, the held-out points taken as independent.
+    /// Its standard error, users (or groups of samples, or samples) taken as independent. Not a
+    /// number (null in JSON) where there is one only.
     pub error: f64,
-    /// Where the true score is. The intervals of all candidates hold at once, with 95 % confidence:
-    /// by Hoeffding or exactly where the score is a mean between 0 and 1, else by bootstrap.
+    /// Where the true score is, the mean over the folds of what the models fitted there would get
+    /// on ever more points. The intervals of all candidates hold at once, with 95 % confidence.
+    ///
+    /// Where the score is a mean between 0 and 1 (accuracy, NDCG) this is a guarantee, by Hoeffding
+    /// or Clopper–Pearson: it takes each fold by itself, because the folds are not independent, and
+    /// pays for every iteration that a fit stopped early was chosen from. Else it is by bootstrap,
+    /// nearly right for many points, and does not know of early stopping. Points too few to tell
+    /// anything give the whole range of the score.
     pub interval: Interval,
 }
 
@@ -30,22 +43,29 @@ pub struct Score {
 pub struct Lead {
     /// The difference of their scores: positive, but for a score they were not chosen by.
     pub difference: f64,
-    /// Its standard error, from the differences point by point.
+    /// Its standard error, from the differences point by point. Not a number (null in JSON) where
+    /// there is one independent point only.
     pub error: f64,
     /// Held-out points there were.
     pub points: usize,
+    /// Independent groups of points, at most 1024.
+    pub groups: usize,
+    /// Those of them in which the two differ.
+    pub differing: usize,
     /// Points it would take to tell the two apart with 95 % confidence, if they are like these;
-    /// `None` if the two are equal.
+    /// `None` if the two are equal, or there are too few to tell.
     pub needed: Option<u64>,
-    /// Points that are enough whatever they are like, for all candidates at once (by Hoeffding, where
-    /// the score is a mean between 0 and 1).
+    /// Points held out at once that are enough whatever they are like, for all candidates at once
+    /// (by Hoeffding, where the score is a mean between 0 and 1).
     pub guaranteed: Option<u64>,
 }
 
 impl Lead {
-    /// Whether the points at hand tell the two apart.
+    /// Whether the points at hand tell the two apart, with 95 % confidence: by Student's t of the
+    /// differences, and at least six groups of points in which they differ.
     pub fn is_sure(&self) -> bool {
-        self.difference.abs() > SURE * self.error
+        self.differing >= least_differing(LEVEL)
+            && self.difference.abs() > student_quantile(LEVEL, self.groups - 1) * self.error
     }
 }
 
@@ -79,7 +99,7 @@ impl Scale {
     }
 }
 
-/// The losses of one candidate at some of the points.
+/// The losses of one candidate at the points of a fold.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     /// `Σ w l` of each group.
@@ -89,39 +109,70 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Adds losses up; the first is that of point `offset` of all.
-    pub(super) fn new(losses: &[f64], weights: &Weights, offset: usize) -> Self {
+    /// Adds up the losses at the points of a fold.
+    pub(super) fn new(losses: &[f64], points: &Points) -> Self {
         let mut sums = vec![0.0; GROUPS];
         for (at, loss) in losses.iter().enumerate() {
-            sums[(offset + at) % GROUPS] += weights.of(at) * loss;
+            sums[points.group(at)] += points.weight(at) * loss;
         }
         Self { sums, binary: losses.iter().all(|&loss| loss == 0.0 || loss == 1.0) }
     }
 }
 
-/// How much each point counts.
+/// The held-out points of a fold: how much each counts, and to which unit it belongs.
 #[derive(Clone, Debug)]
-pub(super) enum Weights {
-    /// So many points count 1.
-    One(usize),
-    /// Each counts so much.
-    Each(Vec<f64>),
+pub(super) struct Points {
+    pub(super) count: usize,
+    /// How much each counts; 1 if not told.
+    pub(super) weights: Option<Vec<f64>>,
+    /// The number of the unit of each. If not told each is a unit, numbered from `first`.
+    pub(super) units: Option<Vec<u32>>,
+    /// The number of the first point in the whole search.
+    pub(super) first: usize,
 }
 
-impl Weights {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::One(n) => *n,
-            Self::Each(weights) => weights.len(),
-        }
+impl Points {
+    fn weight(&self, at: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[at])
     }
 
-    fn of(&self, at: usize) -> f64 {
-        match self {
-            Self::One(_) => 1.0,
-            Self::Each(weights) => weights[at],
-        }
+    fn group(&self, at: usize) -> usize {
+        self.units.as_ref().map_or(self.first + at, |units| units[at] as usize) % GROUPS
     }
+
+    /// How many units of one weight these are worth for a mean: `(Σw)²/Σw²` over units (Kish); and
+    /// whether each point is a unit of weight 1.
+    fn size(&self) -> (f64, bool) {
+        let mut of_units: Vec<(u32, f64)> = match &self.units {
+            None => (0..self.count).map(|at| (at as u32, self.weight(at))).collect(),
+            Some(units) => {
+                units.iter().zip(0..).map(|(&unit, at)| (unit, self.weight(at))).collect()
+            }
+        };
+        of_units.sort_by_key(|(unit, _)| *unit);
+        let of_units = of_units.chunk_by(|a, b| a.0 == b.0);
+        let (mut n, mut all, mut squares) = (0, 0.0, 0.0);
+        for unit in of_units {
+            let weight: f64 = unit.iter().map(|(_, weight)| weight).sum();
+            n += 1;
+            all += weight;
+            squares += weight * weight;
+        }
+        let plain = n == self.count && (0..n).all(|at| self.weight(at) == 1.0);
+        (if squares > 0.0 { all * all / squares } else { 0.0 }, plain)
+    }
+}
+
+/// What is known of a fold.
+struct Fold {
+    count: usize,
+    weight: f64,
+    /// As many independent points of one weight as these are worth.
+    size: f64,
+    /// Whether each point is independent and has weight 1.
+    plain: bool,
+    /// The summed loss of each candidate, and whether all of its losses are 0 or 1.
+    losses: Vec<(f64, bool)>,
 }
 
 /// Sums of losses of all candidates, by groups of points.
@@ -130,11 +181,11 @@ pub(super) struct Tally {
     points: usize,
     /// The weight of each group.
     weights: Vec<f64>,
-    /// `Σ w²`.
-    weight_squares: f64,
-    unit_weights: bool,
-    /// The sums of each candidate.
-    losses: Vec<Losses>,
+    /// The sums of each candidate by group.
+    sums: Vec<Vec<f64>>,
+    /// How many states the kept one of each candidate was chosen from by these points.
+    choices: Vec<f64>,
+    folds: Vec<Fold>,
 }
 
 impl Tally {
@@ -143,34 +194,38 @@ impl Tally {
             scale,
             points: 0,
             weights: vec![0.0; GROUPS],
-            weight_squares: 0.0,
-            unit_weights: true,
-            losses: vec![Losses { sums: vec![0.0; GROUPS], binary: true }; n],
+            sums: vec![vec![0.0; GROUPS]; n],
+            choices: vec![1.0; n],
+            folds: Vec::new(),
         }
     }
 
-    /// Adds points: the losses of each candidate at all of them.
+    /// Adds a fold: the losses of each candidate at all of its points, and how many states of the
+    /// fit the points chose from.
     pub(super) fn add<'a>(
         &mut self,
-        losses: impl IntoIterator<Item = &'a Losses>,
-        weights: &Weights,
+        losses: impl IntoIterator<Item = (&'a Losses, f64)>,
+        points: &Points,
     ) {
-        for at in 0..weights.len() {
-            let weight = weights.of(at);
-            self.weights[(self.points + at) % GROUPS] += weight;
-            self.weight_squares += weight * weight;
-            self.unit_weights &= weight == 1.0;
+        let (size, plain) = points.size();
+        let mut fold = Fold { count: points.count, weight: 0.0, size, plain, losses: Vec::new() };
+        for at in 0..points.count {
+            self.weights[points.group(at)] += points.weight(at);
+            fold.weight += points.weight(at);
         }
-        self.points += weights.len();
-        for (own, new) in self.losses.iter_mut().zip(losses) {
-            own.binary &= new.binary;
-            own.sums.iter_mut().zip(&new.sums).for_each(|(sum, new)| *sum += new);
+        self.points += points.count;
+        let own = self.sums.iter_mut().zip(&mut self.choices);
+        for ((sums, choices), (new, chosen_from)) in own.zip(losses) {
+            sums.iter_mut().zip(&new.sums).for_each(|(sum, new)| *sum += new);
+            fold.losses.push((Sum::of(new.sums.iter().copied()), new.binary));
+            *choices = choices.max(chosen_from);
         }
+        self.folds.push(fold);
     }
 
     /// The candidates, best first.
     pub(super) fn order(&self) -> Vec<usize> {
-        let means: Vec<f64> = (0..self.losses.len()).map(|a| self.mean(a)).collect();
+        let means: Vec<f64> = (0..self.sums.len()).map(|a| self.mean(a)).collect();
         let mut order: Vec<usize> = (0..means.len()).collect();
         order.sort_by(|&a, &b| means[a].total_cmp(&means[b]));
         order
@@ -181,19 +236,20 @@ impl Tally {
     }
 
     fn mean(&self, a: usize) -> f64 {
-        Sum::of(self.losses[a].sums.iter().copied()) / self.weight()
+        Sum::of(self.sums[a].iter().copied()) / self.weight()
     }
 
-    /// How many points of one weight there are, or as many as weighted ones are worth.
-    fn size(&self) -> f64 {
-        self.weight() * self.weight() / self.weight_squares
+    /// How many groups have points.
+    fn groups(&self) -> usize {
+        self.weights.iter().filter(|weight| **weight > 0.0).count()
     }
 
-    /// The standard error of a mean over the points, from what each group adds to it.
+    /// The standard error of a mean over the points, from what each group adds to it. Not a number
+    /// where there is one group only: nothing is known of the spread.
     fn error(&self, of_group: impl Fn(usize) -> f64) -> f64 {
-        let groups = self.weights.iter().filter(|weight| **weight > 0.0).count() as f64;
+        let groups = self.groups() as f64;
         if groups < 2.0 {
-            return 0.0;
+            return f64::NAN;
         }
         let squares = Sum::of((0..GROUPS).map(|group| of_group(group).powi(2)));
         (squares * groups / (groups - 1.0)).sqrt() / self.weight()
@@ -201,7 +257,7 @@ impl Tally {
 
     /// What a group's losses are beyond the mean.
     fn beyond(&self, a: usize, mean: f64, group: usize) -> f64 {
-        self.losses[a].sums[group] - mean * self.weights[group]
+        self.sums[a][group] - mean * self.weights[group]
     }
 
     pub(super) fn score(&self, a: usize) -> Result<Score> {
@@ -209,44 +265,64 @@ impl Tally {
         let (value, slope) = self.scale.shown(mean);
         let error = slope.abs() * self.error(|group| self.beyond(a, mean, group));
         let interval = match self.scale {
-            Scale::Share => self.guaranteed(a, mean)?,
+            Scale::Share => self.guaranteed(a)?,
             Scale::Root | Scale::Plain => self.resampled(a, mean)?,
         };
         Ok(Score { value, error, interval: self.scale.interval(interval) })
     }
 
-    /// The level of one interval at which all of them hold at once.
-    fn level(&self) -> f64 {
-        1.0 - (1.0 - LEVEL) / self.losses.len() as f64
+    /// All states of all candidates that the points could choose from.
+    fn all_choices(&self) -> f64 {
+        self.choices.iter().sum()
     }
 
-    fn hoeffding(&self) -> Result<Hoeffding> {
-        Hoeffding::new(0.0, 1.0, self.losses.len(), LEVEL)
-    }
-
-    /// The narrower of the intervals that hold whatever the points are like.
-    fn guaranteed(&self, a: usize, mean: f64) -> Result<Interval> {
-        let bound = self.hoeffding()?.interval(mean.clamp(0.0, 1.0), self.size())?;
-        if !(self.unit_weights && self.losses[a].binary) {
-            return Ok(bound);
+    /// The interval that holds whatever the points are like: the mean over the folds of theirs. The
+    /// models of two folds share training data, and each fold is training data of the others, so
+    /// that no bound for independent points covers them together; by the union bound the intervals
+    /// of all folds hold at once, and with them that of the mean.
+    fn guaranteed(&self, a: usize) -> Result<Interval> {
+        let n_bounds = self.all_choices() * self.folds.len() as f64;
+        let level = 1.0 - (1.0 - LEVEL) / n_bounds;
+        let bound = Hoeffding::new(0.0, 1.0, 1, level)?;
+        let (mut low, mut high, mut exact) = (0.0, 0.0, true);
+        for fold in self.folds.iter().filter(|fold| fold.weight > 0.0) {
+            let (sum, binary) = fold.losses[a];
+            let mut found = bound.interval((sum / fold.weight).clamp(0.0, 1.0), fold.size)?;
+            if fold.plain && binary {
+                let wrong = (sum.round() as u64).min(fold.count as u64);
+                let counted = proportion(wrong, fold.count as u64, level)?;
+                if counted.width() < found.width() {
+                    found = counted;
+                }
+            }
+            exact &= found.method == Method::ClopperPearson;
+            low += fold.weight * found.low;
+            high += fold.weight * found.high;
         }
-        let wrong = Sum::of(self.losses[a].sums.iter().copied()).round() as u64;
-        let exact = proportion(wrong, self.points as u64, self.level())?;
-        Ok(if exact.width() < bound.width() { exact } else { bound })
+        let method = if exact { Method::ClopperPearson } else { Method::Hoeffding };
+        let all = self.weight();
+        Ok(Interval {
+            low: (low / all).max(0.0),
+            high: (high / all).min(1.0),
+            level: LEVEL,
+            method,
+        })
     }
 
     /// The bootstrap over groups.
     fn resampled(&self, a: usize, mean: f64) -> Result<Interval> {
         let (mut values, mut weights) = (Vec::new(), Vec::new());
-        for (sum, &weight) in self.losses[a].sums.iter().zip(&self.weights) {
+        for (sum, &weight) in self.sums[a].iter().zip(&self.weights) {
             if weight > 0.0 {
                 values.push(sum / weight);
                 weights.push(weight);
             }
         }
-        let level = self.level();
+        // The level of one interval at which all of them hold at once.
+        let level = 1.0 - (1.0 - LEVEL) / self.sums.len() as f64;
         if values.len() < 2 || !mean.is_finite() {
-            let (low, high) = (mean, mean);
+            // These losses can be as large as they like.
+            let (low, high) = (0.0, f64::INFINITY);
             return Ok(Interval { low, high, level: LEVEL, method: Method::Percentile });
         }
         let rounds = ((100.0 / (1.0 - level)).ceil() as usize).clamp(2000, 10_000);
@@ -262,15 +338,27 @@ impl Tally {
         let error =
             self.error(|group| s * self.beyond(best, m, group) - t * self.beyond(second, n, group));
         let difference = if self.scale == Scale::Share { a - b } else { b - a };
-        let needed = (difference != 0.0).then(|| {
+        let needed = (difference != 0.0 && error.is_finite()).then(|| {
             let share = SURE * error / difference;
             ((self.points as f64 * share * share).ceil().min(1e18) as u64).max(1)
         });
         let guaranteed = match self.scale {
-            Scale::Share => self.hoeffding()?.points_to_separate(difference)?,
+            Scale::Share => {
+                let level = 1.0 - (1.0 - LEVEL) / self.all_choices();
+                Hoeffding::new(0.0, 1.0, 1, level)?.points_to_separate(difference)?
+            }
             Scale::Root | Scale::Plain => None,
         };
-        Ok(Lead { difference, error, points: self.points, needed, guaranteed })
+        let both = self.sums[best].iter().zip(&self.sums[second]);
+        Ok(Lead {
+            difference,
+            error,
+            points: self.points,
+            groups: self.groups(),
+            differing: both.filter(|(a, b)| a != b).count(),
+            needed,
+            guaranteed,
+        })
     }
 
     pub(super) fn points(&self) -> usize {
@@ -288,21 +376,35 @@ mod tests {
     use super::*;
     use gradus_core::random::Stream;
 
+    /// Adds the points of a part as a fold.
+    fn add(tally: &mut Tally, losses: &[&[f64]], points: &Points, choices: f64) {
+        let new: Vec<Losses> = losses.iter().map(|of| Losses::new(of, points)).collect();
+        tally.add(new.iter().map(|losses| (losses, choices)), points);
+    }
+
     /// Points in two parts, as two folds would come.
     fn tally(scale: Scale, losses: &[&[f64]], weights: Option<&[f64]>) -> Tally {
         let mut tally = Tally::new(losses.len(), scale);
         let n = losses[0].len();
         for part in [0..n / 2, n / 2..n] {
-            let weights = match weights {
-                Some(weights) => Weights::Each(weights[part.clone()].to_vec()),
-                None => Weights::One(part.len()),
+            let points = Points {
+                count: part.len(),
+                weights: weights.map(|weights| weights[part.clone()].to_vec()),
+                units: None,
+                first: tally.points(),
             };
-            let new: Vec<Losses> = losses
-                .iter()
-                .map(|of| Losses::new(&of[part.clone()], &weights, tally.points()))
-                .collect();
-            tally.add(&new, &weights);
+            let losses: Vec<&[f64]> = losses.iter().map(|of| &of[part.clone()]).collect();
+            add(&mut tally, &losses, &points, 1.0);
         }
+        tally
+    }
+
+    /// One fold, of independent points or of points that belong to units.
+    fn once(scale: Scale, losses: &[&[f64]], units: Option<&[u32]>, choices: f64) -> Tally {
+        let mut tally = Tally::new(losses.len(), scale);
+        let units = units.map(<[u32]>::to_vec);
+        let points = Points { count: losses[0].len(), weights: None, units, first: 0 };
+        add(&mut tally, losses, &points, choices);
         tally
     }
 
@@ -355,7 +457,7 @@ mod tests {
     fn shares_have_guarantees() {
         let a: Vec<f64> = (0..2000).map(|i| f64::from(u8::from(i % 10 == 0))).collect();
         let b: Vec<f64> = (0..2000).map(|i| f64::from(u8::from(i % 5 == 0))).collect();
-        let both = tally(Scale::Share, &[&a, &b], None);
+        let both = once(Scale::Share, &[&a, &b], None, 1.0);
         let score = both.score(0).unwrap();
         assert!((score.value - 0.9).abs() < 1e-12);
         let exact = proportion(200, 2000, 0.975).unwrap();
@@ -367,13 +469,122 @@ mod tests {
         assert_eq!(lead.guaranteed, bound.points_to_separate(lead.difference).unwrap());
         // The other way round it trails.
         assert!((both.lead(1, 0).unwrap().difference + 0.1).abs() < 1e-12);
+        // Two folds: the mean of their intervals, each at half the error.
+        let folds = tally(Scale::Share, &[&a, &b], None).score(0).unwrap();
+        let of_fold = proportion(100, 1000, 1.0 - 0.05 / 4.0).unwrap();
+        assert!((folds.interval.width() - of_fold.width()).abs() < 1e-12);
         // With weights it is Hoeffding, for as many points as they are worth.
         let weights: Vec<f64> = (0..2000).map(|i| f64::from(i % 2) + 1.0).collect();
         let weighted = tally(Scale::Share, &[&a, &b], Some(&weights)).score(0).unwrap();
         assert_eq!(weighted.interval.method, Method::Hoeffding);
-        let n = 3000.0f64.powi(2) / 5000.0;
+        let n = 1500.0f64.powi(2) / 2500.0;
+        let bound = Hoeffding::new(0.0, 1.0, 4, 0.95).unwrap();
         let expected = bound.interval(1.0 - weighted.value, n).unwrap();
         assert!((weighted.interval.width() - expected.width()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn guarantees_pay_for_every_state_that_was_chosen_from() {
+        let losses: Vec<f64> = (0..500).map(|i| f64::from(i % 7) / 10.0).collect();
+        let width = |choices| {
+            let tally = once(Scale::Share, &[&losses, &losses], None, choices);
+            tally.score(0).unwrap().interval.width()
+        };
+        let bound = |n| Hoeffding::new(0.0, 1.0, n, 0.95).unwrap().epsilon(500.0).unwrap();
+        assert!((width(1.0) - 2.0 * bound(2)).abs() < 1e-12);
+        assert!((width(30.0) - 2.0 * bound(60)).abs() < 1e-12);
+    }
+
+    /// The best of many iterations by the very points that measure it: an interval for one
+    /// iteration holds far less often than it claims, that for all of them keeps its word.
+    #[test]
+    fn guarantees_hold_for_the_best_of_many_iterations() {
+        let (n, iterations) = (60, 200);
+        let (mut held, mut without) = (0, 0);
+        for repetition in 0..200 {
+            let mut stream = Stream::new(repetition, "tally.choice", 0);
+            let draw = |_| -> Vec<f64> {
+                (0..n).map(|_| f64::from(u8::from(stream.uniform() < 0.5))).collect()
+            };
+            let all: Vec<Vec<f64>> = (0..iterations).map(draw).collect();
+            let sum = |losses: &Vec<f64>| losses.iter().sum::<f64>();
+            let best = all.iter().min_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap();
+            let interval = |choices| {
+                let tally = once(Scale::Share, &[best.as_slice()], None, choices);
+                tally.score(0).unwrap().interval
+            };
+            held += u32::from(interval(f64::from(iterations)).contains(0.5));
+            without += u32::from(interval(1.0).contains(0.5));
+        }
+        assert!(held >= 190 && without < 100, "{held} {without}");
+    }
+
+    #[test]
+    fn a_user_in_every_fold_counts_once() {
+        // The same losses of the same 50 users in each of four folds: nothing more is known than
+        // after the first.
+        let losses: Vec<f64> = (0..50).map(|i| f64::from(i * 7 % 11) / 11.0).collect();
+        let units: Vec<u32> = (0..50).collect();
+        let of = |folds: usize, own: bool| {
+            let mut tally = Tally::new(1, Scale::Share);
+            for fold in 0..folds {
+                let units = own.then(|| units.clone());
+                let points = Points { count: 50, weights: None, units, first: 50 * fold };
+                add(&mut tally, &[&losses], &points, 1.0);
+            }
+            tally.score(0).unwrap()
+        };
+        let (one, four) = (of(1, true), of(4, true));
+        assert!((one.error - four.error).abs() < 1e-12);
+        assert!(four.interval.width() >= one.interval.width());
+        // As independent points their error would be half.
+        assert!((of(4, false).error / one.error - 0.5).abs() < 0.02);
+    }
+
+    #[test]
+    fn units_are_worth_what_their_points_are_worth_together() {
+        let points = |weights: Option<Vec<f64>>, units: Option<Vec<u32>>| Points {
+            count: 4,
+            weights,
+            units,
+            first: 0,
+        };
+        assert_eq!(points(None, None).size(), (4.0, true));
+        assert_eq!(points(None, Some(vec![7, 3, 9, 1])).size(), (4.0, true));
+        assert_eq!(points(None, Some(vec![3, 7, 3, 7])).size(), (2.0, false));
+        assert_eq!(points(Some(vec![3.0, 1.0, 0.0, 0.0]), None).size(), (1.6, false));
+    }
+
+    #[test]
+    fn one_point_says_nothing_of_its_spread() {
+        for scale in [Scale::Root, Scale::Plain] {
+            let tally = once(scale, &[&[1.0], &[4.0]], None, 1.0);
+            let score = tally.score(0).unwrap();
+            assert!(score.error.is_nan(), "{score:?}");
+            assert_eq!((score.interval.low, score.interval.high), (0.0, f64::INFINITY));
+            let lead = tally.lead(0, 1).unwrap();
+            assert!(!lead.is_sure() && lead.error.is_nan() && lead.needed.is_none(), "{lead:?}");
+        }
+        let share = once(Scale::Share, &[&[0.0], &[1.0]], None, 1.0);
+        assert!(share.score(0).unwrap().interval.width() > 0.9);
+        assert!(!share.lead(0, 1).unwrap().is_sure());
+    }
+
+    #[test]
+    fn a_few_points_that_agree_are_not_sure() {
+        // All differences are alike, so the standard error is 0.
+        for (n, sure) in [(2, false), (5, false), (6, true)] {
+            let (good, bad) = (vec![0.0; n], vec![1.0; n]);
+            let lead = once(Scale::Share, &[&good, &bad], None, 1.0).lead(0, 1).unwrap();
+            assert_eq!((lead.error, lead.is_sure()), (0.0, sure), "{n}");
+        }
+        // Of a thousand answers four differ: that happens by chance in one of eight.
+        let (mut good, mut bad) = (vec![0.0; 1000], vec![0.0; 1000]);
+        bad[..4].fill(1.0);
+        good[4..100].fill(1.0);
+        bad[4..100].fill(1.0);
+        let lead = once(Scale::Share, &[&good, &bad], None, 1.0).lead(0, 1).unwrap();
+        assert!(lead.difference > 1.9 * lead.error && !lead.is_sure(), "{lead:?}");
     }
 
     #[test]

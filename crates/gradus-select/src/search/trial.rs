@@ -1,18 +1,15 @@
 //! One fit on one part of the data: its losses at the held-out points.
 
-use super::tally::{Losses, Scale, Weights};
+use super::parts::Part;
+use super::tally::{Losses, Points, Scale};
+use crate::evaluate::{RankingOptions, ndcg_by_user};
 use crate::metrics::classification::LEAST_PROBABILITY;
-use crate::metrics::ranking;
 use gradus_core::data::{Ratings, Samples, Target as Truth};
 use gradus_core::estimator::{AnyData, AnyFitted};
-use gradus_core::recommend::{Filter, Recommend, Scored, Target};
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 
 /// Places of a ranking that count.
 const PLACES: usize = 20;
-/// Users whose lists are made at a time.
-const USERS: usize = 1 << 14;
 
 /// What became of a candidate on one part.
 pub(super) struct Trial {
@@ -21,35 +18,43 @@ pub(super) struct Trial {
     pub(super) losses: Losses,
     /// Of classes judged by their probabilities also whether the answer is wrong.
     pub(super) wrong: Option<Losses>,
-    pub(super) weights: Weights,
+    pub(super) points: Points,
     pub(super) iterations: f64,
+    /// How many states of the fit its held-out points chose from.
+    pub(super) choices: f64,
 }
 
 impl Trial {
-    /// Judges a model; the first point is point `offset` of the whole search.
-    pub(super) fn of(
-        fitted: &AnyFitted,
-        train: &AnyData,
-        held: &AnyData,
-        offset: usize,
-    ) -> Result<Self> {
+    /// Judges a model. `early` tells that the fit was stopped by the score on these points.
+    pub(super) fn of(fitted: &AnyFitted, part: &Part, early: bool) -> Result<Self> {
         let report = &fitted.report;
         let iterations = report.trace.get(report.best).map_or(report.iterations, |p| p.iteration);
-        let found = match (train, held) {
+        let found = match (&part.train, &part.held) {
             (AnyData::Ratings(train), AnyData::Ratings(held)) => by_ratings(fitted, train, held)?,
             (_, AnyData::Samples(held)) => by_samples(fitted, held)?,
             _ => return Err(Error::data("search: this kind of data cannot be searched on")),
         };
-        let Judged { metric, scale, losses, wrong, weights } = found;
+        let Judged { metric, scale, losses, wrong, weights, units } = found;
+        let units = units.or_else(|| part.units.clone());
+        let points = Points { count: losses.len(), weights, units, first: part.first };
         Ok(Self {
             metric,
             scale,
-            losses: Losses::new(&losses, &weights, offset),
-            wrong: wrong.map(|wrong| Losses::new(&wrong, &weights, offset)),
-            weights,
+            losses: Losses::new(&losses, &points),
+            wrong: wrong.map(|wrong| Losses::new(&wrong, &points)),
+            points,
             iterations: iterations as f64,
+            choices: if early { states(fitted) } else { 1.0 },
         })
     }
+}
+
+/// How many states an iterative fit could give: as many iterations as it was allowed, not as many
+/// as it took, for the held-out data had a say in that too.
+fn states(fitted: &AnyFitted) -> f64 {
+    let number = |name: &str| fitted.params.get(name).and_then(serde_json::Value::as_u64);
+    let allowed = number("max_iter").map(|n| n.saturating_mul(number("restarts").unwrap_or(1)));
+    allowed.unwrap_or(0).max(fitted.report.trace.len() as u64).max(1) as f64
 }
 
 struct Judged {
@@ -57,34 +62,47 @@ struct Judged {
     scale: Scale,
     losses: Vec<f64>,
     wrong: Option<Vec<f64>>,
-    weights: Weights,
+    weights: Option<Vec<f64>>,
+    /// The unit that each point belongs to, if it is known here.
+    units: Option<Vec<u32>>,
 }
 
 fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Judged> {
     let model = fitted.recommend()?;
     let metric = fitted.report.metric.clone();
     if fitted.report.higher_is_better {
-        let losses = ranking_losses(model, train, held)?;
-        let weights = Weights::One(losses.len());
-        return Ok(Judged { metric, scale: Scale::Share, losses, wrong: None, weights });
+        // The protocol of an evaluation; a point is a user.
+        let training = model.history().is_none().then_some(train);
+        let options = RankingOptions { training, ..RankingOptions::default() };
+        let (users, losses) = ndcg_by_user(model, held, &options, PLACES)?
+            .into_iter()
+            .map(|(user, ndcg)| (user, (1.0 - ndcg).clamp(0.0, 1.0)))
+            .unzip();
+        let scale = Scale::Share;
+        return Ok(Judged {
+            metric,
+            scale,
+            losses,
+            wrong: None,
+            weights: None,
+            units: Some(users),
+        });
     }
     let pairs: Vec<_> = held.iter().map(|r| (Some(r.user), Some(r.item))).collect();
     let predicted = model.predict(&pairs);
     let losses = held.iter().zip(predicted).map(|(r, p)| f64::from(r.value - p).powi(2)).collect();
-    let weights = match held.weights_by_user() {
-        Some(_) => Weights::Each(held.iter().map(|r| f64::from(r.weight)).collect()),
-        None => Weights::One(held.len()),
-    };
-    Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights })
+    let weights =
+        held.weights_by_user().map(|_| held.iter().map(|r| f64::from(r.weight)).collect());
+    // The errors of one user are alike: some are hard to please.
+    let units = Some(held.iter().map(|r| r.user).collect());
+    Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights, units })
 }
 
 fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
     let model = fitted.predictor()?;
     let features = held.features();
-    let weights = match held.weights() {
-        Some(weights) => Weights::Each(weights.to_vec()),
-        None => Weights::One(held.len()),
-    };
+    let weights = held.weights().map(<[f64]>::to_vec);
+    let units = None;
     let (codes, labels) = match held.target() {
         Truth::Values(truth) => {
             let predicted = model.scores(features)?;
@@ -94,7 +112,7 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
             };
             let losses = truth.rows().zip(predicted.rows()).map(loss).collect();
             let metric = "rmse".to_owned();
-            return Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights });
+            return Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights, units });
         }
         Truth::Classes { codes, labels } => (codes, labels),
     };
@@ -112,7 +130,8 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
         .collect();
     let Some(probabilities) = model.probabilities(features)? else {
         let metric = "accuracy".to_owned();
-        return Ok(Judged { metric, scale: Scale::Share, losses: wrong, wrong: None, weights });
+        let (scale, losses) = (Scale::Share, wrong);
+        return Ok(Judged { metric, scale, losses, wrong: None, weights, units });
     };
     let loss = |(truth, row): (&Option<u32>, &[f64])| {
         let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
@@ -120,44 +139,5 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
     };
     let losses = truth.iter().zip(probabilities.rows()).map(loss).collect();
     let metric = "log loss".to_owned();
-    Ok(Judged { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights })
-}
-
-/// Of every user with held-out items: by how much the NDCG of the best items they do not have falls
-/// short of 1.
-fn ranking_losses(model: &dyn Recommend, train: &Ratings, held: &Ratings) -> Result<Vec<f64>> {
-    let users: Vec<u32> = (0..held.n_users() as u32)
-        .filter(|&user| !held.by_user().row(user as usize).0.is_empty())
-        .collect();
-    let losses: Result<Vec<Vec<f64>>> = users
-        .chunks(USERS)
-        .map(|block| {
-            // What the model has seen of a user is what it was fitted on, if it kept it.
-            let lists = match model.history() {
-                Some(_) => model.top_many(block, PLACES, &Filter::default())?,
-                None => lists_without(model, block, train)?,
-            };
-            let loss = |(&user, list): (&u32, Vec<Scored>)| {
-                let ranked: Vec<u32> = list.iter().map(|scored| scored.item).collect();
-                let ndcg = ranking::ndcg(&ranked, held.by_user().row(user as usize).0, PLACES);
-                (1.0 - ndcg).clamp(0.0, 1.0)
-            };
-            Ok(block.iter().zip(lists).map(loss).collect())
-        })
-        .collect();
-    Ok(losses?.concat())
-}
-
-/// The best items of users without those they have in `train`, of a model that kept no history.
-fn lists_without(
-    model: &dyn Recommend,
-    users: &[u32],
-    train: &Ratings,
-) -> Result<Vec<Vec<Scored>>> {
-    let list = |&user: &u32| {
-        let deny = train.by_user().row(user as usize).0.to_vec();
-        let filter = Filter { deny, include_seen: true, ..Filter::default() };
-        model.top(&Target::User(user), PLACES, &filter)
-    };
-    users.par_iter().with_min_len(16).map(list).collect()
+    Ok(Judged { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights, units })
 }

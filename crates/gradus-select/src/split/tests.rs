@@ -217,7 +217,7 @@ fn what_cannot_be_split_is_named() {
     let ratings = build(&[(1, 1, 1.0, 5), (1, 2, 2.0, 6), (2, 1, 3.0, 7)]);
     let said = |result: gradus_core::Result<(Ratings, Ratings)>| result.unwrap_err().to_string();
     let untimed = Ratings::from_triplets([(Id::Int(1), Id::Int(1), 1.0)]).unwrap();
-    assert!(said(leave_last_out(&untimed, Amount::Count(1))).contains("--time-column"));
+    assert!(said(leave_last_out(&untimed, Amount::Count(1))).contains("option `time`"));
     for (amount, words) in [
         (Amount::Count(0), "`holdout` = 0: must be at least 1"),
         (Amount::Share(0.0), "`holdout` = 0: a share must be greater than 0"),

@@ -103,7 +103,7 @@ pub fn leave_last_out(ratings: &Ratings, amount: Amount) -> Result<(Ratings, Rat
     let times = ratings.times().ok_or_else(|| {
         Error::data(
             "a split by time needs the time of each rating, and these have none: name the column \
-             with `--time-column` (`ReadOptions::time`)",
+             with option `time`",
         )
     })?;
     let mut held = vec![false; ratings.len()];

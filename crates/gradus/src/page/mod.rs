@@ -1,27 +1,18 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
 //! recommenders, [`samples_page`] for models of features.
 
+mod path;
+mod recommender;
 mod samples;
+mod tested;
 
-pub use samples::samples_page;
+pub use recommender::page;
+pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
+pub use tested::{Coverage, Tested, TestedRanking, TestedRatings};
 
 use gradus_core::estimator::AnyFitted;
-use gradus_report::{Bars, Column, Line, Page, Table, number, predicted_vs_true};
-use gradus_select::metrics::RatingErrors;
+use gradus_report::{Bars, Column, Line, Page, Table, number};
 use serde_json::Value;
-
-/// Predictions on ratings the model had not seen, to show in the page.
-#[derive(Clone, Debug)]
-pub struct Tested {
-    /// Where the ratings came from.
-    pub source: String,
-    /// The ratings.
-    pub truth: Vec<f32>,
-    /// What the model predicted.
-    pub predicted: Vec<f32>,
-    /// The errors.
-    pub errors: RatingErrors,
-}
 
 /// The page of a model of any kind, as far as the model itself knows.
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
@@ -30,58 +21,6 @@ pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
         // Not a model of features.
         Err(_) => page(fitted, title, None),
     }
-}
-
-/// The page of a model: how the fit went, how good it is, what it was told.
-///
-/// Add sections of your own with [`Page::section`], then [`Page::to_html`].
-pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
-    let report = &fitted.report;
-    let metric = report.metric.to_uppercase();
-    let mut stats: Vec<(String, String, String)> = Vec::new();
-    if let Some(tested) = tested {
-        stats.push((
-            "test RMSE".into(),
-            format!("{:.4}", tested.errors.rmse),
-            format!("MAE {:.4} on {} ratings", tested.errors.mae, tested.errors.count),
-        ));
-    } else if let Some(score) = report.validation {
-        let worst = report.baselines.first();
-        let note = worst.map(|b| format!("{}: {:.4}", b.name, b.score)).unwrap_or_default();
-        stats.push((format!("held-out {metric}"), format!("{score:.4}"), note));
-    }
-    let stats = self::stats(stats, fitted);
-    let subtitle = format!(
-        "Model {}, {} iterations, {}; seed {}.",
-        fitted.kind, report.iterations, report.stop_reason, report.seed
-    );
-    let mut page = Page::new(title)
-        .subtitle(subtitle)
-        .stats(stats)
-        .section("How the fit went", |section| {
-            let section = section
-                .text("The objective after each iteration, and the error on held-out ratings if there were any.");
-            match held_out(fitted, &metric) {
-                Some(held) => section.columns(|l| l.chart(objective(fitted)), |r| r.chart(held)),
-                None => section.chart(objective(fitted)),
-            }
-        });
-    if let Some(bars) = against_baselines(fitted, &metric) {
-        page = page.section("Against simpler models", |section| {
-            section.text("Error on the same held-out ratings; shorter is better.").chart(bars)
-        });
-    }
-    if let Some(tested) = tested {
-        page = page.section("Predicted against true", |section| {
-            section
-                .text(format!(
-                    "{} ratings of {} that the model was not trained on. For each true value: the middle half of the predictions, with the median and the tails.",
-                    tested.errors.count, tested.source
-                ))
-                .chart(predicted_vs_true(&tested.predicted, &tested.truth).x_label("true rating").y_label("predicted"))
-        });
-    }
-    close(page, fitted)
 }
 
 /// Headline numbers, with the shape of the model after them.

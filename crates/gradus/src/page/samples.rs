@@ -1,11 +1,12 @@
 //! The page of a model of features.
 
+use super::path::paths;
 use super::{close, objective, stats};
 use gradus_core::Result;
 use gradus_core::data::Samples;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::report::StopReason;
-use gradus_linear::LinearModel;
+use gradus_linear::{LinearModel, SvmModel};
 use gradus_report::{
     Bars, Cell, Column, Confusions, Curves, Page, Reliability, ReliabilityBin, Section, Table,
     number, predicted_vs_true, qq_plot, residual_plot,
@@ -17,7 +18,7 @@ use gradus_select::metrics::classification::{Bins, Calibration, PrecisionRecall,
 /// Coefficients that are shown.
 const COEFFICIENTS: usize = 24;
 /// Targets, or classes, that are shown one by one.
-const FEW: usize = 6;
+pub(super) const FEW: usize = 6;
 /// Points of a curve: more cannot be told apart on a page.
 const POINTS: usize = 1000;
 
@@ -81,9 +82,12 @@ pub fn samples_page(
             page = by_class(page, judged, samples, &heading)?;
         }
     }
-    let any: &dyn std::any::Any = fitted.model.as_ref();
-    if let Some(model) = any.downcast_ref::<LinearModel>() {
+    if let Some(model) = linear_model(fitted) {
         page = page.section("Coefficients", |section| coefficients(section, model));
+        if !model.paths().is_empty() {
+            let names = score_names(model);
+            page = page.section("The path of penalties", |section| paths(section, model, &names));
+        }
     }
     if report.trace.len() > 1 || report.certificate.is_some() || !report.baselines.is_empty() {
         page = page.section("How the fit went", |section| {
@@ -305,18 +309,45 @@ fn reliability(judged: &JudgedClasses, samples: &Samples) -> Result<Option<Relia
     Ok(Some(chart.title(title).x_label(x).y_label(y)))
 }
 
+/// The coefficients of a model that has any: of a linear model, or of a linear support vector
+/// machine.
+pub fn linear_model(fitted: &AnyFitted) -> Option<&LinearModel> {
+    let any: &dyn std::any::Any = fitted.model.as_ref();
+    any.downcast_ref().or_else(|| any.downcast_ref::<SvmModel>()?.linear())
+}
+
+/// The features with the largest coefficients, at most `n` of them, largest first, and how many have
+/// one that is not 0. The size of a feature with several coefficients is that of the largest.
+pub fn largest_coefficients(model: &LinearModel, n: usize) -> (Vec<usize>, usize) {
+    let w = model.coefficients();
+    let size = |feature: usize| w.column(feature).map(f64::abs).fold(0.0, f64::max);
+    let mut order: Vec<usize> = (0..w.n_cols()).filter(|&feature| size(feature) > 0.0).collect();
+    order.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
+    let used = order.len();
+    order.truncate(n);
+    (order, used)
+}
+
+/// What each score is called: the target, or the class it is in favour of.
+pub fn score_names(model: &LinearModel) -> Vec<String> {
+    use gradus_core::predict::Predict as _;
+    match (model.outputs().labels(), model.intercepts().len()) {
+        (Some(labels), 1) => {
+            let last = labels.len().saturating_sub(1);
+            labels.iter().skip(last).map(|label| label.to_string()).collect()
+        }
+        (Some(labels), _) => labels.iter().map(|label| label.to_string()).collect(),
+        (None, _) => model.outputs().names().to_vec(),
+    }
+}
+
 /// The largest coefficients, and what is known of them.
 fn coefficients(section: Section, model: &LinearModel) -> Section {
     use gradus_core::predict::Predict as _;
     let w = model.coefficients();
     let (k, d) = w.shape();
     let names = model.inputs().feature_names();
-    let mut order: Vec<usize> = (0..d).collect();
-    let size = |feature: usize| w.column(feature).map(f64::abs).fold(0.0, f64::max);
-    order.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
-    order.retain(|&feature| size(feature) > 0.0);
-    let used = order.len();
-    order.truncate(COEFFICIENTS);
+    let (order, used) = largest_coefficients(model, COEFFICIENTS);
     let how_many = if used > order.len() {
         format!("The {} largest of {} that are not 0", order.len(), number(used as f64))
     } else {
@@ -326,14 +357,7 @@ fn coefficients(section: Section, model: &LinearModel) -> Section {
         "{how_many}, of {} features. They are for features as they are, so a small one may belong to a feature of large values.",
         number(d as f64)
     ));
-    let titles: Vec<String> = match (model.outputs().labels(), k) {
-        (Some(labels), 1) => {
-            let last = labels.len().saturating_sub(1);
-            labels.iter().skip(last).map(|label| label.to_string()).collect()
-        }
-        (Some(labels), _) => labels.iter().map(|label| label.to_string()).collect(),
-        (None, _) => model.outputs().names().to_vec(),
-    };
+    let titles = score_names(model);
     let shown = k.min(FEW);
     let mut columns = vec![Column::text("feature")];
     columns.extend(titles.iter().take(shown).map(Column::number));

@@ -4,6 +4,7 @@ mod recovery;
 
 use super::evaluate::rating::baselines;
 use super::recommend::{explained, scored_json};
+use super::titles::Names;
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::progress::{Bar, stop_on_ctrl_c};
@@ -89,10 +90,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let truth: Vec<f32> = test.iter().map(|r| r.value).collect();
     let predicted = fitted.predict(&pairs);
     let errors = rating_errors(&truth, &predicted, None)?;
-    let tested = Tested { source: "the demo".into(), truth, predicted, errors };
     if !context.json {
         let mut table = Table::new(&["on ratings it has not seen", ">RMSE"]);
-        for (name, errors) in baselines(&train, &pairs, &tested.truth)? {
+        for (name, errors) in baselines(&train, &pairs, &truth)? {
             table.row([name.to_owned(), format!("{:.4}", errors.rmse)]);
         }
         table.row(["als".to_owned(), format!("{:.4}", errors.rmse)]);
@@ -121,7 +121,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         context.say(table)?;
         if let Some(first) = found.first() {
             let reason = fitted.explain(&target, first.item)?;
-            context.say(explained(&fitted.model, first.item, &reason))?;
+            context.say(explained(Names::of(&fitted.model, None), first.item, &reason))?;
         }
     }
 
@@ -133,14 +133,16 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let noise_free: Vec<f32> =
         test.iter().map(|r| made.truth.value(r.user as usize, r.item as usize) as f32).collect();
     let fitted = fitted.into_any();
+    let tested = Tested::new(&fitted, "the demo", &test, true)?;
     let page = page(&fitted, "gradus demo", Some(&tested));
-    let page = with_truth(page, &by_rank, &recovered, &tested.predicted, &noise_free);
+    let page = with_truth(page, &by_rank, &recovered, &predicted, &noise_free);
     fitted.save_to(&model_output)?;
     report_output.write(|file| file.write_all(page.to_html().as_bytes()))?;
 
     if context.json {
         let model = fitted.recommend()?;
-        let found: Vec<Value> = found.iter().map(|scored| scored_json(model, scored)).collect();
+        let names = Names::of(model, None);
+        let found: Vec<Value> = found.iter().map(|scored| scored_json(names, scored)).collect();
         return context.json(&json!({
             "model": model_file.display().to_string(),
             "page": report_file.display().to_string(),

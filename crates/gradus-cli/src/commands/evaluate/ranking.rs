@@ -4,7 +4,9 @@ use super::EvaluateArgs;
 use crate::output::{Context, Outcome, Table, grouped};
 use gradus::core::estimator::AnyFitted;
 use gradus::data::Ratings;
-use gradus::select::{Estimate, RankingAt, RankingOptions, RankingReport, evaluate_ranking};
+use gradus::select::{
+    Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, evaluate_ranking,
+};
 use serde_json::json;
 
 pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Context) -> Outcome {
@@ -24,13 +26,13 @@ pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Con
                 (None, Some(history)) => history.values(),
                 (None, None) => test.by_user().values(),
             };
-            Some(Scale::of(values))
+            Some(RatingScale::of(values))
         }
         _ => None,
     };
     let options = RankingOptions {
         at: args.at.clone(),
-        threshold: args.threshold.or(scale.as_ref().map(Scale::upper_quarter)),
+        threshold: args.threshold.or(scale.as_ref().map(RatingScale::upper_quarter)),
         training: training.as_ref(),
         fold_in: fold_in.as_ref(),
         include_seen: args.include_seen,
@@ -66,25 +68,6 @@ pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Con
 const CAUTION: &str =
     "sampled figures cannot be compared with those of the full ranking, nor of another sample size";
 
-/// The lowest and the highest rating.
-struct Scale {
-    low: f32,
-    high: f32,
-}
-
-impl Scale {
-    fn of(values: &[f32]) -> Self {
-        Self {
-            low: values.iter().copied().fold(f32::INFINITY, f32::min),
-            high: values.iter().copied().fold(f32::NEG_INFINITY, f32::max),
-        }
-    }
-
-    fn upper_quarter(&self) -> f32 {
-        self.low + 0.75 * (self.high - self.low)
-    }
-}
-
 fn table(report: &RankingReport) -> Table {
     let title = match report.sampled {
         Some(n) => format!("sampled, among {n}"),
@@ -94,7 +77,7 @@ fn table(report: &RankingReport) -> Table {
         std::iter::once(title).chain(report.at.iter().map(|at| format!(">@{}", at.k))).collect();
     let mut table = Table::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
     type Measure = (&'static str, fn(&RankingAt) -> Option<Estimate>);
-    let measures: [Measure; 7] = [
+    let measures: [Measure; 8] = [
         ("precision", |at| Some(at.precision)),
         ("recall", |at| Some(at.recall)),
         ("NDCG", |at| Some(at.ndcg)),
@@ -102,6 +85,7 @@ fn table(report: &RankingReport) -> Table {
         ("MRR", |at| Some(at.mrr)),
         ("hit rate", |at| Some(at.hit_rate)),
         ("novelty, bits", |at| at.novelty),
+        ("popularity", |at| at.popularity),
     ];
     for (name, measure) in measures {
         let cells: Option<Vec<String>> =
@@ -132,8 +116,8 @@ fn say_counts(report: &RankingReport, include_seen: bool, context: Context) -> O
     let seen = if include_seen { "" } else { ", without what the user has in training" };
     context.say(match report.sampled {
         None => format!(
-            "means over {} users (± standard error) by {} relevant ratings; all {} items were \
-             ranked{seen}",
+            "means over {} users (± standard error) by {} relevant ratings; all {} items with a \
+             rating in training were ranked{seen}",
             grouped(report.users),
             grouped(report.relevant),
             grouped(report.items)
@@ -149,14 +133,14 @@ fn say_counts(report: &RankingReport, include_seen: bool, context: Context) -> O
         context.say(format_args!("of whom were folded in: {}", grouped(report.folded_in)))?;
     }
     let counts = [
-        (report.skipped.unknown_users, "users skipped, unknown to the model"),
+        (report.skipped.unknown_users, "users skipped, without a rating in training"),
         (report.skipped.nothing_relevant, "users skipped, with nothing relevant in the test"),
         (
             report.skipped.nothing_known,
             "users skipped, with nothing relevant that could be recommended",
         ),
         (report.skipped.no_others, "users skipped, who have rated every item"),
-        (report.unknown_items, "relevant ratings left out, of items the model does not know"),
+        (report.unknown_items, "relevant ratings left out, of items without a rating in training"),
         (report.in_training, "relevant ratings left out, in training as well"),
     ];
     for (count, what) in counts {

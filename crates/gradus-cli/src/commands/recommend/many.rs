@@ -2,6 +2,7 @@
 
 use super::find_user;
 use crate::commands::predict::quoted;
+use crate::commands::titles::Names;
 use crate::lists::{Rows, Wanted};
 use crate::output::{Context, Failure, Outcome, grouped, seconds};
 use crate::outputs::{Destination, FilePlan};
@@ -83,17 +84,19 @@ enum For {
 
 pub fn run(
     args: &ManyArgs,
-    model: &dyn Recommend,
+    names: Names<'_>,
     n: usize,
     filter: &Filter,
     destination: &Destination,
     context: Context,
 ) -> Outcome {
+    let model = names.model;
     let started = Instant::now();
     let json = args.is_json(context);
     let mut out = destination.open()?;
     if !json {
-        writeln!(out, "user,rank,item,score").map_err(|error| out.blame(error.into()))?;
+        let title = if names.titles.is_some() { ",title" } else { "" };
+        writeln!(out, "user,rank,item,score{title}").map_err(|error| out.blame(error.into()))?;
     }
     let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());
@@ -111,7 +114,7 @@ pub fn run(
             break;
         }
         let block = course.settle(block, args.on_unknown, model)?;
-        let lines = course.lists(&block, model, n, filter, json)?;
+        let lines = course.lists(&block, names, n, filter, json)?;
         for line in lines {
             out.write_all(line.as_bytes()).map_err(|error| out.blame(error.into()))?;
         }
@@ -197,11 +200,12 @@ impl Course {
     fn lists(
         &mut self,
         block: &[For],
-        model: &dyn Recommend,
+        names: Names<'_>,
         n: usize,
         filter: &Filter,
         json: bool,
     ) -> Outcome<Vec<String>> {
+        let model = names.model;
         let known: Vec<u32> = block
             .iter()
             .filter_map(|user| match user {
@@ -237,7 +241,7 @@ impl Course {
             .map(|lists| {
                 let mut text = String::new();
                 for (user, list) in lists {
-                    written(&mut text, model, *user, list, json);
+                    written(&mut text, names, *user, list, json);
                 }
                 text
             })
@@ -298,18 +302,23 @@ fn popular(model: &dyn Recommend, n: usize, filter: &Filter) -> Outcome<Vec<Scor
 }
 
 /// The lines of one list.
-fn written(text: &mut String, model: &dyn Recommend, user: Id<'_>, list: &[Scored], json: bool) {
+fn written(text: &mut String, names: Names<'_>, user: Id<'_>, list: &[Scored], json: bool) {
     use std::fmt::Write as _;
     // Writing to a string cannot fail.
     if json {
-        let items: Vec<_> = list.iter().map(|scored| super::scored_json(model, scored)).collect();
+        let items: Vec<_> = list.iter().map(|scored| super::scored_json(names, scored)).collect();
         let _ = writeln!(text, "{}", json!({"user": user, "recommendations": items}));
         return;
     }
     let user = quoted(user);
     for (place, scored) in list.iter().enumerate() {
-        let item = quoted(model.items().get(scored.item as usize));
-        let _ = writeln!(text, "{user},{},{item},{}", place + 1, scored.score);
+        let item = quoted(names.model.items().get(scored.item as usize));
+        let _ = write!(text, "{user},{},{item},{}", place + 1, scored.score);
+        if names.titles.is_some() {
+            let title = names.title(scored.item).unwrap_or_default();
+            let _ = write!(text, ",{}", quoted(Id::Text(title)));
+        }
+        text.push('\n');
     }
 }
 

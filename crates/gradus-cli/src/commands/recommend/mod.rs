@@ -3,6 +3,7 @@
 mod filters;
 mod many;
 
+use super::titles::{Names, TitlesArgs};
 use crate::output::{Context, Failure, Outcome, Table};
 use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches as _};
@@ -40,6 +41,9 @@ struct RecommendArgs {
     explain: bool,
 
     #[command(flatten)]
+    titles: TitlesArgs,
+
+    #[command(flatten)]
     many: ManyArgs,
 
     #[command(flatten)]
@@ -62,17 +66,20 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args =
         RecommendArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let inputs = [&args.model].into_iter().chain(&args.many.users).chain(args.filter.inputs());
+    let inputs = inputs.chain(args.titles.inputs());
     let destination = many::destination(&args.many, &mut FilePlan::new(args.force, inputs))?;
-    let fitted = gradus::load(&args.model)?;
+    let mut fitted = gradus::load(&args.model)?;
+    args.titles.add_to(&mut fitted, context)?;
     let model = fitted.recommend()?;
+    let names = Names::of(model, fitted.titles.as_ref());
     if let Some(item) = &args.item {
-        return best_users(&args, model, item, context);
+        return best_users(&args, names, item, context);
     }
     let filter = args.filter.filter(model, context)?;
     if args.many.wanted() {
-        return many::run(&args.many, model, args.n, &filter, &destination, context);
+        return many::run(&args.many, names, args.n, &filter, &destination, context);
     }
-    let profile = profile(model, &args.rated)?;
+    let profile = profile(names, &args.rated)?;
     let target = match &args.user {
         Some(user) => Target::User(find_user(model, user)?),
         None => Target::Profile(&profile),
@@ -87,9 +94,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             .iter()
             .zip(&reasons)
             .map(|(scored, reason)| {
-                let mut value = scored_json(model, scored);
+                let mut value = scored_json(names, scored);
                 if let Some(reason) = reason {
-                    value["explanation"] = explanation_json(model, reason);
+                    value["explanation"] = explanation_json(names, reason);
                 }
                 value
             })
@@ -104,28 +111,42 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     if found.is_empty() {
         context.remark("nothing to recommend: every item is rated or filtered out");
     }
-    let mut table = Table::new(&[">", "item", ">score"]);
-    for (place, scored) in found.iter().enumerate() {
-        let name = model.items().get(scored.item as usize).to_string();
-        table.row([(place + 1).to_string(), name, format!("{:.3}", scored.score)]);
-    }
-    context.say(table)?;
+    let scored = found.iter().map(|scored| (scored.item, format!("{:.3}", scored.score)));
+    context.say(item_table(names, ">score", scored))?;
     for (scored, reason) in found.iter().zip(&reasons) {
         if let Some(reason) = reason {
-            context.say(explained(model, scored.item, reason))?;
+            context.say(explained(names, scored.item, reason))?;
         }
     }
     Ok(())
 }
 
+/// A table of items with a figure each; with their titles where there are any.
+pub fn item_table(
+    names: Names<'_>,
+    figure: &str,
+    items: impl Iterator<Item = (u32, String)>,
+) -> Table {
+    let titled = names.titles.is_some();
+    let heads = [">", "item", "title", figure];
+    let heads: Vec<&str> = heads.into_iter().filter(|head| titled || *head != "title").collect();
+    let mut table = Table::new(&heads);
+    for (place, (item, figure)) in items.enumerate() {
+        let mut row =
+            vec![(place + 1).to_string(), names.model.items().get(item as usize).to_string()];
+        if titled {
+            row.push(names.title(item).unwrap_or_default().to_owned());
+        }
+        row.push(figure);
+        table.row(row);
+    }
+    table
+}
+
 /// The users whom an item suits best.
-fn best_users(
-    args: &RecommendArgs,
-    model: &dyn Recommend,
-    item: &str,
-    context: Context,
-) -> Outcome {
-    let item = find_item(model, item)?;
+fn best_users(args: &RecommendArgs, names: Names<'_>, item: &str, context: Context) -> Outcome {
+    let model = names.model;
+    let item = find_item(names, item)?;
     let found = model.top_users(item, args.n, args.filter.include_seen())?;
     if context.json {
         let found: Vec<Value> = found
@@ -134,7 +155,11 @@ fn best_users(
                 json!({"user": model.users().get(scored.user as usize), "score": scored.score})
             })
             .collect();
-        return context.json(&json!({"item": model.items().get(item as usize), "users": found}));
+        let mut told = json!({"item": model.items().get(item as usize), "users": found});
+        if let Some(title) = names.title(item) {
+            told["title"] = title.into();
+        }
+        return context.json(&told);
     }
     let mut table = Table::new(&[">", "user", ">score"]);
     for (place, scored) in found.iter().enumerate() {
@@ -145,8 +170,8 @@ fn best_users(
 }
 
 /// An explanation in words and a table.
-pub fn explained(model: &dyn Recommend, item: u32, reason: &Explanation) -> String {
-    let name = |item: u32| printable(&model.items().get(item as usize).to_string()).into_owned();
+pub fn explained(names: Names<'_>, item: u32, reason: &Explanation) -> String {
+    let name = |item: u32| printable(&names.name(item)).into_owned();
     let mut table = Table::new(&["because of", ">rated", ">adds"]);
     for part in reason.contributions.iter().take(5) {
         let added = format!("{:+.3}", part.contribution);
@@ -165,17 +190,26 @@ pub fn explained(model: &dyn Recommend, item: u32, reason: &Explanation) -> Stri
     )
 }
 
-pub fn scored_json(model: &dyn Recommend, scored: &Scored) -> Value {
-    json!({"item": model.items().get(scored.item as usize), "score": scored.score})
+pub fn scored_json(names: Names<'_>, scored: &Scored) -> Value {
+    let mut value =
+        json!({"item": names.model.items().get(scored.item as usize), "score": scored.score});
+    if let Some(title) = names.title(scored.item) {
+        value["title"] = title.into();
+    }
+    value
 }
 
-fn explanation_json(model: &dyn Recommend, reason: &Explanation) -> Value {
+fn explanation_json(names: Names<'_>, reason: &Explanation) -> Value {
     let parts: Vec<Value> = reason
         .contributions
         .iter()
         .map(|part| {
-            let item = model.items().get(part.item as usize);
-            json!({"item": item, "rated": part.value, "adds": part.contribution})
+            let item = names.model.items().get(part.item as usize);
+            let mut value = json!({"item": item, "rated": part.value, "adds": part.contribution});
+            if let Some(title) = names.title(part.item) {
+                value["title"] = title.into();
+            }
+            value
         })
         .collect();
     json!({"score": reason.score, "base": reason.base, "contributions": parts})
@@ -192,39 +226,51 @@ pub fn find_user(model: &dyn Recommend, user: &str) -> gradus::Result<u32> {
     })
 }
 
-/// The index of an item; a near miss is hinted at.
-pub fn find_item(model: &dyn Recommend, item: &str) -> gradus::Result<u32> {
-    model.items().find(Id::Text(item)).ok_or_else(|| {
-        let wanted = item.to_lowercase();
-        let near: Vec<String> = match model.items() {
-            Ids::Text(items) if !wanted.is_empty() => items
-                .iter()
-                .filter(|name| name.to_lowercase().contains(&wanted))
-                .take(3)
-                .map(|name| format!("`{name}`"))
-                .collect(),
-            _ => Vec::new(),
-        };
-        gradus::Error::UnknownId {
-            what: "item",
-            id: item.to_owned(),
-            hint: if near.is_empty() {
-                "the model was not trained on this item".into()
-            } else {
-                format!("did you mean {}?", near.join(", "))
-            },
-        }
+/// The index of an item, by its id or by its whole title; a near miss is hinted at.
+pub fn find_item(names: Names<'_>, item: &str) -> gradus::Result<u32> {
+    let items = names.model.items();
+    if let Some(found) = items.find(Id::Text(item)) {
+        return Ok(found);
+    }
+    let wanted = item.trim().to_lowercase();
+    let titled = || names.titles.iter().flat_map(|titles| titles.iter());
+    let mut same = titled().filter(|(_, title)| title.to_lowercase() == wanted);
+    if let (Some((id, _)), None) = (same.next(), same.next())
+        && let Some(found) = items.find(id)
+    {
+        return Ok(found);
+    }
+    let of_titles = titled()
+        .filter(|(id, title)| title.to_lowercase().contains(&wanted) && items.find(*id).is_some())
+        .map(|(id, title)| format!("`{id}` ({title})"));
+    let of_ids = match items {
+        Ids::Text(ids) => Some(ids),
+        Ids::Int(_) => None,
+    };
+    let of_ids = of_ids.into_iter().flat_map(|ids| ids.iter());
+    let of_ids =
+        of_ids.filter(|id| id.to_lowercase().contains(&wanted)).map(|id| format!("`{id}`"));
+    let near: Vec<String> =
+        if wanted.is_empty() { Vec::new() } else { of_titles.chain(of_ids).take(3).collect() };
+    Err(gradus::Error::UnknownId {
+        what: "item",
+        id: item.to_owned(),
+        hint: if near.is_empty() {
+            "the model was not trained on this item".into()
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        },
     })
 }
 
 /// `ITEM=RATING` each.
-fn profile(model: &dyn Recommend, rated: &[String]) -> Outcome<Profile> {
+fn profile(names: Names<'_>, rated: &[String]) -> Outcome<Profile> {
     let mut profile = Profile::default();
     for text in rated {
         let wrong =
             || Failure::Usage(format!("--rated {text}: must be ITEM=RATING, as in --rated 42=4.5"));
         let (item, value) = text.rsplit_once('=').ok_or_else(wrong)?;
-        profile.items.push(find_item(model, item)?);
+        profile.items.push(find_item(names, item)?);
         profile.values.push(value.trim().parse().map_err(|_| wrong())?);
     }
     Ok(profile)

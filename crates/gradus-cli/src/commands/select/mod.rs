@@ -50,9 +50,13 @@ struct SelectArgs {
 #[derive(Args)]
 struct RatingArgs {
     /// Start a fit from its neighbour with a stronger penalty and go on until it converges,
-    /// instead of starting at random and stopping early
-    #[arg(long)]
+    /// instead of starting at random and stopping early [default for ials, over several penalties]
+    #[arg(long, conflicts_with = "cold")]
     warm: bool,
+
+    /// Start every fit at random, and stop it when its held-out score no longer improves
+    #[arg(long)]
+    cold: bool,
 
     #[command(flatten)]
     input: DataArgs,
@@ -224,7 +228,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
         None => None,
     };
-    let loaded = load(model, &args, matches, &given.fixed, context)?;
+    let along = given.axes.iter().any(|axis| axis.name == "regularization");
+    let loaded = load(model, &args, matches, (&given.fixed, along), context)?;
     let varied = given.varied();
     let random =
         args.tries.map(|tries| Random { dimensions: given.dimensions, tries, seed: loaded.seed });
@@ -272,6 +277,15 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         found: &found,
         seconds: begun.elapsed().as_secs_f64(),
         stopped_early: !of_samples && !search.warm,
+        fitted_on: match search.plan {
+            Plan::Folds(k) => 1.0 - 1.0 / k as f64,
+            Plan::Holdout(share) => 1.0 - share,
+        },
+        units: match &search.rows {
+            Rows::Groups(_) => "groups",
+            _ if of_samples => "samples",
+            _ => "users",
+        },
         at_an_end: given.usual
             && random.is_none()
             && at_an_end(&search, &found.candidates[0].params),
@@ -321,20 +335,21 @@ fn load(
     model: &dyn Estimator,
     args: &SelectArgs,
     matches: &ArgMatches,
-    fixed: &Map<String, Value>,
+    (fixed, along): (&Map<String, Value>, bool),
     context: Context,
 ) -> Outcome<Loaded> {
     let usage = |error: clap::Error| Failure::Usage(error.to_string());
     let task = model.traits().task;
     if task == Task::Recommend {
-        let RatingArgs { warm, input } = RatingArgs::from_arg_matches(matches).map_err(usage)?;
+        let RatingArgs { warm, cold, input } =
+            RatingArgs::from_arg_matches(matches).map_err(usage)?;
         let (ratings, _) = input.ratings(&args.data, context)?;
         return Ok(Loaded {
             told: format!("{} ratings", grouped(ratings.len())),
             data: AnyData::Ratings(ratings),
             rows: Rows::Any,
             seed: fixed.get("seed").and_then(Value::as_u64).unwrap_or(0),
-            warm,
+            warm: warm || (!cold && along && model.traits().warm_path),
         });
     }
     let rows = RowArgs::from_arg_matches(matches).map_err(usage)?;

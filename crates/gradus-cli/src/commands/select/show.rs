@@ -12,6 +12,10 @@ pub(super) struct Shown<'a> {
     pub found: &'a Found,
     pub seconds: f64,
     pub stopped_early: bool,
+    /// The share of the data that the candidates were fitted on.
+    pub fitted_on: f64,
+    /// What is independent of each other: users, groups or samples.
+    pub units: &'static str,
     pub at_an_end: bool,
 }
 
@@ -43,11 +47,10 @@ impl Shown<'_> {
             table.row(row);
         }
         context.say(table)?;
-        let method = found.candidates[0].score.interval.method;
         context.say(format_args!(
-            "± is one standard error; the intervals of all {} candidates hold at once ({method}); \
-             {} of {} folds in {}",
-            found.candidates.len(),
+            "± is one standard error, {} taken as independent; {}; {} of {} folds in {}",
+            self.units,
+            self.meaning_of_intervals(),
             found.folds.0,
             found.folds.1,
             seconds(self.seconds)
@@ -67,10 +70,38 @@ impl Shown<'_> {
                 self.varied.join(" and --")
             ));
         }
-        context.say(format_args!(
-            "the winner's score is a little too good: it was chosen{} by the points it is measured on",
-            if self.stopped_early { ", and stopped," } else { "" }
-        ))
+        context.say(self.caveat())
+    }
+
+    /// What the intervals promise.
+    fn meaning_of_intervals(&self) -> String {
+        let found = self.found;
+        let (n, method) = (found.candidates.len(), found.candidates[0].score.interval.method);
+        if !method.is_exact() {
+            return format!("the intervals of all {n} candidates hold at once, nearly ({method})");
+        }
+        let each = if found.folds.0 > 1 { ", fold by fold" } else { "" };
+        let over =
+            if self.stopped_early { ", over every iteration a fit could stop at" } else { "" };
+        format!(
+            "the intervals of all {n} candidates hold at once whatever the data is like \
+             ({method}{each}{over})"
+        )
+    }
+
+    /// How the scores differ from that of the model that is saved.
+    fn caveat(&self) -> String {
+        let stopped = if self.stopped_early { ", and its fits were stopped," } else { "" };
+        let size = if self.found.metric.starts_with("ndcg") {
+            "; NDCG depends on how much is held out, so compare it on parts of the same size only"
+        } else {
+            ""
+        };
+        format!(
+            "scores are of models fitted on {:.0} % of the data, which all of it may improve on; the \
+             winner was chosen{stopped} by the points it is measured on, which flatters it{size}",
+            100.0 * self.fitted_on
+        )
     }
 
     fn told(&self) -> Value {
@@ -89,6 +120,7 @@ impl Shown<'_> {
         let lead = |lead: &Lead| {
             json!({
                 "difference": lead.difference, "error": lead.error, "points": lead.points,
+                "groups": lead.groups, "differing": lead.differing,
                 "needed": lead.needed, "guaranteed": lead.guaranteed, "sure": lead.is_sure(),
             })
         };
@@ -96,6 +128,7 @@ impl Shown<'_> {
             "model": self.name, "metric": found.metric,
             "higher_is_better": found.higher_is_better,
             "folds": found.folds.0, "planned": found.folds.1, "seconds": self.seconds,
+            "stopped_early": self.stopped_early, "fitted_on": self.fitted_on,
             "candidates": candidates, "lead": found.lead.as_ref().map(lead),
             "accuracy_lead": found.accuracy_lead.as_ref().map(lead), "notes": found.notes,
         })
@@ -111,8 +144,14 @@ fn between(interval: &Interval) -> String {
     format!("{}–{}", short(interval.low), short(interval.high))
 }
 
-/// Four digits after the point, or fewer for large numbers.
+/// Four digits after the point, or fewer for large numbers; `?` for what is not known.
 fn short(x: f64) -> String {
+    if x.is_nan() {
+        return "?".into();
+    }
+    if x.is_infinite() {
+        return "∞".into();
+    }
     if x.abs() >= 1000.0 { format!("{x:.1}") } else { format!("{x:.4}") }
 }
 
@@ -120,12 +159,21 @@ fn leads(lead: &Lead, what: &str) -> String {
     let verb = if lead.difference < 0.0 { "trails" } else { "leads" };
     let verdict = match lead.needed {
         _ if lead.is_sure() => "told apart by these points".to_owned(),
-        Some(needed) => format!("it would take about {} to be sure", many(needed)),
+        _ if lead.error.is_nan() => "one point says nothing of the spread".to_owned(),
+        Some(needed) if needed as f64 > lead.points as f64 => {
+            format!("it would take about {} to be sure", many(needed))
+        }
+        Some(_) => {
+            format!("they differ in {} groups of points, too few to be sure", lead.differing)
+        }
         None => "the two are equal".to_owned(),
     };
     let guaranteed = match lead.guaranteed {
         Some(guaranteed) => {
-            format!(" ({} are enough whatever they are like, by Hoeffding)", many(guaranteed))
+            format!(
+                " ({} held out at once are enough whatever they are like, by Hoeffding)",
+                many(guaranteed)
+            )
         }
         None => String::new(),
     };
@@ -139,6 +187,9 @@ fn leads(lead: &Lead, what: &str) -> String {
 
 /// Five digits after the point; of less than that three digits and a power of ten.
 fn small(x: f64) -> String {
+    if x.is_nan() {
+        return "?".into();
+    }
     if x == 0.0 || x.abs() >= 1e-4 { format!("{x:.5}") } else { format!("{x:.2e}") }
 }
 

@@ -375,7 +375,7 @@ pub(super) fn choose(
                 let (first, second) = (first.name(), second.name());
                 let reason = format!(
                     "{first} and {second} are both column `{}`: say which they are with \
-                     `--{first}-column` and `--{second}-column`",
+                     option `{first}` and option `{second}`",
                     a.name
                 );
                 return Err(Error::format(file, reason));
@@ -425,15 +425,15 @@ fn by_alias(role: Role, names: &[String]) -> Option<usize> {
 fn missing(role: Role, names: Option<&[String]>, n_columns: usize) -> String {
     let among = match names {
         Some(names) => format!("among {}", listed(names)),
-        None if n_columns == 1 => "in rows of one column (is the `--delimiter` right?)".to_owned(),
+        None if n_columns == 1 => "in rows of one column (is option `delimiter` right?)".to_owned(),
         None => format!("in rows of {n_columns} columns"),
     };
     let name = role.name();
     let other = match role {
-        Role::Rating => ", or take every row as 1 with `--implicit`",
+        Role::Rating => ", or take every row as 1 with option `implicit`",
         _ => "",
     };
-    format!("there is no {name} column {among}: name it with `--{name}-column`{other}")
+    format!("there is no {name} column {among}: name it with option `{name}`{other}")
 }
 
 fn listed(names: &[String]) -> String {

@@ -92,22 +92,22 @@ fn columns_that_cannot_be_found_are_named() {
     };
     assert_eq!(
         fault("user,item\n1,2\n", "x.csv"),
-        "x.csv: there is no rating column among `user`, `item`: name it with `--rating-column`, or take \
-         every row as 1 with `--implicit`"
+        "x.csv: there is no rating column among `user`, `item`: name it with option `rating`, or take \
+         every row as 1 with option `implicit`"
     );
     assert_eq!(
         fault("1,2\n", "x.csv"),
-        "x.csv: there is no rating column in rows of 2 columns: name it with `--rating-column`, or take \
-         every row as 1 with `--implicit`"
+        "x.csv: there is no rating column in rows of 2 columns: name it with option `rating`, or take \
+         every row as 1 with option `implicit`"
     );
     assert_eq!(
         fault("a,b,c\n1,2,3\n", "x.csv"),
-        "x.csv: there is no user column among `a`, `b`, `c`: name it with `--user-column`"
+        "x.csv: there is no user column among `a`, `b`, `c`: name it with option `user`"
     );
     assert_eq!(
         fault("1\n", "x.csv"),
-        "x.csv: there is no item column in rows of one column (is the `--delimiter` right?): name \
-         it with `--item-column`"
+        "x.csv: there is no item column in rows of one column (is option `delimiter` right?): name \
+         it with option `item`"
     );
     assert_eq!(
         told(ReadOptions::new().user("x"), "a,b\n1,2\n"),
@@ -123,12 +123,12 @@ fn columns_that_cannot_be_found_are_named() {
     );
     assert_eq!(
         told(ReadOptions::new().user(3), "1,2,3\n"),
-        "x.csv: there is no rating column in rows of 3 columns: name it with `--rating-column`, or take \
-         every row as 1 with `--implicit`"
+        "x.csv: there is no rating column in rows of 3 columns: name it with option `rating`, or take \
+         every row as 1 with option `implicit`"
     );
     assert_eq!(
         told(ReadOptions::new().user(2).item(2), "1,2,3\n"),
-        "x.csv: user and item are both column `2`: say which they are with `--user-column` and `--item-column`"
+        "x.csv: user and item are both column `2`: say which they are with option `user` and option `item`"
     );
     assert_eq!(
         told(ReadOptions::new().format(Format::JsonLines).user(2), "{\"user\": 1}\n"),
