@@ -431,7 +431,8 @@ fn a_killed_command_leaves_the_old_file_and_nothing_else() {
     for (n, signal) in ["-KILL", "-INT", "-TERM", "-KILL", "-INT"].iter().enumerate() {
         let mut child = folder.command(line).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(150 + 130 * n as u64));
-        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let killed =
+            Command::new("kill").args([*signal, &child.id().to_string()]).status().unwrap();
         let status = child.wait().unwrap();
         assert!(killed.success() && !status.success(), "it was done before it was killed");
         assert!(folder.read("big.csv") == old, "{signal} changed the old file");

@@ -106,12 +106,22 @@ fn round_trip(model: &dyn Estimator) -> Finding {
 }
 
 fn damaged(model: &dyn Estimator) -> Finding {
-    let good = bytes(&fit(model, &made(6)?)?)?;
+    let fitted = fit(model, &made(6)?)?;
+    let good = bytes(&fitted)?;
     let read =
         |bytes: Vec<u8>| Reader::from_bytes(bytes).and_then(|mut file| model.read(&mut file));
     for length in (0..good.len()).step_by(good.len() / 97 + 1) {
         ensure!(read(good[..length].to_vec()).is_err(), "a file cut at {length} was accepted");
     }
+    for at in (0..good.len()).step_by(good.len() / 97 + 1) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x55;
+        ensure!(read(bad).is_err(), "a file with another byte {at} was accepted");
+    }
+    // Checksums stop accidents, not malice: the same without them.
+    let mut file = fitted.to_writer();
+    file.set("format", &1);
+    let good = found(file.to_bytes())?;
     for at in (0..good.len()).step_by(good.len() / 1499 + 1) {
         let mut bad = good.clone();
         bad[at] ^= 0x55;
@@ -287,9 +297,20 @@ fn report(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
+/// That a model which says that it cannot be resumed leaves no file behind that promises it.
+pub(crate) fn keeps_no_checkpoint(model: &dyn Estimator, data: &AnyData) -> Finding {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = folder.path().join("checkpoint");
+    let checkpoint = Checkpoint { path: path.clone(), every: Duration::ZERO, resume: true };
+    let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
+    found(model.fit(&serde_json::Map::new(), data, None, &run))?;
+    ensure!(!path.exists(), "it says that it keeps no checkpoints, and wrote one");
+    Ok(())
+}
+
 fn resumed(model: &dyn Estimator) -> Finding {
     if !model.traits().resumable {
-        return Ok(());
+        return keeps_no_checkpoint(model, &AnyData::Ratings(made(10)?));
     }
     let (train, held) = made(10)?.partition(|at| at % 10 != 0);
     let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));

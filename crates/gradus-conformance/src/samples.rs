@@ -1,5 +1,6 @@
 //! Models that predict from features.
 
+use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
 use gradus::core::file::Reader;
@@ -30,6 +31,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "a target of the wrong kind is refused", run: wrong_target },
     Check { name: "the report tells what happened, with a certificate that holds", run: report },
     Check { name: "told to stop it leaves cleanly", run: stopped },
+    Check { name: "it keeps a checkpoint only if it can be resumed", run: checkpoints },
     Check { name: "probabilities add up to 1 and favour the class predicted", run: probabilities },
 ];
 
@@ -181,12 +183,22 @@ fn round_trip(model: &dyn Estimator) -> Finding {
 
 fn damaged(model: &dyn Estimator) -> Finding {
     let data = made(model, 40, 3, 7)?;
-    let good = bytes(&fit(model, &data)?)?;
+    let fitted = fit(model, &data)?;
+    let good = bytes(&fitted)?;
     let read =
         |bytes: Vec<u8>| Reader::from_bytes(bytes).and_then(|mut file| model.read(&mut file));
     for length in (0..good.len()).step_by(good.len() / 97 + 1) {
         ensure!(read(good[..length].to_vec()).is_err(), "a file cut at {length} was accepted");
     }
+    for at in (0..good.len()).step_by(good.len() / 97 + 1) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x55;
+        ensure!(read(bad).is_err(), "a file with another byte {at} was accepted");
+    }
+    // Checksums stop accidents, not malice: the same without them.
+    let mut file = fitted.to_writer();
+    file.set("format", &1);
+    let good = found(file.to_bytes())?;
     for at in (0..good.len()).step_by(good.len() / 1499 + 1) {
         let mut bad = good.clone();
         bad[at] ^= 0x55;
@@ -200,6 +212,11 @@ fn damaged(model: &dyn Estimator) -> Finding {
         }
     }
     Ok(())
+}
+
+fn checkpoints(model: &dyn Estimator) -> Finding {
+    ensure!(!model.traits().resumable, "nothing here resumes a model of features");
+    keeps_no_checkpoint(model, &AnyData::Samples(made(model, 60, 3, 17)?))
 }
 
 fn learns(model: &dyn Estimator) -> Finding {

@@ -13,11 +13,12 @@ fn ratings() -> Ratings {
     RatingsSpec::new(12, 9, 60).make(1).unwrap().ratings
 }
 
-/// Every bit of the header, and of the tensors one in each few bytes, another bit each time.
+/// Two bits of every byte of the header, and of the tensors one in each few bytes, others each time.
 fn bits(bytes: &[u8]) -> impl Iterator<Item = (usize, u8)> {
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let tensors = (header..bytes.len()).step_by(3).map(|at| (at, 1 << (at % 8)));
-    (0..header).flat_map(|at| (0..8).map(move |bit| (at, 1 << bit))).chain(tensors)
+    let in_header = (0..header).flat_map(|at| [at, at + 5].map(|bit| (at, 1 << (bit % 8))));
+    in_header.chain(tensors)
 }
 
 #[test]
