@@ -237,7 +237,8 @@ impl SampleArgs {
                     MissingName::Mean => Fill::Mean,
                     MissingName::Median => Fill::Median,
                 },
-                drop_first: self.drop_first || name == "linear",
+                drop_first: self.drop_first,
+                numbers: Vec::new(),
             },
         })
     }

@@ -3,10 +3,9 @@
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "tables")]
 mod encode;
 
-#[cfg(feature = "tables")]
+pub(crate) use encode::complete;
 pub use encode::{EncodeOptions, Encoded, Fill};
 
 /// What a model is told of a sample: so many plain numbers, or the columns of a table.
@@ -39,6 +38,9 @@ pub enum InputKind {
     Number {
         /// What stands for a missing value; `None` refuses one.
         fill: Option<f64>,
+        /// Whether a second feature is 1 where the value is missing and 0 elsewhere.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        indicator: bool,
     },
     /// It is one of several words: a feature for each, 1 where it is that word.
     Category {
@@ -48,18 +50,54 @@ pub enum InputKind {
         /// with.
         #[serde(default)]
         drop_first: bool,
-        /// Which word stands for a missing value; `None` refuses one.
+        /// Which word stands for a missing value; `None` refuses one, unless `missing` says
+        /// otherwise.
         fill: Option<String>,
+        /// How a missing value is encoded.
+        #[serde(default, skip_serializing_if = "MissingWord::is_fill")]
+        missing: MissingWord,
+        /// The share of each word among the rows of training, that of missing values last if they
+        /// are a level of their own. A word that training did not have takes these shares as its
+        /// features: the mean over the rows of training, and so the prediction of a linear model is
+        /// its mean over the words. Only the 1,000 most frequent words have a share, to keep sparse
+        /// matrices sparse. Empty in files of version 0.1: all shares are then equal.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shares: Vec<f64>,
     },
 }
 
+/// How a missing value of a column of words is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingWord {
+    /// As the word that stands for it; refused if there is none.
+    #[default]
+    Fill,
+    /// As a level of its own, the last feature of the column.
+    Level,
+    /// As a word that training did not have.
+    Unseen,
+}
+
+impl MissingWord {
+    fn is_fill(&self) -> bool {
+        *self == Self::Fill
+    }
+}
+
 impl Input {
+    /// A column of numbers that must not be missing.
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: InputKind::Number { fill: None, indicator: false } }
+    }
+
     /// How many features the column becomes.
     pub fn width(&self) -> usize {
         match &self.kind {
-            InputKind::Number { .. } => 1,
-            InputKind::Category { levels, drop_first, .. } => {
+            InputKind::Number { indicator, .. } => 1 + usize::from(*indicator),
+            InputKind::Category { levels, drop_first, missing, .. } => {
                 levels.len() - usize::from(*drop_first && !levels.is_empty())
+                    + usize::from(*missing == MissingWord::Level)
             }
         }
     }
@@ -81,11 +119,16 @@ impl Inputs {
             Self::Columns(columns) => {
                 let mut names = Vec::with_capacity(self.n_features());
                 for column in columns {
+                    let missing = || format!("{} is missing", column.name);
                     match &column.kind {
-                        InputKind::Number { .. } => names.push(column.name.clone()),
-                        InputKind::Category { levels, drop_first, .. } => {
+                        InputKind::Number { indicator, .. } => {
+                            names.push(column.name.clone());
+                            names.extend(indicator.then(missing));
+                        }
+                        InputKind::Category { levels, drop_first, missing: kind, .. } => {
                             let levels = &levels[usize::from(*drop_first && !levels.is_empty())..];
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
+                            names.extend((*kind == MissingWord::Level).then(missing));
                         }
                     }
                 }
@@ -118,11 +161,21 @@ impl Inputs {
         for column in columns {
             let fault = |what: &str| Err(Error::data(format!("input `{}`: {what}", column.name)));
             match &column.kind {
-                InputKind::Number { fill: Some(fill) } if !fill.is_finite() => {
+                InputKind::Number { fill: Some(fill), .. } if !fill.is_finite() => {
                     return fault("fills with what is not a finite number");
                 }
                 InputKind::Category { levels, .. } if !levels.is_sorted_by(|a, b| a < b) => {
                     return fault("its words do not ascend");
+                }
+                InputKind::Category { levels, shares, missing, .. }
+                    if !shares.is_empty()
+                        && (shares.len()
+                            != levels.len() + usize::from(*missing == MissingWord::Level)
+                            || shares.iter().any(|share| !(0.0..=1.0).contains(share))) =>
+                {
+                    return fault(
+                        "the shares of its words are not one number from 0 to 1 for each",
+                    );
                 }
                 _ => {}
             }

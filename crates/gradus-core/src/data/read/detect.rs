@@ -1,15 +1,16 @@
 //! What a file holds: format, delimiter, header, and which columns are which.
 
-use super::blocks::{Delimiter, Record, record};
+use super::blocks::{Dialect, MAX_RECORD, Record, record};
 use super::csv::Fields;
+use super::delimiter::Delimiter;
 use super::number::shown;
-use super::options::{Column, Columns, Format, ReadOptions};
+use super::options::{ColumnRef, Columns, Format, ReadOptions};
 use super::source::Input;
 use super::time::looks_like_time;
 use crate::{Error, Result};
 
 /// Between the columns of some MovieLens files.
-const DOUBLE_COLON: Delimiter = Delimiter { byte: b':', double: true };
+const DOUBLE_COLON: Delimiter = Delimiter::twice(b':');
 
 /// What a column is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +159,7 @@ pub(super) struct Chosen {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub format: Format,
-    pub delimiter: Delimiter,
+    pub dialect: Dialect,
     /// Lines up to and with the header.
     pub lines_before: u64,
     /// Whether rows are looked up by name (JSON objects).
@@ -200,7 +201,6 @@ pub(super) fn format(input: &Input<'_>, options: &ReadOptions) -> Result<Format>
         [0xfd, b'7', b'z', b'X', b'Z', ..] => {
             Some("compressed with xz; unpack it, or use gzip or zstd")
         }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text; save it as UTF-8"),
         [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file; export it as CSV or Parquet"),
         _ => None,
     };
@@ -235,8 +235,12 @@ pub(super) fn csv(
     format: Format,
 ) -> Result<Layout> {
     let delimiter = match (options.delimiter, format) {
-        (Some(b':'), _) if sniff(input, format) == DOUBLE_COLON => DOUBLE_COLON,
-        (Some(byte), _) => Delimiter::single(byte),
+        (Some(told), _)
+            if told == Delimiter::single(b':') && sniff(input, format) == DOUBLE_COLON =>
+        {
+            DOUBLE_COLON
+        }
+        (Some(told), _) => told,
         (None, Format::Tsv) if options.format.is_some() => Delimiter::single(b'\t'),
         _ => sniff(input, format),
     };
@@ -253,7 +257,7 @@ pub(super) fn csv(
         };
         return Err(Error::format(&input.name, reason));
     };
-    let named = options.columns().iter().any(|column| matches!(column, Some(Column::Name(_))));
+    let named = options.columns().iter().any(|column| matches!(column, Some(ColumnRef::Name(_))));
     let has_header = match options.header {
         Some(header) => header,
         None => named || looks_like_header(&first, rows.next().map(|(second, _)| second)),
@@ -269,7 +273,8 @@ pub(super) fn csv(
         let header: Vec<u8> = input.sample.drain(..first_end).collect();
         lines_before = memchr::memchr_iter(b'\n', &header).count() as u64;
     }
-    Ok(Layout { format, delimiter, lines_before, by_name: false, chosen })
+    let dialect = Dialect::of(delimiter, &input.sample);
+    Ok(Layout { format, dialect, lines_before, by_name: false, chosen })
 }
 
 /// The layout of JSON Lines, by the first line that can be read.
@@ -301,15 +306,15 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
     let by_name = names.is_some();
     let asked = options.columns();
     if by_name
-        && let Some(column @ Column::Position(_)) =
-            asked.into_iter().flatten().find(|column| matches!(column, Column::Position(_)))
+        && let Some(column @ ColumnRef::Position(_)) =
+            asked.into_iter().flatten().find(|column| matches!(column, ColumnRef::Position(_)))
     {
         let reason = format!("column {column}: the rows are objects; give the name of the column");
         return Err(Error::format(&input.name, reason));
     }
     let chosen = choose(&input.name, options, need, names.as_deref(), n, guess)?;
-    let delimiter = Delimiter::single(b',');
-    Ok(Layout { format: Format::JsonLines, delimiter, lines_before: 0, by_name, chosen })
+    let dialect = Dialect::new(Delimiter::single(b','));
+    Ok(Layout { format: Format::JsonLines, dialect, lines_before: 0, by_name, chosen })
 }
 
 /// What the first row says of columns that have no names.
@@ -388,17 +393,19 @@ pub(super) fn choose(
 fn look_up(
     file: &str,
     role: Role,
-    column: &Column,
+    column: &ColumnRef,
     names: Option<&[String]>,
     n_columns: usize,
 ) -> Result<usize> {
     match (column, names) {
-        (Column::Position(position), _) if (1..=n_columns).contains(position) => Ok(position - 1),
-        (Column::Position(position), _) => Err(Error::format(
+        (ColumnRef::Position(position), _) if (1..=n_columns).contains(position) => {
+            Ok(position - 1)
+        }
+        (ColumnRef::Position(position), _) => Err(Error::format(
             file,
             format!("{} column {position}: there are {n_columns} columns", role.name()),
         )),
-        (Column::Name(name), Some(names)) => names
+        (ColumnRef::Name(name), Some(names)) => names
             .iter()
             .position(|known| known == name)
             .or_else(|| names.iter().position(|known| known.eq_ignore_ascii_case(name)))
@@ -407,7 +414,7 @@ fn look_up(
                     format!("there is no column `{name}`; the columns are {}", listed(names));
                 Error::format(file, reason)
             }),
-        (Column::Name(name), None) => Err(Error::format(
+        (ColumnRef::Name(name), None) => Err(Error::format(
             file,
             format!("{} column `{name}`: there is no header; give its position", role.name()),
         )),
@@ -484,16 +491,17 @@ fn looks_like_header(first: &[String], second: Option<Vec<String>>) -> bool {
 }
 
 /// The first rows of an input that are whole, and where each ends.
-struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     text: &'a [u8],
     at: usize,
     is_whole: bool,
-    delimiter: Delimiter,
+    dialect: Dialect,
 }
 
 impl<'a> Sample<'a> {
-    fn new(input: &'a Input<'_>, delimiter: Delimiter) -> Self {
-        Self { text: &input.sample, at: 0, is_whole: input.is_whole, delimiter }
+    pub(crate) fn new(input: &'a Input<'_>, delimiter: Delimiter) -> Self {
+        let dialect = Dialect::of(delimiter, &input.sample);
+        Self { text: &input.sample, at: 0, is_whole: input.is_whole, dialect }
     }
 }
 
@@ -502,21 +510,21 @@ impl Iterator for Sample<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.text.len() {
-            let record = record(self.text, self.at, Some(self.delimiter), self.is_whole);
+            let record = record(self.text, self.at, Some(self.dialect), self.is_whole, MAX_RECORD);
             let Record::Whole { end, next } = record else { return None };
             let line = &self.text[self.at..end];
             self.at = next;
             if !line.trim_ascii().is_empty() {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
-                return Some((fields(line, self.delimiter), next));
+                return Some((fields(line, self.dialect), next));
             }
         }
         None
     }
 }
 
-fn fields(line: &[u8], delimiter: Delimiter) -> Vec<String> {
-    Fields { text: line, at: Some(0), delimiter }
+fn fields(line: &[u8], dialect: Dialect) -> Vec<String> {
+    Fields { text: line, at: Some(0), dialect }
         .map(|field| match field {
             Ok(field) => {
                 let text = String::from_utf8_lossy(&field.text).into_owned();

@@ -9,23 +9,28 @@
 //! | `csv.rs`, `jsonl.rs`, `parquet.rs` | the formats |
 //! | `number.rs`, `time.rs` | ids, numbers and times from bytes |
 
-mod blocks;
-mod csv;
-mod detect;
+pub(crate) mod blocks;
+pub(crate) mod csv;
+mod delimiter;
+pub(crate) mod detect;
 mod jsonl;
-mod number;
+pub(crate) mod number;
 mod options;
 #[cfg(feature = "tables")]
 mod parquet;
-mod pipeline;
-mod source;
+pub(crate) mod pipeline;
+pub(crate) mod source;
 mod time;
 
-pub use options::{Column, Columns, Format, OnError, ReadOptions, ReadSummary};
+pub use delimiter::Delimiter;
+pub use options::{ColumnRef, Columns, Format, OnError, ReadOptions, ReadSummary};
+pub(crate) use time::civil;
 
 use super::{Id, IdVec, Ratings, RatingsBuilder};
 use crate::{Error, Result};
+use blocks::{Dialect, MAX_RECORD};
 use detect::Need;
+use pipeline::{Plan, Totals};
 use source::Input;
 use std::io::Read;
 use std::path::Path;
@@ -33,7 +38,7 @@ use std::time::Instant;
 
 /// Rows of a block, column by column.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct RatingRows {
     users: IdVec,
     items: IdVec,
     /// Empty where the file has none.
@@ -44,12 +49,17 @@ pub(crate) struct Table {
     times: Vec<i64>,
 }
 
-impl Table {
+impl RatingRows {
     fn len(&self) -> usize {
         self.users.len()
     }
+}
 
-    /// Without rows, but with the room for them.
+impl pipeline::Rows for RatingRows {
+    fn n_rows(&self) -> usize {
+        self.len()
+    }
+
     fn cleared(mut self) -> Self {
         for ids in [&mut self.users, &mut self.items] {
             match ids {
@@ -65,7 +75,7 @@ impl Table {
 }
 
 /// Where the rows go, block by block and in order.
-type Sink<'a> = &'a mut (dyn FnMut(&mut Table) -> Result<()> + Send);
+type Sink<'a> = pipeline::Sink<'a, RatingRows>;
 
 /// Reads the ratings in a file: CSV, TSV or with another delimiter, JSON Lines, Parquet; plain or
 /// compressed with gzip or zstd; `-` is standard input.
@@ -123,7 +133,7 @@ fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSumm
     let need = if options.implicit { Need::Pairs } else { Need::Ratings };
     let mut builder = RatingsBuilder::new();
     let name = input.name.clone();
-    let summary = read(input, options, need, &mut |table: &mut Table| {
+    let summary = read(input, options, need, &mut |table: &mut RatingRows, _| {
         if options.implicit {
             table.values.resize(table.len(), 1.0);
         }
@@ -210,7 +220,7 @@ fn pairs(input: Input<'_>, options: &ReadOptions) -> Result<(Pairs, ReadSummary)
     let (mut users, mut items, mut values) = (IdVec::new(), IdVec::new(), Vec::new());
     let name = input.name.clone();
     let options = options.clone().times(false);
-    let summary = read(input, &options, need, &mut |table: &mut Table| {
+    let summary = read(input, &options, need, &mut |table: &mut RatingRows, _| {
         users.append(&table.users);
         items.append(&table.items);
         values.extend_from_slice(&table.values);
@@ -248,17 +258,43 @@ fn read(
         Format::JsonLines => {
             let layout = detect::json(&input, options, need)?;
             let parser = jsonl::JsonParser::new(&layout);
-            pipeline::run(&mut input, layout, None, &parser, options, sink)?
+            let plan = plan(options, &layout, None);
+            let totals = pipeline::run(&mut input, plan, &parser, sink)?;
+            summary(&input, &layout, totals)
         }
         Format::Csv | Format::Tsv => {
             let layout = detect::csv(&mut input, options, need, format)?;
             let parser = csv::CsvParser::new(&layout);
-            let delimiter = Some(layout.delimiter);
-            pipeline::run(&mut input, layout, delimiter, &parser, options, sink)?
+            let plan = plan(options, &layout, Some(layout.dialect));
+            let totals = pipeline::run(&mut input, plan, &parser, sink)?;
+            summary(&input, &layout, totals)
         }
     };
     summary.seconds = start.elapsed().as_secs_f64();
     Ok(summary)
+}
+
+fn plan(options: &ReadOptions, layout: &detect::Layout, quotes: Option<Dialect>) -> Plan {
+    Plan {
+        lines_before: layout.lines_before,
+        quotes,
+        limit: MAX_RECORD,
+        block: options.block,
+        on_error: options.on_error,
+    }
+}
+
+fn summary(input: &Input<'_>, layout: &detect::Layout, totals: Totals) -> ReadSummary {
+    ReadSummary {
+        rows: totals.rows,
+        skipped: totals.skipped,
+        first_errors: totals.first_errors,
+        bytes: input.bytes,
+        seconds: 0.0,
+        build_seconds: 0.0,
+        format: layout.format,
+        columns: Columns::from(layout),
+    }
 }
 
 #[cfg(feature = "tables")]

@@ -1,12 +1,14 @@
 //! Parquet files.
 
+use super::blocks::Dialect;
+use super::delimiter::Delimiter;
 use super::detect::{ByRole, Guess, Layout, Need, Role, choose};
 use super::number::shown;
 use super::options::{Columns, Format, OnError, ReadOptions, ReadSummary};
 use super::pipeline::TOLD;
 use super::source::Input;
 use super::time::{time, whole};
-use super::{Sink, Table};
+use super::{RatingRows, Sink};
 use crate::data::{Id, IdVec};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
@@ -60,7 +62,7 @@ fn read_from<R: ChunkReader + 'static>(
     let chosen = choose(name, options, need, Some(&names), names.len(), Guess::default())?;
     let layout = Layout {
         format: Format::Parquet,
-        delimiter: super::blocks::Delimiter::single(b','),
+        dialect: Dialect::new(Delimiter::single(b',')),
         lines_before: 0,
         by_name: true,
         chosen,
@@ -92,7 +94,7 @@ fn read_from<R: ChunkReader + 'static>(
             batch.map_err(|error| Error::format(name, format!("bad Parquet file: {error}")))?;
         let mut table = convert(&batch, &layout, name, options.on_error, &mut summary)?;
         summary.rows += table.len() as u64;
-        sink(&mut table)?;
+        sink(&mut table, 0)?;
     }
     Ok(summary)
 }
@@ -252,7 +254,7 @@ fn convert(
     file: &str,
     on_error: OnError,
     summary: &mut ReadSummary,
-) -> Result<Table> {
+) -> Result<RatingRows> {
     let names = layout.names();
     let mut cells: ByRole<Option<Cells>> = Default::default();
     for (position, role) in layout.positions() {
@@ -267,7 +269,7 @@ fn convert(
     if let Some(table) = columns(&cells) {
         return Ok(table);
     }
-    let mut table = Table::default();
+    let mut table = RatingRows::default();
     let first = summary.rows + summary.skipped;
     for row in 0..batch.num_rows() {
         if let Some((role, reason)) = fault(row, &cells) {
@@ -298,7 +300,7 @@ fn convert(
 
 /// The batch as it stands, if its ids are integers and no row is bad: 20 M rows take 1.2 s so, and
 /// 2 s one by one.
-fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Option<Table> {
+fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Option<RatingRows> {
     let ids = |cells: &Option<Cells>| match cells {
         Some(Cells::Int(ids)) if ids.null_count() == 0 => {
             Some(IdVec::Int(ids.as_primitive::<Int64Type>().values().to_vec()))
@@ -319,7 +321,7 @@ fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Op
         Some(Cells::Time(times)) if times.null_count() == 0 => times.values().to_vec(),
         Some(_) => return None,
     };
-    Some(Table {
+    Some(RatingRows {
         users: ids(users)?,
         items: ids(items)?,
         values: numbers(values, f32::MIN)?,

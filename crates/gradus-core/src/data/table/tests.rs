@@ -1,13 +1,22 @@
-use super::super::open::create_compressed;
 use super::*;
+use crate::data::open::create_compressed;
 use parquet::arrow::ArrowWriter;
+use std::sync::Arc;
 
 const CSV: &str = "name,size,price,ok\nnail,3,0.5,true\n\"screw, long\",4,,false\n";
 
-fn to_parquet(table: &Table) -> Vec<u8> {
+fn to_parquet() -> Vec<u8> {
+    use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+    let columns: [(&str, ArrayRef); 4] = [
+        ("name", Arc::new(StringArray::from(vec!["nail", "screw, long"]))),
+        ("size", Arc::new(Int64Array::from(vec![3, 4]))),
+        ("price", Arc::new(Float64Array::from(vec![Some(0.5), None]))),
+        ("ok", Arc::new(BooleanArray::from(vec![true, false]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, table.schema().clone(), None).unwrap();
-    table.batches().iter().for_each(|batch| writer.write(batch).unwrap());
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
     writer.close().unwrap();
     bytes
 }
@@ -37,13 +46,13 @@ fn one_table_in_every_format() {
     let json = "{\"name\":\"nail\",\"size\":3,\"price\":0.5,\"ok\":true}\n\
                 {\"name\":\"screw, long\",\"size\":4,\"ok\":false}\n";
     check(&Table::from_bytes(json.as_bytes(), TableFormat::JsonLines).unwrap());
-    check(&Table::from_bytes(&to_parquet(&csv), TableFormat::Parquet).unwrap());
+    check(&Table::from_bytes(&to_parquet(), TableFormat::Parquet).unwrap());
 }
 
 #[test]
 fn files_are_read_by_their_name_compressed_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let parquet = to_parquet(&Table::from_bytes(CSV.as_bytes(), TableFormat::Csv).unwrap());
+    let parquet = to_parquet();
     for (name, bytes) in [
         ("a.csv", CSV.as_bytes()),
         ("a.CSV.gz", CSV.as_bytes()),
@@ -68,7 +77,7 @@ fn options_are_followed() {
         TableOptions { format: Some(TableFormat::Csv), no_header: true, separator: Some(b';') };
     let table = Table::from_bytes_with(b"1;2\n3;4.5\n", &options).unwrap();
     assert_eq!(table.names(), ["column_1", "column_2"]);
-    assert_eq!(table.numbers("column_2", Missing::Refuse).unwrap(), [2.0, 4.5]);
+    assert_eq!(table.numbers("column_2", Missing::Refuse).unwrap()[..], [2.0, 4.5]);
     assert!(Table::from_bytes_with(b"1\n", &TableOptions::default()).is_err());
     let marked = Table::from_bytes("\u{feff}a,b\n1,2\n".as_bytes(), TableFormat::Csv).unwrap();
     assert_eq!(marked.names(), ["a", "b"]);
@@ -103,7 +112,6 @@ fn types_come_from_the_whole_file() {
     text.extend((0..20_000).map(|n| format!("{n}\n")));
     text.push_str("0.5\n");
     let table = Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap();
-    assert!(table.batches().len() > 1);
     let x = table.numbers("x", Missing::Refuse).unwrap();
     assert_eq!((x.len(), x[19_999], x[20_000]), (20_001, 19_999.0, 0.5));
 }
@@ -114,11 +122,85 @@ fn broken_files_are_refused() {
     assert!(Table::from_bytes(b"a,b\n1\n", TableFormat::Csv).is_err());
     assert!(Table::from_bytes(b"{\"a\":\n", TableFormat::JsonLines).is_err());
     assert!(Table::from_bytes(b"PAR1", TableFormat::Parquet).is_err());
-    let parquet = to_parquet(&Table::from_bytes(CSV.as_bytes(), TableFormat::Csv).unwrap());
+    let parquet = to_parquet();
     for len in (0..parquet.len()).step_by(7) {
         assert!(Table::from_bytes(&parquet[..len], TableFormat::Parquet).is_err(), "{len}");
     }
-    let other = Table::from_bytes(b"z\n1\n", TableFormat::Csv).unwrap();
-    let table = Table::from_bytes(CSV.as_bytes(), TableFormat::Csv).unwrap();
-    assert!(Table::new(table.schema().clone(), other.batches().to_vec()).is_err());
+}
+
+#[test]
+fn columns_that_contradict_themselves_are_refused() {
+    let numbers = |n: usize| Column::Numbers(vec![0.0; n]);
+    let named = |names: &[&str]| {
+        let columns = names.iter().map(|name| (name.to_string(), numbers(2)));
+        Table::from_columns(columns.collect()).map(|_| ()).unwrap_err().to_string()
+    };
+    let message = named(&["a", "b", "a", "c", "a"]);
+    assert!(message.starts_with("columns 1 and 3 and 5 are called `a`"), "{message}");
+    let message = Table::from_columns(vec![("a".into(), numbers(2)), ("b".into(), numbers(3))]);
+    let message = message.unwrap_err().to_string();
+    assert_eq!(message, "rows of column `b`: expected 2 (as in column `a`), got 3");
+    let refused = |codes: Vec<u32>, levels: &[&str]| {
+        let levels = levels.iter().map(|level| level.to_string()).collect();
+        let column = Column::Words { codes, levels };
+        Table::from_columns(vec![("w".into(), column)]).unwrap_err().to_string()
+    };
+    assert!(refused(vec![0, 2], &["a", "b"]).contains("code 2 is not below 2"));
+    assert!(refused(vec![0], &["a", "a"]).contains("`a` is listed twice"));
+}
+
+#[test]
+fn arrays_of_every_type_become_columns() {
+    use arrow_array::types::Int8Type;
+    use arrow_array::*;
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("u64", Arc::new(UInt64Array::from(vec![Some(1), None, Some(3)]))),
+        (
+            "decimal",
+            Arc::new(
+                Decimal128Array::from(vec![150, -1, 0]).with_precision_and_scale(9, 2).unwrap(),
+            ),
+        ),
+        ("day", Arc::new(Date32Array::from(vec![Some(0), Some(-1), None]))),
+        (
+            "stamp",
+            Arc::new(TimestampMillisecondArray::from(vec![0, 1500, -1]).with_timezone("UTC")),
+        ),
+        ("large", Arc::new(LargeStringArray::from(vec!["NA", "", " x"]))),
+        ("view", Arc::new(StringViewArray::from(vec!["1", "2", "1"]))),
+        (
+            "category",
+            Arc::new(DictionaryArray::<Int8Type>::new(
+                Int8Array::from(vec![Some(1), None, Some(1)]),
+                Arc::new(Int64Array::from(vec![7, 10])),
+            )),
+        ),
+        ("none", Arc::new(NullArray::new(3))),
+        ("list", Arc::new(BinaryArray::from(vec![&[1u8][..], &[2], &[3]]))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap();
+    let table =
+        Table::from_record_batches(&batch.schema(), [Ok(batch.clone()), Ok(batch)]).unwrap();
+    assert_eq!(table.n_rows(), 6);
+    let text = |name: &str| {
+        let texts = table.texts(name).unwrap();
+        assert_eq!(texts[..3], texts[3..]);
+        texts[..3].iter().map(|text| text.clone().unwrap_or("-".into())).collect::<Vec<_>>()
+    };
+    assert_eq!(text("u64"), ["1", "-", "3"]);
+    assert_eq!(text("decimal"), ["1.5", "-0.01", "0"]);
+    assert_eq!(text("day"), ["1970-01-01", "1969-12-31", "-"]);
+    let stamps = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:01.5Z", "1969-12-31T23:59:59.999Z"];
+    assert_eq!(text("stamp"), stamps);
+    assert_eq!(text("large"), ["NA", "", " x"]);
+    assert_eq!(text("view"), ["1", "2", "1"]);
+    assert_eq!(text("category"), ["10", "-", "10"]);
+    assert_eq!(text("none"), ["-", "-", "-"]);
+    assert!(table.column("list").is_err());
+    assert_eq!(table.numeric_names(), ["u64", "decimal", "none"]);
+    let Column::Words { levels, .. } = table.column("category").unwrap() else { panic!() };
+    assert_eq!(levels, &["10"], "only words that occur are levels");
 }
