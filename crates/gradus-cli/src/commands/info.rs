@@ -1,17 +1,24 @@
 //! `gradus info FILE`
 
+mod table;
+
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::AnyFitted;
+use gradus::data::Format;
 use gradus::page::shown;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct InfoArgs {
-    /// A model or a file of ratings
+    /// A model, a table or a file of ratings
     file: PathBuf,
+
+    /// Take the file as a table, even if it could be one of ratings
+    #[arg(long)]
+    table: bool,
 
     #[command(flatten)]
     input: DataArgs,
@@ -19,7 +26,7 @@ struct InfoArgs {
 
 pub fn command() -> Command {
     InfoArgs::augment_args(
-        Command::new("info").about("Tell what a model file or a file of ratings holds"),
+        Command::new("info").about("Tell what a model file, a table or a file of ratings holds"),
     )
 }
 
@@ -27,10 +34,15 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = InfoArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     if args.file.extension().is_some_and(|extension| extension == "gradus") {
         model(&args.file, &gradus::load(&args.file)?, context)
+    } else if args.table {
+        table::run(&args.file, &args.input.table(), context)
     } else {
         data(&args, context)
     }
 }
+
+/// Whether rows of this width without names are likely to be ratings: user, item, value, time.
+const RATING_COLUMNS: usize = 4;
 
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     let facts: Map<String, Value> =
@@ -72,7 +84,20 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {
-    let (ratings, summary) = args.input.ratings(&args.file, context)?;
+    let (ratings, summary) = match args.input.ratings_for(&args.file, true, context) {
+        Ok(read) => read,
+        // What has no users and items may be a table. A pipe cannot be read twice.
+        Err(error) if args.input.tells_ratings() || !args.file.is_file() => return Err(error),
+        Err(_) => return table::run(&args.file, &args.input.table(), context),
+    };
+    let unnamed =
+        summary.columns.user.parse::<usize>().is_ok() && summary.format != Format::Adjacency;
+    if unnamed && !args.input.tells_ratings() && args.file.is_file() {
+        let read = args.input.table().table(&args.file, None, &[]);
+        if read.is_ok_and(|table| table.n_cols() > RATING_COLUMNS) {
+            return table::run(&args.file, &args.input.table(), context);
+        }
+    }
     let count = ratings.len();
     let (mut low, mut high, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
     for &value in ratings.by_user().values() {

@@ -1,5 +1,6 @@
 //! What a model is told of a sample, and how the columns of a table become numbers.
 
+use super::TableLayout;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,58 @@ pub enum Inputs {
     /// So many numbers without names.
     Plain(usize),
     /// Columns of a table.
+    Columns(InputColumns),
+}
+
+/// The columns of a table that a model takes, and how the file they came from was laid out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct InputColumns {
+    /// The columns.
+    pub columns: Vec<Input>,
+    /// The layout of the file, if it is not what one expects of a CSV file: files of the same kind
+    /// are read alike ever after.
+    pub layout: Option<TableLayout>,
+}
+
+/// The columns as a file holds them.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
     Columns(Vec<Input>),
+    WithLayout { columns: Vec<Input>, layout: TableLayout },
+}
+
+impl From<Stored> for InputColumns {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Columns(columns) => Self { columns, layout: None },
+            Stored::WithLayout { columns, layout } => Self { columns, layout: Some(layout) },
+        }
+    }
+}
+
+impl From<InputColumns> for Stored {
+    fn from(InputColumns { columns, layout }: InputColumns) -> Self {
+        match layout {
+            None => Self::Columns(columns),
+            Some(layout) => Self::WithLayout { columns, layout },
+        }
+    }
+}
+
+impl std::ops::Deref for InputColumns {
+    type Target = [Input];
+
+    fn deref(&self) -> &[Input] {
+        &self.columns
+    }
+}
+
+impl FromIterator<Input> for InputColumns {
+    fn from_iter<I: IntoIterator<Item = Input>>(columns: I) -> Self {
+        Self { columns: columns.into_iter().collect(), layout: None }
+    }
 }
 
 /// A column of a table, as a model takes it.
@@ -118,7 +170,7 @@ impl Inputs {
             Self::Plain(n) => (1..=*n).map(|at| format!("x{at}")).collect(),
             Self::Columns(columns) => {
                 let mut names = Vec::with_capacity(self.n_features());
-                for column in columns {
+                for column in columns.iter() {
                     let missing = || format!("{} is missing", column.name);
                     match &column.kind {
                         InputKind::Number { indicator, .. } => {
@@ -134,6 +186,14 @@ impl Inputs {
                 }
                 names
             }
+        }
+    }
+
+    /// The layout of the file that the columns came from, if a model should remember it.
+    pub fn layout(&self) -> Option<&TableLayout> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Columns(columns) => columns.layout.as_ref(),
         }
     }
 
@@ -158,7 +218,7 @@ impl Inputs {
     /// Names the column.
     pub fn check(&self) -> Result<()> {
         let Self::Columns(columns) = self else { return Ok(()) };
-        for column in columns {
+        for column in columns.iter() {
             let fault = |what: &str| Err(Error::data(format!("input `{}`: {what}", column.name)));
             match &column.kind {
                 InputKind::Number { fill: Some(fill), .. } if !fill.is_finite() => {

@@ -13,17 +13,15 @@
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
-//! | [`DenseText`] | a dense matrix from CSV or TSV |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
 //! | [`make`] | planted data, to try, test and time models on |
 
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 mod arrow;
 mod buffer;
 mod builder;
 mod dense;
-mod dense_text;
 mod fingerprint;
 mod ids;
 mod inputs;
@@ -43,9 +41,10 @@ mod table;
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
-pub use dense_text::{DenseText, DenseTextOptions, Missing};
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
-pub use inputs::{EncodeOptions, Encoded, Fill, Input, InputKind, Inputs, MissingWord};
+pub use inputs::{
+    EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, MissingWord,
+};
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use matrix::Matrix;
 pub use merge::{Kept, Merged};
@@ -58,9 +57,9 @@ pub use read::{
 };
 pub use samples::{Samples, SamplesOptions, Target};
 pub use sparse::Csr;
-pub use table::{Column, MISSING_WORD, Table};
-#[cfg(feature = "tables")]
-pub use table::{TableFormat, TableOptions};
+pub use table::{
+    Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableSource,
+};
 
 /// Zeros for a matrix, or an error if the memory for them cannot be had.
 pub(crate) fn zeros(n_rows: usize, n_cols: usize) -> crate::Result<Vec<f64>> {

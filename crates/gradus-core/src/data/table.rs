@@ -1,18 +1,35 @@
 //! Tables: named columns of numbers, truth values and words.
 
+mod cells;
 mod column;
-#[cfg(feature = "tables")]
+mod delimited;
+mod infer;
+mod json;
+mod options;
 mod read;
 
+#[cfg(feature = "parquet")]
 pub(crate) use column::Interner;
 pub use column::{Column, MISSING_WORD};
-#[cfg(feature = "tables")]
-pub use read::{TableFormat, TableOptions};
+pub use infer::Stray;
+pub use options::{TableLayout, TableOptions, TableSource};
 
-use super::{Dense, Missing};
+use super::Dense;
 use crate::{Error, Result};
 use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What to do with a value that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// Refuse the data and name the row and column.
+    #[default]
+    Refuse,
+    /// Put a NaN in its place.
+    Nan,
+}
 
 /// A table in memory: named columns of equal length.
 ///
@@ -39,6 +56,9 @@ pub struct Table {
     /// The place of each name: a search would take seconds for tens of thousands of columns.
     places: HashMap<String, usize>,
     n_rows: usize,
+    source: Option<Arc<TableSource>>,
+    /// Which rows of the source these are; `None` is all of them.
+    rows: Option<Vec<u32>>,
 }
 
 impl Table {
@@ -62,7 +82,7 @@ impl Table {
             return Err(Error::data(reason));
         }
         let places = columns.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-        Ok(Self { columns, places, n_rows })
+        Ok(Self { columns, places, n_rows, source: None, rows: None })
     }
 
     /// A table of Arrow record batches. Numbers become numbers, truth values truth values, text and
@@ -71,7 +91,7 @@ impl Table {
     ///
     /// # Errors
     /// If two columns have the same name, or a batch has another schema.
-    #[cfg(feature = "tables")]
+    #[cfg(feature = "parquet")]
     pub fn from_record_batches(
         schema: &arrow_schema::Schema,
         batches: impl IntoIterator<Item = Result<arrow_array::RecordBatch>>,
@@ -132,11 +152,40 @@ impl Table {
     /// If there is no such column; the message lists those there are.
     pub fn column(&self, name: &str) -> Result<&Column> {
         let found = self.places.get(name);
-        found.map(|&at| &self.columns[at].1).ok_or_else(|| Error::UnknownName {
-            what: "column",
-            name: name.to_owned(),
-            known: listed(&self.names()),
-        })
+        found.map(|&at| &self.columns[at].1).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The name of a column given by its name or, if none is called so, by its position: from 1, or
+    /// from the end with a minus (`-1` is the last).
+    ///
+    /// # Errors
+    /// If there is no such column; the message lists those there are.
+    pub fn resolve(&self, column: &str) -> Result<&str> {
+        if let Some(&at) = self.places.get(column) {
+            return Ok(&self.columns[at].0);
+        }
+        let n = self.n_cols() as i64;
+        let at = match column.trim().parse::<i64>() {
+            Ok(at) if (1..=n).contains(&at) => Some(at - 1),
+            Ok(at) if (-n..0).contains(&at) => Some(n + at),
+            _ => None,
+        };
+        match at {
+            Some(at) => Ok(&self.columns[at as usize].0),
+            None => Err(self.unknown(column)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let known = listed(&self.names());
+        Error::UnknownName { what: "column", name: name.to_owned(), known }
+    }
+
+    /// The rows that lack no value, the columns `except` apart.
+    pub fn complete_rows(&self, except: &[String]) -> Vec<u32> {
+        let used = self.columns.iter().filter(|(name, _)| !except.contains(name));
+        let used: Vec<&Column> = used.map(|(_, column)| column).collect();
+        super::inputs::complete(self.n_rows, &used)
     }
 
     /// The numbers of column `name`: truth values as 0 and 1, words where all of them are numbers.
@@ -206,6 +255,41 @@ impl Table {
         Dense::new(n_rows, n_cols, values)
     }
 
+    /// Where the table came from, if a file was read.
+    pub fn source(&self) -> Option<&TableSource> {
+        self.source.as_deref()
+    }
+
+    /// The column `name` as words: numbers and truth values as they print, a stray cell in a column of
+    /// numbers as it stood in the file.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn words(&self, name: &str) -> Result<Cow<'_, Column>> {
+        let column = self.column(name)?;
+        if let Column::Words { .. } = column {
+            return Ok(Cow::Borrowed(column));
+        }
+        let strays = self.strays(name);
+        let word = |row: usize| match strays.get(&self.origin(row)) {
+            Some(text) => Some(Cow::Borrowed(*text)),
+            None => column.text(row),
+        };
+        Column::from_words((0..self.n_rows).map(word)).map(Cow::Owned)
+    }
+
+    /// The stray cells of a column by their row in the source.
+    fn strays(&self, name: &str) -> HashMap<usize, &str> {
+        let strays = self.source.iter().flat_map(|source| &source.strays);
+        let here = strays.filter(|stray| stray.column == name);
+        here.map(|stray| (stray.row as usize, stray.text.as_str())).collect()
+    }
+
+    /// The row of the source that a row is.
+    fn origin(&self, row: usize) -> usize {
+        self.rows.as_ref().map_or(row, |rows| rows[row] as usize)
+    }
+
     /// The rows `rows`, in that order.
     ///
     /// # Panics
@@ -213,17 +297,44 @@ impl Table {
     pub fn select_rows(&self, rows: &[u32]) -> Self {
         let columns = self.columns.iter();
         let columns = columns.map(|(name, column)| (name.clone(), column.select_rows(rows)));
-        Self { columns: columns.collect(), places: self.places.clone(), n_rows: rows.len() }
+        Self {
+            columns: columns.collect(),
+            places: self.places.clone(),
+            n_rows: rows.len(),
+            source: self.source.clone(),
+            rows: Some(rows.iter().map(|&row| self.origin(row as usize) as u32).collect()),
+        }
     }
 
-    /// The error about a missing value.
+    /// The error about a missing value, or a stray cell that counts as one.
     pub fn missing(&self, row: usize, column: &str) -> Error {
-        self.fault(row, column, "missing value")
+        match self.strays(column).get(&self.origin(row)) {
+            Some(text) => {
+                let reason = format!(
+                    "`{text}` is not a number, as nearly all of the column are; it counts as a missing value"
+                );
+                self.fault(row, column, reason)
+            }
+            None => self.fault(row, column, "missing value"),
+        }
     }
 
-    /// An error about one value of the table.
+    /// An error about one value of the table: with file and line if the table was read from text.
     pub fn fault(&self, row: usize, column: &str, reason: impl std::fmt::Display) -> Error {
-        Error::data(format!("row {}, column `{column}`: {reason}", row + 1))
+        let row = self.origin(row);
+        let at = format!("row {}, column `{column}`: {reason}", row + 1);
+        match self.source() {
+            None => Error::data(at),
+            Some(source) => match &source.lines {
+                None => Error::format(&source.file, at),
+                Some(lines) => Error::Row {
+                    file: source.file.clone(),
+                    line: lines.of(row),
+                    column: Some(format!("`{column}`")),
+                    reason: reason.to_string(),
+                },
+            },
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Learning inputs from a table, and turning tables into matrices by them.
 
-use super::{Input, InputKind, Inputs, MissingWord};
+use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
 use crate::data::table::MISSING_WORD;
 use crate::data::{Column, Csr, Dense, Matrix, Missing, Table};
 use crate::{Error, Result};
@@ -84,7 +84,13 @@ impl Inputs {
             let rule = "must not be both a category and a number";
             return Err(Error::parameter("numbers", name, rule));
         }
-        let kept = table.columns().iter().filter(|(name, _)| !options.leave_out.contains(name));
+        if table.n_rows() == 0 {
+            return Err(Error::data("there are no rows to learn from"));
+        }
+        let index = table.source().and_then(|source| source.index.as_ref());
+        let kept = table.columns().iter();
+        let kept =
+            kept.filter(|(name, _)| !options.leave_out.contains(name) && index != Some(name));
         let columns: Result<Vec<Input>> = kept
             .map(|(name, column)| {
                 let is_words = matches!(column, Column::Words { .. });
@@ -93,7 +99,7 @@ impl Inputs {
                 let kind = if as_number {
                     number(table, name, options.fill)?
                 } else {
-                    category(table, (name, column), options)?
+                    category(table, name, options)?
                 };
                 Ok(Input { name: name.clone(), kind })
             })
@@ -102,7 +108,10 @@ impl Inputs {
         if columns.is_empty() {
             return Err(Error::data("no column is left to learn from"));
         }
-        Ok(Self::Columns(columns))
+        let layout = table.source().map(|source| &source.layout);
+        let layout =
+            layout.filter(|layout| !layout.is_usual() || !layout.missing_values.is_empty());
+        Ok(Self::Columns(InputColumns { columns, layout: layout.cloned() }))
     }
 
     /// Turns a table into numbers. Columns are found by name; those that are not inputs are left
@@ -151,7 +160,7 @@ impl Inputs {
                 }
             }
             Self::Columns(columns) => {
-                for input in columns {
+                for input in columns.iter() {
                     let refuses = match &input.kind {
                         InputKind::Number { fill, .. } => fill.is_none(),
                         InputKind::Category { fill, missing, .. } => {
@@ -216,14 +225,6 @@ fn numbers<'a>(
     Ok(Part::Numbers { values, indicator: is_missing })
 }
 
-/// The words of a column that is a category, of whatever type.
-fn categories(column: &Column) -> Result<Cow<'_, Column>> {
-    match column {
-        Column::Words { .. } => Ok(Cow::Borrowed(column)),
-        other => Column::from_words((0..other.len()).map(|row| other.text(row))).map(Cow::Owned),
-    }
-}
-
 fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<Part<'a>> {
     let InputKind::Category { levels, drop_first, fill, missing, shares } = &input.kind else {
         return Err(Error::data(format!("input `{}` is not a category", input.name)));
@@ -231,7 +232,7 @@ fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<P
     let skip = usize::from(*drop_first && !levels.is_empty());
     let place = |at: usize| if at < skip { NONE } else { (at - skip) as u32 };
     let find = |word: &str| levels.binary_search_by(|level| level.as_str().cmp(word));
-    let column = categories(table.column(&input.name)?)?;
+    let column = table.words(&input.name)?;
     let Column::Words { codes, levels: words } = column.as_ref() else {
         return Err(Error::data(format!("column `{}` holds no words", input.name)));
     };
@@ -262,6 +263,10 @@ fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<P
 
 fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
     if matches!(fill, Fill::Refuse | Fill::Drop) {
+        let column = table.column(name)?;
+        if column.n_missing() == column.len() {
+            return Err(no_value(name));
+        }
         return Ok(InputKind::Number { fill: None, indicator: false });
     }
     let all = table.numbers(name, Missing::Nan)?;
@@ -289,12 +294,8 @@ fn no_value(name: &str) -> Error {
     Error::data(format!("column `{name}` has no value: leave it out"))
 }
 
-fn category(
-    table: &Table,
-    (name, column): (&String, &Column),
-    options: &EncodeOptions,
-) -> Result<InputKind> {
-    let column = categories(column)?;
+fn category(table: &Table, name: &str, options: &EncodeOptions) -> Result<InputKind> {
+    let column = table.words(name)?;
     let Column::Words { codes, levels } = column.as_ref() else { return Err(no_value(name)) };
     let mut counts = vec![0usize; levels.len()];
     let mut n_missing = 0;
@@ -430,10 +431,10 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::TableFormat;
+    use crate::data::Format;
 
     fn table(text: &str) -> Table {
-        Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap()
+        Table::from_bytes(text.as_bytes(), Format::Csv).unwrap()
     }
 
     #[test]
@@ -526,7 +527,7 @@ mod tests {
         let train = table("size,colour\n1,red\n,blue\n4,\n2,blue\n");
         let error = Inputs::learn(&train, &EncodeOptions::default()).and_then(|i| i.encode(&train));
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("row 3, column `colour`: missing value"), "{error}");
+        assert!(error.contains("line 4, column `colour`: missing value"), "{error}");
         for (fill, expected) in [(Fill::Mean, 7.0 / 3.0), (Fill::Median, 2.0)] {
             let options = EncodeOptions { fill, ..EncodeOptions::default() };
             let (x, encoded) = Inputs::learn(&train, &options).unwrap().encode(&train).unwrap();

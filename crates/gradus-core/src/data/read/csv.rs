@@ -12,12 +12,14 @@ use super::options::OnError;
 use super::pipeline::{Bad, Parsed, Parser, too_long};
 use super::time::{plain_time, time};
 use crate::data::IdVec;
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memchr3};
 use std::borrow::Cow;
 
 pub(super) struct CsvParser {
     delimiter: Delimiter,
     dialect: Dialect,
+    /// Cells of a row.
+    n_columns: usize,
     /// The wanted columns from left to right: how many to pass over before each, and what it is.
     steps: Vec<(usize, Role)>,
     /// The same columns by place.
@@ -39,7 +41,8 @@ impl CsvParser {
             })
             .collect();
         let dialect = layout.dialect;
-        Self { delimiter: dialect.delimiter, dialect, steps, wanted, names: layout.names() }
+        let (delimiter, n_columns) = (dialect.delimiter, layout.n_columns);
+        Self { delimiter, dialect, n_columns, steps, wanted, names: layout.names() }
     }
 
     /// Reads rows from `at` on while they are plain, and tells where it stopped and after how many.
@@ -98,10 +101,22 @@ impl CsvParser {
                 }
             }
         }
+        let seen = self.wanted.last().map_or(0, |&(place, _)| place + 1);
+        let rest = self.n_columns.checked_sub(seen)?;
+        if rest > 0 {
+            if !delimiter.is_at(text, at) {
+                return None;
+            }
+            at += delimiter.len();
+            for _ in 1..rest {
+                at = self.pass(text, at)?;
+            }
+            at += memchr3(delimiter.byte, b'\n', b'"', &text[at..])?;
+            at -= usize::from(text[at] == b'\n' && text[at - 1] == b'\r');
+        }
         let end = match *text.get(at)? {
             b'\n' => at,
             b'\r' => at + 1,
-            _ if delimiter.is_at(text, at) => at + memchr2(b'\n', b'"', &text[at..])?,
             _ => return None,
         };
         (text.get(end) == Some(&b'\n') && end - start <= MAX_RECORD).then_some((row, end + 1))
@@ -125,21 +140,21 @@ impl CsvParser {
                 field.map_err(|reason| (None, reason))?;
                 n += 1;
             }
-            let Some(field) = fields.next() else {
-                let last = self.wanted.last().map_or(0, |&(place, _)| place);
-                let expected = last + 1;
-                let reason =
-                    format!("expected at least {expected} columns, found {n} in `{}`", shown(line));
-                return Err((None, reason));
-            };
+            let Some(field) = fields.next() else { return Err((None, self.odd(n, line))) };
             n += 1;
             found[role as usize] = Some(field.map_err(|reason| (Some(role), reason))?);
         }
         // A fault in a field nobody wants may have swallowed rows.
-        if memchr(b'"', line).is_some()
-            && let Some(reason) = fields.find_map(Result::err)
-        {
-            return Err((None, reason));
+        let mut last_is_empty = false;
+        for field in fields {
+            let field = field.map_err(|reason| (None, reason))?;
+            last_is_empty = field.text.trim_ascii().is_empty();
+            n += 1;
+        }
+        // A delimiter at the end of a row is none between columns.
+        let ends_blank = n == self.n_columns + 1 && last_is_empty;
+        if n != self.n_columns && !ends_blank {
+            return Err((None, self.odd(n, line)));
         }
         let [user, item, value, weight_field, time_field] = &found;
         let blame = |role| move |reason| (Some(role), reason);
@@ -160,6 +175,13 @@ impl CsvParser {
         table.weights.extend(weight);
         table.times.extend(time);
         Ok(())
+    }
+
+    /// What is wrong with a row of so many cells.
+    fn odd(&self, n: usize, line: &[u8]) -> String {
+        let more = if n > self.n_columns { "more" } else { "fewer" };
+        let expected = self.n_columns;
+        format!("{n} cells, {more} than the {expected} of the first row: `{}`", shown(line))
     }
 
     /// Whether a line holds nothing.

@@ -160,6 +160,8 @@ pub(super) struct Chosen {
 pub(super) struct Layout {
     pub format: Format,
     pub dialect: Dialect,
+    /// Cells of a row.
+    pub n_columns: usize,
     /// Lines up to and with the header.
     pub lines_before: u64,
     /// Whether rows are looked up by name (JSON objects).
@@ -190,8 +192,8 @@ impl From<&Layout> for Columns {
 }
 
 /// The format of the input: as told, or by its first bytes, or by its name.
-pub(super) fn format(input: &Input<'_>, options: &ReadOptions) -> Result<Format> {
-    if let Some(format) = options.format {
+pub(crate) fn format(input: &Input<'_>, told: Option<Format>) -> Result<Format> {
+    if let Some(format) = told {
         return Ok(format);
     }
     let foreign = match input.sample.as_slice() {
@@ -274,7 +276,8 @@ pub(super) fn csv(
         lines_before = memchr::memchr_iter(b'\n', &header).count() as u64;
     }
     let dialect = Dialect::of(delimiter, &input.sample);
-    Ok(Layout { format, dialect, lines_before, by_name: false, chosen })
+    let n_columns = first.len();
+    Ok(Layout { format, dialect, n_columns, lines_before, by_name: false, chosen })
 }
 
 /// The layout of JSON Lines, by the first line that can be read.
@@ -314,7 +317,49 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
     }
     let chosen = choose(&input.name, options, need, names.as_deref(), n, guess)?;
     let dialect = Dialect::new(Delimiter::single(b','));
-    Ok(Layout { format: Format::JsonLines, dialect, lines_before: 0, by_name, chosen })
+    Ok(Layout {
+        format: Format::JsonLines,
+        dialect,
+        n_columns: n,
+        lines_before: 0,
+        by_name,
+        chosen,
+    })
+}
+
+/// Whether the rows are lists of items behind a user: integers, not equally many in each row.
+pub(super) fn is_adjacency(input: &Input<'_>, options: &ReadOptions) -> bool {
+    let told = options.columns().iter().any(|column| column.is_some());
+    if told || options.header == Some(true) {
+        return false;
+    }
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
+    let rows: Vec<Vec<String>> =
+        Sample::new(input, delimiter).take(100).map(|(row, _)| row).collect();
+    let is_id = |cell: &String| cell.is_empty() || cell.parse::<i64>().is_ok();
+    if rows.len() < 2 || !rows.iter().flatten().all(is_id) {
+        return false;
+    }
+    let count = |row: &Vec<String>| row.iter().filter(|cell| !cell.is_empty()).count();
+    let mut lengths: Vec<usize> = rows.iter().map(count).collect();
+    lengths.sort_unstable();
+    let usual = lengths.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap_or(0);
+    // A few odd rows are faults in a table.
+    5 * usual < 4 * lengths.len()
+}
+
+/// The layout of an adjacency list.
+pub(super) fn adjacency(input: &Input<'_>, options: &ReadOptions) -> Layout {
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
+    let chosen = |position: usize, name: &str| Some(Chosen { position, name: name.to_owned() });
+    Layout {
+        format: Format::Adjacency,
+        dialect: Dialect::new(delimiter),
+        n_columns: 0,
+        lines_before: 0,
+        by_name: false,
+        chosen: [chosen(0, "1"), chosen(1, "2, 3, …"), None, None, None],
+    }
 }
 
 /// What the first row says of columns that have no names.

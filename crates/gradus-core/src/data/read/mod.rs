@@ -6,9 +6,10 @@
 //! | `detect.rs` | format, delimiter, header, and which columns are which |
 //! | `blocks.rs` | cuts text into blocks of whole records |
 //! | `pipeline.rs` | parses blocks in parallel, hands them on in order |
-//! | `csv.rs`, `jsonl.rs`, `parquet.rs` | the formats |
+//! | `csv.rs`, `jsonl.rs`, `parquet.rs`, `adjacency.rs` | the formats |
 //! | `number.rs`, `time.rs` | ids, numbers and times from bytes |
 
+mod adjacency;
 pub(crate) mod blocks;
 pub(crate) mod csv;
 mod delimiter;
@@ -16,7 +17,7 @@ pub(crate) mod detect;
 mod jsonl;
 pub(crate) mod number;
 mod options;
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod pipeline;
 pub(crate) mod source;
@@ -130,13 +131,16 @@ pub fn read_ratings_from(
 }
 
 fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSummary)> {
-    let need = if options.implicit { Need::Pairs } else { Need::Ratings };
+    let need = match (options.implicit, options.optional_rating) {
+        (true, _) => Need::Pairs,
+        (false, true) => Need::PairsAndValues,
+        (false, false) => Need::Ratings,
+    };
     let mut builder = RatingsBuilder::new();
     let name = input.name.clone();
     let summary = read(input, options, need, &mut |table: &mut RatingRows, _| {
-        if options.implicit {
-            table.values.resize(table.len(), 1.0);
-        }
+        // Without a column of ratings every row is an interaction.
+        table.values.resize(table.len(), 1.0);
         let weights = (!table.weights.is_empty()).then_some(table.weights.as_slice());
         let times = (!table.times.is_empty()).then_some(table.times.as_slice());
         let (users, items) = (table.users.as_slice(), table.items.as_slice());
@@ -152,7 +156,8 @@ fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSumm
     })?;
     let build_seconds = start.elapsed().as_secs_f64();
     let seconds = summary.seconds + build_seconds;
-    Ok((ratings, ReadSummary { seconds, build_seconds, ..summary }))
+    let merged = summary.rows.saturating_sub(ratings.len() as u64);
+    Ok((ratings, ReadSummary { seconds, build_seconds, merged, ..summary }))
 }
 
 /// (User, item) pairs in the order of their file, ids as given.
@@ -252,7 +257,7 @@ fn read(
 ) -> Result<ReadSummary> {
     options.check()?;
     let start = Instant::now();
-    let format = detect::format(&input, options)?;
+    let format = detect::format(&input, options.format)?;
     let mut summary = match format {
         Format::Parquet => read_parquet(input, options, need, sink)?,
         Format::JsonLines => {
@@ -261,6 +266,17 @@ fn read(
             let plan = plan(options, &layout, None);
             let totals = pipeline::run(&mut input, plan, &parser, sink)?;
             summary(&input, &layout, totals)
+        }
+        Format::Adjacency => adjacency(&mut input, options, sink)?,
+        Format::Csv | Format::Tsv
+            if options.format.is_none() && detect::is_adjacency(&input, options) =>
+        {
+            if need == Need::Ratings {
+                let reason = "has rows of different lengths and no ratings: it looks like an adjacency \
+                              list (a user, then the items), which only models of interactions learn from";
+                return Err(Error::format(&input.name, reason));
+            }
+            adjacency(&mut input, options, sink)?
         }
         Format::Csv | Format::Tsv => {
             let layout = detect::csv(&mut input, options, need, format)?;
@@ -272,6 +288,14 @@ fn read(
     };
     summary.seconds = start.elapsed().as_secs_f64();
     Ok(summary)
+}
+
+/// Reads an adjacency list into the sink.
+fn adjacency(input: &mut Input<'_>, options: &ReadOptions, sink: Sink<'_>) -> Result<ReadSummary> {
+    let layout = detect::adjacency(input, options);
+    let parser = adjacency::AdjacencyParser { dialect: layout.dialect };
+    let totals = pipeline::run(input, plan(options, &layout, None), &parser, sink)?;
+    Ok(summary(input, &layout, totals))
 }
 
 fn plan(options: &ReadOptions, layout: &detect::Layout, quotes: Option<Dialect>) -> Plan {
@@ -287,6 +311,7 @@ fn plan(options: &ReadOptions, layout: &detect::Layout, quotes: Option<Dialect>)
 fn summary(input: &Input<'_>, layout: &detect::Layout, totals: Totals) -> ReadSummary {
     ReadSummary {
         rows: totals.rows,
+        merged: 0,
         skipped: totals.skipped,
         first_errors: totals.first_errors,
         bytes: input.bytes,
@@ -297,7 +322,7 @@ fn summary(input: &Input<'_>, layout: &detect::Layout, totals: Totals) -> ReadSu
     }
 }
 
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 fn read_parquet(
     input: Input<'_>,
     options: &ReadOptions,
@@ -307,9 +332,9 @@ fn read_parquet(
     parquet::read(input, options, need, sink)
 }
 
-#[cfg(not(feature = "tables"))]
+#[cfg(not(feature = "parquet"))]
 fn read_parquet(input: Input<'_>, _: &ReadOptions, _: Need, _: Sink<'_>) -> Result<ReadSummary> {
-    Err(Error::format(input.name, "Parquet needs the feature `tables`, left out of this build"))
+    Err(Error::format(input.name, "Parquet needs the feature `parquet`, left out of this build"))
 }
 
 #[cfg(test)]

@@ -20,15 +20,18 @@ pub enum Format {
     JsonLines,
     /// Apache Parquet.
     Parquet,
+    /// A line a user: the user, then the items, blanks or another delimiter between them.
+    Adjacency,
 }
 
 impl Format {
     /// All formats by name.
-    const NAMES: [(&'static str, Self); 4] = [
+    const NAMES: [(&'static str, Self); 5] = [
         ("csv", Self::Csv),
         ("tsv", Self::Tsv),
         ("jsonl", Self::JsonLines),
         ("parquet", Self::Parquet),
+        ("adjacency", Self::Adjacency),
     ];
 }
 
@@ -125,6 +128,7 @@ pub struct ReadOptions {
     pub(super) time: Option<ColumnRef>,
     pub(super) times: bool,
     pub(super) implicit: bool,
+    pub(super) optional_rating: bool,
     pub(super) on_error: OnError,
     pub(super) duplicates: Duplicates,
     /// Bytes in a block of text. Nothing but speed and memory depends on it.
@@ -144,6 +148,7 @@ impl Default for ReadOptions {
             time: None,
             times: false,
             implicit: false,
+            optional_rating: false,
             on_error: OnError::default(),
             duplicates: Duplicates::default(),
             block: 1 << 20,
@@ -231,6 +236,13 @@ impl ReadOptions {
         self
     }
 
+    /// Whether a file without a column of ratings (pairs of user and item, an adjacency list) is taken
+    /// as interactions of value 1; by default such a file is refused.
+    pub fn optional_rating(mut self, optional: bool) -> Self {
+        self.optional_rating = optional;
+        self
+    }
+
     /// What to do with a bad row; by default fail.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
@@ -303,6 +315,8 @@ pub struct Columns {
 pub struct ReadSummary {
     /// Rows read, duplicates included.
     pub rows: u64,
+    /// Rows whose pair of user and item is in another row, too: they were merged with it.
+    pub merged: u64,
     /// Bad rows left out.
     pub skipped: u64,
     /// The first few of them, in words.

@@ -24,7 +24,7 @@ pub(crate) struct Input<'a> {
     /// Whether the sample is all there is.
     pub is_whole: bool,
     /// The plain file, where there is one: formats that jump about need it.
-    #[cfg_attr(not(feature = "tables"), allow(dead_code))]
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub file: Option<File>,
     /// How the text was written, if not in UTF-8 with line feeds: it is read as if it were.
     pub encoding: &'static str,

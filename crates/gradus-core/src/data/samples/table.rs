@@ -1,7 +1,6 @@
 //! Samples from a table.
 
 use super::{Samples, Target, numbered};
-use crate::data::inputs::complete;
 use crate::data::{EncodeOptions, Encoded, Fill, Id, Inputs, Missing, Table};
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -41,9 +40,12 @@ impl Samples {
         let table = match (options.encode.fill, inputs) {
             (Fill::Drop, None) => {
                 let left_out = |name: &String| options.encode.leave_out.contains(name);
-                let used = table.columns().iter().filter(|(name, _)| !left_out(name));
-                let used: Vec<_> = used.map(|(_, column)| column).collect();
-                Cow::Owned(table.select_rows(&complete(n_rows, &used)))
+                let mut used = table.columns().iter().filter(|(name, _)| !left_out(name));
+                let empty = used.find(|(_, column)| column.n_missing() == n_rows);
+                if let Some((name, _)) = empty.filter(|_| n_rows > 0) {
+                    return Err(Error::data(format!("column `{name}` has no value: leave it out")));
+                }
+                Cow::Owned(table.select_rows(&table.complete_rows(&options.encode.leave_out)))
             }
             (Fill::Drop, Some(inputs)) => {
                 let mut rows = inputs.complete_rows(table)?;
@@ -107,12 +109,12 @@ fn target(table: &Table, options: &SamplesOptions) -> Result<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Ids, TableFormat};
+    use crate::data::{Format, Ids};
 
     #[test]
     fn columns_take_their_places() {
         let text = "w,price,size,colour\n1,10,1,red\n2,20,2,blue\n";
-        let table = Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap();
+        let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
         let options = SamplesOptions {
             target: vec!["price".into()],
             weight: Some("w".into()),
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn whole_floats_are_whole_classes() {
-        let table = Table::from_bytes(b"x,y\n1,0.0\n2,1.0\n3,0.0\n", TableFormat::Csv).unwrap();
+        let table = Table::from_bytes(b"x,y\n1,0.0\n2,1.0\n3,0.0\n", Format::Csv).unwrap();
         let options =
             SamplesOptions { target: vec!["y".into()], classes: true, ..Default::default() };
         let (samples, _) = Samples::from_table(&table, &options, None).unwrap();

@@ -170,7 +170,7 @@ fn files_that_are_something_else_are_called_by_name() {
     );
     assert_eq!(
         "xls".parse::<Format>().unwrap_err().to_string(),
-        "unknown format `xls`; known: csv, tsv, jsonl, parquet"
+        "unknown format `xls`; known: csv, tsv, jsonl, parquet, adjacency"
     );
     assert_eq!(Format::JsonLines.to_string(), "jsonl");
 }
