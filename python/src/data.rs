@@ -229,9 +229,10 @@ pub fn which(duplicates: &str) -> PyResult<Duplicates> {
     match duplicates {
         "last" => Ok(Duplicates::Last),
         "mean" => Ok(Duplicates::Mean),
+        "sum" => Ok(Duplicates::Sum),
         "error" => Ok(Duplicates::Error),
         other => {
-            let message = format!("duplicates = {other}: must be one of last, mean, error");
+            let message = format!("duplicates = {other}: must be one of last, mean, sum, error");
             Err(PyValueError::new_err(message))
         }
     }

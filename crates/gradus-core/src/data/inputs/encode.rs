@@ -267,6 +267,9 @@ fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
         if column.n_missing() == column.len() {
             return Err(no_value(name));
         }
+        if let Some(row) = (0..column.len()).find(|&row| column.is_missing(row)) {
+            return Err(table.missing(row, name));
+        }
         return Ok(InputKind::Number { fill: None, indicator: false });
     }
     let all = table.numbers(name, Missing::Nan)?;
@@ -527,7 +530,7 @@ mod tests {
         let train = table("size,colour\n1,red\n,blue\n4,\n2,blue\n");
         let error = Inputs::learn(&train, &EncodeOptions::default()).and_then(|i| i.encode(&train));
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("line 4, column `colour`: missing value"), "{error}");
+        assert!(error.contains("line 3, column `size`: missing value"), "{error}");
         for (fill, expected) in [(Fill::Mean, 7.0 / 3.0), (Fill::Median, 2.0)] {
             let options = EncodeOptions { fill, ..EncodeOptions::default() };
             let (x, encoded) = Inputs::learn(&train, &options).unwrap().encode(&train).unwrap();

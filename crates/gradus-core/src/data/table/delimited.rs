@@ -246,6 +246,22 @@ fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimit
             best = Some((delimiter, score));
         }
     }
+    // Decimal commas cut rows as evenly as delimiters do: another delimiter that leaves a comma in
+    // nothing but numbers is the right one.
+    if best.is_some_and(|(best, _)| best == comma) {
+        let is_decimal = |cell: &String| !cell.contains(',') || is_number(cell);
+        let fits = |&delimiter: &Delimiter| {
+            score(delimiter).is_some_and(|(same, ..)| same >= 19.0) && {
+                let rows = sample(input, Dialect::of(delimiter, &input.sample));
+                rows.iter()
+                    .filter(|row| !row.is_comment)
+                    .all(|row| row.cells.iter().all(is_decimal))
+            }
+        };
+        if let Some(delimiter) = [semicolon, tab, bar].into_iter().find(fits) {
+            return delimiter;
+        }
+    }
     // Blanks are common inside text: they count where nothing else does, or where they alone make
     // numbers of the cells.
     match (best, score(Delimiter::BLANKS)) {
