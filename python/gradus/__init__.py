@@ -16,6 +16,7 @@ from gradus import factor, linear
 from gradus._base import load, models
 from gradus._gradus import __version__, get_threads, set_threads
 from gradus._report import Report
+from gradus._tables import read_table
 
 __all__ = [
     "Report",
@@ -25,5 +26,6 @@ __all__ = [
     "linear",
     "load",
     "models",
+    "read_table",
     "set_threads",
 ]

@@ -2,11 +2,11 @@
 
 use crate::error::raise;
 use crate::threads::inside;
+use arrow_array::RecordBatchReader as _;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{RecordBatch, RecordBatchReader as _};
 use gradus::data::{
-    Buffer, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, InputKind, Inputs,
-    Matrix, RatingsBuilder, Table, TextIds,
+    Buffer, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs, Matrix,
+    RatingsBuilder, Table, TextIds,
 };
 use numpy::ndarray::Dimension;
 use numpy::{
@@ -141,8 +141,9 @@ impl Features {
                     "refuse" => Fill::Refuse,
                     "mean" => Fill::Mean,
                     "median" => Fill::Median,
+                    "category" => Fill::Category,
                     other => {
-                        let rule = "must be one of refuse, mean, median";
+                        let rule = "must be one of refuse, mean, median, category";
                         return Err(PyValueError::new_err(format!("missing = {other}: {rule}")));
                     }
                 };
@@ -156,8 +157,7 @@ impl Features {
 
     /// The same features under names.
     pub fn named(&self, names: Vec<String>) -> Self {
-        let number = |name| Input { name, kind: InputKind::Number { fill: None } };
-        let inputs = Inputs::Columns(names.into_iter().map(number).collect());
+        let inputs = Inputs::Columns(names.into_iter().map(Input::number).collect());
         Self { matrix: self.matrix.clone(), inputs: Some(inputs), unknown_words: 0 }
     }
 
@@ -177,8 +177,9 @@ fn read_table(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
     let broken = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("table: {error}"));
     let reader = RecordBatchStreamReader::try_new(stream).map_err(|e| broken(&e))?;
     let schema = reader.schema();
-    let batches: Result<Vec<RecordBatch>, _> = reader.collect();
-    Table::new(schema, batches.map_err(|e| broken(&e))?).map_err(raise)
+    let batches =
+        reader.map(|batch| batch.map_err(|error| gradus::Error::data(format!("table: {error}"))));
+    Table::from_record_batches(&schema, batches).map_err(raise)
 }
 
 /// Who rated what how much.
@@ -228,9 +229,10 @@ pub fn which(duplicates: &str) -> PyResult<Duplicates> {
     match duplicates {
         "last" => Ok(Duplicates::Last),
         "mean" => Ok(Duplicates::Mean),
+        "sum" => Ok(Duplicates::Sum),
         "error" => Ok(Duplicates::Error),
         other => {
-            let message = format!("duplicates = {other}: must be one of last, mean, error");
+            let message = format!("duplicates = {other}: must be one of last, mean, sum, error");
             Err(PyValueError::new_err(message))
         }
     }

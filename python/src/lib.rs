@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod fit;
 mod model;
+mod table;
 mod threads;
 
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ mod _gradus {
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::table::read_table;
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};
 

@@ -1,12 +1,12 @@
 //! Reading data for a command: the flags that say how, and ids looked up in a model.
 
 use crate::output::{Context, Failure, Outcome, grouped};
-use crate::samples::{TableArgs, TableFormatName};
+use crate::samples::{OnErrorName, TableArgs, TableFormatName, delimiter};
 use clap::{Args, ValueEnum};
 use gradus::core::recommend::Recommend;
 use gradus::data::{
-    Duplicates, Format, OnError, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary,
-    read_pairs, read_ratings,
+    Duplicates, Format, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary, read_pairs,
+    read_ratings,
 };
 use std::path::Path;
 
@@ -16,14 +16,10 @@ enum FormatName {
     Tsv,
     Jsonl,
     Parquet,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum OnErrorName {
-    /// Stop at the first bad row
-    Fail,
-    /// Leave bad rows out and count them
-    Skip,
+    /// `user item item …`, a line a user
+    Adjacency,
+    /// `label index:value …`, for models of features
+    Libsvm,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -32,6 +28,8 @@ enum DuplicatesName {
     Last,
     /// Keep the mean
     Mean,
+    /// Keep the sum, as for a log of events
+    Sum,
     /// Refuse
     Error,
 }
@@ -44,7 +42,8 @@ pub struct DataArgs {
     #[arg(long, value_enum)]
     format: Option<FormatName>,
 
-    /// Character between columns [default: detected]
+    /// What stands between columns: a character, one twice (`::`), `tab` or `blanks` [default:
+    /// detected]
     #[arg(long, value_name = "CHAR")]
     delimiter: Option<String>,
 
@@ -80,6 +79,14 @@ pub struct DataArgs {
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnErrorName,
 
+    /// Further words that mean a missing value in a table
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',', allow_hyphen_values = true)]
+    missing_values: Vec<String>,
+
+    /// Whether numbers in a table are written with a decimal comma [default: detected]
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set)]
+    decimal_comma: Option<bool>,
+
     /// What to do with a pair of user and item that occurs twice
     #[arg(long, value_enum, default_value = "last")]
     duplicates: DuplicatesName,
@@ -91,6 +98,7 @@ impl DataArgs {
         match self.duplicates {
             DuplicatesName::Last => Duplicates::Last,
             DuplicatesName::Mean => Duplicates::Mean,
+            DuplicatesName::Sum => Duplicates::Sum,
             DuplicatesName::Error => Duplicates::Error,
         }
     }
@@ -98,44 +106,45 @@ impl DataArgs {
     /// How a table is read, by the same flags.
     pub fn table(&self) -> TableArgs {
         let format = self.format.map(|format| match format {
-            FormatName::Csv => TableFormatName::Csv,
+            FormatName::Csv | FormatName::Adjacency => TableFormatName::Csv,
             FormatName::Tsv => TableFormatName::Tsv,
             FormatName::Jsonl => TableFormatName::Jsonl,
             FormatName::Parquet => TableFormatName::Parquet,
+            FormatName::Libsvm => TableFormatName::Libsvm,
         });
-        let header = self.header.unwrap_or(true);
-        let (delimiter, weight_column) = (self.delimiter.clone(), self.weight_column.clone());
-        TableArgs { format, delimiter, header, weight_column }
+        TableArgs {
+            format,
+            delimiter: self.delimiter.clone(),
+            header: self.header,
+            decimal_comma: self.decimal_comma,
+            missing_values: self.missing_values.clone(),
+            on_error: self.on_error,
+            weight_column: self.weight_column.clone(),
+        }
     }
 
     fn options(&self) -> Outcome<ReadOptions> {
-        let delimiter = match self.delimiter.as_deref() {
+        let format = match self.format {
             None => None,
-            Some("\\t" | "tab") => Some(b'\t'),
-            Some(text) => match text.as_bytes() {
-                [byte] => Some(*byte),
-                _ => {
-                    return Err(Failure::Usage(format!(
-                        "--delimiter {text}: must be one character, or `tab`"
-                    )));
-                }
-            },
+            Some(FormatName::Csv) => Some(Format::Csv),
+            Some(FormatName::Tsv) => Some(Format::Tsv),
+            Some(FormatName::Jsonl) => Some(Format::JsonLines),
+            Some(FormatName::Parquet) => Some(Format::Parquet),
+            Some(FormatName::Adjacency) => Some(Format::Adjacency),
+            Some(FormatName::Libsvm) => {
+                let rule = "--format libsvm: holds labels and features, not users and items";
+                return Err(Failure::Usage(rule.to_owned()));
+            }
         };
         let mut options = ReadOptions::new()
-            .format(self.format.map(|format| match format {
-                FormatName::Csv => Format::Csv,
-                FormatName::Tsv => Format::Tsv,
-                FormatName::Jsonl => Format::JsonLines,
-                FormatName::Parquet => Format::Parquet,
-            }))
-            .delimiter(delimiter)
+            .format(format)
             .header(self.header)
             .implicit(self.implicit)
-            .on_error(match self.on_error {
-                OnErrorName::Fail => OnError::Fail,
-                OnErrorName::Skip => OnError::Skip,
-            })
+            .on_error(self.on_error.into())
             .duplicates(self.policy());
+        if let Some(delimiter) = delimiter(self.delimiter.as_deref())? {
+            options = options.delimiter(delimiter);
+        }
         if let Some(column) = &self.user_column {
             options = options.user(column.as_str());
         }
@@ -172,7 +181,38 @@ impl DataArgs {
     ) -> Outcome<(Ratings, ReadSummary)> {
         let (ratings, summary) = read_ratings(path, &options)?;
         remark_on_skipped(path, &summary, context);
+        if summary.merged > 0 {
+            let policy = match self.duplicates {
+                DuplicatesName::Last => "the last row of each counts",
+                DuplicatesName::Mean => "the mean of each counts",
+                DuplicatesName::Sum => "the sum of each counts",
+                DuplicatesName::Error => "each counts once",
+            };
+            context.remark(format_args!(
+                "{}: {} rows repeat a pair of user and item; {policy} (--duplicates)",
+                path.display(),
+                grouped(summary.merged as usize)
+            ));
+        }
         Ok((ratings, summary))
+    }
+
+    /// Reads ratings for a model: one of interactions takes a file without ratings as it is.
+    pub fn ratings_for(
+        &self,
+        path: &Path,
+        implicit: bool,
+        context: Context,
+    ) -> Outcome<(Ratings, ReadSummary)> {
+        self.read(path, self.options()?.optional_rating(implicit), context)
+    }
+
+    /// Whether the command line says that a file holds ratings.
+    pub fn tells_ratings(&self) -> bool {
+        let columns = [&self.user_column, &self.item_column, &self.rating_column];
+        columns.into_iter().any(Option::is_some)
+            || self.implicit
+            || matches!(self.format, Some(FormatName::Adjacency))
     }
 
     /// Reads ratings to rank by; every row counts as 1 where there is no column of ratings, which

@@ -172,7 +172,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let titles = of_items.read()?;
 
     let Loaded { train, held, told: data } = match model.traits().task {
-        Task::Recommend => ratings(&args, matches, seed, context)?,
+        Task::Recommend => ratings(&args, matches, model.traits().implicit, seed, context)?,
         Task::Regress | Task::Classify => samples(&args, matches, model, seed, context)?,
     };
 
@@ -225,13 +225,19 @@ struct Loaded {
     told: Value,
 }
 
-fn ratings(args: &FitArgs, matches: &ArgMatches, seed: u64, context: Context) -> Outcome<Loaded> {
+fn ratings(
+    args: &FitArgs,
+    matches: &ArgMatches,
+    implicit: bool,
+    seed: u64,
+    context: Context,
+) -> Outcome<Loaded> {
     let RatingArgs { split, input, .. } =
         RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let (ratings, summary) = if split == SplitName::Last {
         input.timed_ratings(&args.data, context)?
     } else {
-        input.ratings(&args.data, context)?
+        input.ratings_for(&args.data, implicit, context)?
     };
     let (train, held) = match (args.holdout, &args.validation) {
         (Some(share), _) => {
@@ -239,7 +245,7 @@ fn ratings(args: &FitArgs, matches: &ArgMatches, seed: u64, context: Context) ->
             drop(ratings);
             (train, Some(held))
         }
-        (None, Some(path)) => (ratings, Some(input.ratings(path, context)?.0)),
+        (None, Some(path)) => (ratings, Some(input.ratings_for(path, implicit, context)?.0)),
         (None, None) => (ratings, None),
     };
     let held_out = held.as_ref().map(Ratings::len);
@@ -272,8 +278,8 @@ fn samples(
     context: Context,
 ) -> Outcome<Loaded> {
     let input = SampleArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let (task, name, begun) = (model.traits().task, model.name(), Instant::now());
-    let all = input.samples(&args.data, task, name, context)?;
+    let (task, begun) = (model.traits().task, Instant::now());
+    let all = input.samples(&args.data, task, context)?;
     let load = begun.elapsed().as_secs_f64();
     let n = all.len();
     let (train, held) = match (args.holdout, &args.validation) {
@@ -285,7 +291,7 @@ fn samples(
             (all.select_rows(&split.train), Some(all.select_rows(&split.test)))
         }
         (None, Some(path)) => {
-            let held = input.held_out(path, task, name, all.inputs(), context)?;
+            let held = input.held_out(path, task, all.inputs(), context)?;
             (all, Some(held))
         }
         (None, None) => (all, None),

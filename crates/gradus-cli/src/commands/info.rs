@@ -1,5 +1,7 @@
 //! `gradus info FILE`
 
+mod table;
+
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
@@ -7,6 +9,7 @@ use gradus::core::estimator::AnyFitted;
 use gradus::core::file::Reader;
 use gradus::core::output::FileKind;
 use gradus::core::predict::Predict as _;
+use gradus::data::Format;
 use gradus::linear::LinearModel;
 use gradus::page::{largest_coefficients, linear_model, score_names, shown};
 use serde_json::{Map, Value, json};
@@ -14,12 +17,16 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct InfoArgs {
-    /// A model, a checkpoint or a file of ratings
+    /// A model, a checkpoint, a table or a file of ratings
     file: PathBuf,
 
     /// Read a model or checkpoint to its end and compare everything in it with its checksums
     #[arg(long)]
     verify: bool,
+
+    /// Take the file as a table, even if it could be one of ratings
+    #[arg(long)]
+    table: bool,
 
     #[command(flatten)]
     input: DataArgs,
@@ -27,7 +34,7 @@ struct InfoArgs {
 
 pub fn command() -> Command {
     InfoArgs::augment_args(
-        Command::new("info").about("Tell what a model file or a file of ratings holds"),
+        Command::new("info").about("Tell what a model file, a table or a file of ratings holds"),
     )
 }
 
@@ -42,6 +49,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         checkpoint(&args.file, context)
     } else if is_ours || named {
         model(&args.file, &gradus::load(&args.file)?, context)
+    } else if args.table {
+        table::run(&args.file, &args.input.table(), context)
     } else {
         data(&args, context)
     }
@@ -90,6 +99,8 @@ fn checkpoint(path: &Path, context: Context) -> Outcome {
     }
     context.say(table)
 }
+/// Whether rows of this width without names are likely to be ratings: user, item, value, time.
+const RATING_COLUMNS: usize = 4;
 
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     let facts: Map<String, Value> =
@@ -205,7 +216,20 @@ fn figure(x: f64) -> String {
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {
-    let (ratings, summary) = args.input.ratings(&args.file, context)?;
+    let (ratings, summary) = match args.input.ratings_for(&args.file, true, context) {
+        Ok(read) => read,
+        // What has no users and items may be a table. A pipe cannot be read twice.
+        Err(error) if args.input.tells_ratings() || !args.file.is_file() => return Err(error),
+        Err(_) => return table::run(&args.file, &args.input.table(), context),
+    };
+    let unnamed =
+        summary.columns.user.parse::<usize>().is_ok() && summary.format != Format::Adjacency;
+    if unnamed && !args.input.tells_ratings() && args.file.is_file() {
+        let read = args.input.table().table(&args.file, None, &[]);
+        if read.is_ok_and(|table| table.n_cols() > RATING_COLUMNS) {
+            return table::run(&args.file, &args.input.table(), context);
+        }
+    }
     let count = ratings.len();
     let (mut low, mut high, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
     for &value in ratings.by_user().values() {

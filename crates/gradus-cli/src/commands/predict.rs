@@ -3,11 +3,12 @@
 use crate::input::{DataArgs, Known};
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
+use crate::samples::Features;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use gradus::core::estimator::{AnyFitted, Task};
 use gradus::core::predict::Outputs;
 use gradus::core::recommend::Interval;
-use gradus::data::Id;
+use gradus::data::{Column, Id};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -31,6 +32,10 @@ struct PredictArgs {
     /// Also the probability of each class, for models of classes that know it
     #[arg(long)]
     probabilities: bool,
+
+    /// Write the predictions alone, without the columns of the file before them
+    #[arg(long)]
+    only_predictions: bool,
 
     #[command(flatten)]
     force: ForceArg,
@@ -94,7 +99,8 @@ fn samples(
         let capability = "give intervals";
         return Err(gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability }.into());
     }
-    let features = args.input.table().features(&args.data, model.inputs(), context)?;
+    let Features { matrix: features, table, rows } =
+        args.input.table().features(&args.data, model.inputs(), context)?;
     let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
     match model.outputs() {
         Outputs::Values(names) => {
@@ -119,7 +125,11 @@ fn samples(
             }
         }
     }
-    let n = features.n_rows();
+    let n = table.as_ref().map_or(features.n_rows(), gradus::data::Table::n_rows);
+    let mut columns = spread(columns, &rows, n);
+    if let Some(table) = table.filter(|_| !args.only_predictions) {
+        columns = beside(&table, columns);
+    }
     destination.write(|out| Ok(write_columns(out, n, &columns, context.json)?))?;
     say_where(destination, n, context);
     Ok(())
@@ -129,6 +139,50 @@ fn say_where(destination: &Destination, n: usize, context: Context) {
     if let Some(path) = destination.path() {
         context.remark(format_args!("{} predictions in {}", grouped(n), path.display()));
     }
+}
+
+/// Predictions for all rows of a file; those without features have none.
+fn spread(columns: Vec<(String, Vec<Value>)>, rows: &[u32], n: usize) -> Vec<(String, Vec<Value>)> {
+    if rows.len() == n {
+        return columns;
+    }
+    let spread = |values: Vec<Value>| {
+        let mut all = vec![Value::Null; n];
+        rows.iter().zip(values).for_each(|(&row, value)| all[row as usize] = value);
+        all
+    };
+    columns.into_iter().map(|(name, values)| (name, spread(values))).collect()
+}
+
+/// The columns of the file, then the predictions; a prediction of a column that is there is called
+/// `predicted_…`.
+fn beside(
+    table: &gradus::data::Table,
+    predictions: Vec<(String, Vec<Value>)>,
+) -> Vec<(String, Vec<Value>)> {
+    let cell = |column: &Column, row: usize| match column {
+        Column::Numbers(values) => match values[row] {
+            // Whole numbers without a point, as far as they are exact.
+            value if value.fract() == 0.0 && value.abs() < 9e15 => Value::from(value as i64),
+            value => Value::from(value),
+        },
+        Column::Booleans(values) => values[row].map_or(Value::Null, Value::Bool),
+        column => column.text(row).map_or(Value::Null, Value::from),
+    };
+    let mut columns: Vec<(String, Vec<Value>)> = table
+        .columns()
+        .iter()
+        .map(|(name, column)| {
+            (name.clone(), (0..column.len()).map(|row| cell(column, row)).collect())
+        })
+        .collect();
+    for (mut name, values) in predictions {
+        while columns.iter().any(|(known, _)| *known == name) {
+            name.insert_str(0, "predicted_");
+        }
+        columns.push((name, values));
+    }
+    columns
 }
 
 /// CSV with a header, or a JSON object a line.
@@ -154,6 +208,7 @@ fn write_columns(
             let comma = if at > 0 { "," } else { "" };
             match &values[row] {
                 Value::String(text) => write!(out, "{comma}{}", quoted(Id::Text(text)))?,
+                Value::Null => write!(out, "{comma}")?,
                 value => write!(out, "{comma}{value}")?,
             }
         }

@@ -28,11 +28,15 @@ pub struct Libsvm {
     pub qid: Option<Vec<u64>>,
 }
 
+/// The largest number of features that the indices of a file alone may ask for.
+const MOST_FEATURES: u64 = 1 << 27;
+
 /// How to read a libsvm file.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LibsvmOptions {
-    /// The number of features; `None` takes the largest index. A test set may lack the last
-    /// features of its training set, so give it theirs.
+    /// The number of features; `None` takes the largest index, which must not be above 2²⁷: a model
+    /// holds several numbers for each feature up to it. A test set may lack the last features of its
+    /// training set, so give it theirs.
     pub n_features: Option<usize>,
     /// Whether indices count from 0, as some tools write them. Default from 1.
     pub zero_based: bool,
@@ -218,7 +222,7 @@ impl<'a> Rows<'a> {
         let first = u64::from(!self.options.zero_based);
         let digits = key.len() <= 10 && !key.is_empty() && key.iter().all(u8::is_ascii_digit);
         let number = digits.then(|| key.iter().fold(0, |n, &b| 10 * n + u64::from(b - b'0')));
-        let limit = self.options.n_features.map_or(u64::from(u32::MAX) - 1, |n| n as u64);
+        let limit = self.options.n_features.map_or(MOST_FEATURES, |n| n as u64);
         match number {
             Some(number) if number >= first && number - first < limit => {
                 u32::try_from(number - first).map_err(|_| format!("index {number} is too large"))
@@ -226,6 +230,10 @@ impl<'a> Rows<'a> {
             Some(number) if number < first => {
                 Err("index 0, but indices count from 1 (see the option `zero_based`)".into())
             }
+            Some(number) if self.options.n_features.is_none() => Err(format!(
+                "index {number} is above {limit}, the most features that are read unless their \
+                 number is given"
+            )),
             Some(number) => {
                 Err(format!("index {number} is not among the {limit} features there may be"))
             }
@@ -332,6 +340,9 @@ mod tests {
         assert!(fault("1 3\n").contains("`3` is not index:value"));
         assert!(fault("1 :3\n").contains("index ``"));
         assert!(fault("1 4294967296:3\n").contains("4294967296"));
+        assert!(Libsvm::from_bytes(b"1 134217728:3\n").is_ok());
+        let message = fault("1 1:2 2000000000:1\n");
+        assert!(message.contains("column 7: index 2000000000 is above 134217728"), "{message}");
         assert!(fault("1 99999999999999999999:3\n").contains("99999999999999999999"));
     }
 
@@ -351,7 +362,7 @@ mod tests {
 
     #[test]
     fn no_change_of_bytes_makes_it_panic() {
-        let text = b"+1 qid:3 1:0.5 3:2e-3 # note\n-1 qid:4 2:1 4294967294:1\n";
+        let text = b"+1 qid:3 1:0.5 3:2e-3 # note\n-1 qid:4 2:1 134217728:1\n";
         let mut stream = crate::random::Stream::new(1, "mutate libsvm", 0);
         for _ in 0..30_000 {
             let mut bytes = text.to_vec();

@@ -208,11 +208,21 @@ impl Rows {
                     let (value, weight) = mean(&[before.1, event.1], weights);
                     self.push((event.0, value, weight.unwrap_or(1.0)));
                 }
+                Duplicates::Sum => {
+                    let value = before.1 + event.1;
+                    if value.is_infinite() {
+                        let (user, item) = name(event.0);
+                        return Err(Error::data(format!(
+                            "user `{user}`, item `{item}`: the values add up to infinity"
+                        )));
+                    }
+                    self.push((event.0, value, before.2 + event.2));
+                }
                 Duplicates::Error => {
                     let (user, item) = name(event.0);
                     return Err(Error::data(format!(
                         "user `{user}` has rated item `{item}` before: give a policy for \
-                         duplicates (`last` or `mean`)"
+                         duplicates (`last`, `mean` or `sum`)"
                     )));
                 }
             }

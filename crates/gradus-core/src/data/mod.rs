@@ -13,17 +13,17 @@
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
-//! | [`DenseText`] | a dense matrix from CSV or TSV |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
-//! | `Table` | Arrow record batches from CSV, TSV, JSON Lines, Parquet (feature `tables`) |
+//! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`Titles`] | titles of items, for people to read beside ids |
 //! | [`make`] | planted data, to try, test and time models on |
 
+#[cfg(feature = "parquet")]
+mod arrow;
 mod buffer;
 mod builder;
 mod dense;
-mod dense_text;
 mod fingerprint;
 mod ids;
 mod inputs;
@@ -39,18 +39,16 @@ mod read;
 mod samples;
 mod sketch;
 mod sparse;
-#[cfg(feature = "tables")]
 mod table;
 mod titles;
 
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
-pub use dense_text::{DenseText, DenseTextOptions, Missing};
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
-#[cfg(feature = "tables")]
-pub use inputs::{EncodeOptions, Encoded, Fill};
-pub use inputs::{Input, InputKind, Inputs};
+pub use inputs::{
+    EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, MissingWord,
+};
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use matrix::Matrix;
 pub use merge::{Kept, Merged};
@@ -58,14 +56,28 @@ pub use npy::{NpyArray, NpyValue};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use read::{
-    Column, Columns, Format, OnError, Pairs, ReadOptions, ReadSummary, read_pairs, read_pairs_from,
-    read_ratings, read_ratings_from,
+    ColumnRef, Columns, Delimiter, Format, OnError, Pairs, ReadOptions, ReadSummary, read_pairs,
+    read_pairs_from, read_ratings, read_ratings_from,
 };
-#[cfg(feature = "tables")]
-pub use samples::SamplesOptions;
-pub use samples::{Samples, Target};
+pub use samples::{Samples, SamplesOptions, Target};
 pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
-#[cfg(feature = "tables")]
-pub use table::{Table, TableFormat, TableOptions};
+pub use table::{
+    Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableSource,
+};
 pub use titles::Titles;
+
+/// Zeros for a matrix, or an error if the memory for them cannot be had.
+pub(crate) fn zeros(n_rows: usize, n_cols: usize) -> crate::Result<Vec<f64>> {
+    let too_large = || {
+        crate::Error::data(format!(
+            "a matrix of {n_rows} × {n_cols} numbers does not fit into memory"
+        ))
+    };
+    let len = n_rows.checked_mul(n_cols).ok_or_else(too_large)?;
+    // Reserving first: `vec!` would end the process.
+    let mut probe = Vec::<f64>::new();
+    probe.try_reserve_exact(len).map_err(|_| too_large())?;
+    drop(probe);
+    Ok(vec![0.0; len])
+}

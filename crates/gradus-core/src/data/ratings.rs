@@ -14,6 +14,9 @@ pub enum Duplicates {
     /// Keep the mean of their values (weighted by their weights); the weights add up, and the time is
     /// the latest.
     Mean,
+    /// Keep the sum of their values, as for a log of events; the weights add up, and the time is the
+    /// latest.
+    Sum,
     /// Refuse the data and name the pair.
     Error,
 }

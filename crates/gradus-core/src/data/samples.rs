@@ -3,10 +3,8 @@
 use super::{Dense, Id, Ids, Inputs, Matrix, TextIds};
 use crate::{Error, Result};
 
-#[cfg(feature = "tables")]
 mod table;
 
-#[cfg(feature = "tables")]
 pub use table::SamplesOptions;
 
 /// What is to be predicted.

@@ -1,97 +1,106 @@
-//! Plain tables: Arrow record batches from CSV, TSV, JSON Lines and Parquet.
+//! Tables: named columns of numbers, truth values and words.
 
-use super::dense_text::is_missing;
-use super::open::open_decompressed;
-use super::{Dense, Missing};
+mod cells;
+mod column;
+mod delimited;
+mod infer;
+mod json;
+mod options;
+mod read;
+
+#[cfg(feature = "parquet")]
+pub(crate) use column::Interner;
+pub use column::{Column, MISSING_WORD};
+pub use infer::Stray;
+pub use options::{TableLayout, TableOptions, TableSource};
+
+use super::Dense;
 use crate::{Error, Result};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::io::{BufRead, Read as _};
-use std::path::Path;
+use hashbrown::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Rows per batch.
-const BATCH: usize = 8192;
-
-/// The format of a file of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableFormat {
-    /// Comma-separated values.
-    Csv,
-    /// Tab-separated values.
-    Tsv,
-    /// One JSON object a line.
-    JsonLines,
-    /// Apache Parquet.
-    Parquet,
+/// What to do with a value that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// Refuse the data and name the row and column.
+    #[default]
+    Refuse,
+    /// Put a NaN in its place.
+    Nan,
 }
 
-impl TableFormat {
-    /// The format that a file name ends in, compression apart: `x.csv`, `x.tsv.gz`, `x.jsonl`,
-    /// `x.parquet`.
-    ///
-    /// # Errors
-    /// If the ending is not one of those known.
-    pub fn from_path(path: &Path) -> Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-        match plain.rsplit_once('.').map_or("", |(_, ending)| ending) {
-            "csv" => Ok(Self::Csv),
-            "tsv" | "tab" => Ok(Self::Tsv),
-            "jsonl" | "ndjson" | "json" => Ok(Self::JsonLines),
-            "parquet" | "pq" => Ok(Self::Parquet),
-            ending => Err(Error::UnknownName {
-                what: "table format",
-                name: ending.to_owned(),
-                known: "csv, tsv, jsonl, parquet (and .gz or .zst after them)".to_owned(),
-            }),
-        }
-    }
-}
-
-/// How to read a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableOptions {
-    /// The format; `None` goes by the file name.
-    pub format: Option<TableFormat>,
-    /// Whether CSV and TSV have no header; columns are then called `column_1`, `column_2`, ….
-    pub no_header: bool,
-    /// What separates the cells of CSV; `None` is the comma (the tab for TSV).
-    pub separator: Option<u8>,
-}
-
-/// A table in memory: a schema and the record batches that have it.
+/// A table in memory: named columns of equal length.
 ///
-/// The types of text formats are found out from the whole file, which is therefore read twice: a
-/// column of integers with one fraction in its last row is a column of floats.
+/// The values of a column have one type, and a missing value is marked as such: no rule of text
+/// (which words mean "missing", whether digits are a number) applies once a table is made. Such rules
+/// belong to the reader of text files.
 ///
 /// ```
-/// use gradus_core::data::{Missing, Table, TableFormat};
-/// let text = b"name,size,price\nnail,3,0.5\nscrew,4,\n";
-/// let table = Table::from_bytes(text, TableFormat::Csv)?;
+/// use gradus_core::data::{Column, Missing, Table};
+/// let table = Table::from_columns(vec![
+///     ("name".into(), Column::from_words([Some("nail"), Some("screw")])?),
+///     ("size".into(), Column::Numbers(vec![3.0, 4.0])),
+///     ("price".into(), Column::Numbers(vec![0.5, f64::NAN])),
+/// ])?;
 /// assert_eq!(table.names(), ["name", "size", "price"]);
 /// let x = table.to_dense(&["size", "price"], Missing::Nan)?;
 /// assert_eq!(x.row(0), [3.0, 0.5]);
 /// assert!(x.row(1)[1].is_nan());
 /// # Ok::<(), gradus_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
-    schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    columns: Vec<(String, Column)>,
+    /// The place of each name: a search would take seconds for tens of thousands of columns.
+    places: HashMap<String, usize>,
+    n_rows: usize,
+    source: Option<Arc<TableSource>>,
+    /// Which rows of the source these are; `None` is all of them.
+    rows: Option<Vec<u32>>,
 }
 
 impl Table {
-    /// A table of these batches.
+    /// A table of these columns.
     ///
     /// # Errors
-    /// If a batch has another schema.
-    pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Self> {
-        for batch in &batches {
+    /// If columns differ in length, two have the same name, or a column of words contradicts itself.
+    pub fn from_columns(columns: Vec<(String, Column)>) -> Result<Self> {
+        let n_rows = columns.first().map_or(0, |(_, column)| column.len());
+        for (name, column) in &columns {
+            if column.len() != n_rows {
+                return Err(Error::Shape {
+                    what: format!("rows of column `{name}`"),
+                    expected: format!("{n_rows} (as in column `{}`)", columns[0].0),
+                    got: column.len().to_string(),
+                });
+            }
+            column.check(name)?;
+        }
+        if let Some(reason) = same_names(columns.iter().map(|(name, _)| name.as_str())) {
+            return Err(Error::data(reason));
+        }
+        let places = columns.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+        Ok(Self { columns, places, n_rows, source: None, rows: None })
+    }
+
+    /// A table of Arrow record batches. Numbers become numbers, truth values truth values, text and
+    /// dictionaries words, dates and timestamps words in the order of ISO 8601. Columns of other types
+    /// (lists, records) are left out.
+    ///
+    /// # Errors
+    /// If two columns have the same name, or a batch has another schema.
+    #[cfg(feature = "parquet")]
+    pub fn from_record_batches(
+        schema: &arrow_schema::Schema,
+        batches: impl IntoIterator<Item = Result<arrow_array::RecordBatch>>,
+    ) -> Result<Self> {
+        use super::arrow::Pieces;
+        let mut columns: Vec<Option<Pieces>> =
+            schema.fields().iter().map(|field| Pieces::new(field.data_type())).collect();
+        for batch in batches {
+            let batch = batch?;
             if batch.schema().fields() != schema.fields() {
                 return Err(Error::Shape {
                     what: "columns of a record batch".into(),
@@ -99,154 +108,133 @@ impl Table {
                     got: format!("{:?}", batch.schema().fields()),
                 });
             }
-        }
-        Ok(Self { schema, batches })
-    }
-
-    /// Reads a file, compressed or not.
-    ///
-    /// # Errors
-    /// If the format is not known or the file is not in it; the message names the file.
-    pub fn read(path: impl AsRef<Path>, options: &TableOptions) -> Result<Self> {
-        let path = path.as_ref();
-        let format = options.format.map_or_else(|| TableFormat::from_path(path), Ok)?;
-        if format == TableFormat::Parquet {
-            let mut start = [0; 4];
-            let mut file = std::fs::File::open(path).map_err(|source| Error::io(path, source))?;
-            if file.read_exact(&mut start).is_ok() && &start == b"PAR1" {
-                return read_parquet(file, path);
+            for (column, array) in columns.iter_mut().zip(batch.columns()) {
+                if let Some(column) = column {
+                    column.push(array)?;
+                }
             }
         }
-        read_table(&|| open_decompressed(path), path, format, options)
-    }
-
-    /// Reads a table from memory, with default options.
-    ///
-    /// # Errors
-    /// If the bytes are not in this format.
-    pub fn from_bytes(bytes: &[u8], format: TableFormat) -> Result<Self> {
-        Self::from_bytes_with(bytes, &TableOptions { format: Some(format), ..Default::default() })
-    }
-
-    /// Reads a table from memory.
-    ///
-    /// # Errors
-    /// If `options` names no format, or the bytes are not in it.
-    pub fn from_bytes_with(bytes: &[u8], options: &TableOptions) -> Result<Self> {
-        let rule = "must be given for bytes in memory";
-        let format = options.format.ok_or_else(|| Error::parameter("format", "none", rule))?;
-        let open = || Ok(Box::new(bytes) as Box<dyn BufRead + Send + '_>);
-        read_table(&open, Path::new("<memory>"), format, options)
-    }
-
-    /// The columns' names and types.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// The rows, in batches.
-    pub fn batches(&self) -> &[RecordBatch] {
-        &self.batches
+        let named = schema.fields().iter().zip(columns).filter_map(|(field, column)| {
+            column.map(|column| (field.name().clone(), column.finish()))
+        });
+        Self::from_columns(named.collect())
     }
 
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
-        self.batches.iter().map(RecordBatch::num_rows).sum()
+        self.n_rows
     }
 
     /// Number of columns.
     pub fn n_cols(&self) -> usize {
-        self.schema.fields().len()
+        self.columns.len()
+    }
+
+    /// The columns with their names.
+    pub fn columns(&self) -> &[(String, Column)] {
+        &self.columns
     }
 
     /// The columns' names.
     pub fn names(&self) -> Vec<&str> {
-        self.schema.fields().iter().map(|field| field.name().as_str()).collect()
+        self.columns.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     /// The names of the columns that hold numbers or truth values.
     pub fn numeric_names(&self) -> Vec<&str> {
-        let fields = self.schema.fields().iter();
-        let numeric = fields.filter(|field| is_number(field.data_type()));
-        numeric.map(|field| field.name().as_str()).collect()
+        let numeric = self.columns.iter().filter(|(_, c)| !matches!(c, Column::Words { .. }));
+        numeric.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The column `name`, in one piece for each batch.
+    /// The column `name`.
     ///
     /// # Errors
     /// If there is no such column; the message lists those there are.
-    pub fn column(&self, name: &str) -> Result<Vec<&ArrayRef>> {
-        let index = self.schema.index_of(name).map_err(|_| Error::UnknownName {
-            what: "column",
-            name: name.to_owned(),
-            known: self.names().join(", "),
-        })?;
-        Ok(self.batches.iter().map(|batch| batch.column(index)).collect())
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        let found = self.places.get(name);
+        found.map(|&at| &self.columns[at].1).ok_or_else(|| self.unknown(name))
     }
 
-    /// The numbers of column `name`. Text is read as numbers where all of it is.
+    /// The name of a column given by its name or, if none is called so, by its position: from 1, or
+    /// from the end with a minus (`-1` is the last).
+    ///
+    /// # Errors
+    /// If there is no such column; the message lists those there are.
+    pub fn resolve(&self, column: &str) -> Result<&str> {
+        if let Some(&at) = self.places.get(column) {
+            return Ok(&self.columns[at].0);
+        }
+        let n = self.n_cols() as i64;
+        let at = match column.trim().parse::<i64>() {
+            Ok(at) if (1..=n).contains(&at) => Some(at - 1),
+            Ok(at) if (-n..0).contains(&at) => Some(n + at),
+            _ => None,
+        };
+        match at {
+            Some(at) => Ok(&self.columns[at as usize].0),
+            None => Err(self.unknown(column)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let known = listed(&self.names());
+        Error::UnknownName { what: "column", name: name.to_owned(), known }
+    }
+
+    /// The rows that lack no value, the columns `except` apart.
+    pub fn complete_rows(&self, except: &[String]) -> Vec<u32> {
+        let used = self.columns.iter().filter(|(name, _)| !except.contains(name));
+        let used: Vec<&Column> = used.map(|(_, column)| column).collect();
+        super::inputs::complete(self.n_rows, &used)
+    }
+
+    /// The numbers of column `name`: truth values as 0 and 1, words where all of them are numbers.
     ///
     /// # Errors
     /// If there is no such column, a value is missing and `missing` refuses that, or a value is
-    /// not a finite number; the message names row (from 1) and column.
-    pub fn numbers(&self, name: &str, missing: Missing) -> Result<Vec<f64>> {
-        let mut numbers = Vec::with_capacity(self.n_rows());
-        for piece in self.column(name)? {
-            let row = numbers.len() + 1;
-            let fault = |at: usize, what: String| {
-                Error::data(format!("row {}, column `{name}`: {what}", row + at))
-            };
-            let mut push = |at: usize, value: Option<f64>| match (value, missing) {
-                (Some(value), _) if value.is_infinite() => {
-                    Err(fault(at, value.to_string() + " is not finite"))
+    /// not a finite number; the message names row and column.
+    pub fn numbers(&self, name: &str, missing: Missing) -> Result<Cow<'_, [f64]>> {
+        let numbers = match self.column(name)? {
+            Column::Numbers(values) => Cow::Borrowed(values.as_slice()),
+            Column::Booleans(values) => values
+                .iter()
+                .map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value))))
+                .collect(),
+            Column::Words { codes, levels } => {
+                let parsed: Vec<Option<f64>> =
+                    levels.iter().map(|word| word.trim().parse().ok()).collect();
+                let mut numbers = Vec::with_capacity(codes.len());
+                for (row, &code) in codes.iter().enumerate() {
+                    numbers.push(match parsed.get(code as usize) {
+                        None => f64::NAN,
+                        Some(Some(number)) => *number,
+                        Some(None) => {
+                            let reason = format!("`{}` is not a number", levels[code as usize]);
+                            return Err(self.fault(row, name, reason));
+                        }
+                    });
                 }
-                (Some(value), _) if !value.is_nan() => {
-                    numbers.push(value);
-                    Ok(())
-                }
-                (_, Missing::Nan) => {
-                    numbers.push(f64::NAN);
-                    Ok(())
-                }
-                (_, Missing::Refuse) => Err(fault(at, "missing value".into())),
-            };
-            if is_number(piece.data_type()) {
-                let floats = cast(piece, &DataType::Float64)
-                    .map_err(|error| Error::data(format!("column `{name}`: {error}")))?;
-                for (at, value) in floats.as_primitive::<Float64Type>().iter().enumerate() {
-                    push(at, value)?;
-                }
-            } else if let Some(texts) = as_text(piece) {
-                let texts = texts.as_string::<i32>();
-                for (at, text) in texts.iter().enumerate() {
-                    let text = text.map(str::trim).filter(|text| !is_missing(text));
-                    let value = text.map(str::parse::<f64>).transpose().map_err(|_| {
-                        fault(at, format!("`{}` is not a number", text.unwrap_or_default()))
-                    })?;
-                    push(at, value)?;
-                }
-            } else if piece.data_type() == &DataType::Null {
-                (0..piece.len()).try_for_each(|at| push(at, None))?;
-            } else {
-                let kind = piece.data_type();
-                return Err(Error::data(format!("column `{name}` is of type {kind}, not numbers")));
+                numbers.into()
             }
+        };
+        if let Some(row) = numbers.iter().position(|value| value.is_infinite()) {
+            return Err(self.fault(row, name, format!("{} is not finite", numbers[row])));
+        }
+        if missing == Missing::Refuse
+            && let Some(row) = numbers.iter().position(|value| value.is_nan())
+        {
+            return Err(self.missing(row, name));
         }
         Ok(numbers)
     }
 
-    /// The text of column `name`; numbers and dates as they print, `None` where missing.
+    /// The text of column `name`; numbers and truth values as they print, `None` where missing.
     ///
     /// # Errors
-    /// If there is no such column, or its type has no text form (a list, a record).
+    /// If there is no such column.
     pub fn texts(&self, name: &str) -> Result<Vec<Option<String>>> {
-        let mut texts = Vec::with_capacity(self.n_rows());
-        for piece in self.column(name)? {
-            let piece = cast(piece, &DataType::Utf8)
-                .map_err(|error| Error::data(format!("column `{name}`: {error}")))?;
-            texts.extend(piece.as_string::<i32>().iter().map(|text| text.map(str::to_owned)));
-        }
-        Ok(texts)
+        let column = self.column(name)?;
+        Ok((0..self.n_rows).map(|row| column.text(row).map(|text| text.into_owned())).collect())
     }
 
     /// The matrix of the columns `names`, in that order.
@@ -260,101 +248,123 @@ impl Table {
         let (n_rows, n_cols) = (self.n_rows(), names.len());
         let mut values = vec![0.0; n_rows * n_cols];
         for (column, name) in names.iter().enumerate() {
-            for (row, number) in self.numbers(name, missing)?.into_iter().enumerate() {
-                values[row * n_cols + column] = number;
+            for (row, number) in self.numbers(name, missing)?.iter().enumerate() {
+                values[row * n_cols + column] = *number;
             }
         }
         Dense::new(n_rows, n_cols, values)
     }
-}
 
-fn is_number(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => is_number(values),
-        kind => kind.is_numeric() || kind == &DataType::Boolean,
+    /// Where the table came from, if a file was read.
+    pub fn source(&self) -> Option<&TableSource> {
+        self.source.as_deref()
     }
-}
 
-/// The array as plain text, if it is some kind of text.
-fn as_text(piece: &ArrayRef) -> Option<ArrayRef> {
-    let kind = match piece.data_type() {
-        DataType::Dictionary(_, values) => values,
-        kind => kind,
-    };
-    let is_text = matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    if is_text { cast(piece, &DataType::Utf8).ok() } else { None }
-}
-
-/// Opens the source from its beginning.
-type Open<'a> = dyn Fn() -> Result<Box<dyn BufRead + Send + 'a>> + 'a;
-
-fn read_table<'a>(
-    open: &Open<'a>,
-    name: &Path,
-    format: TableFormat,
-    options: &TableOptions,
-) -> Result<Table> {
-    let fault = |error: ArrowError| match error {
-        ArrowError::IoError(_, source) => Error::io(name, source),
-        other => Error::format(name, other.to_string()),
-    };
-    match format {
-        TableFormat::Parquet => {
-            let mut bytes = Vec::new();
-            open()?.read_to_end(&mut bytes).map_err(|source| Error::io(name, source))?;
-            read_parquet(bytes::Bytes::from(bytes), name)
+    /// The column `name` as words: numbers and truth values as they print, a stray cell in a column of
+    /// numbers as it stood in the file.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn words(&self, name: &str) -> Result<Cow<'_, Column>> {
+        let column = self.column(name)?;
+        if let Column::Words { .. } = column {
+            return Ok(Cow::Borrowed(column));
         }
-        TableFormat::JsonLines => {
-            let (schema, _) =
-                arrow_json::reader::infer_json_schema(open()?, None).map_err(fault)?;
-            let schema = Arc::new(schema);
-            let reader = arrow_json::ReaderBuilder::new(schema.clone())
-                .with_batch_size(BATCH)
-                .build(open()?)
-                .map_err(fault)?;
-            Ok(Table { schema, batches: reader.collect::<Result<_, _>>().map_err(fault)? })
+        let strays = self.strays(name);
+        let word = |row: usize| match strays.get(&self.origin(row)) {
+            Some(text) => Some(Cow::Borrowed(*text)),
+            None => column.text(row),
+        };
+        Column::from_words((0..self.n_rows).map(word)).map(Cow::Owned)
+    }
+
+    /// The stray cells of a column by their row in the source.
+    fn strays(&self, name: &str) -> HashMap<usize, &str> {
+        let strays = self.source.iter().flat_map(|source| &source.strays);
+        let here = strays.filter(|stray| stray.column == name);
+        here.map(|stray| (stray.row as usize, stray.text.as_str())).collect()
+    }
+
+    /// The row of the source that a row is.
+    fn origin(&self, row: usize) -> usize {
+        self.rows.as_ref().map_or(row, |rows| rows[row] as usize)
+    }
+
+    /// The rows `rows`, in that order.
+    ///
+    /// # Panics
+    /// If a row is not below `n_rows()`.
+    pub fn select_rows(&self, rows: &[u32]) -> Self {
+        let columns = self.columns.iter();
+        let columns = columns.map(|(name, column)| (name.clone(), column.select_rows(rows)));
+        Self {
+            columns: columns.collect(),
+            places: self.places.clone(),
+            n_rows: rows.len(),
+            source: self.source.clone(),
+            rows: Some(rows.iter().map(|&row| self.origin(row as usize) as u32).collect()),
         }
-        TableFormat::Csv | TableFormat::Tsv => {
-            let usual = if format == TableFormat::Tsv { b'\t' } else { b',' };
-            let format = arrow_csv::reader::Format::default()
-                .with_header(!options.no_header)
-                .with_delimiter(options.separator.unwrap_or(usual));
-            let (schema, _) = format.infer_schema(skip_mark(open()?)?, None).map_err(fault)?;
-            let schema = Arc::new(schema);
-            if schema.fields().is_empty() {
-                return Err(Error::format(name, "no columns"));
+    }
+
+    /// The error about a missing value, or a stray cell that counts as one.
+    pub fn missing(&self, row: usize, column: &str) -> Error {
+        match self.strays(column).get(&self.origin(row)) {
+            Some(text) => {
+                let reason = format!(
+                    "`{text}` is not a number, as nearly all of the column are; it counts as a missing value"
+                );
+                self.fault(row, column, reason)
             }
-            let reader = arrow_csv::ReaderBuilder::new(schema.clone())
-                .with_format(format)
-                .with_batch_size(BATCH)
-                .build_buffered(skip_mark(open()?)?)
-                .map_err(fault)?;
-            Ok(Table { schema, batches: reader.collect::<Result<_, _>>().map_err(fault)? })
+            None => self.fault(row, column, "missing value"),
+        }
+    }
+
+    /// An error about one value of the table: with file and line if the table was read from text.
+    pub fn fault(&self, row: usize, column: &str, reason: impl std::fmt::Display) -> Error {
+        let row = self.origin(row);
+        let at = format!("row {}, column `{column}`: {reason}", row + 1);
+        match self.source() {
+            None => Error::data(at),
+            Some(source) => match &source.lines {
+                None => Error::format(&source.file, at),
+                Some(lines) => Error::Row {
+                    file: source.file.clone(),
+                    line: lines.of(row),
+                    column: Some(format!("`{column}`")),
+                    reason: reason.to_string(),
+                },
+            },
         }
     }
 }
 
-/// Passes over the byte order mark that spreadsheets put first; it would become part of a name.
-fn skip_mark<'a>(mut reader: Box<dyn BufRead + Send + 'a>) -> Result<Box<dyn BufRead + Send + 'a>> {
-    let start = reader.fill_buf().map_err(|source| Error::io("<table>", source))?;
-    if start.starts_with(b"\xef\xbb\xbf") {
-        reader.consume(3);
+/// What is wrong if two of the names are the same.
+pub(crate) fn same_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+    let mut seen = HashSet::new();
+    for name in names.clone() {
+        if !seen.insert(name) {
+            let positions: Vec<String> = names
+                .enumerate()
+                .filter(|(_, other)| *other == name)
+                .map(|(at, _)| (at + 1).to_string())
+                .collect();
+            return Some(format!(
+                "columns {} are called `{name}`: every column needs a name of its own",
+                positions.join(" and ")
+            ));
+        }
     }
-    Ok(reader)
+    None
 }
 
-fn read_parquet(
-    source: impl parquet::file::reader::ChunkReader + 'static,
-    name: &Path,
-) -> Result<Table> {
-    let fault = |error: String| Error::format(name, error);
-    let builder = ParquetRecordBatchReaderBuilder::try_new(source)
-        .map_err(|error| fault(error.to_string()))?;
-    let schema = builder.schema().clone();
-    let reader =
-        builder.with_batch_size(BATCH).build().map_err(|error| fault(error.to_string()))?;
-    let batches = reader.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
-    Ok(Table { schema, batches })
+/// Names for a message: the first few of them.
+pub(crate) fn listed(names: &[&str]) -> String {
+    const MOST: usize = 30;
+    let mut list = names.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        list.push_str(&format!(", … ({} in all)", names.len()));
+    }
+    list
 }
 
 #[cfg(test)]

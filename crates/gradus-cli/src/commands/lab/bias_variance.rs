@@ -242,7 +242,7 @@ fn planted(args: &BiasVarianceArgs, task: Task) -> Outcome<Data> {
 
 fn read(args: &BiasVarianceArgs, model: &dyn Estimator, context: Context) -> Outcome<Data> {
     let path = args.data.clone().unwrap_or_default();
-    let samples = args.input.samples(&path, model.traits().task, model.name(), context)?;
+    let samples = args.input.samples(&path, model.traits().task, context)?;
     let split = match samples.classes() {
         Ok((classes, _)) => rows::stratified_holdout(classes, args.holdout, args.seed)?.0,
         Err(_) => rows::holdout(samples.len(), args.holdout, args.seed)?,

@@ -343,7 +343,7 @@ fn load(
     if task == Task::Recommend {
         let RatingArgs { warm, cold, input } =
             RatingArgs::from_arg_matches(matches).map_err(usage)?;
-        let (ratings, _) = input.ratings(&args.data, context)?;
+        let (ratings, _) = input.ratings_for(&args.data, model.traits().implicit, context)?;
         return Ok(Loaded {
             told: format!("{} ratings", grouped(ratings.len())),
             data: AnyData::Ratings(ratings),
@@ -354,8 +354,7 @@ fn load(
     }
     let rows = RowArgs::from_arg_matches(matches).map_err(usage)?;
     let apart = [rows.group.as_deref(), rows.time.as_deref()];
-    let (samples, [group, time]) =
-        rows.input.samples_apart(&args.data, task, model.name(), apart, context)?;
+    let (samples, [group, time]) = rows.input.samples_apart(&args.data, task, apart, context)?;
     Ok(Loaded {
         told: format!(
             "{} samples, {} features",

@@ -31,9 +31,13 @@ pub(super) fn run(
     let table = args.input.table();
     let plain = is_plain(path);
     let mut records = records(&bytes, !plain);
-    let head =
-        if plain || !table.header || records.is_empty() { None } else { Some(records.remove(0)) };
-    let classes = args.target.as_ref().map(|column| table.classes(path, column)).transpose()?;
+    let head = if plain || records.is_empty() || !has_header(&table, path, args)? {
+        None
+    } else {
+        Some(records.remove(0))
+    };
+    let classes =
+        args.target.as_ref().map(|column| table.classes(path, column, context)).transpose()?;
     if let Some(classes) = classes.as_ref().filter(|classes| classes.len() != records.len()) {
         let (read, seen) = (classes.len(), records.len());
         let what = format!("has {seen} lines of data and {read} rows with a class");
@@ -63,6 +67,18 @@ pub(super) fn run(
         context.remark(format_args!("{} rows in {path}", grouped(rows.len())));
     }
     Ok(())
+}
+
+/// Whether the first row holds names: as told, or as the reader of tables finds.
+fn has_header(table: &crate::samples::TableArgs, path: &Path, args: &SplitArgs) -> Outcome<bool> {
+    match table.header {
+        Some(header) => Ok(header),
+        None => {
+            let names: Vec<String> = args.target.iter().cloned().collect();
+            let read = table.table(path, None, &names)?;
+            Ok(read.source().is_none_or(|source| source.layout.header))
+        }
+    }
 }
 
 /// Whether every line is a row, without a header and quotes that go on over lines.

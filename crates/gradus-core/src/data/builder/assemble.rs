@@ -208,19 +208,33 @@ fn settle(
                 Duplicates::Mean => {
                     mean(&values[run.clone()], weights.as_ref().map(|w| &w[run.clone()]))
                 }
+                Duplicates::Sum => {
+                    let values = &values[run.clone()];
+                    let weights = weights.as_ref().map(|w| sum(&w[run.clone()]));
+                    let value = sum(values);
+                    if value.is_infinite() {
+                        let (user, item) = (users.get(user), items.get(item as usize));
+                        return Err(Error::data(format!(
+                            "user `{user}`, item `{item}`: the values add up to infinity"
+                        )));
+                    }
+                    (value, weights)
+                }
                 Duplicates::Error => {
                     let (user, item) = (users.get(user), items.get(item as usize));
                     return Err(Error::data(format!(
                         "user `{user}` rated item `{item}` {repeats} times: give a policy for \
-                         duplicates (`last` or `mean`)"
+                         duplicates (`last`, `mean` or `sum`)"
                     )));
                 }
             };
             (indices[kept], values[kept]) = (item, value);
             if let Some(times) = times.as_mut() {
                 times[kept] = match duplicates {
-                    // The mean of several ratings is as recent as the last of them.
-                    Duplicates::Mean => times[run.clone()].iter().copied().fold(i64::MIN, i64::max),
+                    // The mean or sum of several ratings is as recent as the last of them.
+                    Duplicates::Mean | Duplicates::Sum => {
+                        times[run.clone()].iter().copied().fold(i64::MIN, i64::max)
+                    }
                     _ => times[run.end - 1],
                 };
             }
@@ -254,6 +268,10 @@ fn settle(
 
 /// The mean of a pair's values and the sum of its weights. Where all weights are 0 the values count
 /// alike.
+pub(in crate::data) fn sum(values: &[f32]) -> f32 {
+    values.iter().map(|&value| f64::from(value)).sum::<f64>() as f32
+}
+
 pub(in crate::data) fn mean(values: &[f32], weights: Option<&[f32]>) -> (f32, Option<f32>) {
     let plain = || values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
     let Some(weights) = weights else { return (plain() as f32, None) };

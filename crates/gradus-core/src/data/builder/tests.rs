@@ -207,7 +207,7 @@ fn faults_are_named() {
     }
     assert_eq!(
         builder.finish(Duplicates::Error).unwrap_err().to_string(),
-        "user `42` rated item `Alien` 2 times: give a policy for duplicates (`last` or `mean`)"
+        "user `42` rated item `Alien` 2 times: give a policy for duplicates (`last`, `mean` or `sum`)"
     );
 
     let mut builder = RatingsBuilder::new();

@@ -1,17 +1,26 @@
 //! Learning inputs from a table, and turning tables into matrices by them.
 
-use super::{Input, InputKind, Inputs};
-use crate::data::{Csr, Dense, Matrix, Missing, Table};
+use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
+use crate::data::table::MISSING_WORD;
+use crate::data::{Column, Csr, Dense, Matrix, Missing, Table};
 use crate::{Error, Result};
+use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// A column of words with more than this is refused: it is mostly a name or an id.
 const LEVELS: usize = 10_000;
+
+/// So many of the most frequent words have a share in the encoding of an unseen word.
+const SHARED: usize = 1_000;
 
 /// The matrix is held sparse when fewer entries than this share are not 0, and it is wide.
 const DENSITY: f64 = 0.2;
 
 /// A narrower matrix is always held dense.
 const WIDE: usize = 32;
+
+/// Entries of a dense matrix written at a time.
+const BLOCK: usize = 1 << 14;
 
 /// What stands for a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +32,12 @@ pub enum Fill {
     Mean,
     /// The median of a number, the most frequent word of a category.
     Median,
+    /// A category of its own: of words a level, of numbers the mean and a second feature that is 1
+    /// where the value is missing. In columns where training has no missing value, the mean and the
+    /// encoding of an unseen word.
+    Category,
+    /// Nothing: rows with a missing value are left out.
+    Drop,
 }
 
 /// How a table becomes numbers.
@@ -32,11 +47,16 @@ pub struct EncodeOptions {
     pub leave_out: Vec<String>,
     /// What stands for a missing value.
     pub fill: Fill,
-    /// Whether the first word of a category has no feature of its own: all of them add up to 1, as
-    /// the intercept does, and a model without a penalty cannot tell the two apart.
+    /// Whether the first word of a category has no feature of its own. By default every word has
+    /// one; together they add up to 1, as the intercept does, which penalised models and
+    /// minimum-norm solutions can take. Without the first word's the coefficients of the others
+    /// are differences from it.
     pub drop_first: bool,
     /// Columns of numbers to take as categories.
     pub categories: Vec<String>,
+    /// Columns of words to take as numbers: zero-padded codes, for instance, which text readers
+    /// take as words.
+    pub numbers: Vec<String>,
 }
 
 /// What had to be done to turn a table into numbers.
@@ -44,8 +64,10 @@ pub struct EncodeOptions {
 pub struct Encoded {
     /// Missing values that were filled in.
     pub filled: usize,
-    /// Words that the inputs do not know; none of the word's features is 1 for them.
+    /// Words that the inputs do not know, encoded as the mean of those known.
     pub unknown: usize,
+    /// Rows left out because a value was missing ([`Fill::Drop`]).
+    pub dropped: usize,
 }
 
 impl Inputs {
@@ -55,33 +77,48 @@ impl Inputs {
     /// If there is no column left, a value is missing and that is refused, or a column of words has
     /// too many of them to be a category.
     pub fn learn(table: &Table, options: &EncodeOptions) -> Result<Self> {
-        for name in options.leave_out.iter().chain(&options.categories) {
+        for name in options.leave_out.iter().chain(&options.categories).chain(&options.numbers) {
             table.column(name)?;
         }
-        let numeric = table.numeric_names();
+        if let Some(name) = options.numbers.iter().find(|name| options.categories.contains(name)) {
+            let rule = "must not be both a category and a number";
+            return Err(Error::parameter("numbers", name, rule));
+        }
+        if table.n_rows() == 0 {
+            return Err(Error::data("there are no rows to learn from"));
+        }
+        let index = table.source().and_then(|source| source.index.as_ref());
+        let kept = table.columns().iter();
         let kept =
-            table.names().into_iter().filter(|name| !options.leave_out.iter().any(|l| l == name));
+            kept.filter(|(name, _)| !options.leave_out.contains(name) && index != Some(name));
         let columns: Result<Vec<Input>> = kept
-            .map(|name| {
-                let as_number = !options.categories.iter().any(|c| c == name)
-                    && (numeric.contains(&name) || spells_numbers(table, name)?);
+            .map(|(name, column)| {
+                let is_words = matches!(column, Column::Words { .. });
+                let as_number = !options.categories.contains(name)
+                    && (!is_words || options.numbers.contains(name));
                 let kind = if as_number {
-                    InputKind::Number { fill: number_fill(table, name, options.fill)? }
+                    number(table, name, options.fill)?
                 } else {
                     category(table, name, options)?
                 };
-                Ok(Input { name: name.to_owned(), kind })
+                Ok(Input { name: name.clone(), kind })
             })
             .collect();
         let columns = columns?;
         if columns.is_empty() {
             return Err(Error::data("no column is left to learn from"));
         }
-        Ok(Self::Columns(columns))
+        let layout = table.source().map(|source| &source.layout);
+        let layout =
+            layout.filter(|layout| !layout.is_usual() || !layout.missing_values.is_empty());
+        Ok(Self::Columns(InputColumns { columns, layout: layout.cloned() }))
     }
 
     /// Turns a table into numbers. Columns are found by name; those that are not inputs are left
     /// aside. Inputs without names take the columns of numbers in their order.
+    ///
+    /// A word that training did not have takes the mean of the encodings of training (see
+    /// [`InputKind::Category`]).
     ///
     /// # Errors
     /// If a column is absent, or a value is missing or not a number where it cannot be.
@@ -95,158 +132,235 @@ impl Inputs {
                 return Ok((matrix, Encoded::default()));
             }
         };
-        let (mut filled, mut unknown) = (0, 0);
-        let parts: Result<Vec<Part>> = columns
+        let mut encoded = Encoded::default();
+        let parts: Result<Vec<Part<'_>>> = columns
             .iter()
             .map(|column| match &column.kind {
-                InputKind::Number { fill } => numbers(table, &column.name, *fill, &mut filled),
-                InputKind::Category { levels, drop_first, fill } => {
-                    let fill = (levels.as_slice(), fill.as_deref(), *drop_first);
-                    words(table, &column.name, fill, (&mut filled, &mut unknown))
+                InputKind::Number { fill, indicator } => {
+                    numbers(table, &column.name, *fill, *indicator, &mut encoded)
                 }
+                InputKind::Category { .. } => words(table, column, &mut encoded),
             })
             .collect();
         let matrix = assemble(table.n_rows(), self.n_features(), columns, &parts?)?;
-        Ok((matrix, Encoded { filled, unknown }))
+        Ok((matrix, encoded))
     }
+
+    /// The rows of a table that these inputs can encode: those that lack no value where a missing
+    /// value is refused.
+    ///
+    /// # Errors
+    /// If a column is absent.
+    pub fn complete_rows(&self, table: &Table) -> Result<Vec<u32>> {
+        let mut refusing = Vec::new();
+        match self {
+            Self::Plain(_) => {
+                for name in table.numeric_names() {
+                    refusing.push(table.column(name)?);
+                }
+            }
+            Self::Columns(columns) => {
+                for input in columns.iter() {
+                    let refuses = match &input.kind {
+                        InputKind::Number { fill, .. } => fill.is_none(),
+                        InputKind::Category { fill, missing, .. } => {
+                            fill.is_none() && *missing == MissingWord::Fill
+                        }
+                    };
+                    if refuses {
+                        refusing.push(table.column(&input.name)?);
+                    }
+                }
+            }
+        }
+        Ok(complete(table.n_rows(), &refusing))
+    }
+}
+
+/// The rows in which none of the columns lacks a value.
+pub(crate) fn complete(n_rows: usize, columns: &[&Column]) -> Vec<u32> {
+    let is_complete = |row: &u32| !columns.iter().any(|column| column.is_missing(*row as usize));
+    (0..n_rows as u32).filter(is_complete).collect()
 }
 
 /// A column as numbers, or as the place of its 1 among its features.
-enum Part {
-    Numbers(Vec<f64>),
-    Places(Vec<Option<u32>>),
+enum Part<'a> {
+    Numbers {
+        values: Cow<'a, [f64]>,
+        /// Whether a second feature says where the value is missing, and then where it is.
+        indicator: Option<Vec<bool>>,
+    },
+    Places {
+        /// [`NONE`] where no feature is 1, [`MEAN`] where all features take their shares.
+        places: Vec<u32>,
+        /// By feature.
+        shares: Vec<f64>,
+    },
 }
 
-fn numbers(table: &Table, name: &str, fill: Option<f64>, filled: &mut usize) -> Result<Part> {
+/// The place of a word without a feature of its own.
+const NONE: u32 = u32::MAX;
+/// The place of a word that training did not have.
+const MEAN: u32 = u32::MAX - 1;
+
+fn numbers<'a>(
+    table: &'a Table,
+    name: &str,
+    fill: Option<f64>,
+    indicator: bool,
+    encoded: &mut Encoded,
+) -> Result<Part<'a>> {
     let missing = if fill.is_some() { Missing::Nan } else { Missing::Refuse };
     let mut values = table.numbers(name, missing)?;
+    let mut is_missing = None;
     if let Some(fill) = fill {
-        for value in values.iter_mut().filter(|value| value.is_nan()) {
-            *value = fill;
-            *filled += 1;
+        is_missing = indicator.then(|| values.iter().map(|value| value.is_nan()).collect());
+        if values.iter().any(|value| value.is_nan()) {
+            for value in values.to_mut().iter_mut().filter(|value| value.is_nan()) {
+                *value = fill;
+                encoded.filled += 1;
+            }
         }
     }
-    Ok(Part::Numbers(values))
+    Ok(Part::Numbers { values, indicator: is_missing })
 }
 
-fn words(
-    table: &Table,
-    name: &str,
-    (levels, fill, drop_first): (&[String], Option<&str>, bool),
-    (filled, unknown): (&mut usize, &mut usize),
-) -> Result<Part> {
-    let mut places = Vec::with_capacity(table.n_rows());
-    for (row, text) in cells(table, name)?.into_iter().enumerate() {
-        let word = match (&text, fill) {
-            (Some(word), _) => word.as_str(),
-            (None, Some(fill)) => {
-                *filled += 1;
-                fill
-            }
-            (None, None) => return Err(missing(row, name)),
-        };
-        let at = levels.binary_search_by(|level| level.as_str().cmp(word));
-        *unknown += usize::from(at.is_err());
-        places.push(match at {
-            Ok(at) if drop_first => at.checked_sub(1).map(|at| at as u32),
-            Ok(at) => Some(at as u32),
-            Err(_) => None,
+fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<Part<'a>> {
+    let InputKind::Category { levels, drop_first, fill, missing, shares } = &input.kind else {
+        return Err(Error::data(format!("input `{}` is not a category", input.name)));
+    };
+    let skip = usize::from(*drop_first && !levels.is_empty());
+    let place = |at: usize| if at < skip { NONE } else { (at - skip) as u32 };
+    let find = |word: &str| levels.binary_search_by(|level| level.as_str().cmp(word));
+    let column = table.words(&input.name)?;
+    let Column::Words { codes, levels: words } = column.as_ref() else {
+        return Err(Error::data(format!("column `{}` holds no words", input.name)));
+    };
+    let by_code: Vec<u32> = words.iter().map(|word| find(word).map_or(MEAN, place)).collect();
+    let of_missing = match (missing, fill) {
+        (MissingWord::Level, _) => Some(place(levels.len())),
+        (MissingWord::Unseen, _) => Some(MEAN),
+        (MissingWord::Fill, Some(fill)) => Some(find(fill).map_or(MEAN, place)),
+        (MissingWord::Fill, None) => None,
+    };
+    let mut places = Vec::with_capacity(codes.len());
+    for (row, &code) in codes.iter().enumerate() {
+        places.push(if code == MISSING_WORD {
+            encoded.filled += 1;
+            of_missing.ok_or_else(|| table.missing(row, &input.name))?
+        } else {
+            let place = by_code[code as usize];
+            encoded.unknown += usize::from(place == MEAN);
+            place
         });
     }
-    Ok(Part::Places(places))
+    let shares = match shares.as_slice() {
+        [] => vec![1.0 / levels.len().max(1) as f64; input.width()],
+        shares => shares[skip..].to_vec(),
+    };
+    Ok(Part::Places { places, shares })
 }
 
-fn missing(row: usize, name: &str) -> Error {
-    Error::data(format!(
-        "row {}, column `{name}`: missing value; it can be filled in (--missing median)",
-        row + 1
-    ))
-}
-
-/// Whether a column of text holds nothing but numbers and missing values, as it does in files with
-/// blanks after their commas.
-fn spells_numbers(table: &Table, name: &str) -> Result<bool> {
-    let mut any = false;
-    for word in cells(table, name)?.into_iter().flatten() {
-        if word.parse::<f64>().is_err() {
-            return Ok(false);
+fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
+    if matches!(fill, Fill::Refuse | Fill::Drop) {
+        let column = table.column(name)?;
+        if column.n_missing() == column.len() {
+            return Err(no_value(name));
         }
-        any = true;
-    }
-    Ok(any)
-}
-
-/// The words of a column; what is blank or says that it is missing is `None`.
-fn cells(table: &Table, name: &str) -> Result<Vec<Option<String>>> {
-    let mut texts = table.texts(name)?;
-    for text in &mut texts {
-        if let Some(word) = text {
-            let trimmed = word.trim();
-            if trimmed.is_empty() || trimmed == "?" || trimmed.eq_ignore_ascii_case("na") {
-                *text = None;
-            } else if trimmed.len() < word.len() {
-                *text = Some(trimmed.to_owned());
-            }
+        if let Some(row) = (0..column.len()).find(|&row| column.is_missing(row)) {
+            return Err(table.missing(row, name));
         }
+        return Ok(InputKind::Number { fill: None, indicator: false });
     }
-    Ok(texts)
-}
-
-fn number_fill(table: &Table, name: &str, fill: Fill) -> Result<Option<f64>> {
-    if fill == Fill::Refuse {
-        return Ok(None);
-    }
-    let mut values = table.numbers(name, Missing::Nan)?;
-    values.retain(|value| !value.is_nan());
+    let all = table.numbers(name, Missing::Nan)?;
+    let mut values: Vec<f64> = all.iter().copied().filter(|value| !value.is_nan()).collect();
     if values.is_empty() {
-        return Err(Error::data(format!("column `{name}` has no value; leave it out")));
+        return Err(no_value(name));
     }
     let n = values.len();
-    Ok(Some(match fill {
-        Fill::Mean => values.iter().sum::<f64>() / n as f64,
-        _ => {
+    let fill_value = match fill {
+        Fill::Median => {
             values.sort_unstable_by(f64::total_cmp);
             f64::midpoint(values[(n - 1) / 2], values[n / 2])
         }
-    }))
+        _ => match values.iter().sum::<f64>() {
+            sum if sum.is_finite() => sum / n as f64,
+            // The sum of large numbers may not be finite where the mean is.
+            _ => values.iter().map(|value| value / n as f64).sum::<f64>(),
+        },
+    };
+    let indicator = fill == Fill::Category && n < all.len();
+    Ok(InputKind::Number { fill: Some(fill_value), indicator })
+}
+
+fn no_value(name: &str) -> Error {
+    Error::data(format!("column `{name}` has no value: leave it out"))
 }
 
 fn category(table: &Table, name: &str, options: &EncodeOptions) -> Result<InputKind> {
-    let mut counts = std::collections::BTreeMap::<String, usize>::new();
-    for (row, text) in cells(table, name)?.into_iter().enumerate() {
-        match text {
-            Some(word) => *counts.entry(word).or_default() += 1,
-            None if options.fill == Fill::Refuse => return Err(missing(row, name)),
-            None => {}
+    let column = table.words(name)?;
+    let Column::Words { codes, levels } = column.as_ref() else { return Err(no_value(name)) };
+    let mut counts = vec![0usize; levels.len()];
+    let mut n_missing = 0;
+    for (row, &code) in codes.iter().enumerate() {
+        match code {
+            MISSING_WORD if options.fill == Fill::Refuse => return Err(table.missing(row, name)),
+            MISSING_WORD => n_missing += 1,
+            code => counts[code as usize] += 1,
         }
     }
-    let rows = table.n_rows();
-    if counts.len() > LEVELS || (counts.len() > 100 && counts.len() * 10 > 9 * rows) {
+    let mut counted: Vec<(&String, usize)> =
+        levels.iter().zip(counts).filter(|(_, count)| *count > 0).collect();
+    counted.sort_unstable();
+    let (n, rows) = (counted.len(), table.n_rows());
+    if n > LEVELS || (n > 100 && n * 10 > 9 * rows) {
         return Err(Error::data(format!(
-            "column `{name}` has {} different words in {rows} rows: it looks like an id, not a category; leave it out (--ignore {name})",
-            counts.len()
+            "column `{name}` has {n} different words in {rows} rows: it looks like an id, not a category; leave it out"
         )));
     }
-    if counts.is_empty() {
-        return Err(Error::data(format!("column `{name}` has no value; leave it out")));
+    if n == 0 {
+        return Err(no_value(name));
     }
     // Of equally frequent ones the first.
-    let most = counts.iter().rev().max_by_key(|(_, count)| **count).map(|(word, _)| word.clone());
+    let most =
+        counted.iter().rev().max_by_key(|(_, count)| *count).map(|(word, _)| word.to_string());
+    let missing = match options.fill {
+        Fill::Category if n_missing > 0 => MissingWord::Level,
+        Fill::Category => MissingWord::Unseen,
+        _ => MissingWord::Fill,
+    };
+    let own_level = (missing == MissingWord::Level).then_some(n_missing);
+    let counts: Vec<usize> = counted.iter().map(|(_, count)| *count).chain(own_level).collect();
     Ok(InputKind::Category {
-        fill: most.filter(|_| options.fill != Fill::Refuse),
-        levels: counts.into_keys().collect(),
+        fill: most.filter(|_| matches!(options.fill, Fill::Mean | Fill::Median)),
+        levels: counted.into_iter().map(|(word, _)| word.clone()).collect(),
         drop_first: options.drop_first,
+        missing,
+        shares: shares(&counts),
     })
 }
 
-fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part]) -> Result<Matrix> {
+/// The shares of the most frequent levels; 0 for the others.
+fn shares(counts: &[usize]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    if counts.len() > SHARED {
+        order.sort_by_key(|&at| std::cmp::Reverse(counts[at]));
+        order.truncate(SHARED);
+    }
+    let sum: usize = order.iter().map(|&at| counts[at]).sum();
+    let mut shares = vec![0.0; counts.len()];
+    order.iter().for_each(|&at| shares[at] = counts[at] as f64 / sum as f64);
+    shares
+}
+
+fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>]) -> Result<Matrix> {
     let held: f64 = parts
         .iter()
         .map(|part| match part {
-            Part::Numbers(values) => {
+            Part::Numbers { values, .. } => {
                 values.iter().filter(|value| **value != 0.0).count() as f64 / n_rows.max(1) as f64
             }
-            Part::Places(_) => 1.0,
+            Part::Places { .. } => 1.0,
         })
         .sum();
     let starts: Vec<usize> = columns
@@ -262,50 +376,68 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part]) -> 
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         indptr.push(0);
         for row in 0..n_rows {
+            let mut push = |at: usize, value: f64| {
+                if value != 0.0 {
+                    indices.push(at as u32);
+                    values.push(value);
+                }
+            };
             for (part, &start) in parts.iter().zip(&starts) {
-                let entry = match part {
-                    Part::Numbers(numbers) => (start, numbers[row]),
-                    Part::Places(places) => match places[row] {
-                        Some(at) => (start + at as usize, 1.0),
-                        None => continue,
+                match part {
+                    Part::Numbers { values, indicator } => {
+                        push(start, values[row]);
+                        if let Some(indicator) = indicator {
+                            push(start + 1, f64::from(u8::from(indicator[row])));
+                        }
+                    }
+                    Part::Places { places, shares } => match places[row] {
+                        NONE => {}
+                        MEAN => {
+                            shares
+                                .iter()
+                                .enumerate()
+                                .for_each(|(at, &share)| push(start + at, share));
+                        }
+                        at => push(start + at as usize, 1.0),
                     },
-                };
-                if entry.1 != 0.0 {
-                    indices.push(entry.0 as u32);
-                    values.push(entry.1);
                 }
             }
             indptr.push(indices.len());
         }
         return Ok(Matrix::Sparse(Csr::new(n_cols, indptr, indices, values)?));
     }
-    let mut values = vec![0.0; n_rows * n_cols];
-    for (part, &start) in parts.iter().zip(&starts) {
-        match part {
-            Part::Numbers(numbers) => {
-                for (row, &number) in numbers.iter().enumerate() {
-                    values[row * n_cols + start] = number;
-                }
-            }
-            Part::Places(places) => {
-                for (row, place) in places.iter().enumerate() {
-                    if let Some(at) = place {
-                        values[row * n_cols + start + *at as usize] = 1.0;
+    let mut values = crate::data::zeros(n_rows, n_cols)?;
+    let rows_at_once = (BLOCK / n_cols.max(1)).max(1);
+    values.par_chunks_mut((rows_at_once * n_cols).max(1)).enumerate().for_each(|(block, out)| {
+        let rows = block * rows_at_once..n_rows.min((block + 1) * rows_at_once);
+        for (part, &start) in parts.iter().zip(&starts) {
+            for (out, row) in out.chunks_exact_mut(n_cols).zip(rows.clone()) {
+                match part {
+                    Part::Numbers { values, indicator } => {
+                        out[start] = values[row];
+                        if let Some(indicator) = indicator {
+                            out[start + 1] = f64::from(u8::from(indicator[row]));
+                        }
                     }
+                    Part::Places { places, shares } => match places[row] {
+                        NONE => {}
+                        MEAN => out[start..start + shares.len()].copy_from_slice(shares),
+                        at => out[start + at as usize] = 1.0,
+                    },
                 }
             }
         }
-    }
+    });
     Ok(Matrix::Dense(Dense::new(n_rows, n_cols, values)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::TableFormat;
+    use crate::data::Format;
 
     fn table(text: &str) -> Table {
-        Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap()
+        Table::from_bytes(text.as_bytes(), Format::Csv).unwrap()
     }
 
     #[test]
@@ -317,11 +449,12 @@ mod tests {
             inputs.encode(&train).unwrap().0,
             Dense::from_rows(&[[1.0, 0.0, 1.0], [2.0, 1.0, 0.0], [4.5, 0.0, 1.0]]).into()
         );
-        // By name, whatever the order; a new word is none of those known.
+        // By name, whatever the order; a new word is the mean of those known.
         let test = table("colour,extra,size\ngreen,9,3\nblue,9,1\n");
         let (matrix, encoded) = inputs.encode(&test).unwrap();
         assert_eq!(encoded.unknown, 1);
-        assert_eq!(matrix, Dense::from_rows(&[[3.0, 0.0, 0.0], [1.0, 1.0, 0.0]]).into());
+        let third = 1.0 / 3.0;
+        assert_eq!(matrix, Dense::from_rows(&[[3.0, third, 2.0 * third], [1.0, 1.0, 0.0]]).into());
         let error = inputs.encode(&table("size\n1\n")).unwrap_err().to_string();
         assert!(error.contains("`colour`"), "{error}");
         let dropped = EncodeOptions { drop_first: true, ..EncodeOptions::default() };
@@ -331,6 +464,65 @@ mod tests {
             inputs.encode(&train).unwrap().0,
             Dense::from_rows(&[[1.0, 1.0], [2.0, 0.0], [4.5, 1.0]]).into()
         );
+        // With a word left out, none of the others is the first one, not a new one.
+        let (matrix, _) = inputs.encode(&test).unwrap();
+        assert_eq!(matrix, Dense::from_rows(&[[3.0, 2.0 * third], [1.0, 0.0]]).into());
+    }
+
+    #[test]
+    fn a_missing_value_can_be_a_category_of_its_own() {
+        let train = table("size,colour,full\n1,red,a\n,blue,b\n4,,b\n2,blue,b\n");
+        let options = EncodeOptions { fill: Fill::Category, ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        let names = [
+            "size",
+            "size is missing",
+            "colour=blue",
+            "colour=red",
+            "colour is missing",
+            "full=a",
+            "full=b",
+        ];
+        assert_eq!(inputs.feature_names(), names);
+        assert_eq!(inputs.n_features(), 7);
+        let x = inputs.encode(&train).unwrap().0.to_dense();
+        assert_eq!(x.row(0), [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+        assert_eq!(x.row(1), [7.0 / 3.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(x.row(2), [4.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
+        // Training has no missing value there: the mean of the words.
+        let x = inputs.encode(&table("size,colour,full\n1,green,\n")).unwrap().0.to_dense();
+        assert_eq!(x.row(0), [1.0, 0.0, 0.5, 0.25, 0.25, 0.25, 0.75]);
+        inputs.check().unwrap();
+        let json = serde_json::to_string(&inputs).unwrap();
+        assert_eq!(serde_json::from_str::<Inputs>(&json).unwrap(), inputs);
+    }
+
+    #[test]
+    fn inputs_of_old_files_take_equal_shares() {
+        let json = r#"{"columns":[{"name":"c","kind":"category","levels":["a","b"],"fill":null},
+            {"name":"x","kind":"number","fill":null}]}"#;
+        let inputs: Inputs = serde_json::from_str(json).unwrap();
+        inputs.check().unwrap();
+        let x = inputs.encode(&table("x,c\n1,z\n2,b\n")).unwrap().0;
+        assert_eq!(x, Dense::from_rows(&[[0.5, 0.5, 1.0], [0.0, 1.0, 2.0]]).into());
+    }
+
+    #[test]
+    fn typed_columns_are_taken_as_they_are() {
+        let words = Column::from_words([Some("NA"), Some(""), Some(" q"), Some("q"), Some("01")]);
+        let table = Table::from_columns(vec![("w".into(), words.unwrap())]).unwrap();
+        let inputs = Inputs::learn(&table, &EncodeOptions::default()).unwrap();
+        assert_eq!(inputs.feature_names(), ["w=", "w= q", "w=01", "w=NA", "w=q"]);
+    }
+
+    #[test]
+    fn only_the_most_frequent_words_share_in_an_unseen_one() {
+        let mut counts = vec![1; 3_000];
+        counts[2_999] = 1_001;
+        let shares = shares(&counts);
+        assert_eq!(shares.iter().filter(|share| **share > 0.0).count(), 1_000);
+        assert_eq!(shares[2_999], 1_001.0 / 2_000.0);
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -338,7 +530,7 @@ mod tests {
         let train = table("size,colour\n1,red\n,blue\n4,\n2,blue\n");
         let error = Inputs::learn(&train, &EncodeOptions::default()).and_then(|i| i.encode(&train));
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("row 3, column `colour`: missing value"), "{error}");
+        assert!(error.contains("line 3, column `size`: missing value"), "{error}");
         for (fill, expected) in [(Fill::Mean, 7.0 / 3.0), (Fill::Median, 2.0)] {
             let options = EncodeOptions { fill, ..EncodeOptions::default() };
             let (x, encoded) = Inputs::learn(&train, &options).unwrap().encode(&train).unwrap();

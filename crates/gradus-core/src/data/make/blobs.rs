@@ -112,7 +112,7 @@ impl BlobsSpec {
         } else {
             Alias::new(&self.weights)?
         };
-        let mut values = vec![0.0; n * d];
+        let mut values = crate::data::zeros(n, d)?;
         let mut labels = vec![0; n];
         values.par_chunks_mut(d).zip(&mut labels).enumerate().for_each(|(row, (point, label))| {
             let mut stream = Stream::new(seed, "make blobs: point", row as u64);

@@ -56,16 +56,20 @@ fn within(name: &str, value: f64, low: f64, high: f64) -> Result<()> {
     Err(Error::parameter(name, value, format!("must be between {low} and {high}")))
 }
 
-/// Refuses a matrix that is empty or that no memory can hold.
+/// The most numbers in a made matrix: 16 GiB of them.
+const MOST_CELLS: usize = 1 << 31;
+
+/// Refuses a matrix that is empty or has more numbers than [`MOST_CELLS`].
 fn check_sizes(n_rows: usize, n_features: usize) -> Result<()> {
     for (name, value) in [("n_samples", n_rows), ("n_features", n_features)] {
         if value == 0 {
             return Err(Error::parameter(name, value, "must be at least 1"));
         }
     }
-    if n_rows.checked_mul(n_features).is_none_or(|n| n > isize::MAX as usize / 8) {
+    if n_rows.checked_mul(n_features).is_none_or(|n| n > MOST_CELLS) {
         let shape = format!("{n_rows} × {n_features}");
-        return Err(Error::parameter("n_samples × n_features", shape, "does not fit memory"));
+        let rule = format!("must be at most {MOST_CELLS} numbers in all (16 GiB)");
+        return Err(Error::parameter("n_samples × n_features", shape, rule));
     }
     Ok(())
 }

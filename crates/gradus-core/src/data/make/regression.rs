@@ -151,7 +151,7 @@ impl RegressionSpec {
         let n_outliers = (self.outliers * n as f64).round() as usize;
         let outliers = stream("outliers").sample(n, n_outliers)?;
 
-        let mut values = vec![0.0; n * d];
+        let mut values = crate::data::zeros(n, d)?;
         let mut targets = vec![(0.0, 0.0); n];
         values.par_chunks_mut(d).zip(&mut targets).enumerate().for_each(|(row, (x, target))| {
             let mut stream = Stream::new(seed, "make regression: sample", row as u64);

@@ -1,55 +1,69 @@
 //! Cuts text into blocks of whole records.
 
+use super::delimiter::Delimiter;
+use super::pipeline::Plan;
 use super::source::Input;
 use crate::Result;
 use memchr::{memchr, memchr2, memrchr};
 
 /// The longest record read. A longer one is a bad row; this bounds the memory for a file that has no
 /// line ends, or a quote that is never closed.
-pub(super) const MAX_RECORD: usize = 1 << 20;
+pub(crate) const MAX_RECORD: usize = 1 << 20;
 
-/// What stands between columns: a byte, or the same byte twice (`::`).
+/// How delimited text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Delimiter {
-    pub byte: u8,
-    pub double: bool,
+pub(crate) struct Dialect {
+    pub delimiter: Delimiter,
+    /// Whether a backslash before a quote makes it a character of the text (`\"`); two quotes do so
+    /// in any case.
+    pub backslash: bool,
 }
 
-impl Delimiter {
-    pub(super) const fn single(byte: u8) -> Self {
-        Self { byte, double: false }
+impl Dialect {
+    pub(crate) const fn new(delimiter: Delimiter) -> Self {
+        Self { delimiter, backslash: false }
     }
 
-    pub(super) fn len(self) -> usize {
-        1 + usize::from(self.double)
+    /// The dialect with this delimiter of a text that starts so. Quotes are escaped by backslashes if
+    /// there is such a quote where none could close a field.
+    pub(crate) fn of(delimiter: Delimiter, sample: &[u8]) -> Self {
+        let escaped = |at: usize| {
+            let next = sample.get(at + 2);
+            next.is_some_and(|byte| !matches!(byte, b'"' | b'\r' | b'\n' | b' '))
+                && !delimiter.is_at(sample, at + 2)
+        };
+        let backslash = memchr::memmem::find_iter(sample, b"\\\"").any(escaped);
+        Self { delimiter, backslash }
     }
 
-    /// Whether there is one at `at`.
-    #[inline(always)]
-    pub(super) fn is_at(self, text: &[u8], at: usize) -> bool {
-        text.get(at) == Some(&self.byte) && (!self.double || text.get(at + 1) == Some(&self.byte))
-    }
-
-    /// The first one from `at` on.
-    pub(super) fn find(self, text: &[u8], mut at: usize) -> Option<usize> {
-        while let Some(found) = memchr(self.byte, &text[at..]) {
-            if self.is_at(text, at + found) {
-                return Some(at + found);
+    /// The closing quote of a field whose text starts at `at`.
+    pub(crate) fn closing_quote(self, text: &[u8], mut at: usize) -> Option<usize> {
+        let start = at;
+        loop {
+            at += memchr(b'"', text.get(at..)?)?;
+            if self.backslash {
+                let slashes = text[start..at].iter().rev().take_while(|&&b| b == b'\\').count();
+                if slashes % 2 == 1 {
+                    at += 1;
+                    continue;
+                }
             }
-            at += found + 1;
+            if text.get(at + 1) != Some(&b'"') {
+                return Some(at);
+            }
+            at += 2;
         }
-        None
     }
 }
 
 /// A record: where its text ends and where the next one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(crate) enum Record {
     Whole {
         end: usize,
         next: usize,
     },
-    /// Longer than [`MAX_RECORD`]: what follows is skipped up to a line end.
+    /// Longer than the limit: what follows is skipped up to a line end.
     TooLong {
         next: usize,
     },
@@ -60,11 +74,17 @@ pub(super) enum Record {
 /// The record that starts at `start`. Quotes are looked at if there is a delimiter: a field that
 /// starts with one goes on to the closing one, over delimiters and line ends. `last` tells whether
 /// nothing follows the text.
-pub(super) fn record(text: &[u8], start: usize, quotes: Option<Delimiter>, last: bool) -> Record {
-    let limit = start + MAX_RECORD;
+pub(crate) fn record(
+    text: &[u8],
+    start: usize,
+    quotes: Option<Dialect>,
+    last: bool,
+    limit: usize,
+) -> Record {
+    let limit = start + limit;
     let end = match quotes {
         None => memchr(b'\n', &text[start..]).map(|at| start + at),
-        Some(delimiter) => quoted_end(text, start, limit, delimiter),
+        Some(dialect) => quoted_end(text, start, limit, dialect),
     };
     match end {
         Some(end) if end <= limit => Record::Whole { end, next: end + 1 },
@@ -78,7 +98,8 @@ pub(super) fn record(text: &[u8], start: usize, quotes: Option<Delimiter>, last:
 }
 
 /// The line end outside quotes that closes the record, if one is found before `limit` is passed.
-fn quoted_end(text: &[u8], start: usize, limit: usize, delimiter: Delimiter) -> Option<usize> {
+fn quoted_end(text: &[u8], start: usize, limit: usize, dialect: Dialect) -> Option<usize> {
+    let delimiter = dialect.delimiter;
     let mut at = start;
     loop {
         // At the start of a field.
@@ -86,7 +107,7 @@ fn quoted_end(text: &[u8], start: usize, limit: usize, delimiter: Delimiter) -> 
             at += 1;
         }
         if text.get(at) == Some(&b'"') {
-            at = closing_quote(text, at + 1)? + 1;
+            at = dialect.closing_quote(text, at + 1)? + 1;
         }
         // Somewhere in a field, outside quotes.
         loop {
@@ -106,17 +127,6 @@ fn quoted_end(text: &[u8], start: usize, limit: usize, delimiter: Delimiter) -> 
     }
 }
 
-/// The closing quote of a field whose text starts at `at`.
-pub(super) fn closing_quote(text: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += memchr(b'"', text.get(at..)?)?;
-        if text.get(at + 1) != Some(&b'"') {
-            return Some(at);
-        }
-        at += 2;
-    }
-}
-
 /// A stretch of text.
 #[derive(Debug)]
 pub(super) enum Block {
@@ -129,7 +139,8 @@ pub(super) enum Block {
 /// Cuts an input into blocks.
 pub(super) struct Blocks<'a, 'b> {
     input: &'a mut Input<'b>,
-    quotes: Option<Delimiter>,
+    quotes: Option<Dialect>,
+    limit: usize,
     size: usize,
     /// Read, but not handed out: the start of a record.
     carry: Vec<u8>,
@@ -138,8 +149,9 @@ pub(super) struct Blocks<'a, 'b> {
 }
 
 impl<'a, 'b> Blocks<'a, 'b> {
-    pub(super) fn new(input: &'a mut Input<'b>, quotes: Option<Delimiter>, size: usize) -> Self {
-        Self { input, quotes, size, carry: Vec::new(), skipping: None }
+    pub(super) fn new(input: &'a mut Input<'b>, plan: Plan) -> Self {
+        let Plan { quotes, limit, block: size, .. } = plan;
+        Self { input, quotes, limit, size, carry: Vec::new(), skipping: None }
     }
 
     /// The next block, written into `spare` if that is text.
@@ -176,7 +188,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
                 text.truncate(end);
                 return Ok(Some(Block::Text(text)));
             }
-            if text.len() > MAX_RECORD {
+            if text.len() > self.limit {
                 self.skipping = Some(memchr::memchr_iter(b'\n', &text).count() as u64);
                 text.clear();
             } else {
@@ -192,7 +204,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
         }
         let mut start = 0;
         loop {
-            match record(text, start, self.quotes, false) {
+            match record(text, start, self.quotes, false, self.limit) {
                 Record::Whole { next, .. } | Record::TooLong { next } => start = next,
                 Record::Cut => return start,
             }

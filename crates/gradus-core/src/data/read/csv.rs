@@ -3,19 +3,23 @@
 //! A row of plain integers and short decimals takes the fast road, without looking for its ends
 //! first. Anything else (quotes, text, spaces, faults) takes the general one.
 
-use super::Table;
-use super::blocks::{Delimiter, MAX_RECORD, Record, closing_quote, record};
+use super::RatingRows;
+use super::blocks::{Dialect, MAX_RECORD, Record, record};
+use super::delimiter::Delimiter;
 use super::detect::{ByRole, Layout, Role};
 use super::number::{id, number, short_decimal, short_int, shown, weight};
 use super::options::OnError;
 use super::pipeline::{Bad, Parsed, Parser, too_long};
 use super::time::{plain_time, time};
 use crate::data::IdVec;
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memchr3};
 use std::borrow::Cow;
 
 pub(super) struct CsvParser {
     delimiter: Delimiter,
+    dialect: Dialect,
+    /// Cells of a row.
+    n_columns: usize,
     /// The wanted columns from left to right: how many to pass over before each, and what it is.
     steps: Vec<(usize, Role)>,
     /// The same columns by place.
@@ -36,11 +40,13 @@ impl CsvParser {
                 step
             })
             .collect();
-        Self { delimiter: layout.delimiter, steps, wanted, names: layout.names() }
+        let dialect = layout.dialect;
+        let (delimiter, n_columns) = (dialect.delimiter, layout.n_columns);
+        Self { delimiter, dialect, n_columns, steps, wanted, names: layout.names() }
     }
 
     /// Reads rows from `at` on while they are plain, and tells where it stopped and after how many.
-    fn fast(&self, text: &[u8], mut at: usize, table: &mut Table) -> (usize, u64) {
+    fn fast(&self, text: &[u8], mut at: usize, table: &mut RatingRows) -> (usize, u64) {
         let (IdVec::Int(users), IdVec::Int(items)) = (&mut table.users, &mut table.items) else {
             return (at, 0);
         };
@@ -95,10 +101,22 @@ impl CsvParser {
                 }
             }
         }
+        let seen = self.wanted.last().map_or(0, |&(place, _)| place + 1);
+        let rest = self.n_columns.checked_sub(seen)?;
+        if rest > 0 {
+            if !delimiter.is_at(text, at) {
+                return None;
+            }
+            at += delimiter.len();
+            for _ in 1..rest {
+                at = self.pass(text, at)?;
+            }
+            at += memchr3(delimiter.byte, b'\n', b'"', &text[at..])?;
+            at -= usize::from(text[at] == b'\n' && text[at - 1] == b'\r');
+        }
         let end = match *text.get(at)? {
             b'\n' => at,
             b'\r' => at + 1,
-            _ if delimiter.is_at(text, at) => at + memchr2(b'\n', b'"', &text[at..])?,
             _ => return None,
         };
         (text.get(end) == Some(&b'\n') && end - start <= MAX_RECORD).then_some((row, end + 1))
@@ -111,8 +129,8 @@ impl CsvParser {
     }
 
     /// Reads one row of any kind.
-    fn row(&self, line: &[u8], table: &mut Table) -> Result<(), (Option<Role>, String)> {
-        let mut fields = Fields { text: line, at: Some(0), delimiter: self.delimiter };
+    fn row(&self, line: &[u8], table: &mut RatingRows) -> Result<(), (Option<Role>, String)> {
+        let mut fields = Fields { text: line, at: Some(0), dialect: self.dialect };
         let mut found: ByRole<Option<Field<'_>>> = Default::default();
         let mut n = 0;
         for &(place, role) in &self.wanted {
@@ -122,21 +140,21 @@ impl CsvParser {
                 field.map_err(|reason| (None, reason))?;
                 n += 1;
             }
-            let Some(field) = fields.next() else {
-                let last = self.wanted.last().map_or(0, |&(place, _)| place);
-                let expected = last + 1;
-                let reason =
-                    format!("expected at least {expected} columns, found {n} in `{}`", shown(line));
-                return Err((None, reason));
-            };
+            let Some(field) = fields.next() else { return Err((None, self.odd(n, line))) };
             n += 1;
             found[role as usize] = Some(field.map_err(|reason| (Some(role), reason))?);
         }
         // A fault in a field nobody wants may have swallowed rows.
-        if memchr(b'"', line).is_some()
-            && let Some(reason) = fields.find_map(Result::err)
-        {
-            return Err((None, reason));
+        let mut last_is_empty = false;
+        for field in fields {
+            let field = field.map_err(|reason| (None, reason))?;
+            last_is_empty = field.text.trim_ascii().is_empty();
+            n += 1;
+        }
+        // A delimiter at the end of a row is none between columns.
+        let ends_blank = n == self.n_columns + 1 && last_is_empty;
+        if n != self.n_columns && !ends_blank {
+            return Err((None, self.odd(n, line)));
         }
         let [user, item, value, weight_field, time_field] = &found;
         let blame = |role| move |reason| (Some(role), reason);
@@ -159,32 +177,39 @@ impl CsvParser {
         Ok(())
     }
 
+    /// What is wrong with a row of so many cells.
+    fn odd(&self, n: usize, line: &[u8]) -> String {
+        let more = if n > self.n_columns { "more" } else { "fewer" };
+        let expected = self.n_columns;
+        format!("{n} cells, {more} than the {expected} of the first row: `{}`", shown(line))
+    }
+
     /// Whether a line holds nothing.
     fn is_blank(&self, line: &[u8]) -> bool {
         line.iter().all(|&byte| byte.is_ascii_whitespace() && byte != self.delimiter.byte)
     }
 }
 
-impl Parser for CsvParser {
-    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed {
-        let mut parsed = Parsed { table: room, ..Parsed::default() };
+impl Parser<RatingRows> for CsvParser {
+    fn parse(&self, text: &[u8], room: RatingRows, on_error: OnError) -> Parsed<RatingRows> {
+        let mut parsed = Parsed { rows: room, ..Parsed::default() };
         let mut at = 0;
         while at < text.len() {
-            let (next, n) = self.fast(text, at, &mut parsed.table);
+            let (next, n) = self.fast(text, at, &mut parsed.rows);
             (at, parsed.lines) = (next, parsed.lines + n);
             if at == text.len() {
                 break;
             }
-            let (next, outcome) = match record(text, at, Some(self.delimiter), true) {
+            let (next, outcome) = match record(text, at, Some(self.dialect), true, MAX_RECORD) {
                 Record::Whole { end, next } => {
                     let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
                     if self.is_blank(line) {
                         (next, Ok(()))
                     } else {
-                        (next, self.row(line, &mut parsed.table))
+                        (next, self.row(line, &mut parsed.rows))
                     }
                 }
-                Record::TooLong { next } => (next, Err((None, too_long(0).reason))),
+                Record::TooLong { next } => (next, Err((None, too_long(0, MAX_RECORD).reason))),
                 Record::Cut => unreachable!("nothing follows the text"),
             };
             if let Err((role, reason)) = outcome {
@@ -211,17 +236,17 @@ struct FastRow {
 
 /// A field without its quotes.
 #[derive(Clone, Debug)]
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     pub text: Cow<'a, [u8]>,
     pub quoted: bool,
 }
 
 /// The fields of one record, or why one cannot be read.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     pub text: &'a [u8],
     /// Where the next field starts.
     pub at: Option<usize>,
-    pub delimiter: Delimiter,
+    pub dialect: Dialect,
 }
 
 impl<'a> Iterator for Fields<'a> {
@@ -231,12 +256,12 @@ impl<'a> Iterator for Fields<'a> {
         let text = self.text;
         let start = self.at?;
         let mut open = start;
-        while text.get(open) == Some(&b' ') && self.delimiter.byte != b' ' {
+        while text.get(open) == Some(&b' ') && self.dialect.delimiter.byte != b' ' {
             open += 1;
         }
         let quoted = text.get(open) == Some(&b'"');
         let outside = if quoted {
-            match closing_quote(text, open + 1) {
+            match self.dialect.closing_quote(text, open + 1) {
                 Some(close) => close + 1,
                 None => {
                     self.at = None;
@@ -249,8 +274,9 @@ impl<'a> Iterator for Fields<'a> {
         } else {
             start
         };
-        let end = self.delimiter.find(text, outside);
-        self.at = end.map(|end| end + self.delimiter.len());
+        let delimiter = self.dialect.delimiter;
+        let end = delimiter.find(text, outside);
+        self.at = end.map(|end| end + delimiter.len());
         let end = end.unwrap_or(text.len());
         if !quoted {
             return Some(Ok(Field { text: Cow::Borrowed(&text[start..end]), quoted }));
@@ -262,21 +288,24 @@ impl<'a> Iterator for Fields<'a> {
             )));
         }
         let inside = &text[open + 1..outside - 1];
-        Some(Ok(Field { text: unescape(inside), quoted }))
+        Some(Ok(Field { text: unescape(inside, self.dialect.backslash), quoted }))
     }
 }
 
-/// Two quotes stand for one.
-fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
-    if memchr(b'"', text).is_none() {
+/// Two quotes stand for one; with `backslash` a backslash before a quote or a backslash goes, too.
+pub(crate) fn unescape(text: &[u8], backslash: bool) -> Cow<'_, [u8]> {
+    if memchr(b'"', text).is_none() && !(backslash && memchr(b'\\', text).is_some()) {
         return Cow::Borrowed(text);
     }
     let mut plain = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = memchr(b'"', rest) {
-        plain.extend_from_slice(&rest[..=at]);
-        rest = rest.get(at + 2..).unwrap_or_default();
+    let mut bytes = text.iter().peekable();
+    while let Some(&byte) = bytes.next() {
+        let twice = match (byte, bytes.peek()) {
+            (b'"', Some(b'"')) => true,
+            (b'\\', Some(b'"' | b'\\')) => backslash,
+            _ => false,
+        };
+        plain.push(if twice { *bytes.next().unwrap_or(&byte) } else { byte });
     }
-    plain.extend_from_slice(rest);
     Cow::Owned(plain)
 }

@@ -1,15 +1,16 @@
 //! What a file holds: format, delimiter, header, and which columns are which.
 
-use super::blocks::{Delimiter, Record, record};
+use super::blocks::{Dialect, MAX_RECORD, Record, record};
 use super::csv::Fields;
+use super::delimiter::Delimiter;
 use super::number::shown;
-use super::options::{Column, Columns, Format, ReadOptions};
+use super::options::{ColumnRef, Columns, Format, ReadOptions};
 use super::source::Input;
 use super::time::looks_like_time;
 use crate::{Error, Result};
 
 /// Between the columns of some MovieLens files.
-const DOUBLE_COLON: Delimiter = Delimiter { byte: b':', double: true };
+const DOUBLE_COLON: Delimiter = Delimiter::twice(b':');
 
 /// What a column is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +159,9 @@ pub(super) struct Chosen {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub format: Format,
-    pub delimiter: Delimiter,
+    pub dialect: Dialect,
+    /// Cells of a row.
+    pub n_columns: usize,
     /// Lines up to and with the header.
     pub lines_before: u64,
     /// Whether rows are looked up by name (JSON objects).
@@ -189,8 +192,8 @@ impl From<&Layout> for Columns {
 }
 
 /// The format of the input: as told, or by its first bytes, or by its name.
-pub(super) fn format(input: &Input<'_>, options: &ReadOptions) -> Result<Format> {
-    if let Some(format) = options.format {
+pub(crate) fn format(input: &Input<'_>, told: Option<Format>) -> Result<Format> {
+    if let Some(format) = told {
         return Ok(format);
     }
     let foreign = match input.sample.as_slice() {
@@ -200,7 +203,6 @@ pub(super) fn format(input: &Input<'_>, options: &ReadOptions) -> Result<Format>
         [0xfd, b'7', b'z', b'X', b'Z', ..] => {
             Some("compressed with xz; unpack it, or use gzip or zstd")
         }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text; save it as UTF-8"),
         [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file; export it as CSV or Parquet"),
         _ => None,
     };
@@ -235,8 +237,12 @@ pub(super) fn csv(
     format: Format,
 ) -> Result<Layout> {
     let delimiter = match (options.delimiter, format) {
-        (Some(b':'), _) if sniff(input, format) == DOUBLE_COLON => DOUBLE_COLON,
-        (Some(byte), _) => Delimiter::single(byte),
+        (Some(told), _)
+            if told == Delimiter::single(b':') && sniff(input, format) == DOUBLE_COLON =>
+        {
+            DOUBLE_COLON
+        }
+        (Some(told), _) => told,
         (None, Format::Tsv) if options.format.is_some() => Delimiter::single(b'\t'),
         _ => sniff(input, format),
     };
@@ -253,7 +259,7 @@ pub(super) fn csv(
         };
         return Err(Error::format(&input.name, reason));
     };
-    let named = options.columns().iter().any(|column| matches!(column, Some(Column::Name(_))));
+    let named = options.columns().iter().any(|column| matches!(column, Some(ColumnRef::Name(_))));
     let has_header = match options.header {
         Some(header) => header,
         None => named || looks_like_header(&first, rows.next().map(|(second, _)| second)),
@@ -269,7 +275,9 @@ pub(super) fn csv(
         let header: Vec<u8> = input.sample.drain(..first_end).collect();
         lines_before = memchr::memchr_iter(b'\n', &header).count() as u64;
     }
-    Ok(Layout { format, delimiter, lines_before, by_name: false, chosen })
+    let dialect = Dialect::of(delimiter, &input.sample);
+    let n_columns = first.len();
+    Ok(Layout { format, dialect, n_columns, lines_before, by_name: false, chosen })
 }
 
 /// The layout of JSON Lines, by the first line that can be read.
@@ -301,15 +309,57 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
     let by_name = names.is_some();
     let asked = options.columns();
     if by_name
-        && let Some(column @ Column::Position(_)) =
-            asked.into_iter().flatten().find(|column| matches!(column, Column::Position(_)))
+        && let Some(column @ ColumnRef::Position(_)) =
+            asked.into_iter().flatten().find(|column| matches!(column, ColumnRef::Position(_)))
     {
         let reason = format!("column {column}: the rows are objects; give the name of the column");
         return Err(Error::format(&input.name, reason));
     }
     let chosen = choose(&input.name, options, need, names.as_deref(), n, guess)?;
-    let delimiter = Delimiter::single(b',');
-    Ok(Layout { format: Format::JsonLines, delimiter, lines_before: 0, by_name, chosen })
+    let dialect = Dialect::new(Delimiter::single(b','));
+    Ok(Layout {
+        format: Format::JsonLines,
+        dialect,
+        n_columns: n,
+        lines_before: 0,
+        by_name,
+        chosen,
+    })
+}
+
+/// Whether the rows are lists of items behind a user: integers, not equally many in each row.
+pub(super) fn is_adjacency(input: &Input<'_>, options: &ReadOptions) -> bool {
+    let told = options.columns().iter().any(|column| column.is_some());
+    if told || options.header == Some(true) {
+        return false;
+    }
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
+    let rows: Vec<Vec<String>> =
+        Sample::new(input, delimiter).take(100).map(|(row, _)| row).collect();
+    let is_id = |cell: &String| cell.is_empty() || cell.parse::<i64>().is_ok();
+    if rows.len() < 2 || !rows.iter().flatten().all(is_id) {
+        return false;
+    }
+    let count = |row: &Vec<String>| row.iter().filter(|cell| !cell.is_empty()).count();
+    let mut lengths: Vec<usize> = rows.iter().map(count).collect();
+    lengths.sort_unstable();
+    let usual = lengths.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap_or(0);
+    // A few odd rows are faults in a table.
+    5 * usual < 4 * lengths.len()
+}
+
+/// The layout of an adjacency list.
+pub(super) fn adjacency(input: &Input<'_>, options: &ReadOptions) -> Layout {
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
+    let chosen = |position: usize, name: &str| Some(Chosen { position, name: name.to_owned() });
+    Layout {
+        format: Format::Adjacency,
+        dialect: Dialect::new(delimiter),
+        n_columns: 0,
+        lines_before: 0,
+        by_name: false,
+        chosen: [chosen(0, "1"), chosen(1, "2, 3, …"), None, None, None],
+    }
 }
 
 /// What the first row says of columns that have no names.
@@ -388,17 +438,19 @@ pub(super) fn choose(
 fn look_up(
     file: &str,
     role: Role,
-    column: &Column,
+    column: &ColumnRef,
     names: Option<&[String]>,
     n_columns: usize,
 ) -> Result<usize> {
     match (column, names) {
-        (Column::Position(position), _) if (1..=n_columns).contains(position) => Ok(position - 1),
-        (Column::Position(position), _) => Err(Error::format(
+        (ColumnRef::Position(position), _) if (1..=n_columns).contains(position) => {
+            Ok(position - 1)
+        }
+        (ColumnRef::Position(position), _) => Err(Error::format(
             file,
             format!("{} column {position}: there are {n_columns} columns", role.name()),
         )),
-        (Column::Name(name), Some(names)) => names
+        (ColumnRef::Name(name), Some(names)) => names
             .iter()
             .position(|known| known == name)
             .or_else(|| names.iter().position(|known| known.eq_ignore_ascii_case(name)))
@@ -407,7 +459,7 @@ fn look_up(
                     format!("there is no column `{name}`; the columns are {}", listed(names));
                 Error::format(file, reason)
             }),
-        (Column::Name(name), None) => Err(Error::format(
+        (ColumnRef::Name(name), None) => Err(Error::format(
             file,
             format!("{} column `{name}`: there is no header; give its position", role.name()),
         )),
@@ -484,16 +536,17 @@ fn looks_like_header(first: &[String], second: Option<Vec<String>>) -> bool {
 }
 
 /// The first rows of an input that are whole, and where each ends.
-struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     text: &'a [u8],
     at: usize,
     is_whole: bool,
-    delimiter: Delimiter,
+    dialect: Dialect,
 }
 
 impl<'a> Sample<'a> {
-    fn new(input: &'a Input<'_>, delimiter: Delimiter) -> Self {
-        Self { text: &input.sample, at: 0, is_whole: input.is_whole, delimiter }
+    pub(crate) fn new(input: &'a Input<'_>, delimiter: Delimiter) -> Self {
+        let dialect = Dialect::of(delimiter, &input.sample);
+        Self { text: &input.sample, at: 0, is_whole: input.is_whole, dialect }
     }
 }
 
@@ -502,21 +555,21 @@ impl Iterator for Sample<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.text.len() {
-            let record = record(self.text, self.at, Some(self.delimiter), self.is_whole);
+            let record = record(self.text, self.at, Some(self.dialect), self.is_whole, MAX_RECORD);
             let Record::Whole { end, next } = record else { return None };
             let line = &self.text[self.at..end];
             self.at = next;
             if !line.trim_ascii().is_empty() {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
-                return Some((fields(line, self.delimiter), next));
+                return Some((fields(line, self.dialect), next));
             }
         }
         None
     }
 }
 
-fn fields(line: &[u8], delimiter: Delimiter) -> Vec<String> {
-    Fields { text: line, at: Some(0), delimiter }
+fn fields(line: &[u8], dialect: Dialect) -> Vec<String> {
+    Fields { text: line, at: Some(0), dialect }
         .map(|field| match field {
             Ok(field) => {
                 let text = String::from_utf8_lossy(&field.text).into_owned();

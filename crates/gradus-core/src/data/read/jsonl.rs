@@ -1,7 +1,7 @@
 //! A JSON object or array on each line.
 
-use super::Table;
-use super::blocks::{Record, record};
+use super::RatingRows;
+use super::blocks::{MAX_RECORD, Record, record};
 use super::detect::{ByRole, Layout, Role};
 use super::number::{id, number, shown, weight};
 use super::options::OnError;
@@ -31,7 +31,7 @@ impl JsonParser {
         }
     }
 
-    fn row(&self, line: &[u8], table: &mut Table) -> Result<(), (Option<Role>, String)> {
+    fn row(&self, line: &[u8], table: &mut RatingRows) -> Result<(), (Option<Role>, String)> {
         let line = std::str::from_utf8(line)
             .map_err(|_| (None, format!("`{}` is not UTF-8", shown(line))))?;
         let mut input = serde_json::Deserializer::from_str(line);
@@ -76,17 +76,17 @@ impl JsonParser {
     }
 }
 
-impl Parser for JsonParser {
-    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed {
-        let mut parsed = Parsed { table: room, ..Parsed::default() };
+impl Parser<RatingRows> for JsonParser {
+    fn parse(&self, text: &[u8], room: RatingRows, on_error: OnError) -> Parsed<RatingRows> {
+        let mut parsed = Parsed { rows: room, ..Parsed::default() };
         let mut at = 0;
         while at < text.len() {
-            let (next, outcome) = match record(text, at, None, true) {
+            let (next, outcome) = match record(text, at, None, true, MAX_RECORD) {
                 Record::Whole { end, next } => match text[at..end].trim_ascii() {
                     [] => (next, Ok(())),
-                    line => (next, self.row(line, &mut parsed.table)),
+                    line => (next, self.row(line, &mut parsed.rows)),
                 },
-                Record::TooLong { next } => (next, Err((None, too_long(0).reason))),
+                Record::TooLong { next } => (next, Err((None, too_long(0, MAX_RECORD).reason))),
                 Record::Cut => unreachable!("nothing follows the text"),
             };
             if let Err((role, reason)) = outcome {

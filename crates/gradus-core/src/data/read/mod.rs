@@ -6,26 +6,32 @@
 //! | `detect.rs` | format, delimiter, header, and which columns are which |
 //! | `blocks.rs` | cuts text into blocks of whole records |
 //! | `pipeline.rs` | parses blocks in parallel, hands them on in order |
-//! | `csv.rs`, `jsonl.rs`, `parquet.rs` | the formats |
+//! | `csv.rs`, `jsonl.rs`, `parquet.rs`, `adjacency.rs` | the formats |
 //! | `number.rs`, `time.rs` | ids, numbers and times from bytes |
 
-mod blocks;
-mod csv;
-mod detect;
+mod adjacency;
+pub(crate) mod blocks;
+pub(crate) mod csv;
+mod delimiter;
+pub(crate) mod detect;
 mod jsonl;
-mod number;
+pub(crate) mod number;
 mod options;
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 mod parquet;
-mod pipeline;
-mod source;
+pub(crate) mod pipeline;
+pub(crate) mod source;
 mod time;
 
-pub use options::{Column, Columns, Format, OnError, ReadOptions, ReadSummary};
+pub use delimiter::Delimiter;
+pub use options::{ColumnRef, Columns, Format, OnError, ReadOptions, ReadSummary};
+pub(crate) use time::civil;
 
 use super::{Id, IdVec, Ratings, RatingsBuilder};
 use crate::{Error, Result};
+use blocks::{Dialect, MAX_RECORD};
 use detect::Need;
+use pipeline::{Plan, Totals};
 use source::Input;
 use std::io::Read;
 use std::path::Path;
@@ -33,7 +39,7 @@ use std::time::Instant;
 
 /// Rows of a block, column by column.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct RatingRows {
     users: IdVec,
     items: IdVec,
     /// Empty where the file has none.
@@ -44,12 +50,17 @@ pub(crate) struct Table {
     times: Vec<i64>,
 }
 
-impl Table {
+impl RatingRows {
     fn len(&self) -> usize {
         self.users.len()
     }
+}
 
-    /// Without rows, but with the room for them.
+impl pipeline::Rows for RatingRows {
+    fn n_rows(&self) -> usize {
+        self.len()
+    }
+
     fn cleared(mut self) -> Self {
         for ids in [&mut self.users, &mut self.items] {
             match ids {
@@ -65,7 +76,7 @@ impl Table {
 }
 
 /// Where the rows go, block by block and in order.
-type Sink<'a> = &'a mut (dyn FnMut(&mut Table) -> Result<()> + Send);
+type Sink<'a> = pipeline::Sink<'a, RatingRows>;
 
 /// Reads the ratings in a file: CSV, TSV or with another delimiter, JSON Lines, Parquet; plain or
 /// compressed with gzip or zstd; `-` is standard input.
@@ -120,13 +131,16 @@ pub fn read_ratings_from(
 }
 
 fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSummary)> {
-    let need = if options.implicit { Need::Pairs } else { Need::Ratings };
+    let need = match (options.implicit, options.optional_rating) {
+        (true, _) => Need::Pairs,
+        (false, true) => Need::PairsAndValues,
+        (false, false) => Need::Ratings,
+    };
     let mut builder = RatingsBuilder::new();
     let name = input.name.clone();
-    let summary = read(input, options, need, &mut |table: &mut Table| {
-        if options.implicit {
-            table.values.resize(table.len(), 1.0);
-        }
+    let summary = read(input, options, need, &mut |table: &mut RatingRows, _| {
+        // Without a column of ratings every row is an interaction.
+        table.values.resize(table.len(), 1.0);
         let weights = (!table.weights.is_empty()).then_some(table.weights.as_slice());
         let times = (!table.times.is_empty()).then_some(table.times.as_slice());
         let (users, items) = (table.users.as_slice(), table.items.as_slice());
@@ -142,7 +156,8 @@ fn ratings(input: Input<'_>, options: &ReadOptions) -> Result<(Ratings, ReadSumm
     })?;
     let build_seconds = start.elapsed().as_secs_f64();
     let seconds = summary.seconds + build_seconds;
-    Ok((ratings, ReadSummary { seconds, build_seconds, ..summary }))
+    let merged = summary.rows.saturating_sub(ratings.len() as u64);
+    Ok((ratings, ReadSummary { seconds, build_seconds, merged, ..summary }))
 }
 
 /// (User, item) pairs in the order of their file, ids as given.
@@ -210,7 +225,7 @@ fn pairs(input: Input<'_>, options: &ReadOptions) -> Result<(Pairs, ReadSummary)
     let (mut users, mut items, mut values) = (IdVec::new(), IdVec::new(), Vec::new());
     let name = input.name.clone();
     let options = options.clone().times(false);
-    let summary = read(input, &options, need, &mut |table: &mut Table| {
+    let summary = read(input, &options, need, &mut |table: &mut RatingRows, _| {
         users.append(&table.users);
         items.append(&table.items);
         values.extend_from_slice(&table.values);
@@ -242,26 +257,72 @@ fn read(
 ) -> Result<ReadSummary> {
     options.check()?;
     let start = Instant::now();
-    let format = detect::format(&input, options)?;
+    let format = detect::format(&input, options.format)?;
     let mut summary = match format {
         Format::Parquet => read_parquet(input, options, need, sink)?,
         Format::JsonLines => {
             let layout = detect::json(&input, options, need)?;
             let parser = jsonl::JsonParser::new(&layout);
-            pipeline::run(&mut input, layout, None, &parser, options, sink)?
+            let plan = plan(options, &layout, None);
+            let totals = pipeline::run(&mut input, plan, &parser, sink)?;
+            summary(&input, &layout, totals)
+        }
+        Format::Adjacency => adjacency(&mut input, options, sink)?,
+        Format::Csv | Format::Tsv
+            if options.format.is_none() && detect::is_adjacency(&input, options) =>
+        {
+            if need == Need::Ratings {
+                let reason = "has rows of different lengths and no ratings: it looks like an adjacency \
+                              list (a user, then the items), which only models of interactions learn from";
+                return Err(Error::format(&input.name, reason));
+            }
+            adjacency(&mut input, options, sink)?
         }
         Format::Csv | Format::Tsv => {
             let layout = detect::csv(&mut input, options, need, format)?;
             let parser = csv::CsvParser::new(&layout);
-            let delimiter = Some(layout.delimiter);
-            pipeline::run(&mut input, layout, delimiter, &parser, options, sink)?
+            let plan = plan(options, &layout, Some(layout.dialect));
+            let totals = pipeline::run(&mut input, plan, &parser, sink)?;
+            summary(&input, &layout, totals)
         }
     };
     summary.seconds = start.elapsed().as_secs_f64();
     Ok(summary)
 }
 
-#[cfg(feature = "tables")]
+/// Reads an adjacency list into the sink.
+fn adjacency(input: &mut Input<'_>, options: &ReadOptions, sink: Sink<'_>) -> Result<ReadSummary> {
+    let layout = detect::adjacency(input, options);
+    let parser = adjacency::AdjacencyParser { dialect: layout.dialect };
+    let totals = pipeline::run(input, plan(options, &layout, None), &parser, sink)?;
+    Ok(summary(input, &layout, totals))
+}
+
+fn plan(options: &ReadOptions, layout: &detect::Layout, quotes: Option<Dialect>) -> Plan {
+    Plan {
+        lines_before: layout.lines_before,
+        quotes,
+        limit: MAX_RECORD,
+        block: options.block,
+        on_error: options.on_error,
+    }
+}
+
+fn summary(input: &Input<'_>, layout: &detect::Layout, totals: Totals) -> ReadSummary {
+    ReadSummary {
+        rows: totals.rows,
+        merged: 0,
+        skipped: totals.skipped,
+        first_errors: totals.first_errors,
+        bytes: input.bytes,
+        seconds: 0.0,
+        build_seconds: 0.0,
+        format: layout.format,
+        columns: Columns::from(layout),
+    }
+}
+
+#[cfg(feature = "parquet")]
 fn read_parquet(
     input: Input<'_>,
     options: &ReadOptions,
@@ -271,9 +332,9 @@ fn read_parquet(
     parquet::read(input, options, need, sink)
 }
 
-#[cfg(not(feature = "tables"))]
+#[cfg(not(feature = "parquet"))]
 fn read_parquet(input: Input<'_>, _: &ReadOptions, _: Need, _: Sink<'_>) -> Result<ReadSummary> {
-    Err(Error::format(input.name, "Parquet needs the feature `tables`, left out of this build"))
+    Err(Error::format(input.name, "Parquet needs the feature `parquet`, left out of this build"))
 }
 
 #[cfg(test)]

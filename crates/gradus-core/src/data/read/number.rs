@@ -96,7 +96,7 @@ pub(super) fn id(text: &[u8], quoted: bool) -> Result<Id<'_>, String> {
 }
 
 /// Text for a message: short, and on one line.
-pub(super) fn shown(text: &[u8]) -> Cow<'_, str> {
+pub(crate) fn shown(text: &[u8]) -> Cow<'_, str> {
     const MOST: usize = 40;
     let plain = |text: &str| text.chars().all(|c| !c.is_control());
     match std::str::from_utf8(text) {

@@ -1,5 +1,6 @@
 //! How to read a file, and what came of it.
 
+use super::delimiter::Delimiter;
 use crate::data::Duplicates;
 use crate::{Error, Result};
 use std::fmt;
@@ -19,15 +20,18 @@ pub enum Format {
     JsonLines,
     /// Apache Parquet.
     Parquet,
+    /// A line a user: the user, then the items, blanks or another delimiter between them.
+    Adjacency,
 }
 
 impl Format {
     /// All formats by name.
-    const NAMES: [(&'static str, Self); 4] = [
+    const NAMES: [(&'static str, Self); 5] = [
         ("csv", Self::Csv),
         ("tsv", Self::Tsv),
         ("jsonl", Self::JsonLines),
         ("parquet", Self::Parquet),
+        ("adjacency", Self::Adjacency),
     ];
 }
 
@@ -65,14 +69,14 @@ pub enum OnError {
 
 /// A column, by its name in the header or by its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
+pub enum ColumnRef {
     /// The name, as the header spells it (or in another case, if no column is spelled so).
     Name(String),
     /// The place, from 1.
     Position(usize),
 }
 
-impl fmt::Display for Column {
+impl fmt::Display for ColumnRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => name.fmt(f),
@@ -81,20 +85,20 @@ impl fmt::Display for Column {
     }
 }
 
-impl From<&str> for Column {
+impl From<&str> for ColumnRef {
     /// A number is a position, anything else a name.
     fn from(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Position)
     }
 }
 
-impl From<String> for Column {
+impl From<String> for ColumnRef {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
 }
 
-impl From<usize> for Column {
+impl From<usize> for ColumnRef {
     fn from(position: usize) -> Self {
         Self::Position(position)
     }
@@ -115,15 +119,16 @@ impl From<usize> for Column {
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     pub(super) format: Option<Format>,
-    pub(super) delimiter: Option<u8>,
+    pub(super) delimiter: Option<Delimiter>,
     pub(super) header: Option<bool>,
-    pub(super) user: Option<Column>,
-    pub(super) item: Option<Column>,
-    pub(super) rating: Option<Column>,
-    pub(super) weight: Option<Column>,
-    pub(super) time: Option<Column>,
+    pub(super) user: Option<ColumnRef>,
+    pub(super) item: Option<ColumnRef>,
+    pub(super) rating: Option<ColumnRef>,
+    pub(super) weight: Option<ColumnRef>,
+    pub(super) time: Option<ColumnRef>,
     pub(super) times: bool,
     pub(super) implicit: bool,
+    pub(super) optional_rating: bool,
     pub(super) on_error: OnError,
     pub(super) duplicates: Duplicates,
     /// Bytes in a block of text. Nothing but speed and memory depends on it.
@@ -143,6 +148,7 @@ impl Default for ReadOptions {
             time: None,
             times: false,
             implicit: false,
+            optional_rating: false,
             on_error: OnError::default(),
             duplicates: Duplicates::default(),
             block: 1 << 20,
@@ -162,10 +168,10 @@ impl ReadOptions {
         self
     }
 
-    /// The byte between columns; by default the one of tab, comma, semicolon, bar, `::` and space
+    /// What stands between columns; by default the one of tab, comma, semicolon, bar, `::` and space
     /// that cuts the first lines into equally many columns.
-    pub fn delimiter(mut self, delimiter: impl Into<Option<u8>>) -> Self {
-        self.delimiter = delimiter.into();
+    pub fn delimiter(mut self, delimiter: impl Into<Delimiter>) -> Self {
+        self.delimiter = Some(delimiter.into());
         self
     }
 
@@ -177,31 +183,31 @@ impl ReadOptions {
     }
 
     /// The column of users.
-    pub fn user(mut self, column: impl Into<Column>) -> Self {
+    pub fn user(mut self, column: impl Into<ColumnRef>) -> Self {
         self.user = Some(column.into());
         self
     }
 
     /// The column of items.
-    pub fn item(mut self, column: impl Into<Column>) -> Self {
+    pub fn item(mut self, column: impl Into<ColumnRef>) -> Self {
         self.item = Some(column.into());
         self
     }
 
     /// The column of ratings.
-    pub fn rating(mut self, column: impl Into<Column>) -> Self {
+    pub fn rating(mut self, column: impl Into<ColumnRef>) -> Self {
         self.rating = Some(column.into());
         self
     }
 
     /// The column of weights; by default one called so, or none.
-    pub fn weight(mut self, column: impl Into<Column>) -> Self {
+    pub fn weight(mut self, column: impl Into<ColumnRef>) -> Self {
         self.weight = Some(column.into());
         self
     }
 
     /// The column of times, and that they are to be read.
-    pub fn time(mut self, column: impl Into<Column>) -> Self {
+    pub fn time(mut self, column: impl Into<ColumnRef>) -> Self {
         self.time = Some(column.into());
         self.times(true)
     }
@@ -220,13 +226,20 @@ impl ReadOptions {
     }
 
     /// The columns told, in the order of their roles.
-    pub(super) fn columns(&self) -> [&Option<Column>; 5] {
+    pub(super) fn columns(&self) -> [&Option<ColumnRef>; 5] {
         [&self.user, &self.item, &self.rating, &self.weight, &self.time]
     }
 
     /// Whether to read no rating column and take every row as an interaction of value 1.
     pub fn implicit(mut self, implicit: bool) -> Self {
         self.implicit = implicit;
+        self
+    }
+
+    /// Whether a file without a column of ratings (pairs of user and item, an adjacency list) is taken
+    /// as interactions of value 1; by default such a file is refused.
+    pub fn optional_rating(mut self, optional: bool) -> Self {
+        self.optional_rating = optional;
         self
     }
 
@@ -263,13 +276,12 @@ impl ReadOptions {
             ("time", &self.time),
         ];
         for (name, column) in columns {
-            if column == &Some(Column::Position(0)) {
+            if column == &Some(ColumnRef::Position(0)) {
                 return Err(Error::parameter(name, 0, "columns are counted from 1"));
             }
         }
-        if let Some(delimiter @ (b'"' | b'\n' | b'\r')) = self.delimiter {
-            let shown = format!("`{}`", delimiter.escape_ascii());
-            return Err(Error::parameter("delimiter", shown, "a quote or line end cannot be one"));
+        if let Some(delimiter) = self.delimiter {
+            delimiter.check()?;
         }
         match &self.rating {
             Some(column) if self.implicit => Err(Error::parameter(
@@ -303,6 +315,8 @@ pub struct Columns {
 pub struct ReadSummary {
     /// Rows read, duplicates included.
     pub rows: u64,
+    /// Rows whose pair of user and item is in another row, too: they were merged with it.
+    pub merged: u64,
     /// Bad rows left out.
     pub skipped: u64,
     /// The first few of them, in words.

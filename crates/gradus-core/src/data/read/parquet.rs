@@ -1,23 +1,24 @@
 //! Parquet files.
 
+use super::blocks::Dialect;
+use super::delimiter::Delimiter;
 use super::detect::{ByRole, Guess, Layout, Need, Role, choose};
 use super::number::shown;
 use super::options::{Columns, Format, OnError, ReadOptions, ReadSummary};
 use super::pipeline::TOLD;
 use super::source::Input;
 use super::time::{time, whole};
-use super::{Sink, Table};
-use crate::data::{Id, IdVec};
+use super::{RatingRows, Sink};
+use crate::data::{Id, IdVec, arrow};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::ChunkReader;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
+use arrow_array::types::{Float32Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 16;
@@ -60,7 +61,8 @@ fn read_from<R: ChunkReader + 'static>(
     let chosen = choose(name, options, need, Some(&names), names.len(), Guess::default())?;
     let layout = Layout {
         format: Format::Parquet,
-        delimiter: super::blocks::Delimiter::single(b','),
+        dialect: Dialect::new(Delimiter::single(b',')),
+        n_columns: names.len(),
         lines_before: 0,
         by_name: true,
         chosen,
@@ -79,6 +81,7 @@ fn read_from<R: ChunkReader + 'static>(
         .map_err(broken)?;
     let mut summary = ReadSummary {
         rows: 0,
+        merged: 0,
         skipped: 0,
         first_errors: Vec::new(),
         bytes,
@@ -92,7 +95,7 @@ fn read_from<R: ChunkReader + 'static>(
             batch.map_err(|error| Error::format(name, format!("bad Parquet file: {error}")))?;
         let mut table = convert(&batch, &layout, name, options.on_error, &mut summary)?;
         summary.rows += table.len() as u64;
-        sink(&mut table)?;
+        sink(&mut table, 0)?;
     }
     Ok(summary)
 }
@@ -103,10 +106,10 @@ fn check_type(file: &str, role: Role, name: &str, data: &DataType) -> Result<()>
         other => other,
     };
     let fits = match role {
-        Role::User | Role::Item => inner.is_integer() || is_text(inner),
+        Role::User | Role::Item => inner.is_integer() || arrow::is_text(inner),
         Role::Rating | Role::Weight => inner.is_numeric() || inner == &DataType::Boolean,
         Role::Time => {
-            inner.is_numeric() || inner.is_temporal() && !is_clock(inner) || is_text(inner)
+            inner.is_numeric() || inner.is_temporal() && !is_clock(inner) || arrow::is_text(inner)
         }
     };
     if fits {
@@ -121,10 +124,6 @@ fn check_type(file: &str, role: Role, name: &str, data: &DataType) -> Result<()>
     Err(Error::format(file, reason))
 }
 
-fn is_text(data: &DataType) -> bool {
-    matches!(data, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
 /// Whether it is a time of day or a length of time, which do not say when.
 fn is_clock(data: &DataType) -> bool {
     matches!(
@@ -133,85 +132,109 @@ fn is_clock(data: &DataType) -> bool {
     )
 }
 
-/// A column of times: numbers as they stand, dates and timestamps in seconds, text as in CSV.
-fn times(array: &ArrayRef, inner: &DataType) -> Result<Int64Array, ArrowError> {
-    let whole_units = |array: &ArrayRef, per_second: i64| -> Result<Int64Array, _> {
-        let raw = cast(array, &DataType::Int64)?;
-        Ok(raw.as_primitive::<Int64Type>().unary(|time| time.div_euclid(per_second)))
+/// The values of an array whose dictionary, if it has one, is looked up.
+fn gather<T: Clone>(
+    array: &ArrayRef,
+    read: impl Fn(&ArrayRef) -> Option<Vec<Option<T>>>,
+) -> Option<Vec<Option<T>>> {
+    let Some(dictionary) = array.as_any_dictionary_opt() else { return read(array) };
+    let words = read(dictionary.values())?;
+    let keys = dictionary.normalized_keys().into_iter().enumerate();
+    let word = |(row, key): (usize, usize)| {
+        words.get(key).cloned().flatten().filter(|_| !array.is_null(row))
     };
-    match inner {
-        DataType::Timestamp(unit, _) => {
-            let per_second = match unit {
-                TimeUnit::Second => 1,
-                TimeUnit::Millisecond => 1_000,
-                TimeUnit::Microsecond => 1_000_000,
-                TimeUnit::Nanosecond => 1_000_000_000,
-            };
-            whole_units(array, per_second)
-        }
-        DataType::Date64 => whole_units(array, 1_000),
-        DataType::Date32 => {
-            let days = cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?;
-            Ok(days.as_primitive::<Int64Type>().unary(|day| day * 86_400))
-        }
-        inner if inner.is_integer() => whole_units(array, 1),
-        inner if is_text(inner) => {
-            let texts = cast(array, &DataType::Utf8)?;
-            let texts = texts.as_string::<i32>();
-            Ok(texts.iter().map(|text| text.and_then(|text| time(text.as_bytes()).ok())).collect())
-        }
-        _ => {
-            let numbers = cast(array, &DataType::Float64)?;
-            let numbers = numbers.as_primitive::<Float64Type>();
-            Ok(numbers.iter().map(|number| number.and_then(whole)).collect())
-        }
+    Some(keys.map(word).collect())
+}
+
+fn optional_numbers(array: &ArrayRef) -> Option<Vec<Option<f64>>> {
+    let numbers: Vec<f64> = match array.as_boolean_opt() {
+        Some(truths) => truths.values().iter().map(|truth| f64::from(u8::from(truth))).collect(),
+        None => arrow::numbers(array)?,
+    };
+    let nulls = |(row, number)| (!array.is_null(row)).then_some(number);
+    Some(numbers.into_iter().enumerate().map(nulls).collect())
+}
+
+/// A column of times: numbers as they stand, dates and timestamps in seconds, text as in CSV.
+fn times(array: &ArrayRef, inner: &DataType) -> Option<Vec<Option<i64>>> {
+    if arrow::is_text(inner) {
+        let texts = gather(array, arrow::texts)?;
+        let parse = |text: Option<String>| text.and_then(|text| time(text.as_bytes()).ok());
+        Some(texts.into_iter().map(parse).collect())
+    } else if inner.is_integer() {
+        gather(array, arrow::integers)
+    } else if inner.is_temporal() {
+        gather(array, arrow::seconds)
+    } else {
+        let numbers = gather(array, optional_numbers)?;
+        Some(numbers.into_iter().map(|number| number.and_then(whole)).collect())
     }
 }
 
 /// One column of a batch, in the one type it is read from.
 enum Cells {
-    Int(ArrayRef),
+    Int(Vec<i64>, Nulls),
     Unsigned(ArrayRef),
-    Text(ArrayRef),
-    Number(ArrayRef),
+    Text(Vec<Option<String>>),
+    Number(Vec<f32>, Nulls),
     /// A row that holds no time is null.
-    Time(Int64Array),
+    Time(Vec<Option<i64>>),
+}
+
+/// Which rows are null; `None` if none is.
+type Nulls = Option<Vec<bool>>;
+
+/// The values, and which of them are null.
+fn part<T: Copy + Default>(values: Vec<Option<T>>) -> (Vec<T>, Nulls) {
+    let nulls = values.iter().any(Option::is_none);
+    let nulls = nulls.then(|| values.iter().map(Option::is_none).collect());
+    (values.into_iter().map(Option::unwrap_or_default).collect(), nulls)
 }
 
 impl Cells {
-    fn new(array: &ArrayRef, role: Role) -> Result<Self, ArrowError> {
+    fn new(array: &ArrayRef, role: Role) -> Result<Self, String> {
         let inner = match array.data_type() {
             DataType::Dictionary(_, values) => values.as_ref().clone(),
             other => other.clone(),
         };
-        Ok(match (role, inner) {
-            (Role::Rating | Role::Weight, DataType::Float32 | DataType::Float16) => {
-                Self::Number(cast(array, &DataType::Float32)?)
+        let plain = array.null_count() == 0;
+        let unread = || format!("an array of type {inner} cannot be read");
+        Ok(match (role, &inner, array.data_type()) {
+            (Role::Rating | Role::Weight, _, DataType::Float32) if plain => {
+                Self::Number(array.as_primitive::<Float32Type>().values().to_vec(), None)
             }
-            // Decimals have no direct way to `f32`.
-            (Role::Rating | Role::Weight, _) => {
-                Self::Number(cast(&cast(array, &DataType::Float64)?, &DataType::Float32)?)
+            (Role::Rating | Role::Weight, ..) => {
+                let (numbers, nulls) = part(gather(array, optional_numbers).ok_or_else(unread)?);
+                Self::Number(numbers.into_iter().map(|number| number as f32).collect(), nulls)
             }
-            (Role::Time, inner) => Self::Time(times(array, &inner)?),
-            (_, DataType::UInt64) => Self::Unsigned(cast(array, &DataType::UInt64)?),
-            (_, inner) if inner.is_integer() => Self::Int(cast(array, &DataType::Int64)?),
-            _ => Self::Text(cast(array, &DataType::Utf8)?),
+            (Role::Time, ..) => Self::Time(times(array, &inner).ok_or_else(unread)?),
+            (_, _, DataType::Int64) if plain => {
+                Self::Int(array.as_primitive::<Int64Type>().values().to_vec(), None)
+            }
+            (_, _, DataType::UInt64) => Self::Unsigned(array.clone()),
+            (_, inner, _) if inner.is_integer() => {
+                let (ids, nulls) = part(gather(array, arrow::integers).ok_or_else(unread)?);
+                Self::Int(ids, nulls)
+            }
+            _ => Self::Text(gather(array, arrow::texts).ok_or_else(unread)?),
         })
     }
 
     fn is_null(&self, row: usize) -> bool {
         match self {
-            Self::Int(array) | Self::Unsigned(array) | Self::Text(array) | Self::Number(array) => {
-                array.is_null(row)
+            Self::Int(_, nulls) | Self::Number(_, nulls) => {
+                nulls.as_ref().is_some_and(|nulls| nulls[row])
             }
-            Self::Time(array) => array.is_null(row),
+            Self::Unsigned(array) => array.is_null(row),
+            Self::Text(texts) => texts[row].is_none(),
+            Self::Time(times) => times[row].is_none(),
         }
     }
 
     /// Appends the id of a row.
     fn push_id(&self, row: usize, ids: &mut IdVec) {
         match self {
-            Self::Int(array) => ids.push(Id::Int(array.as_primitive::<Int64Type>().value(row))),
+            Self::Int(values, _) => ids.push(Id::Int(values[row])),
             Self::Unsigned(array) => {
                 let id = array.as_primitive::<UInt64Type>().value(row);
                 match i64::try_from(id) {
@@ -219,28 +242,28 @@ impl Cells {
                     Err(_) => ids.push(Id::Text(&id.to_string())),
                 }
             }
-            Self::Text(array) => ids.push(Id::Text(array.as_string::<i32>().value(row))),
-            Self::Number(_) | Self::Time(_) => unreachable!("ids are not read as numbers"),
+            Self::Text(texts) => ids.push(Id::Text(texts[row].as_deref().unwrap_or_default())),
+            Self::Number(..) | Self::Time(_) => unreachable!("ids are not read as numbers"),
         }
     }
 
     fn text(&self, row: usize) -> Option<&str> {
         match self {
-            Self::Text(array) => Some(array.as_string::<i32>().value(row)),
+            Self::Text(texts) => texts[row].as_deref(),
             _ => None,
         }
     }
 
     fn number(&self, row: usize) -> f32 {
         match self {
-            Self::Number(array) => array.as_primitive::<Float32Type>().value(row),
+            Self::Number(values, _) => values[row],
             _ => unreachable!("numbers are read as such"),
         }
     }
 
     fn time(&self, row: usize) -> i64 {
         match self {
-            Self::Time(array) => array.value(row),
+            Self::Time(times) => times[row].unwrap_or_default(),
             _ => unreachable!("times are read as such"),
         }
     }
@@ -252,7 +275,7 @@ fn convert(
     file: &str,
     on_error: OnError,
     summary: &mut ReadSummary,
-) -> Result<Table> {
+) -> Result<RatingRows> {
     let names = layout.names();
     let mut cells: ByRole<Option<Cells>> = Default::default();
     for (position, role) in layout.positions() {
@@ -267,7 +290,7 @@ fn convert(
     if let Some(table) = columns(&cells) {
         return Ok(table);
     }
-    let mut table = Table::default();
+    let mut table = RatingRows::default();
     let first = summary.rows + summary.skipped;
     for row in 0..batch.num_rows() {
         if let Some((role, reason)) = fault(row, &cells) {
@@ -298,17 +321,14 @@ fn convert(
 
 /// The batch as it stands, if its ids are integers and no row is bad: 20 M rows take 1.2 s so, and
 /// 2 s one by one.
-fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Option<Table> {
+fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Option<RatingRows> {
     let ids = |cells: &Option<Cells>| match cells {
-        Some(Cells::Int(ids)) if ids.null_count() == 0 => {
-            Some(IdVec::Int(ids.as_primitive::<Int64Type>().values().to_vec()))
-        }
+        Some(Cells::Int(ids, None)) => Some(IdVec::Int(ids.clone())),
         _ => None,
     };
     let numbers = |cells: &Option<Cells>, least: f32| match cells {
         None => Some(Vec::new()),
-        Some(Cells::Number(numbers)) if numbers.null_count() == 0 => {
-            let numbers = numbers.as_primitive::<Float32Type>().values();
+        Some(Cells::Number(numbers, None)) => {
             let good = numbers.iter().all(|number| number.is_finite() && *number >= least);
             good.then(|| numbers.to_vec())
         }
@@ -316,10 +336,10 @@ fn columns([users, items, values, weights, times]: &ByRole<Option<Cells>>) -> Op
     };
     let times = match times {
         None => Vec::new(),
-        Some(Cells::Time(times)) if times.null_count() == 0 => times.values().to_vec(),
+        Some(Cells::Time(times)) => times.iter().copied().collect::<Option<_>>()?,
         Some(_) => return None,
     };
-    Some(Table {
+    Some(RatingRows {
         users: ids(users)?,
         items: ids(items)?,
         values: numbers(values, f32::MIN)?,

@@ -6,30 +6,40 @@
 //! worker only ever waits for a block that another running worker holds, so there is no deadlock
 //! even in a pool with one thread.
 
-use super::blocks::{Block, Blocks, Delimiter, MAX_RECORD};
-use super::detect::Layout;
-use super::options::{Columns, OnError, ReadOptions, ReadSummary};
+use super::blocks::{Block, Blocks, Dialect};
+use super::options::OnError;
 use super::source::Input;
-use super::{Sink, Table};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// How many bad rows are told in words.
-pub(super) const TOLD: usize = 5;
+pub(crate) const TOLD: usize = 5;
 
 /// A bad row: its line, counted from 0 at the start of the block, the column to blame, and why.
 #[derive(Debug)]
-pub(super) struct Bad {
+pub(crate) struct Bad {
     pub line: u64,
     pub column: Option<String>,
     pub reason: String,
 }
 
+/// The rows of a block.
+pub(crate) trait Rows: Default + Send {
+    /// How many there are.
+    fn n_rows(&self) -> usize;
+
+    /// Without rows, but with the room for them.
+    fn cleared(self) -> Self;
+}
+
+/// Where the rows go, block by block and in order, with the number of lines before the block.
+pub(crate) type Sink<'a, R> = &'a mut (dyn FnMut(&mut R, u64) -> Result<()> + Send);
+
 /// A block, parsed.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
-    pub table: Table,
+pub(crate) struct Parsed<R> {
+    pub rows: R,
     /// Line ends in the block.
     pub lines: u64,
     /// The first few bad rows.
@@ -37,9 +47,9 @@ pub(super) struct Parsed {
     pub n_bad: u64,
 }
 
-impl Parsed {
+impl<R> Parsed<R> {
     /// Notes a bad row; tells whether to go on.
-    pub(super) fn note(&mut self, on_error: OnError, bad: Bad) -> bool {
+    pub(crate) fn note(&mut self, on_error: OnError, bad: Bad) -> bool {
         self.n_bad += 1;
         if self.bad.len() < TOLD {
             self.bad.push(bad);
@@ -49,14 +59,14 @@ impl Parsed {
 }
 
 /// A parser of whole records.
-pub(super) trait Parser: Sync {
-    /// Parses `text` into `room`, an empty table.
-    fn parse(&self, text: &[u8], room: Table, on_error: OnError) -> Parsed;
+pub(crate) trait Parser<R>: Sync {
+    /// Parses `text` into `room`, which is empty.
+    fn parse(&self, text: &[u8], room: R, on_error: OnError) -> Parsed<R>;
 }
 
 /// What the blocks handed on so far came to.
-struct Progress<'a> {
-    sink: Sink<'a>,
+struct Progress<'a, R> {
+    sink: Sink<'a, R>,
     name: String,
     on_error: OnError,
     rows: u64,
@@ -65,9 +75,9 @@ struct Progress<'a> {
     lines: u64,
 }
 
-impl Progress<'_> {
-    /// Takes the rows of a block; gives its table back for the next one.
-    fn take(&mut self, mut parsed: Parsed) -> Result<Table> {
+impl<R: Rows> Progress<'_, R> {
+    /// Takes the rows of a block; gives the room for them back for the next one.
+    fn take(&mut self, mut parsed: Parsed<R>) -> Result<R> {
         for bad in parsed.bad {
             let error = Error::Row {
                 file: self.name.clone(),
@@ -82,20 +92,20 @@ impl Progress<'_> {
                 self.first_errors.push(error.to_string());
             }
         }
-        self.rows += parsed.table.len() as u64;
+        self.rows += parsed.rows.n_rows() as u64;
         self.skipped += parsed.n_bad;
+        (self.sink)(&mut parsed.rows, self.lines)?;
         self.lines += parsed.lines;
-        (self.sink)(&mut parsed.table)?;
-        Ok(parsed.table.cleared())
+        Ok(parsed.rows.cleared())
     }
 }
 
-struct Queue<'a> {
+struct Queue<'a, R> {
     /// Missing while a worker is busy with it.
-    progress: Option<Progress<'a>>,
-    waiting: BTreeMap<u64, Result<Parsed>>,
-    /// Tables to use again: fresh ones would cost a page fault for every 4 KiB.
-    spare: Vec<Table>,
+    progress: Option<Progress<'a, R>>,
+    waiting: BTreeMap<u64, Result<Parsed<R>>>,
+    /// Room to use again: fresh would cost a page fault for every 4 KiB.
+    spare: Vec<R>,
     /// The block whose turn it is.
     turn: u64,
     /// How it ended, once it has to.
@@ -110,30 +120,46 @@ struct Reader<'a, 'b> {
     done: bool,
 }
 
+/// How an input is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Lines taken off the input already.
+    pub lines_before: u64,
+    /// How quotes are found; `None` if the format has none.
+    pub quotes: Option<Dialect>,
+    /// The longest record.
+    pub limit: usize,
+    /// Bytes in a block.
+    pub block: usize,
+    pub on_error: OnError,
+}
+
+/// What reading came to.
+#[derive(Debug)]
+pub(crate) struct Totals {
+    pub rows: u64,
+    pub skipped: u64,
+    pub first_errors: Vec<String>,
+}
+
 /// Reads all of `input` into the sink.
-pub(super) fn run(
+pub(crate) fn run<R: Rows>(
     input: &mut Input<'_>,
-    layout: Layout,
-    quotes: Option<Delimiter>,
-    parser: &dyn Parser,
-    options: &ReadOptions,
-    sink: Sink<'_>,
-) -> Result<ReadSummary> {
+    plan: Plan,
+    parser: &dyn Parser<R>,
+    sink: Sink<'_, R>,
+) -> Result<Totals> {
     let progress = Progress {
         sink,
         name: input.name.clone(),
-        on_error: options.on_error,
+        on_error: plan.on_error,
         rows: 0,
         skipped: 0,
         first_errors: Vec::new(),
-        lines: layout.lines_before,
+        lines: plan.lines_before,
     };
     let n_workers = rayon::current_num_threads();
-    let reader = Mutex::new(Reader {
-        blocks: Blocks::new(input, quotes, options.block),
-        next: 0,
-        done: false,
-    });
+    let reader = Mutex::new(Reader { blocks: Blocks::new(input, plan), next: 0, done: false });
     let queue = Mutex::new(Queue {
         progress: Some(progress),
         waiting: BTreeMap::new(),
@@ -145,33 +171,28 @@ pub(super) fn run(
     let moved = Condvar::new();
     rayon::scope(|scope| {
         for _ in 0..n_workers {
-            scope.spawn(|_| work(&reader, &queue, &moved, parser, options.on_error, 2 * n_workers));
+            scope.spawn(|_| work(&reader, &queue, &moved, parser, plan, 2 * n_workers));
         }
     });
     drop(reader);
     let queue = queue.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     match (queue.failed, queue.progress) {
         (Some(error), _) => Err(error),
-        (None, Some(progress)) => Ok(ReadSummary {
+        (None, Some(progress)) => Ok(Totals {
             rows: progress.rows,
             skipped: progress.skipped,
             first_errors: progress.first_errors,
-            bytes: input.bytes,
-            seconds: 0.0,
-            build_seconds: 0.0,
-            format: layout.format,
-            columns: Columns::from(&layout),
         }),
         (None, None) => unreachable!("every worker gives the progress back or fails"),
     }
 }
 
-fn work(
+fn work<R: Rows>(
     reader: &Mutex<Reader<'_, '_>>,
-    queue: &Mutex<Queue<'_>>,
+    queue: &Mutex<Queue<'_, R>>,
     moved: &Condvar,
-    parser: &dyn Parser,
-    on_error: OnError,
+    parser: &dyn Parser<R>,
+    plan: Plan,
     most_waiting: usize,
 ) {
     let _alarm = Alarm { queue, moved };
@@ -202,13 +223,13 @@ fn work(
             Ok(None) => return,
             Err(error) => Err(error),
             Ok(Some(Block::Text(text))) => {
-                let parsed = parser.parse(&text, room, on_error);
+                let parsed = parser.parse(&text, room, plan.on_error);
                 spare = text;
                 Ok(parsed)
             }
             Ok(Some(Block::TooLong(lines))) => {
                 let mut parsed = Parsed { lines, ..Parsed::default() };
-                parsed.note(on_error, too_long(0));
+                parsed.note(plan.on_error, too_long(0, plan.limit));
                 Ok(parsed)
             }
         };
@@ -217,7 +238,12 @@ fn work(
 }
 
 /// Puts a block in line, and takes the sink as far as it can go.
-fn hand_on(number: u64, parsed: Result<Parsed>, queue: &Mutex<Queue<'_>>, moved: &Condvar) {
+fn hand_on<R: Rows>(
+    number: u64,
+    parsed: Result<Parsed<R>>,
+    queue: &Mutex<Queue<'_, R>>,
+    moved: &Condvar,
+) {
     let mut line = lock(queue);
     line.waiting.insert(number, parsed);
     let Some(mut progress) = line.progress.take() else { return };
@@ -230,7 +256,7 @@ fn hand_on(number: u64, parsed: Result<Parsed>, queue: &Mutex<Queue<'_>>, moved:
         let outcome = parsed.and_then(|parsed| progress.take(parsed));
         line = lock(queue);
         match outcome {
-            Ok(table) => line.spare.push(table),
+            Ok(room) => line.spare.push(room),
             Err(error) => {
                 line.failed = Some(error);
                 line.stop = true;
@@ -243,8 +269,8 @@ fn hand_on(number: u64, parsed: Result<Parsed>, queue: &Mutex<Queue<'_>>, moved:
 }
 
 /// A bad row that is too long.
-pub(super) fn too_long(line: u64) -> Bad {
-    let reason = format!("longer than {} MiB, or a quote in it is not closed", MAX_RECORD >> 20);
+pub(crate) fn too_long(line: u64, limit: usize) -> Bad {
+    let reason = format!("longer than {} MiB, or a quote in it is not closed", limit >> 20);
     Bad { line, column: None, reason }
 }
 
@@ -254,12 +280,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Wakes the others if a worker panics; they would wait for its block for ever.
-struct Alarm<'a, 'b> {
-    queue: &'a Mutex<Queue<'b>>,
+struct Alarm<'a, 'b, R> {
+    queue: &'a Mutex<Queue<'b, R>>,
     moved: &'a Condvar,
 }
 
-impl Drop for Alarm<'_, '_> {
+impl<R> Drop for Alarm<'_, '_, R> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             lock(self.queue).stop = true;

@@ -14,7 +14,7 @@ const PIECE: usize = 1 << 18;
 const PIECES: usize = 4;
 
 /// An open input: decompressed, with its start at hand.
-pub(super) struct Input<'a> {
+pub(crate) struct Input<'a> {
     /// The file as messages call it.
     pub name: String,
     /// Bytes read so far.
@@ -24,15 +24,17 @@ pub(super) struct Input<'a> {
     /// Whether the sample is all there is.
     pub is_whole: bool,
     /// The plain file, where there is one: formats that jump about need it.
-    #[cfg_attr(not(feature = "tables"), allow(dead_code))]
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub file: Option<File>,
+    /// How the text was written, if not in UTF-8 with line feeds: it is read as if it were.
+    pub encoding: &'static str,
     rest: Box<dyn Read + Send + 'a>,
     packing: Option<Packing>,
 }
 
 impl Input<'_> {
     /// Appends to `text` until it has `goal` bytes; tells whether the input has come to its end.
-    pub(super) fn fill(&mut self, text: &mut Vec<u8>, goal: usize) -> Result<bool> {
+    pub(crate) fn fill(&mut self, text: &mut Vec<u8>, goal: usize) -> Result<bool> {
         if text.len() >= goal {
             return Ok(false);
         }
@@ -51,6 +53,20 @@ impl Input<'_> {
         Ok(got < wanted)
     }
 
+    /// Makes the sample longer, until it has so many line ends or bytes, or is all there is.
+    pub(crate) fn grow_sample(&mut self, lines: usize, most: usize) -> Result<()> {
+        let mut sample = std::mem::take(&mut self.sample);
+        while !self.is_whole
+            && sample.len() < most
+            && memchr::memchr_iter(b'\n', &sample).take(lines).count() < lines
+        {
+            let goal = (2 * sample.len()).clamp(SAMPLE, most);
+            self.is_whole = self.fill(&mut sample, goal)?;
+        }
+        self.sample = sample;
+        Ok(())
+    }
+
     fn error(&self, error: io::Error) -> Error {
         match (self.packing.map(Packing::name), error.kind()) {
             (Some(kind), io::ErrorKind::UnexpectedEof) => {
@@ -66,21 +82,22 @@ impl Input<'_> {
 }
 
 /// Opens `path`, or standard input for `-`, and hands it to `body`.
-pub(super) fn open<T>(path: &Path, body: impl FnOnce(Input<'_>) -> Result<T>) -> Result<T> {
+pub(crate) fn open<T>(path: &Path, body: impl FnOnce(Input<'_>) -> Result<T>) -> Result<T> {
     if path == Path::new("-") {
         return wrap(Box::new(io::stdin()), "<stdin>", body);
     }
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    let is_dir = file.metadata().map_err(|error| Error::io(path, error))?.is_dir();
-    if is_dir {
+    let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
+    if metadata.is_dir() {
         return Err(Error::format(path, "is a directory; give the file in it"));
     }
-    let again = file.try_clone().ok();
+    // A pipe cannot be jumped about in, whatever its name is.
+    let again = if metadata.is_file() { file.try_clone().ok() } else { None };
     with(Box::new(file), &path.display().to_string(), again, body)
 }
 
 /// Hands anything that reads to `body`.
-pub(super) fn wrap<T>(
+pub(crate) fn wrap<T>(
     input: Box<dyn Read + Send + '_>,
     name: &str,
     body: impl FnOnce(Input<'_>) -> Result<T>,
@@ -124,11 +141,22 @@ fn start<T>(
         sample: Vec::new(),
         is_whole: false,
         file,
+        encoding: "",
         rest,
         packing,
     };
     let mut sample = Vec::new();
     input.is_whole = input.fill(&mut sample, SAMPLE)?;
+    let recode = Recode::of(&sample);
+    input.encoding = recode.as_ref().map_or("", |recode| recode.name());
+    if let Some(recode) = recode {
+        let rest = std::mem::replace(&mut input.rest, Box::new(io::empty()));
+        let all = Cursor::new(std::mem::take(&mut sample)).chain(rest);
+        input.rest =
+            Box::new(Recoded { raw: Box::new(all), recode, ready: Cursor::new(Vec::new()) });
+        input.bytes = 0;
+        input.is_whole = input.fill(&mut sample, SAMPLE)?;
+    }
     if sample.starts_with(b"\xef\xbb\xbf") {
         sample.drain(..3);
     }
@@ -137,6 +165,79 @@ fn start<T>(
         return Err(Error::format(name, "is empty"));
     }
     body(input)
+}
+
+/// How bytes become UTF-8 text with line feeds.
+#[derive(Clone, Copy, Debug)]
+enum Recode {
+    Utf16 {
+        big_endian: bool,
+    },
+    /// Carriage returns alone end lines, as on old Macs.
+    Returns,
+}
+
+impl Recode {
+    /// What has to be done to a text that starts so, if anything.
+    fn of(sample: &[u8]) -> Option<Self> {
+        match sample {
+            [0xff, 0xfe, ..] => Some(Self::Utf16 { big_endian: false }),
+            [0xfe, 0xff, ..] => Some(Self::Utf16 { big_endian: true }),
+            [b'P', b'A', b'R', b'1', ..] => None,
+            sample => {
+                let only_returns = memchr::memchr(b'\r', sample).is_some_and(|at| {
+                    at + 1 < sample.len() && memchr::memchr(b'\n', sample).is_none()
+                });
+                only_returns.then_some(Self::Returns)
+            }
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Utf16 { .. } => "UTF-16",
+            Self::Returns => "",
+        }
+    }
+}
+
+/// Reads raw bytes and makes UTF-8 with line feeds of them.
+struct Recoded<'a> {
+    raw: Box<dyn Read + Send + 'a>,
+    recode: Recode,
+    ready: Cursor<Vec<u8>>,
+}
+
+impl Read for Recoded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.ready.read(buffer)?;
+        if n > 0 || buffer.is_empty() {
+            return Ok(n);
+        }
+        let Recode::Utf16 { big_endian } = self.recode else {
+            let n = self.raw.read(buffer)?;
+            buffer[..n].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+            return Ok(n);
+        };
+        let mut bytes = Vec::with_capacity(PIECE);
+        (&mut self.raw).take(PIECE as u64).read_to_end(&mut bytes)?;
+        let unit = |pair: [u8; 2]| {
+            if big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+        };
+        // A character of two units is not cut: its second half is read, too.
+        if let Some(&[a, b]) = bytes.last_chunk::<2>().filter(|_| bytes.len() == PIECE)
+            && (0xd800..0xdc00).contains(&unit([a, b]))
+        {
+            (&mut self.raw).take(2).read_to_end(&mut bytes)?;
+        }
+        let units = bytes.chunks(2).map(|pair| unit([pair[0], *pair.get(1).unwrap_or(&0)]));
+        let mut text = String::with_capacity(bytes.len());
+        let decoded = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+        // The mark at the start says in which order the bytes are.
+        text.extend(decoded.filter(|c| *c != '\u{feff}'));
+        self.ready = Cursor::new(text.into_bytes());
+        self.ready.read(buffer)
+    }
 }
 
 /// Decompresses into the channel until there is no more, or nobody to take it.

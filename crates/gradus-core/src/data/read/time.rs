@@ -120,6 +120,19 @@ fn digits(text: &[u8]) -> Option<i64> {
     })
 }
 
+/// Year, month and day of the Gregorian calendar so many days after 1970-01-01.
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+    // Eras of 400 years, and years counted from March, so that the leap day is the last of its year.
+    let days = days + DAYS_TO_1970;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (year + 400 * era, month);
+    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
+}
+
 /// Days from 1970-01-01 to a day of the Gregorian calendar.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years counted from March, so that the leap day is the last of its year.
@@ -147,6 +160,7 @@ mod tests {
                 for day in 1..=length {
                     let text = format!("{year}-{month:02}-{day:02}");
                     assert_eq!(time(text.as_bytes()), Ok(DAY * expected), "{text}");
+                    assert_eq!(civil(expected), (year, month, day));
                     expected += 1;
                 }
                 let late = format!("{year}-{month:02}-{:02}", length + 1);

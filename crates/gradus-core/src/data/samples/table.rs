@@ -1,7 +1,7 @@
 //! Samples from a table.
 
 use super::{Samples, Target, numbered};
-use crate::data::{EncodeOptions, Encoded, Id, Inputs, Missing, Table};
+use crate::data::{EncodeOptions, Encoded, Fill, Id, Inputs, Missing, Table};
 use crate::{Error, Result};
 use std::borrow::Cow;
 
@@ -29,33 +29,55 @@ impl Samples {
         options: &SamplesOptions,
         inputs: Option<&Inputs>,
     ) -> Result<(Self, Encoded)> {
+        let mut leave_out = options.target.clone();
+        leave_out.extend(options.weight.iter().cloned());
+        let learn = |table: &Table, encode: &EncodeOptions| {
+            let mut encode = encode.clone();
+            encode.leave_out.extend(leave_out.iter().cloned());
+            Inputs::learn(table, &encode)
+        };
+        let n_rows = table.n_rows();
+        let table = match (options.encode.fill, inputs) {
+            (Fill::Drop, None) => {
+                let left_out = |name: &String| options.encode.leave_out.contains(name);
+                let mut used = table.columns().iter().filter(|(name, _)| !left_out(name));
+                let empty = used.find(|(_, column)| column.n_missing() == n_rows);
+                if let Some((name, _)) = empty.filter(|_| n_rows > 0) {
+                    return Err(Error::data(format!("column `{name}` has no value: leave it out")));
+                }
+                Cow::Owned(table.select_rows(&table.complete_rows(&options.encode.leave_out)))
+            }
+            (Fill::Drop, Some(inputs)) => {
+                let mut rows = inputs.complete_rows(table)?;
+                for name in &leave_out {
+                    let column = table.column(name)?;
+                    rows.retain(|&row| !column.is_missing(row as usize));
+                }
+                Cow::Owned(table.select_rows(&rows))
+            }
+            _ => Cow::Borrowed(table),
+        };
+        let table = table.as_ref();
         let inputs = match inputs {
             Some(inputs) => Cow::Borrowed(inputs),
-            None => {
-                let mut encode = options.encode.clone();
-                encode.leave_out.extend(options.target.iter().cloned());
-                encode.leave_out.extend(options.weight.iter().cloned());
-                Cow::Owned(Inputs::learn(table, &encode)?)
-            }
+            None => Cow::Owned(learn(table, &options.encode)?),
         };
-        let (features, encoded) = match inputs.as_ref() {
+        let (features, mut encoded) = match inputs.as_ref() {
             Inputs::Columns(_) => inputs.encode(table)?,
             // Without names, all columns but the target and the weight are features.
             Inputs::Plain(_) => {
-                let mut encode = EncodeOptions::default();
-                encode.leave_out.extend(options.target.iter().cloned());
-                encode.leave_out.extend(options.weight.iter().cloned());
-                let named = Inputs::learn(table, &encode)?;
+                let named = learn(table, &EncodeOptions::default())?;
                 inputs.check_width(named.n_features())?;
                 named.encode(table)?
             }
         };
+        encoded.dropped = n_rows - table.n_rows();
         let target = target(table, options)?;
         let mut samples = Self::new(features, target)?
             .with_inputs(inputs.into_owned())?
             .with_target_names(options.target.clone())?;
         if let Some(weight) = &options.weight {
-            samples = samples.with_weights(table.numbers(weight, Missing::Refuse)?)?;
+            samples = samples.with_weights(table.numbers(weight, Missing::Refuse)?.into_owned())?;
         }
         Ok((samples, encoded))
     }
@@ -73,23 +95,12 @@ fn target(table: &Table, options: &SamplesOptions) -> Result<Target> {
             "must be one column for a model that predicts a class",
         ));
     };
-    let texts = table.texts(name)?;
-    let mut words = Vec::with_capacity(texts.len());
-    for (row, text) in texts.into_iter().enumerate() {
-        let word = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        words.push(word.ok_or_else(|| {
-            Error::data(format!("row {}, column `{name}`: missing class", row + 1))
-        })?);
+    let column = table.column(name)?;
+    if let Some(row) = (0..column.len()).find(|&row| column.is_missing(row)) {
+        return Err(table.missing(row, name));
     }
-    // A column of 0.0 and 1.0 means 0 and 1.
-    let wholes = words.iter().all(|word| word.parse::<f64>().is_ok_and(|x| x.fract() == 0.0));
-    if wholes {
-        words.iter_mut().for_each(|word| {
-            if let Some((whole, _)) = word.split_once('.') {
-                *word = whole.to_owned();
-            }
-        });
-    }
+    // Whole numbers print without a point: 0.0 and 1.0 are the classes 0 and 1.
+    let words: Vec<Cow<'_, str>> = (0..column.len()).filter_map(|row| column.text(row)).collect();
     let ids: Vec<Id<'_>> = words.iter().map(|word| Id::parse(word)).collect();
     let (codes, labels) = numbered(&ids);
     Ok(Target::Classes { codes, labels })
@@ -98,12 +109,12 @@ fn target(table: &Table, options: &SamplesOptions) -> Result<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Ids, TableFormat};
+    use crate::data::{Format, Ids};
 
     #[test]
     fn columns_take_their_places() {
         let text = "w,price,size,colour\n1,10,1,red\n2,20,2,blue\n";
-        let table = Table::from_bytes(text.as_bytes(), TableFormat::Csv).unwrap();
+        let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
         let options = SamplesOptions {
             target: vec!["price".into()],
             weight: Some("w".into()),
@@ -122,7 +133,7 @@ mod tests {
 
     #[test]
     fn whole_floats_are_whole_classes() {
-        let table = Table::from_bytes(b"x,y\n1,0.0\n2,1.0\n3,0.0\n", TableFormat::Csv).unwrap();
+        let table = Table::from_bytes(b"x,y\n1,0.0\n2,1.0\n3,0.0\n", Format::Csv).unwrap();
         let options =
             SamplesOptions { target: vec!["y".into()], classes: true, ..Default::default() };
         let (samples, _) = Samples::from_table(&table, &options, None).unwrap();

@@ -14,7 +14,8 @@ fn harmless_dirt_is_read_over() {
         "\"1\",\"2\",\"3.5\"\n\"4\", \"5\" ,6\n",
         "1,2,+3.50\n4,5,0.6e1\n",
         "1,2,3.5,\"a\nb, \"\"c\"\"\"\n4,5,6,x\"y\n",
-        "1,2,3.5,9,9\n4,5,6\n",
+        "1,2,3.5,\n4,5,6,\n",
+        "user,item,rating\n1,2,3.5,\n4,5,6\n",
         "user,item,rating\r\n1,2,3.5\r\n \r\n4,5,6",
         "1,2,3.5\n4,5,6.00000000\n",
     ] {
@@ -42,8 +43,10 @@ fn quotes_hold_delimiters_line_ends_and_quotes() {
 #[test]
 fn a_bad_row_is_named_by_line_column_and_reason() {
     for (line, message) in [
-        ("1,2", "x.csv, line 5: expected at least 3 columns, found 2 in `1,2`"),
-        ("1", "x.csv, line 5: expected at least 3 columns, found 1 in `1`"),
+        ("1,2", "x.csv, line 5: 2 cells, fewer than the 3 of the first row: `1,2`"),
+        ("1", "x.csv, line 5: 1 cells, fewer than the 3 of the first row: `1`"),
+        ("1,2,3,4", "x.csv, line 5: 4 cells, more than the 3 of the first row: `1,2,3,4`"),
+        ("1,2,3,,", "x.csv, line 5: 5 cells, more than the 3 of the first row: `1,2,3,,`"),
         (",2,3", "x.csv, line 5, column user: the id is empty"),
         ("1,,3", "x.csv, line 5, column item: the id is empty"),
         ("1,\"\",3", "x.csv, line 5, column item: the id is empty"),
@@ -129,14 +132,14 @@ fn the_longest_line_allowed_is_read_whatever_the_blocks() {
     for (extra, fits) in [(0, true), (1, false)] {
         let row = format!("1,2,3,{}", "x".repeat((1 << 20) - 6 + extra));
         for (line, end) in
-            [(row.clone(), ""), (row.clone(), "\n"), (row.replace('x', "y"), "\n4,5,6")]
+            [(row.clone(), ""), (row.clone(), "\n"), (row.replace('x', "y"), "\n4,5,6,z")]
         {
             let text = format!("{line}{end}");
             for block in [1 << 10, 1 << 20, (1 << 20) + 1, 1 << 22] {
                 let options = skip().header(false).delimiter(b',').user(1).item(2).rating(3);
                 let options = options.block_bytes(block);
                 // The layout is found out from the start, which must hold a line.
-                let text = format!("0,0,0\n{text}");
+                let text = format!("0,0,0,z\n{text}");
                 let read = read_ratings_from(text.as_bytes(), "x.csv", &options).unwrap();
                 assert_eq!(read.1.skipped, u64::from(!fits), "{extra} {end:?} {block}");
             }

@@ -1,4 +1,5 @@
 mod dirty;
+mod interactions;
 mod layouts;
 mod mutations;
 mod round_trip;

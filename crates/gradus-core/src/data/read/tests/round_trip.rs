@@ -73,7 +73,7 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
     [zstd::encode_all(a, 1).unwrap(), zstd::encode_all(b, 1).unwrap()].concat()
 }
 
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 fn parquet(rows: &[Row]) -> Vec<u8> {
     use ::parquet::arrow::ArrowWriter;
     use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
@@ -106,7 +106,7 @@ proptest! {
             ("x.txt", delimited(&rows, ';', "\n")),
             ("x.jsonl", jsonl(&rows)),
             ("x.jsonl.zst", zst(&jsonl(&rows))),
-            #[cfg(feature = "tables")]
+            #[cfg(feature = "parquet")]
             ("x.parquet", parquet(&rows)),
         ] {
             let options = if name == "x.txt" { options.clone().delimiter(b';') } else { options.clone() };
@@ -135,7 +135,7 @@ fn plain_rows_take_the_same_road_on_any_number_of_threads() {
     }
 }
 
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 mod tables {
     use super::*;
     use ::parquet::arrow::ArrowWriter;

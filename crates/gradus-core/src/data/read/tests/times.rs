@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-#[cfg(feature = "tables")]
+#[cfg(feature = "parquet")]
 #[test]
 fn parquet_columns_of_many_types_hold_times() {
     use ::parquet::arrow::ArrowWriter;
