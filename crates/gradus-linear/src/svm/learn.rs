@@ -149,7 +149,7 @@ impl Options {
     pub(super) fn chosen(&self, features: &Matrix) -> Solver {
         match self.solver {
             Solver::Auto if self.crammer_singer => Solver::Dual,
-            Solver::Auto => auto::choose(features, self.loss.squared),
+            Solver::Auto => auto::choose(features),
             chosen => chosen,
         }
     }

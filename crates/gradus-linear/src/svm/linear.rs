@@ -43,7 +43,7 @@ pub(super) fn learn(
         }
         let units = Units { features: unit, shift: part.shift, target: part.unit };
         let given: Vec<f64> = weights.iter().map(|weight| part.c * weight).collect();
-        let (costs, cut) = units.costs(&given, part.loss.squared);
+        let (costs, cut) = units.costs(&given, part.loss);
         outcome.cut |= cut;
         let problem = Problem {
             design: &design,
@@ -167,7 +167,7 @@ pub(super) fn all_at_once(
     let prepared = dual::Prepared::new(&design);
     let (n, d) = (data.len(), design.d());
     let units = Units { features: unit, shift: 0.0, target: 1.0 };
-    let (costs, cut) = units.costs(costs, false);
+    let (costs, cut) = units.costs(costs, options.loss);
     let task = crammer::Task {
         prepared: &prepared,
         n_features: d,

@@ -74,12 +74,17 @@ pub use svr::{InsensitiveLoss, Svr};
 ///
 /// Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
 /// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
-/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual numbers that follow (the
-/// method of multipliers), and `a` counts samples near their margin. With many features hinge visits
-/// one sample after another in the dual (`dual`), `O(nnz)` for a pass over all. `subgradient` takes stochastic
-/// steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
-/// move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
-/// for a row of the kernel matrix that memory no longer holds.
+/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual coefficients that follow
+/// (the method of multipliers), and `a` counts samples near their margin. With fewer samples than
+/// features both work in the space of the samples, after `O(n² d)` for its products. With many
+/// samples and many features one sample after another is visited in the dual (`dual`), `O(nnz)` for
+/// a pass over all. `subgradient` takes stochastic steps in the primal (Pegasos): quick to a rough
+/// answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
+/// minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
+/// no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
+///
+/// Features are brought to unit length inside, so that only `C` times their squared length says how
+/// hard a problem is; large costs are approached from smaller ones.
 ///
 /// The report ends with a certificate. Of linear machines it is the gap between the primal and the
 /// dual objective, as a share of the primal one: the objective is at most so far from the best. Of
@@ -112,9 +117,9 @@ pub use svr::{InsensitiveLoss, Svr};
 #[serde(default, deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct Svm {
-    /// The cost C of the losses against the width of the margin; more fits the samples closer. Beyond
-    /// a cost that depends on the data (infinity too, as 1e308) the solution no longer changes: that of separable
-    /// classes has no slack.
+    /// The cost C of the losses against the width of the margin; more fits the samples closer. From
+    /// a cost on that depends on the data the solution no longer changes: that of separable classes
+    /// has no slack. 1.7e308 stands for infinity.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub c: f64,
 
@@ -219,8 +224,7 @@ pub enum MultiClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// The primal for squared losses, and for others up to 1024 features if there are four times as
-    /// many samples; else the dual.
+    /// The primal if there are up to 1024 features, or samples; else the dual.
     #[default]
     Auto,
     /// Newton steps in the primal; losses that are not squared by the method of multipliers.

@@ -21,13 +21,14 @@ use crate::design::Design;
 use gradus_core::kernel::solve_semidefinite;
 
 /// The largest σ of the first round.
-const FIRST: f64 = 30.0;
+const FIRST: f64 = 300.0;
 
-/// The largest σ of all: beyond it dual coefficients lose their digits.
-const LAST: f64 = 1e13;
+/// The largest σ, in units of the largest cost and of all: beyond it dual coefficients lose their
+/// digits. Samples near their margin by a share of 1e-4 are told apart.
+const LAST: (f64, f64) = (1e4, 1e13);
 
-/// The factor by which σ grows from round to round.
-const GROWTH: f64 = 4.0;
+/// The factors by which σ grows after a round of many, a few, or no Newton steps.
+const GROWTH: [f64; 3] = [4.0, 8.0, 64.0];
 
 /// Newton steps in a round at most.
 const STEPS: usize = 40;
@@ -196,15 +197,18 @@ fn rounds(
             watch.iteration(point.primal);
         }
         best.improve(point);
-        idle = if best.gap() < 0.9 * smallest { 0 } else { idle + 1 };
+        // Until σ has come to the cost, dual coefficients are on their way and the gap may wait.
+        let early = around.sigma < most;
+        idle = if early || best.gap() < 0.9 * smallest { 0 } else { idle + 1 };
         smallest = smallest.min(best.gap());
-        if idle > PATIENCE || around.sigma >= LAST {
+        if idle > PATIENCE {
             best.stalled = true;
             break;
         }
         around.beta = next;
         // Where Newton's method had an easy time, the next round may be harder.
-        around.sigma *= if done <= 3 { 2.0 * GROWTH } else { GROWTH };
+        let growth = GROWTH[usize::from(done <= 3) + usize::from(done <= 1)];
+        around.sigma = (growth * around.sigma).min(LAST.0 * most.max(FIRST)).min(LAST.1);
     }
     best
 }

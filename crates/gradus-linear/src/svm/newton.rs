@@ -17,6 +17,9 @@ pub(super) const FORMED: usize = 1024;
 /// A first guess comes from one sample in so many, if that leaves enough of them.
 pub(super) const THINNED: usize = 16;
 
+/// The largest cost, of features of unit size, that Newton's method is begun with.
+const FIRST: f64 = 1000.0;
+
 /// Steps of conjugate gradients at most, for one step of Newton's method.
 const STEPS: usize = 250;
 
@@ -42,18 +45,44 @@ pub(super) fn solve(
         }
         None => (vec![0.0; d], 0.0),
     };
+    let start = follow(problem, start, max_iter, watch);
     descend(problem, start, tol, max_iter, watch)
+}
+
+/// Solutions for a cost that grows to the given one, each begun where the last one ended. Where
+/// classes are separable and slack is dear, a step from afar meets all samples at once and goes
+/// nowhere; from the solution for a tenth of the cost it takes a few.
+fn follow(
+    problem: &Problem<'_>,
+    start: (Vec<f64>, f64),
+    max_iter: usize,
+    watch: &mut dyn Watch,
+) -> (Vec<f64>, f64) {
+    let most = problem.costs.iter().fold(0.0f64, |most, c| most.max(*c));
+    let (mut at, mut share) = (start, FIRST / most);
+    while share < 1.0 && !watch.stopped() {
+        let costs: Vec<f64> = problem.costs.iter().map(|c| share * c).collect();
+        let easier = Problem { costs: &costs, ..*problem };
+        let point = descend(&easier, at, 1e-2, max_iter.min(50), &mut Quiet(watch));
+        at = (point.w, point.b);
+        share *= 10.0;
+    }
+    at
+}
+
+/// Hears nothing of the iterations.
+struct Quiet<'a>(&'a dyn Watch);
+
+impl Watch for Quiet<'_> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+
+    fn iteration(&mut self, _: f64) {}
 }
 
 /// The solution for every sixteenth sample, each counting sixteen times.
 fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<f64>, f64) {
-    struct Quiet<'a>(&'a dyn Watch);
-    impl Watch for Quiet<'_> {
-        fn stopped(&self) -> bool {
-            self.0.stopped()
-        }
-        fn iteration(&mut self, _: f64) {}
-    }
     let rows: Vec<u32> = (0..problem.n() as u32).step_by(THINNED).collect();
     let some = |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
     let matrix = problem.design.matrix().select_rows(&rows);

@@ -7,6 +7,7 @@
 //! data, and squares do not overflow. `s` and `u` are powers of two, so that scaling rounds nothing.
 
 use super::newton::Watch;
+use super::problem::Loss;
 use crate::design::Design;
 use gradus_core::data::{Dense, Matrix};
 use rayon::prelude::*;
@@ -14,8 +15,11 @@ use std::borrow::Cow;
 
 /// The largest cost of features and targets of unit size. From a certain cost on the solution no
 /// longer changes: that of separable classes has no slack, that of others the least total slack.
-/// Beyond this, double precision cannot tell the difference.
-pub(super) const MOST_COST: f64 = 1e12;
+/// Beyond this, solvers run out of digits before they see a difference.
+pub(super) const MOST_COST: f64 = 1e10;
+
+/// The same of regression, whose tube has two edges that can be arbitrarily close.
+pub(super) const MOST_COST_OF_VALUES: f64 = 1e8;
 
 /// The smallest one: below it squares of dual coefficients vanish.
 pub(super) const LEAST_COST: f64 = 1e-100;
@@ -127,11 +131,12 @@ impl Units {
     }
 
     /// Costs for a solver, and whether one had to be cut.
-    pub(super) fn costs(self, costs: &[f64], squared: bool) -> (Vec<f64>, bool) {
-        let target = if squared { 1.0 } else { self.target };
+    pub(super) fn costs(self, costs: &[f64], loss: Loss) -> (Vec<f64>, bool) {
+        let most = if loss.classes { MOST_COST } else { MOST_COST_OF_VALUES };
+        let target = if loss.squared { 1.0 } else { self.target };
         let one = |&c: &f64| if c > 0.0 { c * self.features / target * self.features } else { 0.0 };
         let scaled: Vec<f64> = costs.par_iter().map(one).collect();
-        let cut = |c: f64| if c > 0.0 { c.clamp(LEAST_COST, MOST_COST) } else { c };
+        let cut = |c: f64| if c > 0.0 { c.clamp(LEAST_COST, most) } else { c };
         // Zero by underflow is not zero by weight.
         let tiny =
             |(to, from): (&f64, &f64)| if *from > 0.0 && *to == 0.0 { LEAST_COST } else { *to };
