@@ -235,13 +235,14 @@ pub(super) fn solve(
             // The centre moves to `b`, and `b` keeps its distance `ρ Σβ` from the centre.
             b += rho * beta.iter().sum::<f64>();
         }
-        let point = problem.point(beta.clone());
-        watch.iteration(point.primal);
+        let mut point = problem.exact_point(beta.clone());
         if problem.intercept != Intercept::Free {
             // What rounding added up over many steps is taken back.
             w.copy_from_slice(&point.w);
             b = if problem.intercept == Intercept::Absent { 0.0 } else { point.b };
         }
+        problem.stretch(&mut point);
+        watch.iteration(point.primal);
         best.improve(point);
         if ended {
             break;

@@ -297,8 +297,15 @@ impl Problem<'_> {
         breakpoints.last().map_or(0.0, |last| last.0)
     }
 
-    /// The point that dual numbers name, with the best intercept, and the gap.
-    pub(super) fn point(&self, mut beta: Vec<f64>) -> Point {
+    /// The point of dual coefficients, with the best intercept, and the gap.
+    pub(super) fn point(&self, beta: Vec<f64>) -> Point {
+        let mut point = self.exact_point(beta);
+        self.stretch(&mut point);
+        point
+    }
+
+    /// The same with `w = Xᵀβ` in any case.
+    pub(super) fn exact_point(&self, mut beta: Vec<f64>) -> Point {
         self.balance(&mut beta);
         let mut w = vec![0.0; self.design.d()];
         self.design.transposed_times(&beta, &mut w);
@@ -311,9 +318,7 @@ impl Problem<'_> {
             scores.iter_mut().for_each(|score| *score += b);
         }
         let (primal, dual) = (self.primal(&w, b, &scores), self.dual(&beta, &w));
-        let mut point = Point { w, b, scores, beta, primal, dual, stalled: false };
-        self.stretch(&mut point);
-        point
+        Point { w, b, scores, beta, primal, dual, stalled: false }
     }
 
     /// Multiplies the scores of separated classes so that the smallest margin is 1, if that lowers
