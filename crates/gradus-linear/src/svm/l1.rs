@@ -59,7 +59,7 @@ pub(super) fn learn(
         }
         let given = weights.iter().map(|weight| part.c * weight * unit);
         let costs: Vec<f64> = given.map(|c| if c > 0.0 { c.min(MOST_COST) } else { 0.0 }).collect();
-        outcome.cut |= costs.iter().any(|c| *c == MOST_COST);
+        outcome.cut |= costs.contains(&MOST_COST);
         let problem = Problem {
             design: &design,
             loss: part.loss,
