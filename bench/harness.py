@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, glm, ials, implicit, linear, load, metrics, python, quality, svdpp, svm, top
+from suites import als, bayes, curve, glm, ials, implicit, linear, load, metrics, python, quality, svdpp, svm, svmgrid, top
 
 SUITES = {
     "als": als,
@@ -26,6 +26,7 @@ SUITES = {
     "glm": glm,
     "top": top,
     "svm": svm,
+    "svmgrid": svmgrid,
     "python": python,
 }
 

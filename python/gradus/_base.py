@@ -64,10 +64,11 @@ class Estimator(BaseEstimator):
         report = self.report_
         if report.certificate is not None and not report.converged:
             certificate = report.certificate
+            # More iterations do not help where rounding allows no more progress.
+            advice = "scale the features or raise tol" if report.stop_reason == "stalled" else "raise max_iter or tol"
             warnings.warn(
                 f"{type(self).__name__} stopped before it converged: {certificate['name']} "
-                f"{certificate['value']:.2e}, asked for {certificate['tolerance']:.2e}; "
-                "raise max_iter or tol",
+                f"{certificate['value']:.2e}, asked for {certificate['tolerance']:.2e}; {advice}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

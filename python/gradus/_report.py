@@ -17,7 +17,8 @@ class Report:
     iterations : int
         Iterations done, over all restarts.
     stop_reason : str
-        ``converged``, ``no_improvement``, ``max_iterations``, ``solved`` (in closed form) or
+        ``converged``, ``no_improvement``, ``max_iterations``, ``solved`` (in closed form), ``stalled``
+        (rounding allows no more progress) or
         ``interrupted``.
     objective : float
         The objective of the model kept.

@@ -93,6 +93,21 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
+    /// The decision score of each pair of classes, of a model that compares classes in pairs: of
+    /// the first class with each later one, then of the second, and so on; in favour of the first
+    /// of the pair where positive. Of two classes in favour of the second, as
+    /// [`scores`](Self::scores).
+    ///
+    /// # Shapes
+    /// `n × features` to `n × pairs`.
+    ///
+    /// # Errors
+    /// As [`scores`](Self::scores).
+    fn pair_decisions(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        let _ = features;
+        Ok(None)
+    }
+
     /// The class predicted of each sample, as an index into the labels.
     ///
     /// # Errors

@@ -16,6 +16,9 @@ pub enum StopReason {
     MaxIterations,
     /// The solution has a closed form; there was nothing to iterate.
     Solved,
+    /// Neither the objective nor its certificate improved any more, short of the tolerance: the
+    /// limits of double precision. More iterations would not help.
+    Stalled,
     /// Someone asked it to stop; the model is the best so far.
     Interrupted,
 }
@@ -27,6 +30,7 @@ impl fmt::Display for StopReason {
             Self::NoImprovement => "stopped early (the held-out score no longer improved)",
             Self::MaxIterations => "reached the number of iterations asked for",
             Self::Solved => "solved in closed form",
+            Self::Stalled => "stopped short of the tolerance (rounding allows no more progress)",
             Self::Interrupted => "interrupted",
         })
     }

@@ -39,6 +39,6 @@ pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
 pub use sparse::Rule;
 pub use svm::{
-    HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass, Solver,
-    Support, Svm, SvmModel, Svr,
+    HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass,
+    Penalty, Solver, Support, Svm, SvmModel, Svr,
 };

@@ -141,3 +141,14 @@ impl Design<'_> {
         squares
     }
 }
+
+impl Design<'_> {
+    /// Divides every column by `by` besides.
+    pub(crate) fn divided(mut self, by: f64) -> Self {
+        self.scale.iter_mut().for_each(|scale| *scale *= by);
+        if let Some((_, scale)) = &mut self.given {
+            scale.iter_mut().for_each(|scale| *scale *= by);
+        }
+        self
+    }
+}

@@ -21,6 +21,15 @@ pub(super) struct Task<'a> {
     pub(super) n_classes: usize,
     pub(super) costs: &'a [f64],
     pub(super) intercept: bool,
+    /// The `q` in the penalty `½ q b²` of an intercept.
+    pub(super) intercept_penalty: f64,
+}
+
+impl Task<'_> {
+    /// The square of the value of the feature that an intercept is.
+    fn rho(&self) -> f64 {
+        if self.intercept { 1.0 / self.intercept_penalty } else { 0.0 }
+    }
 }
 
 /// What was learned.
@@ -33,6 +42,8 @@ pub(super) struct Solution {
     pub(super) slacks: Vec<f64>,
     pub(super) primal: f64,
     pub(super) dual: f64,
+    /// Rounding allows no more progress.
+    pub(super) stalled: bool,
 }
 
 pub(super) fn solve(
@@ -44,6 +55,7 @@ pub(super) fn solve(
     let usable: Vec<usize> = (0..n).filter(|&i| task.costs[i] > 0.0).collect();
     let (mut alpha, mut w, mut b) = (vec![0.0; n * k], vec![0.0; k * d], vec![0.0; k]);
     let (mut slopes, mut new, mut order) = (vec![0.0; k], vec![0.0; k], Vec::new());
+    let rho = task.rho();
     let mut active = usable.clone();
     let (mut enough, mut epoch) = (0.1, 0);
     let mut best = judge(task, &w, &b, &alpha);
@@ -87,8 +99,16 @@ pub(super) fn solve(
                 active[kept] = i;
                 kept += 1;
                 most = most.max(violation);
-                let curvature = task.prepared.norms[i] + f64::from(u8::from(task.intercept));
-                if curvature <= 0.0 || violation <= 1e-14 {
+                let curvature = task.prepared.norms[i] + rho;
+                if violation <= 1e-14 {
+                    continue;
+                }
+                if curvature <= 0.0 {
+                    // A row of zeros without an intercept scores 0 for every class whatever its
+                    // coefficients are; the dual is largest with the true class at its bound.
+                    own.fill(0.0);
+                    own[class] = cost;
+                    own[usize::from(class == 0)] = -cost;
                     continue;
                 }
                 best_numbers(curvature, &mut slopes, own, class, cost, &mut new, &mut order);
@@ -97,7 +117,7 @@ pub(super) fn solve(
                     if by != 0.0 {
                         own[m] = new[m];
                         task.prepared.add(i, by, &mut w[m * d..(m + 1) * d]);
-                        b[m] += if task.intercept { by } else { 0.0 };
+                        b[m] += rho * by;
                     }
                 }
             }
@@ -123,6 +143,7 @@ pub(super) fn solve(
         if epoch < patience {
             enough *= 0.4;
         }
+        best.stalled = enough <= 1e-13;
     }
     best
 }
@@ -182,7 +203,15 @@ fn judge(task: &Task<'_>, w: &[f64], b: &[f64], alpha: &[f64]) -> Solution {
         }
         [loss, linear]
     });
-    let square = 0.5 * (squared_norm(w) + squared_norm(b));
+    let square = 0.5 * (squared_norm(w) + task.intercept_penalty * squared_norm(b));
     let (primal, dual) = (square + loss, linear - square);
-    Solution { w: w.to_vec(), b: b.to_vec(), alpha: alpha.to_vec(), slacks, primal, dual }
+    Solution {
+        w: w.to_vec(),
+        b: b.to_vec(),
+        alpha: alpha.to_vec(),
+        slacks,
+        primal,
+        dual,
+        stalled: false,
+    }
 }

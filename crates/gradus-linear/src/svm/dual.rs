@@ -64,6 +64,11 @@ impl<'a> Prepared<'a> {
         Self { matrix, norms, level: Level::best() }
     }
 
+    /// The rows.
+    pub(super) fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
     #[inline]
     pub(super) fn dot(&self, row: usize, w: &[f64]) -> f64 {
         match &*self.matrix {
@@ -136,7 +141,7 @@ pub(super) fn solve(
     let (epsilon, free) = (problem.loss.epsilon, problem.intercept == Intercept::Free);
     let rho = match problem.intercept {
         Intercept::Absent => 0.0,
-        Intercept::Penalized => 1.0,
+        Intercept::Penalized => 1.0 / problem.q(),
         // Of the size of the features, so that the intercept is as quick as they are.
         Intercept::Free => {
             let mean = prepared.norms.iter().sum::<f64>() / n.max(1) as f64;
@@ -230,19 +235,15 @@ pub(super) fn solve(
             // The centre moves to `b`, and `b` keeps its distance `ρ Σβ` from the centre.
             b += rho * beta.iter().sum::<f64>();
         }
-        let point = problem.point(beta.clone());
-        watch.iteration(point.primal);
+        let mut point = problem.exact_point(beta.clone());
         if problem.intercept != Intercept::Free {
             // What rounding added up over many steps is taken back.
             w.copy_from_slice(&point.w);
             b = if problem.intercept == Intercept::Absent { 0.0 } else { point.b };
         }
-        let dual = point.dual.max(best.dual);
-        let better = point.primal < best.primal;
-        best.dual = dual;
-        if better {
-            best = Point { dual, ..point };
-        }
+        problem.stretch(&mut point);
+        watch.iteration(point.primal);
+        best.improve(point);
         if ended {
             break;
         }
@@ -250,6 +251,7 @@ pub(super) fn solve(
             enough *= 0.2;
         }
         if enough < 1e-13 * size {
+            best.stalled = true;
             break;
         }
     }

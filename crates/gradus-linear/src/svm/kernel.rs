@@ -17,6 +17,11 @@ pub enum Kernel {
     Rbf,
     /// `(γ x·y + c₀)^degree`.
     Polynomial,
+    /// `tanh(γ x·y + c₀)`. Not positive semidefinite: what is found is a local optimum.
+    Sigmoid,
+    /// The features are kernel values: of training between all samples, of a prediction between
+    /// each sample and all samples of training, in their order.
+    Precomputed,
 }
 
 /// A kernel with its numbers.
@@ -24,9 +29,9 @@ pub enum Kernel {
 pub struct KernelFunction {
     /// Which.
     pub kernel: Kernel,
-    /// The γ of `rbf` and `polynomial`.
+    /// The γ of `rbf`, `polynomial` and `sigmoid`.
     pub gamma: f64,
-    /// The c₀ of `polynomial`.
+    /// The c₀ of `polynomial` and `sigmoid`.
     pub coef0: f64,
     /// The degree of `polynomial`.
     pub degree: u32,
@@ -36,7 +41,7 @@ impl KernelFunction {
     /// Turns products into values of the kernel; `norm` and `norms` are the squared norms.
     fn finish(&self, level: Level, norm: f64, norms: impl Iterator<Item = f64>, out: &mut [f64]) {
         match self.kernel {
-            Kernel::Linear => {}
+            Kernel::Linear | Kernel::Precomputed => {}
             Kernel::Rbf => {
                 for (out, other) in out.iter_mut().zip(norms) {
                     // Rounding may leave a little below 0 of a distance.
@@ -48,6 +53,11 @@ impl KernelFunction {
                 let degree = i32::try_from(self.degree).unwrap_or(i32::MAX);
                 for out in out {
                     *out = (self.gamma * *out + self.coef0).powi(degree);
+                }
+            }
+            Kernel::Sigmoid => {
+                for out in out {
+                    *out = (self.gamma * *out + self.coef0).tanh();
                 }
             }
         }
@@ -91,8 +101,27 @@ impl Points {
         })
     }
 
+    /// Support vectors of a precomputed kernel: unit vectors, which pick their columns.
+    pub(super) fn columns(rows: &[u32], n_columns: usize) -> Self {
+        let indptr = (0..=rows.len()).collect();
+        let ones = vec![1.0; rows.len()];
+        let picks = Csr::new(n_columns, indptr, rows.to_vec(), ones);
+        Self::new(picks.expect("one entry in each row").into())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.norms.len()
+    }
+
+    /// The entry of a row in a column.
+    fn entry(&self, row: usize, column: u32) -> f64 {
+        match &self.matrix {
+            Matrix::Dense(x) => x[(row, column as usize)],
+            Matrix::Sparse(x) => {
+                let (columns, values) = x.row(row);
+                columns.binary_search(&column).map_or(0.0, |at| values[at])
+            }
+        }
     }
 
     /// Up to eight rows side by side, the rest zeros.
@@ -142,7 +171,7 @@ impl Points {
                 }
                 exp_all(level, out);
             }
-            Kernel::Linear | Kernel::Polynomial => {
+            Kernel::Linear | Kernel::Polynomial | Kernel::Sigmoid | Kernel::Precomputed => {
                 function.finish(level, 0.0, std::iter::empty(), out);
             }
         }
@@ -162,6 +191,11 @@ impl Points {
         others: &[u32],
         out: &mut Vec<f32>,
     ) {
+        if function.kernel == Kernel::Precomputed {
+            out.clear();
+            out.extend(others.iter().map(|&j| self.entry(i, j) as f32));
+            return;
+        }
         let level = Level::best();
         let norm = self.norms[i];
         let mut spread = Vec::new();
@@ -216,6 +250,9 @@ impl Points {
 
     /// The kernel of every row with itself.
     pub(super) fn diagonal(&self, function: &KernelFunction) -> Vec<f64> {
+        if function.kernel == Kernel::Precomputed {
+            return (0..self.len()).map(|i| self.entry(i, i as u32)).collect();
+        }
         let one = |norm: &f64| {
             let mut value = [*norm];
             function.finish(Level::best(), *norm, std::iter::once(*norm), &mut value);
@@ -231,6 +268,13 @@ impl Points {
         rows: &[u32],
         (of, by): (&[u32], &[f64]),
     ) -> Vec<f64> {
+        if function.kernel == Kernel::Precomputed {
+            let sum = |&i: &u32| {
+                let each = of.iter().zip(by);
+                each.map(|(&j, by)| by * f64::from(self.entry(i as usize, j) as f32)).sum()
+            };
+            return rows.par_iter().map(sum).collect();
+        }
         rows.par_chunks(8)
             .flat_map_iter(|rows| {
                 let (vectors, norms) = (self.interleaved(rows), self.norms_of(rows));

@@ -1,24 +1,28 @@
-//! From samples to machines.
+//! From samples to machines: which samples take part, what each is to score, what it costs.
 
-use super::kernel::{Kernel, KernelFunction, Points};
-use super::model::{KernelMachine, Machine, Support, SvmModel};
-use super::newton::{self, Watch};
-use super::problem::{Intercept, Loss, Point, Problem};
-use super::{Solver, crammer, dual, multipliers, smo, subgradient};
-use crate::design::{Design, Preparation};
-use crate::model::{LinearModel, Link};
-use gradus_core::data::{Dense, Matrix, Samples, Target};
+use super::kernel::Kernel;
+use super::model::SvmModel;
+use super::newton::Watch;
+use super::problem::{Intercept, Loss};
+use super::{Solver, auto, kernels, l1, linear, units};
+use crate::model::Link;
+use gradus_core::data::{Matrix, Samples};
 use gradus_core::iterate::{Ending, Guide};
-use gradus_core::predict::Outputs;
-use gradus_core::report::{Certificate, StopReason};
+use gradus_core::predict::Predict as _;
+use gradus_core::report::{CAUTION, Certificate, StopReason};
 use gradus_core::{Error, Result};
 
-/// What both kinds of machine are told.
+/// The parameters of both kinds of machine.
 #[derive(Clone)]
 pub(super) struct Options {
     pub(super) name: &'static str,
-    pub(super) c: f64,
+    /// The cost; `None` for that of the target's deviation.
+    pub(super) c: Option<f64>,
+    /// The loss; its ε is that of `epsilon`.
     pub(super) loss: Loss,
+    /// The width of the tube; `None` for a tenth of the target's deviation.
+    pub(super) epsilon: Option<f64>,
+    pub(super) l1: bool,
     pub(super) kernel: Kernel,
     pub(super) gamma: Option<f64>,
     pub(super) degree: u32,
@@ -50,25 +54,36 @@ impl Watch for Guided<'_, '_> {
 }
 
 /// One machine to learn: some samples, and what each is to score.
-struct Part {
-    rows: Vec<u32>,
-    targets: Vec<f64>,
+pub(super) struct Part {
+    pub(super) rows: Vec<u32>,
+    /// Targets of unit size: `(t − shift) / unit`.
+    pub(super) targets: Vec<f64>,
+    pub(super) shift: f64,
+    pub(super) unit: f64,
+    /// The loss of such targets.
+    pub(super) loss: Loss,
+    /// The cost, in the given units.
+    pub(super) c: f64,
     /// Without samples of both sides: what every sample scores.
-    constant: Option<f64>,
+    pub(super) constant: Option<f64>,
 }
 
 /// How the machines ended, together.
 #[derive(Default)]
-struct Outcome {
-    objective: f64,
+pub(super) struct Outcome {
+    pub(super) objective: f64,
     /// The largest relative gap, or violation.
-    worst: f64,
-    gap: f64,
-    notes: Vec<String>,
+    pub(super) worst: f64,
+    pub(super) gap: f64,
+    /// A cost was beyond what double precision can tell from another.
+    pub(super) cut: bool,
+    /// A solver ended because rounding allows no more progress.
+    pub(super) stalled: bool,
+    pub(super) notes: Vec<String>,
 }
 
 impl Outcome {
-    fn ending(self, options: &Options, stopped: bool) -> Ending {
+    pub(super) fn ending(self, options: &Options, stopped: bool) -> Ending {
         let linear = options.kernel == Kernel::Linear;
         let tolerance = options.tolerance();
         let holds = self.worst <= tolerance;
@@ -80,15 +95,31 @@ impl Outcome {
                 if self.objective > 0.0 { self.gap / self.objective } else { self.gap }
             ));
         }
+        if self.cut {
+            notes.push(
+                "`c` is beyond double precision for features of this size: it counts as the \
+                 largest or smallest cost that is not"
+                    .to_owned(),
+            );
+        }
+        if self.stalled && !holds {
+            notes.push(format!(
+                "{CAUTION}no more progress was possible: the features are badly scaled for this \
+                 `c`; scale them (`standardize`), or lower `c`"
+            ));
+        }
         Ending {
             stop_reason: if holds {
                 StopReason::Converged
             } else if stopped {
                 StopReason::Interrupted
+            } else if self.stalled {
+                StopReason::Stalled
             } else {
                 StopReason::MaxIterations
             },
-            objective: self.objective,
+            // Tiny features with a large cost: the objective overflows, its certificate does not.
+            objective: if self.objective == f64::INFINITY { f64::MAX } else { self.objective },
             validation: None,
             certificate: Some(Certificate {
                 name: if linear { "relative duality gap" } else { "violation of optimality" }
@@ -102,11 +133,12 @@ impl Outcome {
 }
 
 impl Options {
+    /// Of kernels in units of the target where it is left out.
     pub(super) fn tolerance(&self) -> f64 {
         self.tol.unwrap_or(if self.kernel == Kernel::Linear { 1e-6 } else { 1e-3 })
     }
 
-    fn intercept(&self) -> Intercept {
+    pub(super) fn intercept(&self) -> Intercept {
         match (self.fit_intercept, self.penalize_intercept || self.crammer_singer) {
             (false, _) => Intercept::Absent,
             (true, true) => Intercept::Penalized,
@@ -114,12 +146,10 @@ impl Options {
         }
     }
 
-    fn chosen(&self, (n, d): (usize, usize)) -> Solver {
+    pub(super) fn chosen(&self, features: &Matrix) -> Solver {
         match self.solver {
             Solver::Auto if self.crammer_singer => Solver::Dual,
-            Solver::Auto if self.loss.squared => Solver::Primal,
-            Solver::Auto if d <= newton::FORMED && n >= 4 * d => Solver::Primal,
-            Solver::Auto => Solver::Dual,
+            Solver::Auto => auto::choose(features),
             chosen => chosen,
         }
     }
@@ -129,6 +159,7 @@ impl Options {
 pub(super) fn classes(
     options: &Options,
     data: &Samples,
+    warm: Option<&SvmModel>,
     watch: &mut dyn Watch,
 ) -> Result<(SvmModel, Ending)> {
     let (codes, labels) = data.classes()?;
@@ -144,7 +175,7 @@ pub(super) fn classes(
         )));
     }
     let total: f64 = weights.iter().sum();
-    let costs: Vec<f64> = (0..n)
+    let counts: Vec<f64> = (0..n)
         .map(|row| {
             let class = weights[codes[row] as usize];
             let balance = if options.balanced && class > 0.0 {
@@ -152,15 +183,19 @@ pub(super) fn classes(
             } else {
                 1.0
             };
-            options.c * weight(row) * balance
+            weight(row) * balance
         })
         .collect();
     let all = || (0..n as u32).collect::<Vec<_>>();
     let sign = |row: usize, class: usize| if codes[row] as usize == class { 1.0 } else { -1.0 };
-    let against_rest = |class: usize| Part {
-        rows: all(),
-        targets: (0..n).map(|row| sign(row, class)).collect(),
-        constant: (weights[class] == 0.0).then_some(-1.0),
+    let c = options.c.unwrap_or(1.0);
+    let part = |rows: Vec<u32>, targets: Vec<f64>, constant: Option<f64>| {
+        let loss = Loss { epsilon: 0.0, ..options.loss };
+        Part { rows, targets, shift: 0.0, unit: 1.0, loss, c, constant }
+    };
+    let against_rest = |class: usize| {
+        let targets = (0..n).map(|row| sign(row, class)).collect();
+        part(all(), targets, (weights[class] == 0.0).then_some(-1.0))
     };
     if options.kernel != Kernel::Linear {
         let pair = |first: usize, second: usize| {
@@ -174,26 +209,33 @@ pub(super) fn classes(
                 (false, true) => Some(-1.0),
                 (false, false) => Some(0.0),
             };
-            Part { rows, targets, constant }
+            part(rows, targets, constant)
         };
         let parts = if k == 2 {
             vec![against_rest(1)]
         } else {
             (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect()
         };
-        return kernels(options, data, &parts, &costs, watch);
+        return kernels::learn(options, data, &parts, &counts, watch);
     }
     if options.crammer_singer && k > 2 {
-        return all_at_once(options, data, codes, k, &costs, watch);
+        let costs: Vec<f64> = counts.iter().map(|count| c * count).collect();
+        return linear::all_at_once(options, data, codes, k, &costs, watch);
     }
     let parts = if k == 2 { vec![against_rest(1)] } else { (0..k).map(against_rest).collect() };
-    linear(options, data, &parts, &costs, Link::Margin, watch)
+    if options.l1 {
+        return l1::learn(options, data, &parts, &counts, watch);
+    }
+    let warm = warm.filter(|model| model.outputs().labels() == Some(labels));
+    let how = (Link::Margin, warm.and_then(SvmModel::linear));
+    linear::learn(options, data, &parts, &counts, how, watch)
 }
 
 /// Learns numbers.
 pub(super) fn values(
     options: &Options,
     data: &Samples,
+    warm: Option<&SvmModel>,
     watch: &mut dyn Watch,
 ) -> Result<(SvmModel, Ending)> {
     let values = data.values()?;
@@ -201,241 +243,33 @@ pub(super) fn values(
     if n == 0 {
         return Err(Error::data(format!("{}: no samples to learn from", options.name)));
     }
-    let costs: Vec<f64> =
-        (0..n).map(|row| options.c * data.weights().map_or(1.0, |weights| weights[row])).collect();
-    let part = |target: usize| Part {
-        rows: (0..n as u32).collect(),
-        targets: values.column(target).collect(),
-        constant: None,
+    let counts: Vec<f64> =
+        (0..n).map(|row| data.weights().map_or(1.0, |weights| weights[row])).collect();
+    let free = options.kernel != Kernel::Linear || options.intercept() == Intercept::Free;
+    let part = |target: usize| {
+        let given: Vec<f64> = values.column(target).collect();
+        let (mean, deviation) = units::moments(&given, &counts);
+        // A free intercept takes the mean, so that it need not be found.
+        let (shift, size) = if free { (mean, deviation) } else { (0.0, mean.abs().max(deviation)) };
+        let unit = units::power_of_two(size);
+        let epsilon = options.epsilon.unwrap_or(0.1 * deviation);
+        let targets = given.iter().map(|y| y / unit - shift / unit).collect();
+        let spread = if deviation > 0.0 { deviation } else { 1.0 };
+        Part {
+            rows: (0..n as u32).collect(),
+            targets,
+            shift,
+            unit,
+            loss: Loss { epsilon: epsilon / unit, ..options.loss },
+            c: options.c.unwrap_or(if options.loss.squared { 1.0 } else { spread }),
+            constant: None,
+        }
     };
     let parts: Vec<Part> = (0..values.n_cols()).map(part).collect();
     if options.kernel == Kernel::Linear {
-        linear(options, data, &parts, &costs, Link::Identity, watch)
+        let warm = warm.and_then(SvmModel::linear);
+        linear::learn(options, data, &parts, &counts, (Link::Identity, warm), watch)
     } else {
-        kernels(options, data, &parts, &costs, watch)
+        kernels::learn(options, data, &parts, &counts, watch)
     }
-}
-
-fn linear(
-    options: &Options,
-    data: &Samples,
-    parts: &[Part],
-    costs: &[f64],
-    link: Link,
-    watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
-    let solver = options.chosen(data.features().shape());
-    let design = design(options, data);
-    let prepared = (solver != Solver::Primal).then(|| dual::Prepared::new(&design));
-    let d = design.d();
-    let (mut w, mut b, mut supports) = (Vec::new(), Vec::new(), Vec::new());
-    let mut outcome = Outcome::default();
-    for part in parts {
-        if let Some(constant) = part.constant {
-            w.extend(std::iter::repeat_n(0.0, d));
-            b.push(if options.fit_intercept { constant } else { 0.0 });
-            supports.push(Support::default());
-            continue;
-        }
-        let problem = Problem {
-            design: &design,
-            loss: options.loss,
-            targets: &part.targets,
-            costs,
-            intercept: options.intercept(),
-        };
-        let how = (options.tolerance(), options.max_iter, options.seed);
-        let point: Point = match (solver, &prepared) {
-            (Solver::Subgradient, Some(rows)) => subgradient::solve(&problem, rows, how, watch),
-            (Solver::Dual | Solver::Auto, Some(rows)) => dual::solve(&problem, rows, how, watch),
-            _ if options.loss.squared => newton::solve(&problem, how.0, how.1, watch),
-            _ => multipliers::solve(&problem, how.0, how.1, watch),
-        };
-        let (own_w, own_b) = design.restore(&point.w, point.b);
-        w.extend(own_w);
-        b.push(if options.fit_intercept { own_b } else { 0.0 });
-        outcome.objective += point.primal;
-        outcome.gap += point.gap();
-        outcome.worst = outcome.worst.max(point.relative_gap());
-        let slack = |i: usize| options.loss.pull(part.targets[i], point.scores[i]).abs();
-        let most = |i: usize| if options.loss.squared { f64::INFINITY } else { costs[i] };
-        let beta = point.beta.iter().zip(0..).map(|(&beta, row)| (row, beta));
-        supports.push(Support::of(beta, slack, most));
-    }
-    let w = Dense::new(parts.len(), d, w)?;
-    let machine = Machine::Linear(LinearModel::new(data, link, w, b));
-    let ending = outcome.ending(options, watch.stopped());
-    Ok((SvmModel { machine, sigmoids: Vec::new(), supports }, ending))
-}
-
-/// The features as a solver of linear machines sees them.
-///
-/// Centring changes nothing but the intercept, if that is free, and makes steps shorter. Coordinates
-/// of sparse rows go without.
-fn design<'a>(options: &Options, data: &'a Samples) -> Design<'a> {
-    let by_row =
-        options.chosen(data.features().shape()) != Solver::Primal && data.features().is_sparse();
-    let center = options.intercept() == Intercept::Free && !by_row;
-    let preparation = Preparation { center, scale: options.standardize };
-    Design::new(data.features(), data.weights(), preparation)
-}
-
-fn all_at_once(
-    options: &Options,
-    data: &Samples,
-    codes: &[u32],
-    n_classes: usize,
-    costs: &[f64],
-    watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
-    let design = design(options, data);
-    let prepared = dual::Prepared::new(&design);
-    let (n, d) = (data.len(), design.d());
-    let task = crammer::Task {
-        prepared: &prepared,
-        n_features: d,
-        codes,
-        n_classes,
-        costs,
-        intercept: options.fit_intercept,
-    };
-    let how = (options.tolerance(), options.max_iter, options.seed);
-    let found = crammer::solve(&task, how, watch);
-    let gap = (found.primal - found.dual).max(0.0);
-    let mut outcome = Outcome {
-        objective: found.primal,
-        worst: if found.primal > 0.0 { gap / found.primal } else { gap },
-        gap,
-        notes: Vec::new(),
-    };
-    if options.fit_intercept && !options.penalize_intercept {
-        outcome.notes.push("crammer_singer penalises its intercepts".to_owned());
-    }
-    let (mut w, mut b, mut supports) = (Vec::new(), Vec::new(), Vec::new());
-    for class in 0..n_classes {
-        let (own_w, own_b) = design.restore(&found.w[class * d..(class + 1) * d], found.b[class]);
-        w.extend(own_w);
-        b.push(own_b);
-        let alpha = (0..n).map(|row| (row as u32, found.alpha[row * n_classes + class]));
-        supports.push(Support::of(alpha, |row| found.slacks[row], |row| costs[row]));
-    }
-    let w = Dense::new(n_classes, d, w)?;
-    let machine = Machine::Linear(LinearModel::new(data, Link::Margin, w, b));
-    let ending = outcome.ending(options, watch.stopped());
-    Ok((SvmModel { machine, sigmoids: Vec::new(), supports }, ending))
-}
-
-fn kernels(
-    options: &Options,
-    data: &Samples,
-    parts: &[Part],
-    costs: &[f64],
-    watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
-    let sparse = data.features().is_sparse();
-    // Distances do not change if everything moves, and keep their digits near the origin.
-    let center = options.kernel == Kernel::Rbf && !sparse;
-    let preparation = Preparation { center, scale: options.standardize };
-    let design = Design::new(data.features(), data.weights(), preparation);
-    let (center, scale) = (design.given_center().to_vec(), design.given_scale().to_vec());
-    let points = Points::prepared(data.features(), &center, &scale);
-    let gamma = options.gamma.unwrap_or_else(|| default_gamma(data, &scale));
-    let function = KernelFunction {
-        kernel: options.kernel,
-        gamma,
-        coef0: options.coef0,
-        degree: options.degree,
-    };
-    let mut outcome = Outcome::default();
-    let (mut supports, mut intercepts) = (Vec::new(), Vec::new());
-    let mut is_support = vec![false; data.len()];
-    for part in parts {
-        if let Some(constant) = part.constant {
-            supports.push(Support::default());
-            intercepts.push(constant);
-            continue;
-        }
-        let own: Vec<f64> = part.rows.iter().map(|&row| costs[row as usize]).collect();
-        let task = smo::Task {
-            points: &points,
-            function,
-            loss: options.loss,
-            rows: &part.rows,
-            targets: &part.targets,
-            costs: &own,
-            cache: options.cache,
-        };
-        let found = smo::solve(&task, options.tolerance(), options.max_iter, watch);
-        outcome.objective += found.primal;
-        outcome.gap += (found.primal - found.dual).max(0.0);
-        outcome.worst = outcome.worst.max(found.violation);
-        let slack = |i: usize| options.loss.pull(part.targets[i], found.scores[i]).abs();
-        let most = |i: usize| if options.loss.squared { f64::INFINITY } else { own[i] };
-        let beta = part.rows.iter().copied().zip(found.beta.iter().copied());
-        let support = Support::of(beta, slack, most);
-        support.rows.iter().for_each(|&row| is_support[row as usize] = true);
-        supports.push(support);
-        intercepts.push(found.b);
-    }
-    let rows: Vec<u32> = (0..data.len() as u32).filter(|&row| is_support[row as usize]).collect();
-    let mut coefficients = Dense::full(parts.len(), rows.len(), 0.0);
-    for (at, support) in supports.iter().enumerate() {
-        let to = coefficients.row_mut(at);
-        for (row, beta) in support.rows.iter().zip(&support.coefficients) {
-            if let Ok(place) = rows.binary_search(row) {
-                to[place] = *beta;
-            }
-        }
-    }
-    let outputs = match data.target() {
-        Target::Values(_) => Outputs::Values(data.target_names().to_vec()),
-        Target::Classes { labels, .. } => {
-            Outputs::Classes { name: data.target_names()[0].clone(), labels: labels.clone() }
-        }
-    };
-    let machine = Machine::Kernel(KernelMachine {
-        inputs: data.inputs().clone(),
-        outputs,
-        function,
-        center,
-        scale,
-        points: Points::new(points.matrix.select_rows(&rows)),
-        coefficients,
-        intercepts,
-    });
-    let ending = outcome.ending(options, watch.stopped());
-    Ok((SvmModel { machine, sigmoids: Vec::new(), supports }, ending))
-}
-
-/// `1 / (features × variance of all values)`, by weight, of scaled features; 1 if they are constant.
-fn default_gamma(data: &Samples, scale: &[f64]) -> f64 {
-    let (n, d) = data.features().shape();
-    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-    let total: f64 = (0..n).map(weight).sum::<f64>() * d as f64;
-    let each = |look: &mut dyn FnMut(f64, f64)| match data.features() {
-        Matrix::Dense(x) => {
-            for (row, x) in x.rows().enumerate() {
-                x.iter().zip(scale).for_each(|(x, s)| look(weight(row), x / s));
-            }
-        }
-        Matrix::Sparse(x) => {
-            for row in 0..n {
-                let (columns, values) = x.row(row);
-                for (&j, x) in columns.iter().zip(values) {
-                    look(weight(row), x / scale[j as usize]);
-                }
-            }
-        }
-    };
-    let (mut sum, mut held) = (0.0, 0.0);
-    each(&mut |weight, x| {
-        sum += weight * x;
-        held += weight;
-    });
-    let mean = sum / total.max(f64::MIN_POSITIVE);
-    let mut square = (total - held).max(0.0) * mean * mean;
-    each(&mut |weight, x| square += weight * (x - mean) * (x - mean));
-    let variance = square / total.max(f64::MIN_POSITIVE);
-    let gamma = 1.0 / (d as f64 * variance);
-    if gamma.is_finite() && gamma > 0.0 { gamma } else { 1.0 }
 }

@@ -10,23 +10,36 @@
 //! | `crammer.rs` | all classes at once |
 //! | `kernel.rs` | kernel functions and rows of the kernel matrix |
 //! | `smo.rs` | kernel machines by sequential minimal optimisation |
+//! | `direction.rs` | Newton directions from few samples |
+//! | `rowspace.rs` | fewer samples than features |
+//! | `l1.rs` | squared hinge with an L1 penalty |
+//! | `units.rs` | features and targets of unit size |
+//! | `auto.rs` | which solver is the default |
 //! | `learn.rs` | from samples to machines, for classes and numbers alike |
+//! | `linear.rs`, `kernels.rs` | linear machines, kernel machines |
 //! | `platt.rs` | probabilities from scores |
 //! | `model.rs` | what is learned |
 //! | `svr.rs` | [`Svr`], regression |
 
+mod auto;
 mod crammer;
+mod direction;
 mod dual;
 mod kernel;
+mod kernels;
+mod l1;
 mod learn;
+mod linear;
 mod model;
 mod multipliers;
 mod newton;
 mod platt;
 mod problem;
+mod rowspace;
 mod smo;
 mod subgradient;
 mod svr;
+mod units;
 
 use crate::ClassWeight;
 use derive_setters::Setters;
@@ -61,12 +74,17 @@ pub use svr::{InsensitiveLoss, Svr};
 ///
 /// Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
 /// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
-/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual numbers that follow (the
-/// method of multipliers), and `a` counts samples near their margin. With many features hinge visits
-/// one sample after another in the dual (`dual`), `O(nnz)` for a pass over all. `subgradient` takes stochastic
-/// steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
-/// move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
-/// for a row of the kernel matrix that memory no longer holds.
+/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual coefficients that follow
+/// (the method of multipliers), and `a` counts samples near their margin. With fewer samples than
+/// features both work in the space of the samples, after `O(n² d)` for its products. With many
+/// samples and many features one sample after another is visited in the dual (`dual`), `O(nnz)` for
+/// a pass over all. `subgradient` takes stochastic steps in the primal (Pegasos): quick to a rough
+/// answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
+/// minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
+/// no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
+///
+/// Features are brought to unit length inside, so that only `C` times their squared length says how
+/// hard a problem is; large costs are approached from smaller ones.
 ///
 /// The report ends with a certificate. Of linear machines it is the gap between the primal and the
 /// dual objective, as a share of the primal one: the objective is at most so far from the best. Of
@@ -99,17 +117,23 @@ pub use svr::{InsensitiveLoss, Svr};
 #[serde(default, deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct Svm {
-    /// The cost C of the losses against the width of the margin; more fits the samples closer.
+    /// The cost C of the losses against the width of the margin; more fits the samples closer. From
+    /// a cost on that depends on the data the solution no longer changes: that of separable classes
+    /// has no slack. 1.7e308 stands for infinity.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub c: f64,
 
     /// What a margin below 1 costs.
     pub loss: HingeLoss,
 
+    /// The penalty on the coefficients of a linear machine.
+    pub penalty: Penalty,
+
     /// How alike two samples are.
     pub kernel: Kernel,
 
-    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values).
+    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
+    /// `rbf` with `standardize` 1 / the number of features that are not constant.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub gamma: Option<f64>,
 
@@ -117,7 +141,7 @@ pub struct Svm {
     #[schemars(range(min = 1, max = 100))]
     pub degree: u32,
 
-    /// The c₀ of the polynomial kernel; 0 leaves out all but the highest powers.
+    /// The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers.
     pub coef0: f64,
 
     /// How linear machines tell more than two classes apart. Kernel machines do it in pairs.
@@ -173,6 +197,17 @@ pub enum HingeLoss {
     SquaredHinge,
 }
 
+/// The penalty on the coefficients of a linear machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Penalty {
+    /// `½‖w‖²`: the widest margin.
+    #[default]
+    L2,
+    /// `‖w‖₁`: few features. Squared hinge loss, by coordinate descent over the features.
+    L1,
+}
+
 /// How a linear machine tells more than two classes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -189,8 +224,7 @@ pub enum MultiClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// The primal for squared losses, and for others up to 1024 features if there are four times as
-    /// many samples; else the dual.
+    /// The primal if there are up to 1024 features, or samples; else the dual.
     #[default]
     Auto,
     /// Newton steps in the primal; losses that are not squared by the method of multipliers.
@@ -206,6 +240,7 @@ impl Default for Svm {
         Self {
             c: 1.0,
             loss: HingeLoss::Auto,
+            penalty: Penalty::L2,
             kernel: Kernel::Linear,
             gamma: None,
             degree: 3,
@@ -238,14 +273,31 @@ impl Params for Svm {
                     "has hinge loss and is solved by the dual",
                 ));
             }
-        } else if !self.fit_intercept {
-            return Err(Error::parameter(
-                "fit_intercept",
-                false,
-                "machines of a kernel always have an intercept",
-            ));
+            if self.penalty == Penalty::L1 {
+                if self.multi_class == MultiClass::CrammerSinger {
+                    return Err(Error::parameter(
+                        "penalty",
+                        "l1",
+                        "is for machines of one class against the rest",
+                    ));
+                }
+                if self.loss == HingeLoss::Hinge {
+                    return Err(Error::parameter("penalty", "l1", "needs squared hinge loss"));
+                }
+                if self.solver != Solver::Auto {
+                    return Err(Error::parameter(
+                        "solver",
+                        params::record(self).get("solver").and_then(|s| s.as_str()).unwrap_or(""),
+                        "must be auto with the penalty l1, which has a solver of its own",
+                    ));
+                }
+            }
+            return Ok(());
         }
-        Ok(())
+        if self.penalty == Penalty::L1 {
+            return Err(Error::parameter("penalty", "l1", "is for linear machines"));
+        }
+        check_kernel(self.kernel, self.fit_intercept, self.standardize)
     }
 }
 
@@ -268,8 +320,10 @@ impl Svm {
     fn options(&self) -> learn::Options {
         learn::Options {
             name: Self::NAME,
-            c: self.c,
+            c: Some(self.c),
             loss: problem::Loss { classes: true, squared: self.squared(), epsilon: 0.0 },
+            epsilon: Some(0.0),
+            l1: self.penalty == Penalty::L1,
             kernel: self.kernel,
             gamma: self.gamma,
             degree: self.degree,
@@ -303,15 +357,39 @@ impl Fit for Svm {
         let (model, report) = iterate::guided(&rules, job, |guide| {
             let options = self.options();
             let (mut model, mut ending) =
-                learn::classes(&options, data, &mut learn::Guided(guide))?;
+                learn::classes(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
             if self.probability {
-                model.sigmoids = platt::sigmoids(&options, data, guide)?;
+                let (sigmoids, caution) = platt::sigmoids(&options, data, &model, guide)?;
+                model.sigmoids = sigmoids;
+                ending.notes.extend(caution);
             }
             ending.validation = job.validation.map(|held| accuracy(&model, held)).transpose()?;
             Ok((model, ending))
         })?;
         Ok(Fitted { params: self.clone(), model, report })
     }
+}
+
+/// What machines of a kernel cannot be asked for.
+fn check_kernel(kernel: Kernel, fit_intercept: bool, standardize: bool) -> Result<()> {
+    if kernel == Kernel::Linear {
+        return Ok(());
+    }
+    if !fit_intercept {
+        return Err(Error::parameter(
+            "fit_intercept",
+            false,
+            "machines of a kernel always have an intercept",
+        ));
+    }
+    if kernel == Kernel::Precomputed && standardize {
+        return Err(Error::parameter(
+            "standardize",
+            true,
+            "values of a precomputed kernel are no features",
+        ));
+    }
+    Ok(())
 }
 
 fn rules<'a>(
@@ -366,3 +444,7 @@ fn accuracy(model: &SvmModel, held: &Samples) -> Result<f64> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_kernel;
+#[cfg(test)]
+mod tests_units;

@@ -59,6 +59,12 @@ impl Support {
         }
         support
     }
+
+    /// The same with coefficients in other units.
+    pub(super) fn scaled(mut self, by: impl Fn(f64) -> f64) -> Self {
+        self.coefficients.iter_mut().for_each(|beta| *beta = by(*beta));
+        self
+    }
 }
 
 /// A machine of a kernel: scores are `Σ_j β_j k(x_j, x) + b` over the support vectors.
@@ -73,6 +79,11 @@ pub struct KernelMachine {
     pub(super) center: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) points: Points,
+    /// Which samples of the training data the support vectors are, ascending; unknown of files
+    /// that do not tell.
+    pub(super) rows: Vec<u32>,
+    /// The class of each, if the target is a class; unknown of files that do not tell.
+    pub(super) classes: Vec<u32>,
     /// Machines × support vectors.
     pub(super) coefficients: Dense<f64>,
     pub(super) intercepts: Vec<f64>,
@@ -84,9 +95,20 @@ impl KernelMachine {
         &self.function
     }
 
-    /// The support vectors, as the kernel sees them: centred and scaled if training did that.
+    /// The support vectors, as the kernel sees them: centred and scaled if training did that. Of a
+    /// precomputed kernel unit vectors, which pick the columns of the kernel matrix.
     pub fn support_vectors(&self) -> &Matrix {
         &self.points.matrix
+    }
+
+    /// Which samples of the training data the support vectors are, ascending.
+    pub fn support(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// The class of each support vector, as an index into the labels; empty of regression.
+    pub fn support_classes(&self) -> &[u32] {
+        &self.classes
     }
 
     /// Coefficients, machines × support vectors.
@@ -180,6 +202,10 @@ impl KernelMachine {
 }
 
 impl SvmModel {
+    pub(super) fn new(machine: Machine, supports: Vec<Support>) -> Self {
+        Self { machine, sigmoids: Vec::new(), supports }
+    }
+
     /// How it scores.
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -227,6 +253,15 @@ impl Predict for SvmModel {
         match &self.machine {
             Machine::Linear(model) => model.scores(features),
             Machine::Kernel(machine) => machine.scores(features),
+        }
+    }
+
+    fn pair_decisions(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        match &self.machine {
+            Machine::Kernel(machine) if self.outputs().labels().is_some() => {
+                machine.decisions(features).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -349,6 +384,8 @@ impl KernelMachine {
         let (k, n) = self.coefficients.shape();
         file.tensor("coefficients", &[k, n], self.coefficients.values());
         file.tensor("intercepts", &[k], &self.intercepts);
+        file.tensor("support", &[self.rows.len()], &self.rows);
+        file.tensor("support.classes", &[self.classes.len()], &self.classes);
         let d = self.center.len();
         file.tensor("center", &[d], &self.center);
         file.tensor("scale", &[d], &self.scale);
@@ -397,6 +434,28 @@ impl KernelMachine {
             Csr::new(d, starts, indices, values).map_err(|error| file.broken(error))?.into()
         };
         let points = Points::new(matrix);
-        Ok(Self { inputs, outputs, function, center, scale, points, coefficients, intercepts })
+        let optional = |file: &mut Reader, name: &str| {
+            if file.has(name) { file.vector::<u32>(name) } else { Ok(Vec::new()) }
+        };
+        let (rows, classes) = (optional(file, "support")?, optional(file, "support.classes")?);
+        let labels = outputs.labels().map_or(0, |labels| labels.len());
+        if !(rows.is_empty() || (rows.len() == n && rows.is_sorted_by(|a, b| a < b)))
+            || !(classes.is_empty() || classes.len() == n)
+            || classes.iter().any(|&class| class as usize >= labels)
+        {
+            return Err(file.broken("its support vectors contradict each other"));
+        }
+        Ok(Self {
+            inputs,
+            outputs,
+            function,
+            center,
+            scale,
+            points,
+            rows,
+            classes,
+            coefficients,
+            intercepts,
+        })
     }
 }

@@ -6,6 +6,7 @@
 //! step to the lowest point. From step to step few samples begin or cease to pull, and only those
 //! are added to or taken off the matrix.
 
+use super::direction;
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
 use crate::design::Design;
 use gradus_core::kernel::solve_semidefinite;
@@ -16,6 +17,9 @@ pub(super) const FORMED: usize = 1024;
 /// A first guess comes from one sample in so many, if that leaves enough of them.
 pub(super) const THINNED: usize = 16;
 
+/// The largest cost, of features of unit size, that Newton's method is begun with.
+const FIRST: f64 = 1000.0;
+
 /// Steps of conjugate gradients at most, for one step of Newton's method.
 const STEPS: usize = 250;
 
@@ -25,31 +29,60 @@ pub(super) trait Watch {
     fn iteration(&mut self, objective: f64);
 }
 
-/// Minimises the primal until the gap is below `tol` times the objective. Whether it got there, the
-/// caller sees by the gap.
+/// Minimises the primal until the gap is below `tol` times the objective, from `start` if there is
+/// one. Whether it got there, the caller sees by the gap.
 pub(super) fn solve(
     problem: &Problem<'_>,
-    tol: f64,
-    max_iter: usize,
+    start: Option<(Vec<f64>, f64)>,
+    (tol, max_iter): (f64, usize),
     watch: &mut dyn Watch,
 ) -> Point {
     let (n, d) = (problem.n(), problem.design.d());
-    let mut start = (vec![0.0; d], 0.0);
-    if n / THINNED >= 1000.max(if d <= FORMED { 4 * d } else { 0 }) {
-        start = guess(problem, max_iter, watch);
-    }
+    let start = match start {
+        Some(start) => start,
+        None if n / THINNED >= 1000.max(if d <= FORMED { 4 * d } else { 0 }) => {
+            guess(problem, max_iter, watch)
+        }
+        None => (vec![0.0; d], 0.0),
+    };
+    let start = follow(problem, start, max_iter, watch);
     descend(problem, start, tol, max_iter, watch)
+}
+
+/// Solutions for a cost that grows to the given one, each begun where the last one ended. Where
+/// classes are separable and slack is dear, a step from afar meets all samples at once and goes
+/// nowhere; from the solution for a tenth of the cost it takes a few.
+fn follow(
+    problem: &Problem<'_>,
+    start: (Vec<f64>, f64),
+    max_iter: usize,
+    watch: &mut dyn Watch,
+) -> (Vec<f64>, f64) {
+    let most = problem.costs.iter().fold(0.0f64, |most, c| most.max(*c));
+    let (mut at, mut share) = (start, FIRST / most);
+    while share < 1.0 && !watch.stopped() {
+        let costs: Vec<f64> = problem.costs.iter().map(|c| share * c).collect();
+        let easier = Problem { costs: &costs, ..*problem };
+        let point = descend(&easier, at, 1e-2, max_iter.min(50), &mut Quiet(watch));
+        at = (point.w, point.b);
+        share *= 10.0;
+    }
+    at
+}
+
+/// Hears nothing of the iterations.
+struct Quiet<'a>(&'a dyn Watch);
+
+impl Watch for Quiet<'_> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+
+    fn iteration(&mut self, _: f64) {}
 }
 
 /// The solution for every sixteenth sample, each counting sixteen times.
 fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<f64>, f64) {
-    struct Quiet<'a>(&'a dyn Watch);
-    impl Watch for Quiet<'_> {
-        fn stopped(&self) -> bool {
-            self.0.stopped()
-        }
-        fn iteration(&mut self, _: f64) {}
-    }
     let rows: Vec<u32> = (0..problem.n() as u32).step_by(THINNED).collect();
     let some = |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
     let matrix = problem.design.matrix().select_rows(&rows);
@@ -60,6 +93,7 @@ fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<
         targets: &some(problem.targets, 1.0),
         costs: &some(problem.costs, THINNED as f64),
         intercept: problem.intercept,
+        intercept_penalty: problem.intercept_penalty,
     };
     let start = (vec![0.0; design.d()], 0.0);
     let point = descend(&thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
@@ -80,7 +114,7 @@ fn descend(
     let mut matrix = (d <= FORMED).then(|| Formed::new(problem));
     let mut best: Option<Point> = None;
     let (mut direction, mut along) = (vec![0.0; d + 1], vec![0.0; n]);
-    let (mut z, mut stalled) = (vec![0.0; d], 0);
+    let (mut z, mut stalled, mut lowest_primal) = (vec![0.0; d], 0, f64::INFINITY);
     for iteration in 0.. {
         if free {
             let shift = problem.best_shift(&scores);
@@ -93,25 +127,27 @@ fn descend(
         problem.design.transposed_times(&beta, &mut z);
         let (primal, dual) = (problem.primal(&w, b, &scores), problem.dual(&beta, &z));
         watch.iteration(primal);
-        // The best dual point so far counts: it need not rise from step to step.
-        let dual = best.as_ref().map_or(dual, |best| dual.max(best.dual));
-        let progress = best.as_ref().is_none_or(|best| primal < best.primal);
+        let progress = primal < lowest_primal;
+        lowest_primal = lowest_primal.min(primal);
         stalled = if progress { 0 } else { stalled + 1 };
-        let point = Point { w: w.clone(), b, scores: scores.clone(), beta, primal, dual };
-        let done = point.gap() <= tol * point.primal;
-        if progress || done {
-            best = Some(point);
-        }
-        if done || stalled > 1 || iteration >= max_iter || watch.stopped() {
-            break;
-        }
-        let Some(point) = &best else { break };
         // The gradient; that by the intercept is 0 if it is free.
         let mut gradient: Vec<f64> = w.iter().zip(&z).map(|(w, z)| w - z).collect();
         gradient.push(match problem.intercept {
-            Intercept::Penalized => b - point.beta.iter().sum::<f64>(),
+            Intercept::Penalized => problem.q() * b - beta.iter().sum::<f64>(),
             Intercept::Free | Intercept::Absent => 0.0,
         });
+        let (point_w, point_scores) = (w.clone(), scores.clone());
+        let mut point =
+            Point { w: point_w, b, scores: point_scores, beta, primal, dual, stalled: false };
+        problem.stretch(&mut point);
+        match &mut best {
+            Some(best) => best.improve(point),
+            None => best = Some(point),
+        }
+        let done = best.as_ref().is_some_and(|best| best.gap() <= tol * best.primal);
+        if done || stalled > 1 || iteration >= max_iter || watch.stopped() {
+            break;
+        }
         match &mut matrix {
             Some(matrix) => matrix.step(problem, &scores, &gradient, &mut direction),
             None => {
@@ -131,7 +167,9 @@ fn descend(
             *score += length * by;
         }
     }
-    best.expect("the loop keeps its first point")
+    let mut best = best.expect("the loop keeps its first point");
+    best.stalled = stalled > 1;
+    best
 }
 
 /// The length of a step that leads to the lowest point along it.
@@ -143,13 +181,10 @@ fn lowest(
     along: &[f64],
 ) -> f64 {
     let d = w.len();
-    let penalized = problem.intercept == Intercept::Penalized;
     let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
     let mut square = squared_norm(&direction[..d]);
-    if penalized {
-        linear += b * direction[d];
-        square += direction[d] * direction[d];
-    }
+    linear += problem.q() * b * direction[d];
+    square += problem.q() * direction[d] * direction[d];
     let slope = |t: f64| {
         let [slope, curvature] = sums(scores.len(), |rows| {
             let (mut slope, mut curvature) = (0.0, 0.0);
@@ -205,21 +240,31 @@ impl Formed {
     fn step(&mut self, problem: &Problem<'_>, scores: &[f64], gradient: &[f64], out: &mut [f64]) {
         let d = problem.design.d();
         let size = d + 1;
+        for (out, g) in out.iter_mut().zip(gradient) {
+            *out = -g;
+        }
+        let pulls = |i: &u32| {
+            let i = *i as usize;
+            problem.loss.pull(problem.targets[i], scores[i]) != 0.0
+        };
+        let rows: Vec<u32> = (0..problem.n() as u32).filter(pulls).collect();
+        if rows.len() <= d {
+            let h: Vec<f64> = rows.iter().map(|&i| 2.0 * problem.costs[i as usize]).collect();
+            direction::from_samples(problem, &rows, &h, out);
+            return;
+        }
         self.update(problem, scores);
         let mut matrix = self.sum.clone();
         for i in 0..d {
             matrix[i * size + i] += 1.0;
         }
         match problem.intercept {
-            Intercept::Penalized => matrix[d * size + d] += 1.0,
+            Intercept::Penalized => matrix[d * size + d] += problem.q(),
             Intercept::Free => {}
             Intercept::Absent => {
                 (0..d).for_each(|i| matrix[i * size + d] = 0.0);
                 matrix[d * size + d] = 1.0;
             }
-        }
-        for (out, g) in out.iter_mut().zip(gradient) {
-            *out = -g;
         }
         solve_semidefinite(size, &mut matrix, out);
     }
@@ -261,7 +306,7 @@ fn conjugate(
 ) {
     let d = problem.design.d();
     let (n, has_intercept) = (problem.n(), problem.intercept != Intercept::Absent);
-    let ridge_b = f64::from(problem.intercept == Intercept::Penalized);
+    let ridge_b = problem.q();
     let weights: Vec<f64> = (0..n)
         .map(|i| {
             let pulls = problem.loss.pull(problem.targets[i], scores[i]) != 0.0;

@@ -4,14 +4,17 @@
 //! most likely sigmoid, with targets a little inside 0 and 1 (Lin, Lin, Weng: A note on Platt's
 //! probabilistic outputs for support vector machines, 2007).
 
+use super::Kernel;
 use super::learn::{self, Options};
+use super::model::SvmModel;
 use super::newton::Watch;
 use crate::model::sigmoid;
 use gradus_core::Result;
-use gradus_core::data::Samples;
+use gradus_core::data::{Dense, Matrix, Samples};
 use gradus_core::iterate::Guide;
 use gradus_core::predict::Predict as _;
 use gradus_core::random::Stream;
+use gradus_core::report::CAUTION;
 
 /// Parts the samples are cut into.
 const FOLDS: usize = 5;
@@ -26,14 +29,16 @@ impl Watch for Quiet<'_, '_> {
     fn iteration(&mut self, _: f64) {}
 }
 
-/// Slope and offset for each score.
+/// Slope and offset for each score, and what the report should say of them.
 pub(super) fn sigmoids(
     options: &Options,
     data: &Samples,
+    model: &SvmModel,
     guide: &Guide<'_>,
-) -> Result<Vec<[f64; 2]>> {
+) -> Result<(Vec<[f64; 2]>, Option<String>)> {
     let (codes, labels) = data.classes()?;
     let (n, k) = (data.len(), labels.len());
+    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
     // Every class is dealt out among the parts.
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(options.seed, "linear.svm.platt", 0).shuffle(&mut order);
@@ -41,33 +46,87 @@ pub(super) fn sigmoids(
     let mut fold = vec![0; n];
     order.iter().enumerate().for_each(|(at, &row)| fold[row] = at % FOLDS);
     let n_scores = if k == 2 { 1 } else { k };
-    let mut scores = vec![0.0; n * n_scores];
+    // A score is known if the fit without its part had samples of the class it speaks for.
+    let mut scores = vec![f64::NAN; n * n_scores];
     for held in 0..FOLDS {
         let rows = |of: bool| -> Vec<u32> {
             (0..n as u32).filter(|&row| (fold[row as usize] == held) == of).collect()
         };
         let (inside, outside) = (rows(true), rows(false));
-        let some = |rows: &[u32]| data.select_rows(rows);
-        // What is left may hold one class only; such a part has no say.
-        let Ok((model, _)) = learn::classes(options, &some(&outside), &mut Quiet(guide)) else {
+        let mut present = vec![false; k];
+        for &row in &outside {
+            present[codes[row as usize] as usize] |= weight(row as usize) > 0.0;
+        }
+        if inside.is_empty() || present.iter().filter(|present| **present).count() < 2 {
             continue;
-        };
-        let found = model.scores(some(&inside).features())?;
+        }
+        let rest = learning(options, data, &outside);
+        let (found, _) = learn::classes(options, &rest, None, &mut Quiet(guide))?;
+        let some = data.features().select_rows(&inside);
+        let found = found.scores(&held_out(options, &some, &outside))?;
         for (found, &row) in found.rows().zip(&inside) {
-            scores[row as usize * n_scores..][..n_scores].copy_from_slice(found);
+            for (at, score) in found.iter().enumerate() {
+                if k == 2 || present[at] {
+                    scores[row as usize * n_scores + at] = *score;
+                }
+            }
         }
     }
-    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-    Ok((0..n_scores)
-        .map(|at| {
-            let class = if k == 2 { 1 } else { at as u32 };
-            let each = (0..n).map(|row| {
-                let is = codes[row] == class;
-                (scores[row * n_scores + at], is, weight(row))
-            });
-            fit(&each.collect::<Vec<_>>())
-        })
-        .collect())
+    let (mut own, mut unknown) = (None, Vec::new());
+    let mut sigmoids = Vec::with_capacity(n_scores);
+    for at in 0..n_scores {
+        let class = if k == 2 { 1 } else { at as u32 };
+        let sample = |row: usize, score: f64| (score, codes[row] == class, weight(row));
+        let known: Vec<_> = (0..n)
+            .filter(|&row| !scores[row * n_scores + at].is_nan())
+            .map(|row| sample(row, scores[row * n_scores + at]))
+            .collect();
+        let has = |is: bool| known.iter().any(|sample| sample.1 == is && sample.2 > 0.0);
+        if has(true) && has(false) {
+            sigmoids.push(fit(&known));
+            continue;
+        }
+        // Too few samples of the class to leave one out: the scores of training are all there is.
+        if own.is_none() {
+            own = Some(model.scores(data.features())?);
+        }
+        let own = own.as_ref().expect("set above");
+        unknown.push(labels.get(class as usize).to_string());
+        sigmoids.push(fit(&(0..n).map(|row| sample(row, own[(row, at)])).collect::<Vec<_>>()));
+    }
+    let caution = (!unknown.is_empty()).then(|| {
+        format!(
+            "{CAUTION}too few samples to hold one of both sides out: the probabilities of class \
+             {} are from scores of the samples trained on, and too sure",
+            unknown.join(", ")
+        )
+    });
+    Ok((sigmoids, caution))
+}
+
+/// The samples to learn from; of a precomputed kernel also the columns.
+fn learning(options: &Options, data: &Samples, rows: &[u32]) -> Samples {
+    let some = data.select_rows(rows);
+    if options.kernel != Kernel::Precomputed {
+        return some;
+    }
+    let columns = held_out(options, some.features(), rows);
+    let target = some.target().clone();
+    let weights = some.weights().map(<[f64]>::to_vec);
+    let square = Samples::new(columns, target).expect("as many rows as before");
+    match weights {
+        Some(weights) => square.with_weights(weights).expect("as many as before"),
+        None => square,
+    }
+}
+
+/// The features of samples for a model that learned from `rows`.
+fn held_out(options: &Options, features: &Matrix, rows: &[u32]) -> Matrix {
+    if options.kernel != Kernel::Precomputed {
+        return features.clone();
+    }
+    let dense = features.to_dense();
+    Dense::from_fn(dense.n_rows(), rows.len(), |i, j| dense[(i, rows[j] as usize)]).into()
 }
 
 /// The most likely sigmoid of scores, whether each is of the class, and weights.

@@ -1,11 +1,11 @@
 //! The convex problem behind every linear machine, its dual, and the gap between the two.
 //!
-//! Scores are `f = X w + b`. The primal is `½‖w‖² (+ ½b²) + Σ c_i ℓ(t_i, f_i)`, where `ℓ` is the size
+//! Scores are `f = X w + b`. The primal is `½‖w‖² (+ ½qb²) + Σ c_i ℓ(t_i, f_i)`, where `ℓ` is the size
 //! of a *pull*, or its square. The pull of a sample is what its score lacks: for a class `t = ±1`
 //! it is `t max(0, 1 − t f)`, for a number `t` it is what is left of `t − f` beyond `ε`.
 //!
 //! The dual has a number `β_i` for each sample, `w = Xᵀβ`, and is
-//! `Σ t_i β_i − ε Σ |β_i| − ½‖Xᵀβ‖² (− ½(Σβ)²)`, less `Σ β_i² / 4c_i` if pulls are squared. A free
+//! `Σ t_i β_i − ε Σ |β_i| − ½‖Xᵀβ‖² (− (Σβ)²/2q)`, less `Σ β_i² / 4c_i` if pulls are squared. A free
 //! intercept asks for `Σβ = 0`. A class asks for `t_i β_i ≥ 0`; pulls that are not squared ask for
 //! `|β_i| ≤ c_i`.
 
@@ -82,6 +82,8 @@ pub(super) struct Problem<'a> {
     /// What the loss of each sample costs.
     pub(super) costs: &'a [f64],
     pub(super) intercept: Intercept,
+    /// The `q` in the penalty `½ q b²` of a penalised intercept.
+    pub(super) intercept_penalty: f64,
 }
 
 /// A primal and a dual point, and how far apart they are.
@@ -95,11 +97,28 @@ pub(super) struct Point {
     pub(super) beta: Vec<f64>,
     pub(super) primal: f64,
     pub(super) dual: f64,
+    /// The solver ended because rounding allows no more progress.
+    pub(super) stalled: bool,
 }
 
 impl Point {
     pub(super) fn gap(&self) -> f64 {
-        (self.primal - self.dual).max(0.0)
+        let gap = self.primal - self.dual;
+        // Not a number is not optimal.
+        if gap.is_nan() { f64::INFINITY } else { gap.max(0.0) }
+    }
+
+    /// Takes the primal or the dual side of another point, each if it is better: neither need
+    /// improve from step to step.
+    pub(super) fn improve(&mut self, other: Point) {
+        if other.dual > self.dual {
+            self.dual = other.dual;
+            self.beta = other.beta;
+        }
+        if other.primal < self.primal {
+            (self.w, self.b, self.scores) = (other.w, other.b, other.scores);
+            self.primal = other.primal;
+        }
     }
 
     /// The gap as a share of the objective.
@@ -114,6 +133,10 @@ pub(super) fn sums<const K: usize>(
     look: impl Fn(Range<usize>) -> [f64; K] + Sync,
 ) -> [f64; K] {
     const BLOCK: usize = 1 << 13;
+    if n <= BLOCK {
+        // Another thread would cost more than one block does.
+        return look(0..n);
+    }
     let parts: Vec<[f64; K]> = (0..n.div_ceil(BLOCK))
         .into_par_iter()
         .map(|block| look(block * BLOCK..n.min((block + 1) * BLOCK)))
@@ -135,7 +158,16 @@ impl Problem<'_> {
     }
 
     fn bias_cost(&self, b: f64) -> f64 {
-        if self.intercept == Intercept::Penalized { 0.5 * b * b } else { 0.0 }
+        if self.intercept == Intercept::Penalized {
+            0.5 * self.intercept_penalty * b * b
+        } else {
+            0.0
+        }
+    }
+
+    /// The penalty `q` of the intercept; 0 unless it is penalised.
+    pub(super) fn q(&self) -> f64 {
+        if self.intercept == Intercept::Penalized { self.intercept_penalty } else { 0.0 }
     }
 
     /// The primal objective.
@@ -164,7 +196,7 @@ impl Problem<'_> {
             }
             [linear, sum]
         });
-        linear - 0.5 * squared_norm(z) - self.bias_cost(sum)
+        linear - 0.5 * squared_norm(z) - self.bias_cost(sum / self.intercept_penalty)
     }
 
     /// Makes `beta` obey what a free intercept asks for, `Σβ = 0`: the heavier side is made lighter.
@@ -265,19 +297,51 @@ impl Problem<'_> {
         breakpoints.last().map_or(0.0, |last| last.0)
     }
 
-    /// The point that dual numbers name, with the best intercept, and the gap.
-    pub(super) fn point(&self, mut beta: Vec<f64>) -> Point {
+    /// The point of dual coefficients, with the best intercept, and the gap.
+    pub(super) fn point(&self, beta: Vec<f64>) -> Point {
+        let mut point = self.exact_point(beta);
+        self.stretch(&mut point);
+        point
+    }
+
+    /// The same with `w = Xᵀβ` in any case.
+    pub(super) fn exact_point(&self, mut beta: Vec<f64>) -> Point {
         self.balance(&mut beta);
         let mut w = vec![0.0; self.design.d()];
         self.design.transposed_times(&beta, &mut w);
         let mut scores = vec![0.0; self.n()];
-        let mut b = if self.intercept == Intercept::Penalized { beta.iter().sum() } else { 0.0 };
+        let penalized = self.intercept == Intercept::Penalized;
+        let mut b = if penalized { beta.iter().sum::<f64>() / self.intercept_penalty } else { 0.0 };
         self.design.times(&w, b, &mut scores);
         if self.intercept == Intercept::Free {
             b = self.best_shift(&scores);
             scores.iter_mut().for_each(|score| *score += b);
         }
         let (primal, dual) = (self.primal(&w, b, &scores), self.dual(&beta, &w));
-        Point { w, b, scores, beta, primal, dual }
+        Point { w, b, scores, beta, primal, dual, stalled: false }
+    }
+
+    /// Multiplies the scores of separated classes so that the smallest margin is 1, if that lowers
+    /// the primal: where slack is dear, what rounding leaves of it would outweigh everything else.
+    pub(super) fn stretch(&self, point: &mut Point) {
+        if !self.loss.classes {
+            return;
+        }
+        let mut least = f64::INFINITY;
+        for ((score, target), cost) in point.scores.iter().zip(self.targets).zip(self.costs) {
+            if *cost > 0.0 {
+                least = least.min(score * target);
+            }
+        }
+        if !(least > 0.0 && least < 1.0) {
+            return;
+        }
+        let by = (1.0 + 4.0 * f64::EPSILON) / least;
+        let primal = by * by * (0.5 * squared_norm(&point.w) + self.bias_cost(point.b));
+        if primal < point.primal {
+            point.w.iter_mut().chain(&mut point.scores).for_each(|x| *x *= by);
+            point.b *= by;
+            point.primal = primal;
+        }
     }
 }

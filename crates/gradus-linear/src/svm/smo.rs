@@ -398,8 +398,9 @@ fn finish(task: &Task<'_>, state: State<'_>, found: Extremes) -> Solution {
             - 0.5 * state.ridge[i] * beta * beta;
         loss += task.costs[i] * task.loss.of(task.loss.pull(task.targets[i], own + b));
     }
-    let violation = (found.most - found.least).max(0.0);
-    let violation = if violation.is_finite() { violation } else { 0.0 };
+    let violation = found.most - found.least;
+    // Minus infinity where all samples are on one side; not a number is not optimal.
+    let violation = if violation.is_nan() { f64::INFINITY } else { violation.max(0.0) };
     Solution {
         beta: state.beta,
         b,

@@ -21,7 +21,8 @@ pub(super) fn solve(
 ) -> Point {
     let (n, d) = (problem.n(), problem.design.d());
     let total: f64 = problem.costs.iter().sum();
-    let penalized = f64::from(u8::from(problem.intercept == Intercept::Penalized));
+    // The square of the value of the feature that a penalised intercept is.
+    let rho = if problem.intercept == Intercept::Penalized { 1.0 / problem.q() } else { 0.0 };
     let mut best = problem.point(vec![0.0; n]);
     watch.iteration(best.primal);
     let mut b = if problem.intercept == Intercept::Free { best.b } else { 0.0 };
@@ -44,7 +45,7 @@ pub(super) fn solve(
         let each = order.len() as f64 / total;
         for i in order {
             t += 1.0;
-            let score = scale * prepared.dot(i, &v) + b + penalized * bias;
+            let score = scale * prepared.dot(i, &v) + b + bias;
             let pull = problem.loss.pull(problem.targets[i], score);
             let slope = if problem.loss.squared { 2.0 * pull } else { sign(pull) };
             let keep = 1.0 - 1.0 / t;
@@ -54,7 +55,7 @@ pub(super) fn solve(
             // squared loss must not overshoot the sample itself.
             let mut by = total * each * problem.costs[i] * slope / t;
             if problem.loss.squared {
-                let most = pull / (prepared.norms[i] + penalized).max(f64::MIN_POSITIVE);
+                let most = pull / (prepared.norms[i] + rho).max(f64::MIN_POSITIVE);
                 by = if by.abs() > most.abs() { most } else { by };
             }
             if by != 0.0 {
@@ -63,7 +64,7 @@ pub(super) fn solve(
                     // What was promised to the past of the old `v` stays what it was.
                     prepared.add(i, -share * by / scale, &mut past);
                 }
-                bias += penalized * by;
+                bias += rho * by;
             }
             share += scale;
             past_bias += bias;
@@ -77,16 +78,12 @@ pub(super) fn solve(
         if count > 0.0 {
             let w: Vec<f64> =
                 past.iter().zip(&v).map(|(past, v)| (past + share * v) / count).collect();
-            let point = judge(problem, w, penalized * past_bias / count);
+            let point = judge(problem, w, past_bias / count);
             if problem.intercept == Intercept::Free {
                 b = point.b;
             }
             watch.iteration(point.primal);
-            let dual = point.dual.max(best.dual);
-            if point.primal < best.primal {
-                best = point;
-            }
-            best.dual = dual;
+            best.improve(point);
         }
     }
     best
@@ -117,5 +114,5 @@ fn judge(problem: &Problem<'_>, w: Vec<f64>, mut b: f64) -> Point {
     let mut z = vec![0.0; w.len()];
     problem.design.transposed_times(&beta, &mut z);
     let (primal, dual) = (problem.primal(&w, b, &scores), problem.dual(&beta, &z));
-    Point { w, b, scores, beta, primal, dual }
+    Point { w, b, scores, beta, primal, dual, stalled: false }
 }

@@ -44,13 +44,16 @@ use std::time::Instant;
 #[serde(default, deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct Svr {
-    /// The cost C of the losses against the flatness of the function.
+    /// The cost C of the losses against the flatness of the function, for the target in its own
+    /// units. Left out, it is the standard deviation of the target, or 1 if the loss is squared:
+    /// what C = 1 means for a target of deviation 1, so that the unit of the target does not matter.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
-    pub c: f64,
+    pub c: Option<f64>,
 
-    /// Errors up to this cost nothing. In the units of the target.
+    /// Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
+    /// standard deviation of the target.
     #[schemars(range(min = 0.0))]
-    pub epsilon: f64,
+    pub epsilon: Option<f64>,
 
     /// What an error beyond ε costs.
     pub loss: InsensitiveLoss,
@@ -58,7 +61,8 @@ pub struct Svr {
     /// How alike two samples are.
     pub kernel: Kernel,
 
-    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values).
+    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
+    /// `rbf` with `standardize` 1 / the number of features that are not constant.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub gamma: Option<f64>,
 
@@ -66,7 +70,7 @@ pub struct Svr {
     #[schemars(range(min = 1, max = 100))]
     pub degree: u32,
 
-    /// The c₀ of the polynomial kernel; 0 leaves out all but the highest powers.
+    /// The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers.
     pub coef0: f64,
 
     /// Whether there is an intercept b. Kernel machines always have one.
@@ -87,7 +91,8 @@ pub struct Svr {
     pub solver: Solver,
 
     /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
-    /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+    /// Kernels: when no condition of optimality is violated by more than this, in the units of the
+    /// target; by default about 1e-3 of its standard deviation.
     #[schemars(range(min = 0.0))]
     pub tol: Option<f64>,
 
@@ -114,8 +119,8 @@ pub enum InsensitiveLoss {
 impl Default for Svr {
     fn default() -> Self {
         Self {
-            c: 1.0,
-            epsilon: 0.1,
+            c: None,
+            epsilon: None,
             loss: InsensitiveLoss::Insensitive,
             kernel: Kernel::Linear,
             gamma: None,
@@ -135,14 +140,7 @@ impl Default for Svr {
 
 impl Params for Svr {
     fn check_together(&self) -> Result<()> {
-        if self.kernel != Kernel::Linear && !self.fit_intercept {
-            return Err(Error::parameter(
-                "fit_intercept",
-                false,
-                "machines of a kernel always have an intercept",
-            ));
-        }
-        Ok(())
+        super::check_kernel(self.kernel, self.fit_intercept, self.standardize)
     }
 }
 
@@ -177,8 +175,10 @@ impl Fit for Svr {
             loss: problem::Loss {
                 classes: false,
                 squared: self.loss == InsensitiveLoss::SquaredInsensitive,
-                epsilon: self.epsilon,
+                epsilon: 0.0,
             },
+            epsilon: self.epsilon,
+            l1: false,
             kernel: self.kernel,
             gamma: self.gamma,
             degree: self.degree,
@@ -195,7 +195,8 @@ impl Fit for Svr {
             seed: self.seed,
         };
         let (model, report) = iterate::guided(&rules, job, |guide| {
-            let (model, mut ending) = learn::values(&options, data, &mut learn::Guided(guide))?;
+            let (model, mut ending) =
+                learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
             ending.validation = job.validation.map(|held| rmse(&model, held)).transpose()?;
             Ok((model, ending))
         })?;
@@ -204,7 +205,7 @@ impl Fit for Svr {
 }
 
 /// The root mean squared error, by weight, over all targets.
-fn rmse(model: &SvmModel, held: &Samples) -> Result<f64> {
+pub(super) fn rmse(model: &SvmModel, held: &Samples) -> Result<f64> {
     let (values, scores) = (held.values()?, model.scores(held.features())?);
     if values.n_cols() != scores.n_cols() {
         return Err(Error::Shape {

@@ -19,13 +19,13 @@ impl Watch for Nobody {
     fn iteration(&mut self, _: f64) {}
 }
 
-fn numbers(n: usize, d: usize, index: u64) -> Dense<f64> {
+pub(super) fn numbers(n: usize, d: usize, index: u64) -> Dense<f64> {
     let mut stream = Stream::new(5, "svm.tests", index);
     Dense::from_fn(n, d, |_, _| stream.normal())
 }
 
 /// Classes that a line tells apart but for some noise.
-fn noisy(n: usize, d: usize, k: i64) -> Samples {
+pub(super) fn noisy(n: usize, d: usize, k: i64) -> Samples {
     let x = numbers(n, d, 1);
     let noise = numbers(n, 1, 2);
     let class = |row: usize| {
@@ -36,13 +36,13 @@ fn noisy(n: usize, d: usize, k: i64) -> Samples {
     Samples::classification(x, classes).unwrap()
 }
 
-fn line(n: usize, d: usize) -> Samples {
+pub(super) fn line(n: usize, d: usize) -> Samples {
     let (x, noise) = (numbers(n, d, 3), numbers(n, 1, 4));
     let y = (0..n).map(|i| 2.0 * x[(i, 0)] - x[(i, d - 1)] + 0.3 * noise[(i, 0)] + 5.0).collect();
     Samples::regression(x, y).unwrap()
 }
 
-fn sparse(samples: &Samples) -> Samples {
+pub(super) fn sparse(samples: &Samples) -> Samples {
     let x = samples.features().to_dense();
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in x.rows() {
@@ -56,12 +56,12 @@ fn sparse(samples: &Samples) -> Samples {
     Samples::new(csr, samples.target().clone()).unwrap()
 }
 
-fn all_of(model: &SvmModel) -> Vec<f64> {
+pub(super) fn all_of(model: &SvmModel) -> Vec<f64> {
     let linear = model.linear().unwrap();
     linear.coefficients().values().iter().chain(linear.intercepts()).copied().collect()
 }
 
-fn near(a: &[f64], b: &[f64], tolerance: f64) {
+pub(super) fn near(a: &[f64], b: &[f64], tolerance: f64) {
     let size = b.iter().fold(0.0f64, |most, x| most.max(x.abs()));
     assert_eq!(a.len(), b.len());
     for (x, y) in a.iter().zip(b) {
@@ -214,8 +214,14 @@ fn the_dual_never_exceeds_the_primal() {
             .map(|t| if classes { t.signum() } else { 3.0 * t })
             .collect();
         let costs: Vec<f64> = (0..30).map(|_| 0.1 + stream.uniform()).collect();
-        let problem =
-            Problem { design: &design, loss, targets: &targets, costs: &costs, intercept };
+        let problem = Problem {
+            design: &design,
+            loss,
+            targets: &targets,
+            costs: &costs,
+            intercept,
+            intercept_penalty: 1.0,
+        };
         let beta = (0..30)
             .map(|i| {
                 let (low, high) = loss.bounds(targets[i], costs[i]);

@@ -1,0 +1,18 @@
+//! Which solver a linear machine is given by default.
+//!
+//! Newton steps cost the cube of the features, or of the samples where these are fewer (see
+//! `rowspace.rs`), and need a few dozen steps whatever the cost `C`. Coordinates of the dual cost the
+//! number of entries for a pass, and need the more passes the larger `C` is. So the primal is the
+//! choice as long as a matrix of second derivatives is small, and the dual elsewhere; the primal by
+//! conjugate gradients, which forms no matrix, was slower than the dual on every shape tried.
+//! `bench/run svmgrid` measures both over a grid of shapes.
+
+use super::Solver;
+use super::newton::FORMED;
+use gradus_core::data::Matrix;
+
+/// The solver for features of this shape.
+pub(super) fn choose(features: &Matrix) -> Solver {
+    let (n, d) = features.shape();
+    if n.min(d) <= FORMED { Solver::Primal } else { Solver::Dual }
+}
