@@ -110,16 +110,18 @@ impl Bars {
         let reference = self.reference.as_ref().filter(|r| drawable(r.0, false));
         top += if reference.is_some_and(|r| !r.1.is_empty()) { 22.0 } else { 4.0 };
 
-        let widest = |size: f64, of: &dyn Fn(&(String, f64)) -> String| {
-            self.items.iter().map(|i| text::width(&of(i), size)).fold(0.0_f64, f64::max)
-        };
         let names =
             self.items.iter().map(|i| text::strong_width(&i.0, SIZE)).fold(0.0_f64, f64::max);
         let names = names.min(width * 0.45);
+        // The value of the highlighted bar is set in bold, which is wider.
+        let of = |item: &(String, f64)| {
+            let label = self.format(item.1);
+            let strong = self.highlight.as_ref() == Some(&item.0);
+            if strong { text::strong_width(&label, SIZE) } else { text::width(&label, SIZE) }
+        };
         let value = |negative: bool| {
-            widest(SIZE, &|i| {
-                if (i.1 < 0.0) == negative { self.format(i.1) } else { String::new() }
-            }) + VALUE_GAP
+            let items = self.items.iter().filter(|item| (item.1 < 0.0) == negative);
+            items.map(of).fold(0.0_f64, f64::max) + VALUE_GAP
         };
         let left = names + 12.0 + if signed { value(true) } else { 0.0 };
         let right = (width - value(false)).max(left + 30.0);
@@ -266,6 +268,20 @@ mod tests {
     fn only_missing_values_are_no_data_and_zeros_are_data() {
         assert!(Bars::new([("a", f64::NAN)]).to_svg().contains("no data"));
         assert!(!Bars::new([("a", 0.0)]).to_svg().contains("no data"));
+    }
+
+    #[test]
+    fn a_bold_value_has_the_room_it_takes() {
+        // It once ran over the edge of the drawing.
+        let bars = Bars::new([("a", 0.25), ("model", 0.4988)]).decimals(4);
+        let (plain, bold) = (bars.clone().to_svg(), bars.highlight("model").to_svg());
+        let longest = |svg: &str| {
+            let widths = svg.split("width=\"").skip(1).filter_map(|rest| {
+                rest.split('"').next().and_then(|width| width.parse::<f64>().ok())
+            });
+            widths.filter(|width| *width < 600.0).fold(0.0, f64::max)
+        };
+        assert!(longest(&bold) < longest(&plain), "{bold}");
     }
 
     #[test]

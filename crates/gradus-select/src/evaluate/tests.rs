@@ -50,7 +50,10 @@ impl Recommend for Toy {
             (Target::User(user), Some(history)) => history.row(*user as usize).0.to_vec(),
             (Target::User(_), None) => return Err(Error::data("no history")),
         };
-        let allowed = |item: &u32| filter.allow.as_ref().is_none_or(|allow| allow.contains(item));
+        let allowed = |item: &u32| {
+            let listed = filter.allow.as_ref().is_none_or(|allow| allow.contains(item));
+            listed && !filter.deny.contains(item)
+        };
         let items = (0..self.items.len() as u32).filter(|item| !seen.contains(item));
         let mut all: Vec<Scored> = items
             .filter(allowed)

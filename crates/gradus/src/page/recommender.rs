@@ -353,7 +353,7 @@ fn recommended(page: Page, model: &dyn Recommend, titles: Option<&Titles>) -> Pa
         100.0 * sum as f64 / all as f64
     };
     let text = format!(
-        "Lists of {LIST} of {} users. {} of {} items are in at least one of them. The most rated tenth \
+        "Lists of {LIST} items for {} users. {} of {} items are in at least one of them. The most rated tenth \
          of the items has {:.0} % of the ratings and {:.0} % of the places in these lists.",
         number(users.len() as f64),
         number(covered as f64),
