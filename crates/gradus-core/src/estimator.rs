@@ -43,6 +43,16 @@ pub trait Fit: Params {
     fn fit(&self, data: &Self::Data) -> Result<Fitted<Self>> {
         self.fit_job(data, &Job::default())
     }
+
+    /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
+    /// go; `None` if this model has no faster way than one fit after another.
+    fn fit_path(
+        _chain: &[Self],
+        _data: &Self::Data,
+        _job: &Job<'_, Self::Data>,
+    ) -> Option<Result<Vec<Fitted<Self>>>> {
+        None
+    }
 }
 
 /// What can be expected of a kind of model. The conformance suite holds it to this, and the
@@ -411,6 +421,16 @@ pub trait Estimator: Send + Sync {
         validation: Option<&AnyData>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
+    /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
+    /// go; `None` if this model has no faster way than one fit after another.
+    fn fit_path(
+        &self,
+        _chain: &[Map<String, Value>],
+        _data: &AnyData,
+        _run: &Run<'_>,
+    ) -> Option<Result<Vec<AnyFitted>>> {
+        None
+    }
     /// Reads a fitted model of this kind.
     fn read(&self, file: &mut Reader) -> Result<AnyFitted>;
 }
@@ -496,6 +516,26 @@ impl<P: Fit> Estimator for Entry<P> {
         };
         let data = P::Data::from_any(data).ok_or_else(wrong)?;
         Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
+    }
+
+    fn fit_path(
+        &self,
+        chain: &[Map<String, Value>],
+        data: &AnyData,
+        run: &Run<'_>,
+    ) -> Option<Result<Vec<AnyFitted>>> {
+        let data = P::Data::from_any(data)?;
+        let chain: Vec<P> =
+            chain.iter().map(|one| P::from_record(one).ok()).collect::<Option<_>>()?;
+        let job = Job {
+            validation: None,
+            warm: run.warm,
+            observer: run.observer,
+            stop: run.stop.clone(),
+            checkpoint: None,
+        };
+        let fits = P::fit_path(&chain, data, &job)?;
+        Some(fits.map(|fits| fits.into_iter().map(Fitted::into_any).collect()))
     }
 
     fn read(&self, file: &mut Reader) -> Result<AnyFitted> {

@@ -199,6 +199,17 @@ impl Search<'_> {
         tell: &dyn Fn(),
     ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(chain.len());
+        if chain.len() > 1 && matches!(held, AnyData::Samples(_)) {
+            // Penalties of one path at once, where the model can.
+            let run = Run { stop: self.stop.clone(), ..Run::default() };
+            if let Some(fits) = self.model.fit_path(chain, train, &run) {
+                for fitted in &fits? {
+                    trials.push(Trial::of(fitted, train, held, offset)?);
+                    tell();
+                }
+                return Ok(trials);
+            }
+        }
         let mut before: Option<AnyFitted> = None;
         for params in chain {
             let warm = before.as_ref().filter(|_| self.warm).map(|fitted| fitted.model.as_ref());
