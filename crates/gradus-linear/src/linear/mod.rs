@@ -289,14 +289,19 @@ impl Linear {
             if let Some(factor) = dual.factor(0.0, self.fit_intercept) {
                 let used = dual.roots.iter().filter(|root| **root > 0.0).count();
                 let rank = used - usize::from(self.fit_intercept);
-                for (y, mean) in centred.iter().zip(&means) {
-                    let solved = dual.solve(&factor, y);
+                let solved: Vec<_> = centred.iter().map(|y| dual.solve(&factor, y)).collect();
+                // Digits that the squares of the features lost are found by the triangle.
+                let exact = solved.iter().all(|solved| solved.residual <= 1e-10);
+                let solved = if exact { solved } else { Vec::new() };
+                for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {
                     let mut one = self.finish(&design, y, *mean, &solved.coefficients);
                     one.certificate.1 = solved.residual;
                     one.notes.push(many_solutions(d, rank));
                     all.push(one);
                 }
-                return Ok(all);
+                if exact {
+                    return Ok(all);
+                }
             }
         }
         if n.min(d) <= FACTORED && n.max(d).saturating_mul(n.min(d)) <= 1 << 31 {

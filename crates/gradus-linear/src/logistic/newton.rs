@@ -70,7 +70,7 @@ impl Binary<'_, '_> {
 
     /// The solution for every sixteenth sample, where there are many, and the Hessian there: nearly as
     /// good, and found in a fraction of the time of one look at all.
-    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<(Vec<f64>, Option<Vec<f64>>)> {
         let n = self.design.n();
         if n / FEWER < (20 * self.design.d()).max(1000) || self.ridge + l1 == 0.0 {
             return None;
@@ -85,8 +85,9 @@ impl Binary<'_, '_> {
             return None;
         }
         let point = fewer.descend(l1, (1e-3, 20), None, guide, false).point;
-        let (_, _, hessian) = fewer.look(&point);
-        point.iter().chain(&hessian).all(|x| x.is_finite()).then_some((point, hessian))
+        let hessian = (self.design.d() >= 32).then(|| fewer.look(&point).2);
+        let numbers = point.iter().chain(hessian.iter().flatten());
+        numbers.into_iter().all(|x| x.is_finite()).then_some((point, hessian))
     }
 
     /// Minimises the objective plus `l1 ‖w‖₁`.
@@ -103,7 +104,7 @@ impl Binary<'_, '_> {
     /// The same; a fit to some of the data only is not told of.
     ///
     /// A Hessian costs as much as many gradients: it is used again for as long as steps by it make the
-    /// gradient a quarter of what it was.
+    /// gradient a tenth of what it was.
     fn descend(
         &self,
         l1: f64,
@@ -119,9 +120,11 @@ impl Binary<'_, '_> {
         let mut value = self.gradient(&x, &mut gradient);
         let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
         let mut known: Option<Vec<f64>> = None;
+        // Of few features a Hessian costs hardly more than a gradient.
+        let enough = if d < 32 { 1e-3 } else { 0.1 };
         let first = match start {
             Some(start) => Some((start.to_vec(), None)),
-            None => self.first_guess(l1, guide).map(|(point, hessian)| (point, Some(hessian))),
+            None => self.first_guess(l1, guide),
         };
         let mut there_gradient = vec![0.0; d + 1];
         if let Some((first, hessian)) = first {
@@ -163,8 +166,8 @@ impl Binary<'_, '_> {
                     let found = self.gradient(&there, &mut there_gradient);
                     let bound = full + 1e-4 * t * slope.min(0.0) + 1e-15 * full;
                     let left = self.distance(&there, &there_gradient, l1) / size;
-                    if found + penalty(&there) <= bound && (fresh || left <= 0.25 * residual) {
-                        if left <= 0.25 * residual {
+                    if found + penalty(&there) <= bound && (fresh || left <= enough * residual) {
+                        if left <= enough * residual {
                             known = Some(hessian);
                         }
                         (x, value) = (there, found);

@@ -19,6 +19,9 @@ const LOSS: f64 = 1e-6;
 /// separation.
 const CERTAIN: f64 = 5.0;
 
+/// Up to so many coordinates a Hessian is formed by products.
+const FORMED: usize = 512;
+
 /// Operations that the look for a direction may take.
 const WORK: f64 = 1e11;
 
@@ -150,8 +153,19 @@ fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Opt
     let dim = objective.dim();
     let mut residual = vec![0.0; dim];
     objective.gradient(point, &mut residual);
-    residual.iter_mut().for_each(|g| *g = -*g);
     let hessian = objective.hessian(point)?;
+    if dim <= FORMED && dim <= products {
+        // Conjugate gradients would not resolve a direction of next to no curvature.
+        let mut matrix = vec![0.0; dim * dim];
+        let mut unit = vec![0.0; dim];
+        for (at, row) in matrix.chunks_exact_mut(dim).enumerate() {
+            unit[at] = 1.0;
+            hessian.product(&unit, row);
+            unit[at] = 0.0;
+        }
+        return newton::step(point, &residual, &matrix, 0.0);
+    }
+    residual.iter_mut().for_each(|g| *g = -*g);
     let mut diagonal = vec![1.0; dim];
     hessian.diagonal(&mut diagonal);
     let inverse: Vec<f64> = diagonal.iter().map(|h| if *h > 0.0 { 1.0 / h } else { 0.0 }).collect();

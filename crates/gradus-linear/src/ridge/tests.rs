@@ -67,6 +67,7 @@ fn leave_one_out_is_what_leaving_one_out_gives() {
                 samples = samples.with_weights(weights).unwrap();
             }
             let ridge = Ridge { fit_intercept: intercept, n_lambdas: 5, ..Ridge::new() };
+            let ridge = ridge.standardize(false);
             let fitted = ridge.fit(&samples).unwrap();
             let note = &fitted.report.notes[0];
             let said: f64 = note.rsplit(' ').next().unwrap().parse().unwrap();

@@ -283,8 +283,14 @@ fn chosen(
         // largest one depends on the units of the features.
         grids = (0..problem.n_targets())
             .map(|t| {
-                let last = paths[t].0.lambdas.last().copied().unwrap_or_default();
-                if is_falling(&validation(&by_fold, t).mean) {
+                let path = &paths[t].0;
+                let last = path.lambdas.last().copied().unwrap_or_default();
+                let mean = validation(&by_fold, t).mean;
+                // Features whose unit makes them small come last, and nothing may be explained until
+                // they do.
+                let used = path.coefficients.row(path.lambdas.len() - 1).0.len();
+                let waiting = !options.standardize && used < problem.d().min(samples.len());
+                if is_falling(&mean) || (waiting && is_idle(&mean)) {
                     options.further(last)
                 } else {
                     Vec::new()
@@ -354,6 +360,12 @@ fn chosen(
         });
     }
     Ok((found, notes))
+}
+
+/// Whether no penalty explains a hundredth of what there is to explain.
+fn is_idle(mean: &[f64]) -> bool {
+    let least = mean.iter().copied().fold(f64::INFINITY, f64::min);
+    mean.first().is_some_and(|first| least > 0.99 * first)
 }
 
 /// Whether the error is least at the end of the path, and fell by more than a trace up to there.

@@ -3,10 +3,10 @@
 use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
-use gradus_core::Result;
 use gradus_core::data::Samples;
 use gradus_core::iterate::Guide;
 use gradus_core::report::StopReason;
+use gradus_core::{Error, Result};
 
 /// The solution for one target.
 pub(crate) struct NonNegative {
@@ -34,20 +34,26 @@ pub(crate) fn non_negative(
     let stop = guide.stop().clone();
     let limits = Limits { tol, passes, stop: &stop, polish: true };
     let mut before = 0.0;
-    Ok((0..problem.n_targets())
+    (0..problem.n_targets())
         .map(|t| {
             let mut solver = Solver::new(&problem, t);
             let solution = solver
                 .solve(penalty, &limits, &mut |objective| guide.iteration(before + objective));
             before += solution.objective;
             let (coefficients, intercept) = problem.restore(t, solver.beta());
-            NonNegative {
+            if !(solution.gap.is_finite() && solution.objective.is_finite()) {
+                return Err(Error::data(format!(
+                    "{}: the features or the target are too large: their products are not finite",
+                    guide.model()
+                )));
+            }
+            Ok(NonNegative {
                 coefficients,
                 intercept,
                 objective: solution.objective,
                 gap: solution.gap,
                 stop_reason: solution.stop_reason,
-            }
+            })
         })
-        .collect())
+        .collect()
 }

@@ -73,7 +73,8 @@ fn robust_losses_with_a_penalty_are_at_their_minimum() {
             [(Loss::Huber, 0.1), (Loss::Quantile, 0.1), (Loss::Absolute, 1.0), (Loss::Tukey, 1.0)]
         {
             let linear = Linear::new().loss(loss).delta(0.5).quantile(0.7).regularization(lambda);
-            let fitted = linear.tol(1e-9).fit(&samples).unwrap();
+            let tol = if matches!(loss, Loss::Huber | Loss::Tukey) { 1e-9 } else { 1e-6 };
+            let fitted = linear.tol(tol).fit(&samples).unwrap();
             let certificate = fitted.report.certificate.clone().unwrap();
             assert!(certificate.holds(), "{loss:?} {n}: {certificate}");
             let of = |r: f64| match loss {
@@ -100,7 +101,7 @@ fn robust_losses_with_a_penalty_are_at_their_minimum() {
                 let size = 10f64.powi(-(trial % 5) - 2);
                 let moved: Vec<f64> = w.iter().map(|w| w + size * stream.normal()).collect();
                 let other = value(&moved, b + size * stream.normal());
-                assert!(other >= best * (1.0 - 1e-8), "{loss:?} {n}: {other} {best}");
+                assert!(other >= best * (1.0 - tol.max(1e-8)), "{loss:?} {n}: {other} {best}");
             }
         }
     }
