@@ -10,7 +10,8 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, glm, ials, implicit, linear, load, metrics, python, quality, svdpp, svm, svmgrid, top
+from suites import als, bayes, curve, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
+from suites import svm, svmgrid, top
 
 SUITES = {
     "als": als,
@@ -24,6 +25,7 @@ SUITES = {
     "metrics": metrics,
     "linear": linear,
     "glm": glm,
+    "grid": grid,
     "top": top,
     "svm": svm,
     "svmgrid": svmgrid,
@@ -52,6 +54,7 @@ def options(arguments):
     parser.add_argument("--least", type=float, default=0.5, help="als: seconds that the difference must at least be")
     parser.add_argument("--target", type=float, help="als: held-out RMSE to reach (default: see bench/README.md)")
     parser.add_argument("--sizes", type=_sizes, default=[1, 3, 10, 30], help="curve: millions of ratings")
+    parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)

@@ -35,6 +35,7 @@ fn param(spec: &ParamSpec) -> Value {
         ParamKind::Bool => json!("bool"),
         ParamKind::Integer { .. } => json!("int"),
         ParamKind::Number { .. } => json!("float"),
+        ParamKind::Numbers { .. } => json!("list[float]"),
         ParamKind::Text => json!("str"),
         ParamKind::Choice(words) => json!(words),
     };

@@ -84,6 +84,11 @@ pub fn broken_values(kind: &ParamKind) -> Vec<Value> {
             values
         }
         ParamKind::Choice(_) => vec![json!("neither"), json!(1)],
+        ParamKind::Numbers { min } => {
+            let mut values = vec![json!("many"), json!([1.0, "x"]), json!([null])];
+            values.extend(min.map(|bound| json!([bound - 1.0])));
+            values
+        }
         ParamKind::Text => vec![json!(1)],
     }
 }

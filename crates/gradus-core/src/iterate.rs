@@ -183,7 +183,9 @@ impl Course {
         }
         if rules.tol > 0.0 && last > first {
             let before = self.trace[last - 1].objective;
-            if before - self.trace[last].objective <= rules.tol * before.abs() {
+            let fall = before - self.trace[last].objective;
+            // A method that may rise has not converged because it rose.
+            if (0.0..=rules.tol * before.abs()).contains(&fall) {
                 return Some(StopReason::Converged);
             }
         }
@@ -357,6 +359,11 @@ pub struct Guide<'a> {
 }
 
 impl Guide<'_> {
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        self.rules.model
+    }
+
     /// Whether to leave at once, with the best so far.
     pub fn stopped(&self) -> bool {
         self.watch.stopped()
@@ -681,6 +688,39 @@ mod tests {
                 assert_eq!((report.trace, report.best), (expected.trace.clone(), expected.best));
             }
         }
+    }
+
+    #[test]
+    fn an_objective_that_rises_has_not_converged() {
+        /// Goes through a list of objectives.
+        struct Listed(Vec<f64>);
+        impl Solver for Listed {
+            type State = Vec<f64>;
+            fn start(&self, _: usize) -> Result<Vec<f64>> {
+                Ok(vec![0.0])
+            }
+            fn step(&self, state: &mut Vec<f64>, _: &Watch<'_>) -> Result<Option<f64>> {
+                state[0] += 1.0;
+                Ok(Some(self.0[state[0] as usize - 1]))
+            }
+            fn validate(&self, _: &Vec<f64>) -> Option<f64> {
+                None
+            }
+            fn write_state<'a>(&self, state: &'a Vec<f64>, prefix: &str, file: &mut Writer<'a>) {
+                file.tensor(&format!("{prefix}x"), &[1], state);
+            }
+            fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Vec<f64>> {
+                file.tensor(&format!("{prefix}x"), &[1])
+            }
+        }
+        let rules = Rules { tol: 0.01, max_iter: 6, ..rules() };
+        // A rise within the tolerance, a large rise, a fall within the tolerance.
+        let risen = Listed(vec![10.0, 10.05, 20.0, 8.0, 7.99, 7.0]);
+        let (state, report) = run(&risen, &rules, &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, state[0]), (StopReason::Converged, 5.0));
+        let rising = Listed(vec![1.0, 1.001, 1.002, 1.003, 1.004, 1.005]);
+        let (_, report) = run(&rising, &rules, &job(None, Stop::new())).unwrap();
+        assert_eq!(report.stop_reason, StopReason::MaxIterations);
     }
 
     #[test]

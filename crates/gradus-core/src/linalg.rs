@@ -112,6 +112,36 @@ pub fn product(n: usize, k: usize, m: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
 }
 
+/// The product `A Bᵀ` of an `n × k` and an `m × k` matrix.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn product_transposed(n: usize, m: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let (a, b) = (MatRef::from_row_major_slice(a, n, k), MatRef::from_row_major_slice(b, m, k));
+    // Transposed, so that the result lies by rows.
+    let transposed: Mat<f64> = b * a.transpose();
+    (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
+}
+
+/// Solves `Rᵀ R x = b` in place, for an upper triangle.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn upper_solve(n: usize, upper: &[f64], b: &mut [f64]) {
+    assert_eq!((upper.len(), b.len()), (n * n, n), "an n × n triangle and n values");
+    for i in 0..n {
+        b[i] /= upper[i * n + i];
+        let x = b[i];
+        let row = &upper[i * n + i + 1..(i + 1) * n];
+        b[i + 1..].iter_mut().zip(row).for_each(|(b, r)| *b -= r * x);
+    }
+    for i in (0..n).rev() {
+        let row = &upper[i * n + i + 1..(i + 1) * n];
+        let known: f64 = row.iter().zip(&b[i + 1..]).map(|(r, x)| r * x).sum();
+        b[i] = (b[i] - known) / upper[i * n + i];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,12 +184,17 @@ mod tests {
             near(&product(n, k, m, &scaled, &transposed(m, k, &svd.v)), &a);
             let r = qr_upper(n, m, &a);
             near(&product(m, k, m, &transposed(k, m, &r), &r), &gram);
+            let at = transposed(n, m, &a);
+            near(&product_transposed(m, m, n, &at, &at), &gram);
             if n >= m {
                 let lower = cholesky(m, &gram).unwrap();
                 near(&product(m, m, m, &lower, &transposed(m, m, &lower)), &gram);
                 let x = numbers(m, 1);
                 let mut b = product(m, m, 1, &gram, &x);
                 cholesky_solve(m, &lower, &mut b);
+                b.iter().zip(&x).for_each(|(b, x)| assert!((b - x).abs() < 1e-6));
+                let mut b = product(m, m, 1, &gram, &x);
+                upper_solve(m, &r, &mut b);
                 b.iter().zip(&x).for_each(|(b, x)| assert!((b - x).abs() < 1e-6));
             }
         }

@@ -123,6 +123,11 @@ pub enum ParamKind {
         /// Largest value, and whether it is itself excluded.
         max: Option<(f64, bool)>,
     },
+    /// A list of finite numbers, each at least so large, if there is a bound.
+    Numbers {
+        /// Smallest value.
+        min: Option<f64>,
+    },
     /// One of a few words, each with its explanation.
     Choice(Vec<(String, String)>),
     /// Any text.
@@ -156,6 +161,10 @@ impl ParamSpec {
                 let words: Vec<_> = choices.iter().map(|(word, _)| word.as_str()).collect();
                 format!("must be one of {}", words.join(", "))
             }
+            ParamKind::Numbers { min: Some(min) } => {
+                format!("must be a list of finite numbers at least {min}")
+            }
+            ParamKind::Numbers { min: None } => "must be a list of finite numbers".to_owned(),
             ParamKind::Text => "must be text".to_owned(),
         };
         if self.optional { format!("{rule}, or left out") } else { rule }
@@ -176,6 +185,9 @@ impl ParamSpec {
                         && max.is_none_or(|(b, excluded)| if excluded { x < b } else { x <= b })
                 })
             }
+            (ParamKind::Numbers { min }, Value::Array(numbers)) => numbers
+                .iter()
+                .all(|number| number.as_f64().is_some_and(|x| min.is_none_or(|min| x >= min))),
             (ParamKind::Choice(choices), Value::String(text)) => {
                 choices.iter().any(|(word, _)| word == text)
             }
@@ -206,6 +218,13 @@ impl ParamSpec {
             ParamKind::Number { .. } => {
                 let number: f64 = text.parse().map_err(|_| wrong())?;
                 serde_json::Number::from_f64(number).map(Value::Number).ok_or_else(wrong)?
+            }
+            ParamKind::Numbers { .. } => {
+                let number = |piece: &str| {
+                    let number: f64 = piece.trim().parse().ok()?;
+                    serde_json::Number::from_f64(number).map(Value::Number)
+                };
+                text.split(',').map(number).collect::<Option<Vec<_>>>().ok_or_else(wrong)?.into()
             }
             ParamKind::Choice(_) | ParamKind::Text => Value::String(text.to_owned()),
         };
@@ -293,6 +312,9 @@ fn kind_of(property: &Value, root: &Value) -> (ParamKind, bool) {
                 .map(|b| (b, true))
                 .or(bound("maximum").map(|b| (b, false))),
         },
+        "array" => {
+            ParamKind::Numbers { min: property.pointer("/items/minimum").and_then(Value::as_f64) }
+        }
         _ => ParamKind::Text,
     };
     (kind, optional)
@@ -339,6 +361,9 @@ mod tests {
         biases: bool,
         /// Seed.
         seed: u64,
+        /// Penalties to try.
+        #[schemars(inner(range(min = 0.0)))]
+        penalties: Option<Vec<f64>>,
     }
     impl Default for Thing {
         fn default() -> Self {
@@ -349,6 +374,7 @@ mod tests {
                 scaling: Scaling::Count,
                 biases: true,
                 seed: 0,
+                penalties: None,
             }
         }
     }
@@ -358,7 +384,9 @@ mod tests {
     fn the_struct_is_the_one_definition() {
         let specs = specs::<Thing>();
         let names: Vec<_> = specs.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(names, ["rank", "penalty", "share", "scaling", "biases", "seed"]);
+        assert_eq!(names, ["rank", "penalty", "share", "scaling", "biases", "seed", "penalties"]);
+        assert_eq!(specs[6].kind, ParamKind::Numbers { min: Some(0.0) });
+        assert!(specs[6].optional);
         assert_eq!(specs[0].kind, ParamKind::Integer { min: 1, max: 64 });
         assert_eq!(specs[0].default, Value::from(8));
         assert_eq!(specs[1].kind, ParamKind::Number { min: Some((0.0, false)), max: None });
@@ -390,6 +418,11 @@ mod tests {
             say(|t| t.share = Some(1.0)),
             "parameter `share` = 1.0: must be a number greater than 0 and less than 1, or left out"
         );
+        assert_eq!(
+            say(|t| t.penalties = Some(vec![1.0, -1.0])),
+            "parameter `penalties` = [1.0,-1.0]: must be a list of finite numbers at least 0, or left out"
+        );
+        assert!(say(|t| t.penalties = Some(vec![f64::INFINITY])).contains("finite numbers"));
     }
 
     #[test]
@@ -407,10 +440,15 @@ mod tests {
             (3, "both"),
             (4, "maybe"),
             (5, "-1"),
+            (6, "1,x"),
+            (6, "1,inf"),
+            (6, "-1"),
+            (6, ""),
         ] {
             let error = specs[index].parse(text).unwrap_err().to_string();
             assert!(error.contains(&specs[index].name) && error.contains("must be"), "{error}");
         }
+        assert_eq!(specs[6].parse("1, 0.5").unwrap(), serde_json::json!([1.0, 0.5]));
         let mut unknown = Map::new();
         unknown.insert("ranc".into(), Value::from(3));
         assert!(Thing::from_record(&unknown).unwrap_err().to_string().contains("`ranc`"));

@@ -5,6 +5,7 @@
 //! the shape alone and what blocks give is added in order: results do not depend on the number of
 //! threads.
 
+use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
 use rayon::prelude::*;
@@ -119,7 +120,8 @@ impl<'a> Design<'a> {
         let Matrix::Dense(x) = self.matrix.as_ref() else { return };
         let (n, d) = x.shape();
         let mut values = x.values().to_vec();
-        values.par_chunks_mut(BLOCK / d.max(1) * d.max(1) + d.max(1)).for_each(|rows| {
+        let blocks = values.chunks_mut(BLOCK / d.max(1) * d.max(1) + d.max(1)).collect();
+        parallel::each(blocks, n * d, |rows: &mut [f64]| {
             for row in rows.chunks_exact_mut(d.max(1)) {
                 for ((x, c), s) in row.iter_mut().zip(&self.center).zip(&self.scale) {
                     *x = (*x - c) / s;
@@ -194,8 +196,12 @@ impl<'a> Design<'a> {
         }
     }
 
-    fn blocks(&self) -> impl IndexedParallelIterator<Item = Range<usize>> + '_ {
-        self.bounds.par_windows(2).map(|bound| bound[0]..bound[1])
+    /// Values that are held.
+    fn size(&self) -> usize {
+        match self.matrix.as_ref() {
+            Matrix::Dense(x) => x.values().len(),
+            Matrix::Sparse(x) => x.nnz(),
+        }
     }
 
     /// The rows of a block of a dense matrix.
@@ -220,7 +226,7 @@ impl<'a> Design<'a> {
     /// `out = X v + b`, for centred and scaled `X`.
     pub(crate) fn times(&self, v: &[f64], b: f64, out: &mut [f64]) {
         let (v, shift) = self.unscaled(v);
-        self.cut(out).into_par_iter().for_each(|(rows, out)| {
+        parallel::each(self.cut(out), self.size(), |(rows, out): (Range<usize>, &mut [f64])| {
             self.raw_times(&rows, &v, out);
             out.iter_mut().for_each(|x| *x += b - shift);
         });
@@ -278,11 +284,8 @@ impl<'a> Design<'a> {
             }
             Some(columns) => {
                 let mut put = vec![0.0; self.n()];
-                let values: Vec<f64> = self
-                    .cut(&mut put)
-                    .into_par_iter()
-                    .map(|(rows, put)| margins(&rows, put))
-                    .collect();
+                let blocks = self.cut(&mut put);
+                let values = parallel::map(blocks, self.size(), |(rows, put)| margins(&rows, put));
                 self.gather(columns, &put, out);
                 (values.iter().sum(), put.iter().sum())
             }
@@ -348,6 +351,12 @@ impl<'a> Design<'a> {
         (v, b - shift)
     }
 
+    /// Coefficients and intercept for the design, from those for the features as they were given.
+    pub(crate) fn prepared(&self, w: &[f64], b: f64) -> (Vec<f64>, f64) {
+        let shift: f64 = w.iter().zip(self.given_center()).map(|(w, c)| w * c).sum();
+        (w.iter().zip(self.given_scale()).map(|(w, s)| w * s).collect(), b + shift)
+    }
+
     /// `v / s`, and what centring takes off every product with it.
     fn unscaled(&self, v: &[f64]) -> (Vec<f64>, f64) {
         let v: Vec<f64> = v.iter().zip(&self.scale).map(|(v, s)| v / s).collect();
@@ -377,9 +386,12 @@ impl<'a> Design<'a> {
     }
 
     fn gather(&self, columns: &Csr<f64>, r: &[f64], out: &mut [f64]) {
-        out.par_iter_mut().with_min_len(256).enumerate().for_each(|(column, out)| {
-            let (rows, values) = columns.row(column);
-            *out = rows.iter().zip(values).map(|(&row, x)| x * r[row as usize]).sum();
+        let blocks = out.chunks_mut(256).enumerate().collect();
+        parallel::each(blocks, self.size(), |(block, out): (usize, &mut [f64])| {
+            for (at, out) in out.iter_mut().enumerate() {
+                let (rows, values) = columns.row(256 * block + at);
+                *out = rows.iter().zip(values).map(|(&row, x)| x * r[row as usize]).sum();
+            }
         });
     }
 
@@ -394,18 +406,17 @@ impl<'a> Design<'a> {
         look: impl Fn(&Range<usize>, &mut [f64]) -> f64 + Sync,
     ) -> (f64, Vec<f64>) {
         let n_blocks = self.bounds.len() - 1;
-        let blocks: Vec<Range<usize>> = self.blocks().collect();
+        let blocks: Vec<Range<usize>> = self.bounds.windows(2).map(|b| b[0]..b[1]).collect();
         // Wide sums are kept in few parts.
         let parts = PARTS.min((1 << 22) / width.max(1)).max(4);
         let part = n_blocks.div_ceil(parts).max(1);
-        let parts: Vec<(f64, Vec<f64>)> = blocks
-            .par_chunks(part)
-            .map(|blocks| {
-                let mut sums = vec![0.0; width];
-                let values = blocks.iter().map(|rows| look(rows, &mut sums));
-                (values.sum(), sums)
-            })
-            .collect();
+        let operations = self.n().saturating_mul(width);
+        let chunks = blocks.chunks(part).collect();
+        let parts: Vec<(f64, Vec<f64>)> = parallel::map(chunks, operations, |blocks: &[_]| {
+            let mut sums = vec![0.0; width];
+            let values = blocks.iter().map(|rows| look(rows, &mut sums));
+            (values.sum(), sums)
+        });
         let mut total = (0.0, vec![0.0; width]);
         for (value, sums) in parts {
             total.0 += value;
@@ -457,9 +468,8 @@ impl<'a> Design<'a> {
                 })
                 .1
             }
-            Some(columns) => (0..self.d())
-                .into_par_iter()
-                .map(|column| {
+            Some(columns) => {
+                parallel::map((0..self.d()).collect(), self.size(), |column: usize| {
                     let (rows, values) = columns.row(column);
                     let mean = means[column];
                     let (mut held, mut sum) = (0.0, 0.0);
@@ -470,7 +480,7 @@ impl<'a> Design<'a> {
                     }
                     sum + (total - held).max(0.0) * mean * mean
                 })
-                .collect(),
+            }
         };
         let deviation = |(square, mean): (&f64, &f64)| {
             let deviation = (square / total).sqrt();

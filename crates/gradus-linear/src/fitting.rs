@@ -21,6 +21,21 @@ pub(crate) fn check_samples(model: &str, samples: &Samples) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a list of penalties that is empty, or beside a penalty that is given.
+pub(crate) fn check_lambdas(given: Option<f64>, lambdas: Option<&[f64]>) -> Result<()> {
+    match (given, lambdas) {
+        (_, Some([])) => {
+            Err(Error::parameter("lambdas", "[]", "must have one penalty at least, or be left out"))
+        }
+        (Some(_), Some(lambdas)) => Err(Error::parameter(
+            "lambdas",
+            format!("{lambdas:?}"),
+            "must be left out where `regularization` is given: there is nothing to choose",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses held-out data of another shape.
 pub(crate) fn check_held_out(samples: &Samples, held: Option<&Samples>) -> Result<()> {
     let Some(held) = held else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! Linear regression with a penalty on the absolute values of the coefficients.
 
+use crate::fitting::check_lambdas;
 use crate::sparse::Rule;
-use crate::sparse::fit::{Spec, fit};
+use crate::sparse::fit::{Spec, along, fit};
 use crate::sparse::path::PathOptions;
 use crate::{LinearModel, fitting};
 use derive_setters::Setters;
@@ -31,8 +32,10 @@ use std::time::Instant;
 /// The fit ends when the duality gap is small: the report's certificate is a proof of how far above
 /// the least objective the model can be. The result does not depend on the number of threads.
 ///
-/// Without `regularization`, a path of `n_lambdas` penalties is fitted, and `folds`-fold
-/// cross-validation chooses one; the model keeps the path and its errors. Samples are dealt out to
+/// Without `regularization`, a path of `n_lambdas` penalties (or of `lambdas`) is fitted, and
+/// `folds`-fold cross-validation chooses one; the model keeps the path and its errors. The path is
+/// made longer while the error still falls at its end. Features are then standardised unless
+/// `standardize` says otherwise, so that the choice does not depend on units. Samples are dealt out to
 /// folds by their content, so that the choice does not depend on their order. Several targets are
 /// fitted one by one.
 ///
@@ -70,8 +73,10 @@ pub struct Lasso {
     pub fit_intercept: bool,
 
     /// Whether each feature is divided by its standard deviation before it is penalised, so that
-    /// its unit does not matter. The coefficients are those of the features as given.
-    pub standardize: bool,
+    /// its unit does not matter. The coefficients are those of the features as given. Left out, it
+    /// is done where the penalty is chosen by cross-validation, and not where `regularization` is
+    /// given.
+    pub standardize: Option<bool>,
 
     /// Whether coefficients cannot be negative.
     pub positive: bool,
@@ -91,9 +96,13 @@ pub struct Lasso {
     pub folds: usize,
 
     /// Penalties on the path of the cross-validation, from the smallest that makes all coefficients
-    /// 0 down to a thousandth of it.
+    /// 0 down to a thousandth of it, or further where the error still falls there.
     #[schemars(range(min = 1, max = 10_000))]
     pub n_lambdas: usize,
+
+    /// The penalties that cross-validation chooses from, instead of `n_lambdas` of its own.
+    #[schemars(inner(range(min = 0.0)))]
+    pub lambdas: Option<Vec<f64>>,
 
     /// Which penalty the cross-validation chooses.
     pub rule: Rule,
@@ -107,19 +116,24 @@ impl Default for Lasso {
         Self {
             regularization: None,
             fit_intercept: true,
-            standardize: false,
+            standardize: None,
             positive: false,
             max_iter: 100_000,
             tol: 1e-6,
             folds: 5,
             n_lambdas: 100,
+            lambdas: None,
             rule: Rule::Min,
             seed: 0,
         }
     }
 }
 
-impl Params for Lasso {}
+impl Params for Lasso {
+    fn check_together(&self) -> Result<()> {
+        check_lambdas(self.regularization, self.lambdas.as_deref())
+    }
+}
 
 impl Lasso {
     /// The default preset.
@@ -132,20 +146,65 @@ impl Fit for Lasso {
     const NAME: &'static str = "lasso";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits::REGRESSION;
+    const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
         self.check()?;
-        crate::fitting::check_samples(Self::NAME, data)?;
-        crate::fitting::check_held_out(data, job.validation)?;
-        let spec = Spec {
+        fitting::check_samples(Self::NAME, data)?;
+        fitting::check_held_out(data, job.validation)?;
+        let spec = self.spec();
+        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
+        let (model, report) = fit(&spec, data, job, &rules)?;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+
+    fn fit_path(
+        chain: &[Self],
+        data: &Samples,
+        job: &Job<'_, Samples>,
+    ) -> Option<Result<Vec<Fitted<Self>>>> {
+        let first = chain.first()?;
+        let lambdas: Vec<f64> = chain.iter().map_while(|one| one.regularization).collect();
+        let alike =
+            |one: &Self| Self { regularization: first.regularization, ..one.clone() } == *first;
+        if lambdas.len() != chain.len()
+            || !lambdas.is_sorted_by(|a, b| a >= b)
+            || !chain.iter().all(alike)
+        {
+            return None;
+        }
+        let fit = || {
+            chain.iter().try_for_each(Params::check)?;
+            fitting::check_samples(Self::NAME, data)?;
+            fitting::check_held_out(data, job.validation)?;
+            let rules: Vec<_> = chain
+                .iter()
+                .map(|one| fitting::rules(one, Instant::now(), one.max_iter, one.seed, "rmse"))
+                .collect();
+            let fits = along(&first.spec(), &lambdas, data, job, &rules)?;
+            let fits = chain.iter().zip(fits);
+            Ok(fits
+                .map(|(one, (model, report))| Fitted { params: one.clone(), model, report })
+                .collect())
+        };
+        Some(fit())
+    }
+}
+
+impl Lasso {
+    /// What the solver is to do.
+    fn spec(&self) -> Spec {
+        let mut lambdas = self.lambdas.clone().unwrap_or_default();
+        lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
+        Spec {
             regularization: self.regularization,
             options: PathOptions {
                 l1_ratio: 1.0,
                 fit_intercept: self.fit_intercept,
-                standardize: self.standardize,
+                standardize: self.standardize.unwrap_or(self.regularization.is_none()),
                 positive: self.positive,
+                lambdas,
                 n_lambdas: self.n_lambdas,
                 tol: self.tol,
                 max_iter: self.max_iter,
@@ -154,9 +213,7 @@ impl Fit for Lasso {
             folds: self.folds,
             rule: self.rule,
             seed: self.seed,
-        };
-        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
-        let (model, report) = fit(&spec, data, job, &rules)?;
-        Ok(Fitted { params: self.clone(), model, report })
+            unit: 1.0,
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
+//! | `parallel.rs` | small work on the caller's thread, large work on all |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
 //! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
 //! | `linear/` | [`Linear`]: least squares with its inference, and losses that gross errors do not move |
@@ -19,12 +20,15 @@ mod lasso;
 mod linear;
 mod logistic;
 mod model;
+mod parallel;
 mod ridge;
 mod sparse;
 mod squares;
 mod svm;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 /// Paths of lasso and elastic net: the coefficients for one penalty after another.
 pub mod path {

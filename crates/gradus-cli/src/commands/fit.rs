@@ -101,10 +101,16 @@ pub(super) fn is_on_by_default(spec: &ParamSpec) -> bool {
     spec.kind == ParamKind::Bool && spec.default == Value::Bool(true)
 }
 
+/// Whether a parameter is a flag without a value. One that is neither true nor false unless it is
+/// given takes a value, `true` if there is none.
+pub(super) fn is_switch(spec: &ParamSpec) -> bool {
+    spec.kind == ParamKind::Bool && !spec.optional
+}
+
 /// The flag of a parameter, made from its definition.
 pub(super) fn parameter(spec: &ParamSpec) -> Arg {
     let arg = Arg::new(spec.name.clone()).long(flag_name(spec)).help_heading("Model parameters");
-    if spec.kind == ParamKind::Bool {
+    if is_switch(spec) {
         let help = if is_on_by_default(spec) { "Turn off: " } else { "" };
         return arg.action(ArgAction::SetTrue).help(format!("{help}{}", one_line(&spec.doc)));
     }
@@ -120,9 +126,16 @@ pub(super) fn parameter(spec: &ParamSpec) -> Arg {
         _ => String::new(),
     };
     let checked = spec.clone();
+    let arg = if spec.kind == ParamKind::Bool {
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+    } else {
+        arg
+    };
     arg.value_name(match spec.kind {
         ParamKind::Integer { .. } => "N",
         ParamKind::Number { .. } => "X",
+        ParamKind::Numbers { .. } => "X,X,…",
+        ParamKind::Bool => "true|false",
         _ => "WORD",
     })
     .allow_negative_numbers(true)
@@ -138,7 +151,7 @@ pub(super) fn one_line(doc: &str) -> String {
 fn parameters(specs: &[ParamSpec], matches: &ArgMatches) -> Map<String, Value> {
     let mut record = Map::new();
     for spec in specs {
-        if spec.kind == ParamKind::Bool {
+        if is_switch(spec) {
             if matches.get_flag(&spec.name) {
                 record.insert(spec.name.clone(), Value::Bool(!is_on_by_default(spec)));
             }

@@ -1,6 +1,7 @@
 //! Looks at the samples that gather more than one gradient.
 
 use super::Design;
+use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::kernel::dense;
 use rayon::prelude::*;
@@ -35,16 +36,20 @@ impl Design<'_> {
         let (v, shift) = self.unscaled(v);
         if let Matrix::Sparse(_) = self.matrix() {
             let (mut margins, mut curvatures) = (vec![0.0; self.n()], vec![0.0; self.n()]);
-            let values: Vec<f64> = self
-                .cut(&mut margins)
-                .into_par_iter()
-                .zip(self.cut(&mut curvatures))
-                .map(|((rows, margins), (_, curvatures))| {
+            let blocks =
+                self.cut(&mut margins).into_iter().zip(self.cut(&mut curvatures)).collect();
+            let values = parallel::map(
+                blocks,
+                self.size(),
+                |((rows, margins), (_, curvatures)): (
+                    (Range<usize>, &mut [f64]),
+                    (_, &mut [f64]),
+                )| {
                     self.raw_times(&rows, &v, margins);
                     margins.iter_mut().for_each(|x| *x += b - shift);
                     look(rows, margins, curvatures)
-                })
-                .collect();
+                },
+            );
             let mut gradient = vec![0.0; d];
             self.transposed_times(&margins, &mut gradient);
             let (gram, cross) = self.gram(Some(&curvatures));

@@ -1,6 +1,7 @@
 //! Sums over some of the rows, for solvers that look at few of them.
 
 use super::{Design, Preparation};
+use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::kernel::dense;
 use rayon::prelude::*;
@@ -39,11 +40,10 @@ impl<'a> Design<'a> {
         // Wide sums are kept in few parts.
         let parts = 32.min((1 << 22) / (size * size)).max(4);
         let part = rows.len().div_ceil(parts).max(LEAST);
-        let sums: Vec<Vec<f64>> = rows
-            .par_chunks(part)
-            .zip(weights.par_chunks(part))
-            .map(|(rows, weights)| self.part_with_one(rows, weights))
-            .collect();
+        let parts = rows.chunks(part).zip(weights.chunks(part)).collect();
+        let operations = rows.len().saturating_mul(size * size);
+        let sums: Vec<Vec<f64>> =
+            parallel::map(parts, operations, |(rows, weights)| self.part_with_one(rows, weights));
         let mut total = vec![0.0; size * size];
         for sums in &sums {
             total.iter_mut().zip(sums).for_each(|(total, x)| *total += x);

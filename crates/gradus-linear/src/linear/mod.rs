@@ -5,7 +5,8 @@ mod robust;
 
 use crate::design::{Design, Preparation};
 use crate::fitting::{check_held_out, check_samples, held_out_rmse, means, rules};
-use crate::squares::{FACTORED, Normal, conjugate, minimum_norm};
+use crate::sparse::non_negative;
+use crate::squares::{Dual, FACTORED, Normal, Scaling, conjugate, minimum_norm};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
 use gradus_core::data::{Dense, Samples};
@@ -19,9 +20,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Linear regression without a penalty, by the loss of your choice.
+/// Linear regression by the loss of your choice.
 ///
-/// Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`:
+/// Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`
+/// (of all losses but `squared`, plus `λ ‖β‖²` if `regularization` is given):
 ///
 /// | loss | of a residual | predicts | good for |
 /// |---|---|---|---|
@@ -31,9 +33,12 @@ use std::time::Instant;
 /// | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
 /// | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
 ///
-/// `squared` is solved in closed form: by Cholesky where the features are independent, else by an
-/// orthogonal triangle and its singular values, which give of all best solutions the smallest, and
-/// say so. `2 n d²` operations. It reports standard errors, t and p values of the coefficients, R²,
+/// `squared` is solved in closed form: by Cholesky where the features are independent, else through
+/// the products between samples or an orthogonal triangle and its singular values. Where features are
+/// dependent or more than the samples, many solutions are equally good: the one with the smallest
+/// norm `‖β‖` (of the coefficients for the features as given) is returned, and the report says so. Of
+/// more than 4,096 features and samples it is found by conjugate gradients. `2 n d²` operations. It
+/// reports standard errors, t and p values of the coefficients, R²,
 /// log-likelihood, AIC and BIC.
 ///
 /// `absolute` and `quantile` are linear programs, solved along a path of smoothed losses whose
@@ -41,6 +46,9 @@ use std::time::Instant;
 /// which cannot fail; `tukey` by reweighting from Huber's solution. `n d²` operations a step. Where
 /// `delta` is left out it comes from the median absolute residual of the `absolute` fit: 1.345 and
 /// 4.685 times the scale, for 95 % efficiency under Gaussian noise.
+///
+/// With `positive` coefficients (of `squared`) the solution comes from coordinate descent, without
+/// standard errors.
 ///
 /// Use `ridge` or `lasso` where features are many or alike.
 ///
@@ -75,8 +83,16 @@ pub struct Linear {
     #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
     pub quantile: f64,
 
+    /// Strength λ of the penalty `λ ‖β‖²` on the coefficients; the intercept is not penalised. For
+    /// all losses but `squared`, whose penalised form is `ridge`.
+    #[schemars(range(min = 0.0))]
+    pub regularization: f64,
+
     /// Whether there is an intercept.
     pub fit_intercept: bool,
+
+    /// Whether coefficients cannot be negative, for the loss `squared`.
+    pub positive: bool,
 
     /// What the certificate (duality gap or gradient, as a share) is to be brought below.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -110,14 +126,34 @@ impl Default for Linear {
             loss: Loss::Squared,
             delta: None,
             quantile: 0.5,
+            regularization: 0.0,
             fit_intercept: true,
+            positive: false,
             tol: 1e-8,
             max_iter: 1000,
         }
     }
 }
 
-impl Params for Linear {}
+impl Params for Linear {
+    fn check_together(&self) -> Result<()> {
+        if self.loss == Loss::Squared && self.regularization > 0.0 {
+            return Err(Error::parameter(
+                "regularization",
+                self.regularization,
+                "must be 0 with the loss `squared`; least squares with a penalty is the model `ridge`",
+            ));
+        }
+        if self.loss != Loss::Squared && self.positive {
+            return Err(Error::parameter(
+                "positive",
+                self.positive,
+                "must be false with any loss but `squared`",
+            ));
+        }
+        Ok(())
+    }
+}
 
 impl Linear {
     /// The default preset.
@@ -141,7 +177,7 @@ impl Fit for Linear {
     const NAME: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits::REGRESSION;
+    const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
@@ -154,6 +190,7 @@ impl Fit for Linear {
             let targets: Vec<Vec<f64>> =
                 (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
             let all = match self.loss {
+                Loss::Squared if self.positive => self.non_negative(samples, guide)?,
                 Loss::Squared => self.squares(samples, &targets, guide)?,
                 _ => self.robust(samples, &targets, guide)?,
             };
@@ -232,7 +269,7 @@ impl Linear {
                 let shift: f64 = center.iter().zip(&towards).map(|(a, b)| a * b).sum();
                 for (y, mean) in centred.iter().zip(&means) {
                     let solved = normal.solve(&factor, y);
-                    let mut one = self.finish(&design, y, *mean, &solved.coefficients, d);
+                    let mut one = self.finish(&design, y, *mean, &solved.coefficients);
                     one.certificate.1 = solved.residual;
                     let spread = (inverse.as_slice(), Some(shift));
                     one.infer(&design, y, &solved.coefficients, (d, self.fit_intercept), spread);
@@ -241,10 +278,36 @@ impl Linear {
                 return Ok(all);
             }
         }
+        // Coefficients in the units of the features as given, whose norm is to be the smallest.
+        let plain = || {
+            let preparation = Preparation { center: self.fit_intercept, scale: false };
+            Design::new(samples.features(), samples.weights(), preparation)
+        };
+        if d >= n && n <= FACTORED {
+            let design = plain();
+            let dual = Dual::new(&design);
+            if let Some(factor) = dual.factor(0.0, self.fit_intercept) {
+                let used = dual.roots.iter().filter(|root| **root > 0.0).count();
+                let rank = used - usize::from(self.fit_intercept);
+                let solved: Vec<_> = centred.iter().map(|y| dual.solve(&factor, y)).collect();
+                // Digits that the squares of the features lost are found by the triangle.
+                let exact = solved.iter().all(|solved| solved.residual <= 1e-10);
+                let solved = if exact { solved } else { Vec::new() };
+                for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {
+                    let mut one = self.finish(&design, y, *mean, &solved.coefficients);
+                    one.certificate.1 = solved.residual;
+                    one.notes.push(many_solutions(d, rank));
+                    all.push(one);
+                }
+                if exact {
+                    return Ok(all);
+                }
+            }
+        }
         if n.min(d) <= FACTORED && n.max(d).saturating_mul(n.min(d)) <= 1 << 31 {
             let found = minimum_norm(&design, &centred)?;
             for ((y, mean), w) in centred.iter().zip(&means).zip(&found.coefficients) {
-                let mut one = self.finish(&design, y, *mean, w, found.rank);
+                let mut one = self.finish(&design, y, *mean, w);
                 one.infer(
                     &design,
                     y,
@@ -253,43 +316,67 @@ impl Linear {
                     (&found.inverse_diagonal, None),
                 );
                 if found.rank < d {
-                    one.notes.push(format!(
-                        "caution: {d} features of rank {}: many solutions are equally good; this is the one with the smallest standardised coefficients, and their standard errors mean nothing",
-                        found.rank
-                    ));
+                    one.notes.push(many_solutions(d, found.rank));
                     one.inference = None;
                 }
                 all.push(one);
             }
             return Ok(all);
         }
+        let design = plain();
         for (y, mean) in centred.iter().zip(&means) {
+            let limits = (self.tol, self.max_iter);
             let start = vec![0.0; d];
-            let found = conjugate(&design, y, 0.0, &start, (self.tol, self.max_iter), guide.stop());
-            let mut one = self.finish(&design, y, *mean, &found.coefficients, d);
+            let mut found =
+                conjugate(&design, y, 0.0, (&start, Scaling::None), limits, guide.stop());
+            let mut steps = found.iterations;
+            let mut notes = Vec::new();
+            if found.residual > self.tol && !guide.stopped() {
+                // Lengths so different that the steps go astray.
+                let start = (found.coefficients.as_slice(), Scaling::Lengths);
+                found = conjugate(&design, y, 0.0, start, limits, guide.stop());
+                steps += found.iterations;
+                notes.push(
+                    "the columns are of very different length: if many solutions are equally good, this may not be the smallest"
+                        .to_owned(),
+                );
+            }
+            let mut one = self.finish(&design, y, *mean, &found.coefficients);
             one.certificate.1 = found.residual;
             one.stop_reason = if guide.stopped() {
                 StopReason::Interrupted
-            } else if found.iterations >= self.max_iter {
+            } else if found.residual > self.tol {
                 StopReason::MaxIterations
             } else {
                 StopReason::Converged
             };
-            one.notes.push(format!("{} steps of conjugate gradients", found.iterations));
+            one.notes.push(format!("{steps} steps of conjugate gradients"));
+            one.notes.extend(notes);
             all.push(one);
         }
         Ok(all)
     }
 
+    /// Least squares over coefficients that are not negative.
+    fn non_negative(&self, samples: &Samples, guide: &mut Guide<'_>) -> Result<Vec<One>> {
+        let limits = (self.tol, self.max_iter.saturating_mul(100));
+        let found = non_negative(samples, (self.fit_intercept, false), 0.0, limits, guide)?;
+        Ok(found
+            .into_iter()
+            .map(|found| One {
+                coefficients: found.coefficients,
+                intercept: found.intercept,
+                objective: found.objective,
+                certificate: ("largest gain of one coefficient", found.gap),
+                stop_reason: found.stop_reason,
+                notes: Vec::new(),
+                inference: None,
+            })
+            .collect())
+    }
+
     /// The fit of a centred target by these coefficients for the design.
-    fn finish(
-        &self,
-        design: &Design<'_>,
-        y: &[f64],
-        mean: f64,
-        coefficients: &[f64],
-        _rank: usize,
-    ) -> One {
+    fn finish(&self, design: &Design<'_>, y: &[f64], mean: f64, coefficients: &[f64]) -> One {
         let mut margins = vec![0.0; design.n()];
         design.times(coefficients, 0.0, &mut margins);
         let squares: f64 = (0..design.n())
@@ -339,7 +426,7 @@ impl Linear {
     }
 
     fn robust_one(&self, design: &Design<'_>, y: &[f64], guide: &mut Guide<'_>) -> Result<One> {
-        let problem = robust::Problem::new(design, y, self.fit_intercept);
+        let problem = robust::Problem::new(design, y, self.fit_intercept, self.regularization);
         let limits = robust::Limits { tol: self.tol, max_iter: self.max_iter };
         let found = match self.loss {
             Loss::Absolute | Loss::Squared => problem.straight((1.0, 1.0), limits, guide),
@@ -358,6 +445,13 @@ impl Linear {
             inference: None,
         })
     }
+}
+
+/// The note of a fit whose coefficients are not determined.
+fn many_solutions(d: usize, rank: usize) -> String {
+    format!(
+        "caution: {d} features of rank {rank}: many solutions are equally good; this is the one with the smallest coefficients, and their standard errors mean nothing"
+    )
 }
 
 impl One {

@@ -15,6 +15,8 @@ pub(super) struct Problem<'d, 'a> {
     design: &'d Design<'a>,
     y: &'d [f64],
     intercept: bool,
+    /// `2 λ / s²` of each coefficient of the scaled features; empty without a penalty.
+    ridge: Vec<f64>,
 }
 
 /// When to stop.
@@ -74,8 +76,18 @@ impl Rounded {
 }
 
 impl<'d, 'a> Problem<'d, 'a> {
-    pub(super) fn new(design: &'d Design<'a>, y: &'d [f64], intercept: bool) -> Self {
-        Self { design, y, intercept }
+    pub(super) fn new(design: &'d Design<'a>, y: &'d [f64], intercept: bool, lambda: f64) -> Self {
+        let ridge = if lambda > 0.0 {
+            design.given_scale().iter().map(|s| 2.0 * lambda / (s * s)).collect()
+        } else {
+            Vec::new()
+        };
+        Self { design, y, intercept, ridge }
+    }
+
+    /// The penalty of a point.
+    fn penalty(&self, point: &[f64]) -> f64 {
+        0.5 * self.ridge.iter().zip(point).map(|(ridge, x)| ridge * x * x).sum::<f64>()
     }
 
     fn d(&self) -> usize {
@@ -92,6 +104,7 @@ impl<'d, 'a> Problem<'d, 'a> {
     fn look(
         &self,
         point: &Point,
+        unit: f64,
         value: impl Fn(f64) -> f64 + Sync,
         slope: impl Fn(f64) -> f64 + Sync,
     ) -> Look {
@@ -109,13 +122,17 @@ impl<'d, 'a> Problem<'d, 'a> {
             });
         gradient[d] = if self.intercept { slopes } else { 0.0 };
         gradient.iter_mut().for_each(|g| *g /= total);
+        for ((g, ridge), x) in gradient.iter_mut().zip(&self.ridge).zip(point) {
+            *g += ridge / unit * x;
+        }
         // Columns of the design have a standard deviation of 1, slopes are at most of the order of 1.
         let share = gradient.iter().fold(0.0f64, |most, g| most.max(g.abs()));
-        Look { value: sum / total, gradient, share }
+        Look { value: sum / total + self.penalty(point) / unit, gradient, share }
     }
 
-    /// `XᵀDX / W` with the intercept as the last column, plus `damping` on the diagonal.
-    fn matrix(&self, weights: &[f64], damping: f64) -> Vec<f64> {
+    /// `XᵀDX / W` with the intercept as the last column, plus the penalty in this unit and `damping`
+    /// on the diagonal.
+    fn matrix(&self, weights: &[f64], unit: f64, damping: f64) -> Vec<f64> {
         let (d, total) = (self.d(), self.design.total());
         let (gram, sums) = self.design.gram(Some(weights));
         let mut matrix = vec![0.0; (d + 1) * (d + 1)];
@@ -131,6 +148,9 @@ impl<'d, 'a> Problem<'d, 'a> {
         let all: f64 = weights.iter().sum();
         matrix[d * (d + 1) + d] = if self.intercept { all / total } else { 1.0 };
         (0..=d).for_each(|i| matrix[i * (d + 1) + i] += damping);
+        for (i, ridge) in self.ridge.iter().enumerate() {
+            matrix[i * (d + 1) + i] += ridge / unit;
+        }
         matrix
     }
 
@@ -138,12 +158,13 @@ impl<'d, 'a> Problem<'d, 'a> {
     /// damping grows until a step goes down, so it cannot fail.
     fn rounded(
         &self,
-        rounded: Rounded,
+        (rounded, unit): (Rounded, f64),
         start: Point,
         limits: Limits,
         guide: &Guide<'_>,
     ) -> (Point, Look, usize) {
-        let look = |point: &Point| self.look(point, |r| rounded.value(r), |r| rounded.slope(r));
+        let look =
+            |point: &Point| self.look(point, unit, |r| rounded.value(r), |r| rounded.slope(r));
         let mut point = start;
         let mut now = look(&point);
         let mut damping = 1e-10 / rounded.delta;
@@ -163,7 +184,7 @@ impl<'d, 'a> Problem<'d, 'a> {
                     }
                 })
                 .collect();
-            let base = self.matrix(&curvature, 0.0);
+            let base = self.matrix(&curvature, unit, 0.0);
             let mut moved = false;
             for _ in 0..60 {
                 let mut matrix = base.clone();
@@ -225,9 +246,21 @@ impl<'d, 'a> Problem<'d, 'a> {
     /// duality gap is small enough.
     pub(super) fn straight(
         &self,
+        slopes: (f64, f64),
+        limits: Limits,
+        guide: &mut Guide<'_>,
+    ) -> Found {
+        self.straight_by(slopes, limits, guide, true)
+    }
+
+    /// The same; without `corners` the solution is that of a rounded loss, which depends on the
+    /// samples without a jump.
+    fn straight_by(
+        &self,
         (lo, hi): (f64, f64),
         limits: Limits,
         guide: &mut Guide<'_>,
+        corners: bool,
     ) -> Found {
         let mut point = self.start();
         let spread = self.residuals(&point).iter().map(|r| r.abs()).fold(0.0f64, f64::max);
@@ -243,18 +276,19 @@ impl<'d, 'a> Problem<'d, 'a> {
             sum / total
         };
         let (mut share, mut steps) = (f64::INFINITY, 0);
-        let mut best = (mean(&self.residuals(&point)), point.clone());
+        let mut best = (mean(&self.residuals(&point)) + self.penalty(&point), point.clone());
         // Twelve powers of ten are as far as double precision goes.
         for _ in 0..14 {
             let rounded = Rounded { lo, hi, delta };
             let inner =
                 Limits { tol: 1e-12, max_iter: limits.max_iter.saturating_sub(steps).max(1) };
-            let (next, look, taken) = self.rounded(rounded, point.clone(), inner, guide);
+            let (next, look, taken) = self.rounded((rounded, 1.0), point.clone(), inner, guide);
             steps += taken;
             point = next;
             let residuals = self.residuals(&point);
-            let value = mean(&residuals);
-            // Σ w (ρ(r) − u r), and what the gradient that is left may add.
+            let value = mean(&residuals) + self.penalty(&point);
+            // Σ w (ρ(r) − u r), and what the gradient that is left may add. A penalty on squares adds
+            // as much to the dual as to the primal at its own minimum.
             let dual: f64 = residuals
                 .iter()
                 .enumerate()
@@ -266,7 +300,9 @@ impl<'d, 'a> Problem<'d, 'a> {
             if value <= best.0 {
                 best = (value, point.clone());
             }
-            if let Some((exact, corner)) = self.corner(&point, rounded, &residuals, &mean)
+            if corners
+                && self.ridge.is_empty()
+                && let Some((exact, corner)) = self.corner(&point, rounded, &residuals, &mean)
                 && corner <= best.0
             {
                 best = (corner, exact);
@@ -325,7 +361,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             right[d] = if self.intercept { put.iter().sum() } else { 0.0 };
             let total = self.design.total();
             right.iter_mut().for_each(|x| *x /= total);
-            let lower = linalg::cholesky(d + 1, &self.matrix(&inside, 0.0))?;
+            let lower = linalg::cholesky(d + 1, &self.matrix(&inside, 1.0, 0.0))?;
             linalg::cholesky_solve(d + 1, &lower, &mut right);
             exact.iter_mut().zip(&right).for_each(|(x, s)| *x += s);
         }
@@ -338,11 +374,19 @@ impl<'d, 'a> Problem<'d, 'a> {
 
     /// The scale of the residuals of the absolute fit: 1.4826 times their median size, which is the
     /// standard deviation of Gaussian noise.
+    ///
+    /// The fit is that of a rounded loss: a corner of the linear program is found or missed by how
+    /// many samples lie on it, so that a sample of weight 3 gave another scale than three samples.
     fn scale(&self, limits: Limits, guide: &mut Guide<'_>) -> (Point, f64) {
         let loose = Limits { tol: 1e-4, max_iter: limits.max_iter };
-        let found = self.straight((1.0, 1.0), loose, guide);
-        let mut point = found.coefficients;
-        point.push(found.intercept);
+        let mut point = self.start();
+        // As many coefficients as samples leave no residuals; a penalty is there to tell then.
+        if self.ridge.is_empty() || 2 * (self.d() + 1) < self.design.n() {
+            let free = Self { ridge: Vec::new(), ..*self };
+            let found = free.straight_by((1.0, 1.0), loose, guide, false);
+            point = found.coefficients;
+            point.push(found.intercept);
+        }
         let sizes: Vec<f64> = self.residuals(&point).iter().map(|r| r.abs()).collect();
         let scale = 1.4826 * self.median(&sizes);
         (point, scale)
@@ -380,7 +424,7 @@ impl<'d, 'a> Problem<'d, 'a> {
     pub(super) fn huber(&self, delta: Option<f64>, limits: Limits, guide: &mut Guide<'_>) -> Found {
         let (start, delta, notes) = self.delta(delta, 1.345, limits, guide);
         let rounded = Rounded { lo: 1.0, hi: 1.0, delta };
-        let (point, look, _) = self.rounded(rounded, start, limits, guide);
+        let (point, look, _) = self.rounded((rounded, delta), start, limits, guide);
         let objective = delta * look.value;
         guide.iteration(objective);
         let d = self.d();
@@ -398,7 +442,7 @@ impl<'d, 'a> Problem<'d, 'a> {
     pub(super) fn tukey(&self, delta: Option<f64>, limits: Limits, guide: &mut Guide<'_>) -> Found {
         let (start, delta, mut notes) = self.delta(delta, 4.685, limits, guide);
         let near = Rounded { lo: 1.0, hi: 1.0, delta: delta * 1.345 / 4.685 };
-        let (mut point, _, _) = self.rounded(near, start, limits, guide);
+        let (mut point, _, _) = self.rounded((near, near.delta), start, limits, guide);
         let value = |r: f64| {
             let t = (1.0 - (r / delta) * (r / delta)).max(0.0);
             delta * delta / 6.0 * (1.0 - t * t * t)
@@ -407,7 +451,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             let t = (1.0 - (r / delta) * (r / delta)).max(0.0);
             t * t
         };
-        let look = |point: &Point| self.look(point, value, |r| weight(r) * r);
+        let look = |point: &Point| self.look(point, 1.0, value, |r| weight(r) * r);
         let mut now = look(&point);
         let size = delta;
         let d = self.d();
@@ -421,7 +465,9 @@ impl<'d, 'a> Problem<'d, 'a> {
                 .enumerate()
                 .map(|(row, r)| self.design.weight(row) * weight(*r))
                 .collect();
-            let Some(lower) = linalg::cholesky(d + 1, &self.matrix(&weights, 1e-12)) else { break };
+            let Some(lower) = linalg::cholesky(d + 1, &self.matrix(&weights, 1.0, 1e-12)) else {
+                break;
+            };
             let mut step: Vec<f64> = now.gradient.iter().map(|g| -g).collect();
             linalg::cholesky_solve(d + 1, &lower, &mut step);
             point.iter_mut().zip(&step).for_each(|(x, s)| *x += s);

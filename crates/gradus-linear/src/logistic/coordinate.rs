@@ -221,6 +221,6 @@ impl Binary<'_, '_> {
         if residual <= tol && stop_reason == StopReason::MaxIterations {
             stop_reason = StopReason::Converged;
         }
-        Found { objective: value + penalty(&x), point: x, residual, stop_reason, separated: false }
+        Found { objective: value + penalty(&x), point: x, residual, stop_reason }
     }
 }

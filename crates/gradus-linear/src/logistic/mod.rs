@@ -4,6 +4,7 @@ mod coordinate;
 mod newton;
 mod objective;
 mod saga;
+mod separation;
 
 use crate::design::{Design, Preparation};
 use crate::fitting::{check_held_out, check_samples, class_weights, held_out_log_loss, rules};
@@ -19,6 +20,7 @@ use gradus_optim::proximal::{Penalty, soft_threshold};
 use gradus_optim::{Control, Iterate, Lbfgs, Objective, Optimizer, Outcome, Proximal, Reason};
 use objective::{Binary, Softmax};
 use schemars::JsonSchema;
+use separation::{Classes, separation};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -41,8 +43,11 @@ use std::time::Instant;
 /// over all, for very many samples of features of like size. The result does not depend on the
 /// number of threads.
 ///
-/// Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
-/// said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
+/// Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
+/// optimum: whichever solver, this is looked for at the solution, and the report says so. (On very
+/// large data the look for a plane with samples on it is given up.) Of more than two classes the
+/// coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
+/// changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
 /// the report.
 ///
 /// References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
@@ -177,11 +182,39 @@ struct Found {
     notes: Vec<String>,
 }
 
+impl Found {
+    /// From a point with so many scores.
+    fn from_point(found: newton::Found, scores: usize) -> Self {
+        let mut coefficients = found.point;
+        let intercepts = coefficients.split_off(coefficients.len() - scores);
+        Self {
+            coefficients,
+            intercepts,
+            objective: found.objective,
+            residual: found.residual,
+            stop_reason: found.stop_reason,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Takes the mean over the classes off the coefficients of each feature, which changes no
+    /// probability and makes no square norm larger: there is one solution whatever the solver.
+    fn centre(&mut self, scores: usize) {
+        let d = self.coefficients.len() / scores.max(1);
+        for j in 0..d {
+            let of = |class: usize| class * d + j;
+            let sum: f64 = (0..scores).map(|class| self.coefficients[of(class)]).sum();
+            let mean = sum / scores as f64;
+            (0..scores).for_each(|class| self.coefficients[of(class)] -= mean);
+        }
+    }
+}
+
 impl Fit for Logistic {
     const NAME: &'static str = "logistic";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits::CLASSIFICATION;
+    const TRAITS: Traits = Traits { iterative: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
@@ -205,10 +238,13 @@ impl Fit for Logistic {
         let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
+            let start =
+                self.start(&design, job.warm_model::<LinearModel>(), &present, labels.len());
+            let start = start.as_deref();
             let found = if labels.len() == 2 {
-                self.binary(&design, codes, guide)?
+                self.binary(&design, codes, start, guide)?
             } else {
-                self.softmax(&design, codes, &present, guide)?
+                self.softmax(&design, codes, &present, start, guide)?
             };
             let model = self.model(samples, &design, &found, &present)?;
             let held = held_out_log_loss(&model, job)?;
@@ -287,43 +323,67 @@ impl Logistic {
         Some(codes.iter().enumerate().map(balanced).collect())
     }
 
-    fn binary(&self, design: &Design<'_>, codes: &[u32], guide: &mut Guide<'_>) -> Result<Found> {
+    /// Where to start, from a fitted model of this shape: coefficients of each score in turn, and then
+    /// the intercepts.
+    fn start(
+        &self,
+        design: &Design<'_>,
+        model: Option<&LinearModel>,
+        present: &[u32],
+        n_classes: usize,
+    ) -> Option<Vec<f64>> {
+        let scores = if n_classes == 2 { 1 } else { n_classes };
+        let model = model.filter(|model| model.coefficients().shape() == (scores, design.d()))?;
+        let rows: Vec<u32> = if n_classes == 2 { vec![0] } else { present.to_vec() };
+        let (mut all, mut intercepts) = (Vec::new(), Vec::new());
+        for row in rows {
+            let b = model.intercepts()[row as usize];
+            let (w, b) = design.prepared(model.coefficients().row(row as usize), b);
+            all.extend(w);
+            intercepts.push(if self.fit_intercept { b } else { 0.0 });
+        }
+        all.extend(intercepts);
+        all.iter().all(|x| x.is_finite()).then_some(all)
+    }
+
+    fn binary(
+        &self,
+        design: &Design<'_>,
+        codes: &[u32],
+        start: Option<&[f64]>,
+        guide: &mut Guide<'_>,
+    ) -> Result<Found> {
         let signs: Vec<f64> = codes.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
         let objective =
             Binary { design, signs: &signs, ridge: self.ridge(), intercept: self.fit_intercept };
         let (l1, limits) = (self.l1(), (self.tol, self.max_iter));
         let small = design.d() <= WHOLE;
         let found = match self.solver {
-            LogisticSolver::Lbfgs => return self.optimised(&objective, 1, guide),
+            LogisticSolver::Lbfgs => return self.optimised(&objective, 1, start, guide),
             LogisticSolver::Saga => {
                 saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), guide)
             }
             LogisticSolver::Coordinate if !small || l1 == 0.0 => {
                 objective.coordinate(l1, limits, guide)
             }
-            _ if small => objective.newton(l1, limits, guide),
+            _ if small => objective.newton(l1, limits, start, guide),
             _ if l1 > 0.0 => objective.coordinate(l1, limits, guide),
-            _ => return self.optimised(&objective, 1, guide),
+            _ => return self.optimised(&objective, 1, start, guide),
         };
-        let mut notes = Vec::new();
-        if found.separated && self.regularization == 0.0 {
-            notes.push(
-                "caution: the classes are perfectly separable: without regularization the coefficients have no finite optimum; these tell the classes apart, and their size means nothing"
-                    .into(),
-            );
+        let found = Found::from_point(found, 1);
+        Ok(self.with_separation(&objective, found))
+    }
+
+    /// Says whether the classes can be told apart by a plane, if nothing is penalised.
+    fn with_separation(&self, objective: &dyn Classes, mut found: Found) -> Found {
+        if self.regularization > 0.0 || found.stop_reason == StopReason::Interrupted {
+            return found;
         }
-        let mut point = found.point;
-        let intercept = point.pop().unwrap_or_default();
-        // At a plane that separates there is nothing more to certify.
-        let residual = if notes.is_empty() { found.residual } else { 0.0 };
-        Ok(Found {
-            coefficients: point,
-            intercepts: vec![intercept],
-            objective: found.objective,
-            residual,
-            stop_reason: found.stop_reason,
-            notes,
-        })
+        let point = [found.coefficients.as_slice(), &found.intercepts].concat();
+        if point.iter().all(|x| x.is_finite()) {
+            found.notes.extend(separation(objective, &point).caution());
+        }
+        found
     }
 
     fn softmax(
@@ -331,6 +391,7 @@ impl Logistic {
         design: &Design<'_>,
         codes: &[u32],
         present: &[u32],
+        start: Option<&[f64]>,
         guide: &mut Guide<'_>,
     ) -> Result<Found> {
         let place = |code: u32| present.binary_search(&code).unwrap_or_default() as u32;
@@ -342,34 +403,37 @@ impl Logistic {
             ridge: self.ridge(),
             intercept: self.fit_intercept,
         };
-        if self.solver != LogisticSolver::Saga {
-            return self.optimised(&objective, present.len(), guide);
+        let mut found = if self.solver == LogisticSolver::Saga {
+            let limits = (self.tol, self.max_iter, self.seed);
+            let found = saga::solve(&objective, self.l1(), limits, guide);
+            self.with_separation(&objective, Found::from_point(found, present.len()))
+        } else {
+            self.optimised(&objective, present.len(), start, guide)?
+        };
+        if self.l1() == 0.0 {
+            found.centre(present.len());
         }
-        let limits = (self.tol, self.max_iter, self.seed);
-        let mut found = saga::solve(&objective, self.l1(), limits, guide);
-        let intercepts = found.point.split_off(design.d() * present.len());
-        Ok(Found {
-            coefficients: found.point,
-            intercepts,
-            objective: found.objective,
-            residual: found.residual,
-            stop_reason: found.stop_reason,
-            notes: Vec::new(),
-        })
+        Ok(found)
     }
 
     /// By an optimiser that sees values, gradients and products alone.
     fn optimised(
         &self,
-        objective: &dyn Objective,
+        objective: &dyn Classes,
         scores: usize,
+        start: Option<&[f64]>,
         guide: &mut Guide<'_>,
     ) -> Result<Found> {
+        let classes = objective;
+        let objective: &dyn Objective = classes;
         let (dim, l1) = (objective.dim(), self.l1());
-        let start = vec![0.0; dim];
+        let zero = vec![0.0; dim];
         let mut gradient = vec![0.0; dim];
-        objective.gradient(&start, &mut gradient);
-        let size = distance(&start, &gradient, 0, 0.0).max(f64::MIN_POSITIVE);
+        let at_zero = objective.gradient(&zero, &mut gradient);
+        let size = distance(&zero, &gradient, 0, 0.0).max(f64::MIN_POSITIVE);
+        // A model of other data may be worse than none.
+        let better = |start: &&[f64]| objective.value(start) < at_zero;
+        let start = start.filter(better).map_or(zero, <[f64]>::to_vec);
         let stop = guide.stop().clone();
         let control = Control {
             max_iter: self.max_iter,
@@ -403,14 +467,15 @@ impl Logistic {
             _ if residual <= self.tol => StopReason::Converged,
             _ => StopReason::MaxIterations,
         };
-        Ok(Found {
+        let found = Found {
             coefficients: x[..n_coefficients].to_vec(),
             intercepts: x[n_coefficients..].to_vec(),
             objective: value,
             residual,
             stop_reason,
             notes: Vec::new(),
-        })
+        };
+        Ok(self.with_separation(classes, found))
     }
 
     /// The model for the features as they were given, with every class it knows of.

@@ -8,7 +8,6 @@ use gradus_core::iterate::Guide;
 use gradus_core::linalg;
 use gradus_core::report::StopReason;
 use gradus_optim::Objective as _;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A first guess comes from one sample in so many.
 const FEWER: usize = 16;
@@ -20,28 +19,20 @@ pub(super) struct Found {
     /// The largest entry of the (sub)gradient, as a share of that at 0.
     pub(super) residual: f64,
     pub(super) stop_reason: StopReason,
-    /// Whether every sample was on its right side.
-    pub(super) separated: bool,
 }
 
 impl Binary<'_, '_> {
-    /// Value, gradient and Hessian (with the intercept as the last coordinate) at a point, and
-    /// whether every sample is on its right side.
-    fn look(&self, x: &[f64]) -> (f64, Vec<f64>, Vec<f64>, bool) {
+    /// Value, gradient and Hessian (with the intercept as the last coordinate) at a point.
+    pub(super) fn look(&self, x: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
         let (d, total) = (self.design.d(), self.design.total());
-        let wrong = AtomicBool::new(false);
         let found = self.design.curved(&x[..d], x[d], |rows, margins, curvatures| {
-            let (mut sum, mut all_right) = (0.0, true);
+            let mut sum = 0.0;
             for ((row, margin), curvature) in rows.zip(margins).zip(curvatures) {
                 let (sign, weight) = (self.signs[row], self.design.weight(row));
                 let (loss, doubt) = loss_and_doubt(sign * *margin);
-                all_right &= sign * *margin > 0.0 || weight == 0.0;
                 sum += weight * loss;
                 *margin = -weight * sign * doubt;
                 *curvature = weight * doubt * (1.0 - doubt);
-            }
-            if !all_right {
-                wrong.store(true, Ordering::Relaxed);
             }
             sum
         });
@@ -63,7 +54,7 @@ impl Binary<'_, '_> {
         }
         hessian[m * m - 1] = if self.intercept { curvature / total } else { 1.0 };
         let half: f64 = 0.5 * self.ridge * x[..d].iter().map(|w| w * w).sum::<f64>();
-        (value / total + half, g, hessian, !wrong.into_inner())
+        (value / total + half, g, hessian)
     }
 
     /// The smallest subgradient, of which the largest entry is the distance from the optimum.
@@ -77,9 +68,9 @@ impl Binary<'_, '_> {
         most
     }
 
-    /// The solution for every sixteenth sample, where there are many: nearly as good, and found in a
-    /// fraction of the time of one look at all.
-    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<Vec<f64>> {
+    /// The solution for every sixteenth sample, where there are many, and the Hessian there: nearly as
+    /// good, and found in a fraction of the time of one look at all.
+    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<(Vec<f64>, Option<Vec<f64>>)> {
         let n = self.design.n();
         if n / FEWER < (20 * self.design.d()).max(1000) || self.ridge + l1 == 0.0 {
             return None;
@@ -93,35 +84,56 @@ impl Binary<'_, '_> {
         if fewer.design.total() <= 0.0 {
             return None;
         }
-        let found = fewer.descend(l1, (1e-3, 20), guide, false);
-        found.point.iter().all(|x| x.is_finite()).then_some(found.point)
+        let point = fewer.descend(l1, (1e-3, 20), None, guide, false).point;
+        let hessian = (self.design.d() >= 32).then(|| fewer.look(&point).2);
+        let numbers = point.iter().chain(hessian.iter().flatten());
+        numbers.into_iter().all(|x| x.is_finite()).then_some((point, hessian))
     }
 
     /// Minimises the objective plus `l1 ‖w‖₁`.
-    pub(super) fn newton(&self, l1: f64, limits: (f64, usize), guide: &mut Guide<'_>) -> Found {
-        self.descend(l1, limits, guide, true)
+    pub(super) fn newton(
+        &self,
+        l1: f64,
+        limits: (f64, usize),
+        start: Option<&[f64]>,
+        guide: &mut Guide<'_>,
+    ) -> Found {
+        self.descend(l1, limits, start, guide, true)
     }
 
     /// The same; a fit to some of the data only is not told of.
+    ///
+    /// A Hessian costs as much as many gradients: it is used again for as long as steps by it make the
+    /// gradient a tenth of what it was.
     fn descend(
         &self,
         l1: f64,
         (tol, max_iter): (f64, usize),
+        start: Option<&[f64]>,
         guide: &mut Guide<'_>,
         full_data: bool,
     ) -> Found {
         let d = self.design.d();
         let penalty = |x: &[f64]| l1 * x[..d].iter().map(|w| w.abs()).sum::<f64>();
         let mut x = vec![0.0; d + 1];
-        let mut at_zero = vec![0.0; d + 1];
-        let zero = self.gradient(&x, &mut at_zero);
-        let size = at_zero.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
-        if let Some(first) = self.first_guess(l1, guide)
-            && self.value(&first) + penalty(&first) < zero
-        {
-            x = first;
+        let mut gradient = vec![0.0; d + 1];
+        let mut value = self.gradient(&x, &mut gradient);
+        let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
+        let mut known: Option<Vec<f64>> = None;
+        // Of few features a Hessian costs hardly more than a gradient.
+        let enough = if d < 32 { 1e-3 } else { 0.1 };
+        let first = match start {
+            Some(start) => Some((start.to_vec(), None)),
+            None => self.first_guess(l1, guide),
+        };
+        let mut there_gradient = vec![0.0; d + 1];
+        if let Some((first, hessian)) = first {
+            let there = self.gradient(&first, &mut there_gradient);
+            if there + penalty(&first) < value {
+                (x, value, known) = (first, there, hessian);
+                std::mem::swap(&mut gradient, &mut there_gradient);
+            }
         }
-        let (mut value, mut gradient, mut hessian, mut separated) = self.look(&x);
         let mut residual = self.distance(&x, &gradient, l1) / size;
         let mut stop_reason = StopReason::MaxIterations;
         for _ in 0..max_iter {
@@ -133,39 +145,41 @@ impl Binary<'_, '_> {
                 stop_reason = StopReason::Interrupted;
                 break;
             }
-            // Without a penalty, classes that can be told apart have no finite optimum.
-            if separated && self.ridge == 0.0 && l1 == 0.0 {
-                stop_reason = StopReason::Converged;
-                break;
-            }
-            let Some(step) = step(&x, &gradient, &hessian, l1) else { break };
             let full = value + penalty(&x);
-            let next =
-                |t: f64| -> Vec<f64> { x.iter().zip(&step).map(|(x, s)| x + t * s).collect() };
-            let slope: f64 = gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>()
-                + penalty(&next(1.0))
-                - penalty(&x);
-            let mut t = 1.0;
             let mut moved = false;
-            for _ in 0..50 {
-                let there = next(t);
-                let found = if t == 1.0 {
-                    Some(self.look(&there))
-                } else {
-                    // Cheaper, where the first step was too long.
-                    let value = self.value(&there);
-                    (value + penalty(&there) <= full + 1e-4 * t * slope.min(0.0))
-                        .then(|| self.look(&there))
+            // With the Hessian of an earlier point, and if that is no good with one of this point.
+            for fresh in [false, true] {
+                let hessian = match known.take() {
+                    Some(hessian) if !fresh => hessian,
+                    _ if !fresh => continue,
+                    _ => self.look(&x).2,
                 };
-                if let Some(found) = found
-                    && found.0 + penalty(&there) <= full + 1e-4 * t * slope.min(0.0) + 1e-15 * full
-                {
-                    (value, gradient, hessian, separated) = found;
-                    x = there;
-                    moved = true;
+                let Some(step) = step(&x, &gradient, &hessian, l1) else { continue };
+                let next =
+                    |t: f64| -> Vec<f64> { x.iter().zip(&step).map(|(x, s)| x + t * s).collect() };
+                let slope: f64 = gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>()
+                    + penalty(&next(1.0))
+                    - penalty(&x);
+                let mut t = 1.0;
+                for _ in 0..if fresh { 50 } else { 1 } {
+                    let there = next(t);
+                    let found = self.gradient(&there, &mut there_gradient);
+                    let bound = full + 1e-4 * t * slope.min(0.0) + 1e-15 * full;
+                    let left = self.distance(&there, &there_gradient, l1) / size;
+                    if found + penalty(&there) <= bound && (fresh || left <= enough * residual) {
+                        if left <= enough * residual {
+                            known = Some(hessian);
+                        }
+                        (x, value) = (there, found);
+                        std::mem::swap(&mut gradient, &mut there_gradient);
+                        moved = true;
+                        break;
+                    }
+                    t *= 0.5;
+                }
+                if moved {
                     break;
                 }
-                t *= 0.5;
             }
             if !moved {
                 break;
@@ -183,12 +197,12 @@ impl Binary<'_, '_> {
         if residual <= tol && stop_reason == StopReason::MaxIterations {
             stop_reason = StopReason::Converged;
         }
-        Found { objective: value + penalty(&x), point: x, residual, stop_reason, separated }
+        Found { objective: value + penalty(&x), point: x, residual, stop_reason }
     }
 }
 
 /// The step to the minimum of the quadratic model plus `l1 ‖w‖₁`.
-fn step(x: &[f64], gradient: &[f64], hessian: &[f64], l1: f64) -> Option<Vec<f64>> {
+pub(super) fn step(x: &[f64], gradient: &[f64], hessian: &[f64], l1: f64) -> Option<Vec<f64>> {
     let m = gradient.len();
     if l1 > 0.0 {
         return Some(coordinates(x, gradient, hessian, l1));

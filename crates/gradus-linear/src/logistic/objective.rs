@@ -2,8 +2,8 @@
 
 use crate::design::Design;
 use crate::model::softmax;
+use crate::parallel;
 use gradus_optim::{Hessian, Objective};
-use rayon::prelude::*;
 
 /// `log(1 + exp(−m))` and `1 / (1 + exp(m))`, without overflow.
 pub(super) fn loss_and_doubt(m: f64) -> (f64, f64) {
@@ -66,9 +66,12 @@ impl Objective for Binary<'_, '_> {
         let (d, total) = (self.d(), self.design.total());
         let mut curvature = vec![0.0; self.design.n()];
         self.design.times(&x[..d], x[d], &mut curvature);
-        curvature.par_iter_mut().enumerate().for_each(|(row, c)| {
-            let (_, doubt) = loss_and_doubt(*c);
-            *c = self.design.weight(row) * doubt * (1.0 - doubt) / total;
+        let blocks = curvature.chunks_mut(4096).enumerate().collect();
+        parallel::each(blocks, 16 * self.design.n(), |(block, part): (usize, &mut [f64])| {
+            for (row, c) in (4096 * block..).zip(part) {
+                let (_, doubt) = loss_and_doubt(*c);
+                *c = self.design.weight(row) * doubt * (1.0 - doubt) / total;
+            }
         });
         Some(Box::new(BinaryHessian { objective: self, curvature }))
     }
@@ -162,7 +165,10 @@ impl Objective for Softmax<'_, '_> {
             self.design.times(w, *b, &mut one);
             one.iter().enumerate().for_each(|(row, s)| scores[row * k + at] = *s);
         }
-        scores.par_chunks_exact_mut(k).for_each(softmax);
+        let blocks = scores.chunks_mut(1024 * k.max(1)).collect();
+        parallel::each(blocks, 16 * k * self.design.n(), |block: &mut [f64]| {
+            block.chunks_exact_mut(k).for_each(softmax);
+        });
         Some(Box::new(SoftmaxHessian { objective: self, probabilities: scores }))
     }
 }

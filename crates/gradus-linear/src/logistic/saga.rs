@@ -255,7 +255,7 @@ pub(super) fn solve<O: Scored>(
         stop_reason = StopReason::Converged;
     }
     let objective = value + l1 * point[..d * k].iter().map(|w| w.abs()).sum::<f64>();
-    Found { point, objective, residual, stop_reason, separated: false }
+    Found { point, objective, residual, stop_reason }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::design::Design;
-use crate::squares::{Normal, Spectrum};
+use crate::squares::Spectrum;
 use gradus_core::data::Matrix;
 use gradus_core::linalg::{self, Eigen};
 use rayon::prelude::*;
@@ -24,8 +24,29 @@ pub(super) fn grid(largest: f64, total: f64, count: usize) -> Vec<f64> {
     (0..count).map(|at| top * 10f64.powf(-8.0 * step(at))).collect()
 }
 
+/// Penalties that go on from the last of these by the same ratio, four powers of ten more; none where
+/// the last is nothing beside `size`, the largest eigenvalue in units of λ.
+pub(super) fn further(lambdas: &[f64], size: f64) -> Vec<f64> {
+    let &[.., before, last] = lambdas else { return Vec::new() };
+    if !(last > 1e-16 * size && before > last) {
+        return Vec::new();
+    }
+    let ratio = last / before;
+    let mut next = vec![last * ratio];
+    while next[next.len() - 1] > 1e-4 * last && next.len() < lambdas.len() {
+        next.push(next[next.len() - 1] * ratio);
+    }
+    next
+}
+
+/// Whether the error is least for the last penalty.
+pub(super) fn is_falling(errors: &[f64]) -> bool {
+    let Some(&last) = errors.last() else { return false };
+    errors.len() > 1 && errors[..errors.len() - 1].iter().all(|error| *error > last)
+}
+
 /// The best of them, the strongest of equals, and a note that says so.
-pub(super) fn choose(lambdas: &[f64], scores: &[f64]) -> (f64, Vec<String>) {
+pub(super) fn choose(lambdas: &[f64], scores: &[f64]) -> (usize, Vec<String>) {
     let best =
         (0..scores.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or_default();
     let mut notes = vec![format!(
@@ -34,12 +55,12 @@ pub(super) fn choose(lambdas: &[f64], scores: &[f64]) -> (f64, Vec<String>) {
         lambdas.len(),
         scores[best].sqrt()
     )];
-    if best + 1 == lambdas.len() {
+    if best + 1 == lambdas.len() && lambdas.len() > 1 {
         notes.push(
             "the weakest penalty tried was the best: plain least squares may do as well".into(),
         );
     }
-    (lambdas[best], notes)
+    (best, notes)
 }
 
 /// The share of each sample that is left out.
@@ -49,12 +70,12 @@ fn shares(design: &Design<'_>) -> Vec<f64> {
     weights.iter().map(|weight| if counts && *weight > 1.0 { 1.0 / weight } else { 1.0 }).collect()
 }
 
-/// Mean squared leave-one-out errors, from the eigenvectors of `XᵀWX`.
+/// Mean squared leave-one-out errors, from the eigenvectors of `XᵀWX`; `turned` holds `XᵀWy` of the
+/// targets along them.
 pub(super) fn by_features(
     design: &Design<'_>,
-    normal: &Normal<'_, '_>,
     spectrum: &Spectrum,
-    targets: &[Vec<f64>],
+    (targets, turned): (&[Vec<f64>], &[Vec<f64>]),
     lambdas: &[f64],
     intercept: bool,
 ) -> Vec<f64> {
@@ -67,12 +88,9 @@ pub(super) fn by_features(
     };
     // d × l: 1 / (e + μ), and the same times the target along the eigenvector.
     let shrink: Vec<f64> = (0..d * l).map(|at| inverse(at / l, lambdas[at % l])).collect();
-    let along: Vec<Vec<f64>> = targets
+    let along: Vec<Vec<f64>> = turned
         .iter()
-        .map(|y| {
-            let right = spectrum.turn(&normal.right(y));
-            (0..d * l).map(|at| right[at / l] * shrink[at]).collect()
-        })
+        .map(|right| (0..d * l).map(|at| right[at / l] * shrink[at]).collect())
         .collect();
     // Eigenvectors as columns.
     let mut vectors = vec![0.0; d * d];

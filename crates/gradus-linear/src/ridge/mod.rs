@@ -3,18 +3,20 @@
 mod loo;
 
 use crate::design::{Design, Preparation};
-use crate::fitting::{check_held_out, check_samples, held_out_rmse, means, rules};
-use crate::squares::{FACTORED, Normal, conjugate};
+use crate::fitting::{check_held_out, check_lambdas, check_samples, held_out_rmse, means, rules};
+use crate::sparse::fit::Spec;
+use crate::sparse::path::rows_of;
+use crate::sparse::{self, Path, PathOptions, Rule, Validation};
+use crate::squares::{Dual, FACTORED, Normal, Scaling, Spectrum, conjugate, norm};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
-use gradus_core::data::{Dense, Matrix, Samples};
+use gradus_core::data::{Dense, Samples};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Ending, Guide};
 use gradus_core::linalg;
 use gradus_core::params::Params;
 use gradus_core::report::{Certificate, StopReason};
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -26,15 +28,19 @@ use std::time::Instant;
 /// `(1 / 2W) Σ w_i (y_i − b − x_i·β)² + λ ‖β‖²`
 ///
 /// with weights `w` that add up to `W`; the intercept `b` is not penalised. scikit-learn's `alpha`
-/// is `2 W λ`. The penalty makes the solution unique and steady where features are many or alike,
+/// is `2 W λ`; the λ of an elastic net with ρ = 0 is twice this one. The penalty makes the solution unique and steady where features are many or alike,
 /// and keeps all of them; `lasso` drops those that do not help.
 ///
-/// Without a `regularization`, a hundred strengths are tried and the one with the smallest
-/// leave-one-out error is taken: both follow from one eigendecomposition, at the cost of a few fits.
+/// Without a `regularization`, a hundred strengths are tried (or those of `lambdas`) and the one with
+/// the smallest leave-one-out error is taken: both follow from one eigendecomposition, at the cost of a
+/// few fits. Weaker ones are tried while the weakest is the best. Features are then standardised unless
+/// `standardize` says otherwise, so that the choice does not depend on units. The model keeps the
+/// strengths and their errors.
 ///
 /// Solved exactly through the smaller of `features × features` (`2 n d²` operations) and
 /// `samples × samples`, polished by the residual of the data itself; where both sides are above
-/// 4,096, by conjugate gradients. The result does not depend on the number of threads.
+/// 4,096, by conjugate gradients. `positive` coefficients come from coordinate descent, and their
+/// strength from five-fold cross-validation. The result does not depend on the number of threads.
 ///
 /// Reference: Hoerl, Kennard: Ridge regression: biased estimation for nonorthogonal problems, 1970.
 ///
@@ -59,22 +65,33 @@ pub struct Ridge {
     #[schemars(range(min = 0.0))]
     pub regularization: Option<f64>,
 
-    /// How many strengths are tried where none is given, at equal ratios over eight powers of ten.
+    /// How many strengths are tried where none is given, at equal ratios over eight powers of ten;
+    /// more where the weakest is the best.
     #[schemars(range(min = 2, max = 10_000))]
     pub n_lambdas: usize,
+
+    /// The strengths to choose from, instead of `n_lambdas` of its own.
+    #[schemars(inner(range(min = 0.0)))]
+    pub lambdas: Option<Vec<f64>>,
 
     /// Whether there is an intercept.
     pub fit_intercept: bool,
 
-    /// Whether the penalty sees features divided by their standard deviation. The coefficients are
-    /// for the features as they are, either way.
-    pub standardize: bool,
+    /// Whether the penalty sees features divided by their standard deviation, so that their units do
+    /// not matter. The coefficients are for the features as they are, either way. Left out, it is
+    /// done where the strength is chosen by the leave-one-out error, and not where
+    /// `regularization` is given.
+    pub standardize: Option<bool>,
 
-    /// What the gradient is to be brought below by conjugate gradients, as a share of that at 0.
+    /// Whether coefficients cannot be negative.
+    pub positive: bool,
+
+    /// What the gradient is to be brought below by conjugate gradients, as a share of that at 0; with
+    /// `positive` the duality gap, as a share of the objective of no coefficients.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// Steps of conjugate gradients at most.
+    /// Steps of conjugate gradients at most; with `positive`, hundreds of passes.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 }
@@ -84,15 +101,21 @@ impl Default for Ridge {
         Self {
             regularization: None,
             n_lambdas: 100,
+            lambdas: None,
             fit_intercept: true,
-            standardize: false,
+            standardize: None,
+            positive: false,
             tol: 1e-10,
             max_iter: 1000,
         }
     }
 }
 
-impl Params for Ridge {}
+impl Params for Ridge {
+    fn check_together(&self) -> Result<()> {
+        check_lambdas(self.regularization, self.lambdas.as_deref())
+    }
+}
 
 impl Ridge {
     /// The default preset.
@@ -109,7 +132,21 @@ struct Found {
     residual: f64,
     stop_reason: StopReason,
     notes: Vec<String>,
+    tried: Option<Tried>,
 }
+
+/// The strengths that were tried.
+struct Tried {
+    lambdas: Vec<f64>,
+    /// Mean squared leave-one-out errors.
+    errors: Vec<f64>,
+    chosen: usize,
+    /// Coefficients of each target for each strength, for the design; none of very many features.
+    coefficients: Vec<Vec<Vec<f64>>>,
+}
+
+/// Coefficients that are kept for all strengths at most.
+const KEPT: usize = 1 << 20;
 
 impl Fit for Ridge {
     const NAME: &'static str = "ridge";
@@ -122,6 +159,9 @@ impl Fit for Ridge {
         self.check()?;
         check_samples(Self::NAME, samples)?;
         check_held_out(samples, job.validation)?;
+        if self.positive {
+            return self.non_negative(samples, job, begun);
+        }
         let values = samples.values()?;
         let means = if self.fit_intercept { means(samples)? } else { vec![0.0; values.n_cols()] };
         let targets: Vec<Vec<f64>> = means
@@ -134,7 +174,7 @@ impl Fit for Ridge {
             let design = Design::new(
                 samples.features(),
                 samples.weights(),
-                Preparation { center: self.fit_intercept, scale: self.standardize },
+                Preparation { center: self.fit_intercept, scale: self.is_standardized() },
             );
             let found = self.solve(&design, &targets, guide)?;
             if found.coefficients.iter().flatten().any(|w| !w.is_finite()) {
@@ -150,7 +190,10 @@ impl Fit for Ridge {
                 b.push(intercept);
             }
             let w = Dense::new(b.len(), samples.n_features(), w)?;
-            let model = LinearModel::new(samples, Link::Identity, w, b);
+            let mut model = LinearModel::new(samples, Link::Identity, w, b);
+            if let Some(tried) = &found.tried {
+                model = model.with_paths(paths(&design, &means, tried));
+            }
             let held = held_out_rmse(&model, samples, job)?;
             let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
             let tolerance = if found.stop_reason == StopReason::Solved { 1e-9 } else { self.tol };
@@ -173,6 +216,84 @@ impl Fit for Ridge {
 }
 
 impl Ridge {
+    fn is_standardized(&self) -> bool {
+        self.standardize.unwrap_or(self.regularization.is_none())
+    }
+
+    /// The strengths to try first, and whether weaker ones may be tried after them.
+    fn strengths(&self, largest: f64, total: f64) -> (Vec<f64>, bool) {
+        match &self.lambdas {
+            Some(lambdas) => {
+                let mut lambdas = lambdas.clone();
+                lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
+                (lambdas, false)
+            }
+            None => (loo::grid(largest, total, self.n_lambdas), true),
+        }
+    }
+
+    /// Tries strengths, and weaker ones while the weakest is the best. `scores` gives the errors,
+    /// `solutions` the coefficients of all targets.
+    fn choose(
+        &self,
+        (largest, total, d, t): (f64, f64, usize, usize),
+        scores: impl Fn(&[f64]) -> Vec<f64>,
+        solutions: impl Fn(f64) -> Vec<Vec<f64>>,
+    ) -> (f64, Vec<String>, Tried) {
+        let (mut lambdas, open) = self.strengths(largest, total);
+        let mut errors = scores(&lambdas);
+        while open && loo::is_falling(&errors) {
+            let further = loo::further(&lambdas, largest / (2.0 * total));
+            if further.is_empty() {
+                break;
+            }
+            errors.extend(scores(&further));
+            lambdas.extend(further);
+        }
+        let (chosen, notes) = loo::choose(&lambdas, &errors);
+        let coefficients = if lambdas.len() * d * t <= KEPT {
+            lambdas.iter().map(|lambda| solutions(*lambda)).collect()
+        } else {
+            Vec::new()
+        };
+        (lambdas[chosen], notes, Tried { lambdas, errors, chosen, coefficients })
+    }
+
+    /// The fit over coefficients that are not negative.
+    fn non_negative(
+        &self,
+        samples: &Samples,
+        job: &Job<'_, Samples>,
+        begun: Instant,
+    ) -> Result<Fitted<Self>> {
+        let passes = self.max_iter.saturating_mul(100);
+        let rules = rules(self, begun, passes, 0, "rmse");
+        let mut lambdas: Vec<f64> =
+            self.lambdas.iter().flatten().map(|lambda| 2.0 * lambda).collect();
+        lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
+        // An elastic net without 1-norm, whose λ is twice that of ridge regression.
+        let spec = Spec {
+            regularization: self.regularization.map(|lambda| 2.0 * lambda),
+            options: PathOptions {
+                l1_ratio: 0.0,
+                fit_intercept: self.fit_intercept,
+                standardize: self.is_standardized(),
+                positive: true,
+                lambdas,
+                n_lambdas: self.n_lambdas,
+                eps: 1e-6,
+                tol: self.tol,
+                max_iter: passes,
+            },
+            folds: 5,
+            rule: Rule::Min,
+            seed: 0,
+            unit: 0.5,
+        };
+        let (model, report) = sparse::fit::fit(&spec, samples, job, &rules)?;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+
     fn solve(&self, design: &Design<'_>, targets: &[Vec<f64>], guide: &Guide<'_>) -> Result<Found> {
         let (n, d) = (design.n(), design.d());
         if d <= FACTORED && (d <= n || n > FACTORED) {
@@ -187,20 +308,33 @@ impl Ridge {
     /// Through the `features × features` matrix.
     fn by_features(&self, design: &Design<'_>, targets: &[Vec<f64>]) -> Result<Found> {
         let normal = Normal::new(design);
-        let (lambda, mut notes) = match self.regularization {
-            Some(lambda) => (lambda, Vec::new()),
+        let (lambda, mut notes, tried) = match self.regularization {
+            Some(lambda) => (lambda, Vec::new(), None),
             None => {
                 let spectrum = normal.spectrum()?;
-                let lambdas = loo::grid(spectrum.largest(), design.total(), self.n_lambdas);
-                let scores = loo::by_features(
-                    design,
-                    &normal,
-                    &spectrum,
-                    targets,
-                    &lambdas,
-                    self.fit_intercept,
+                let turned: Vec<Vec<f64>> =
+                    targets.iter().map(|y| spectrum.turn(&normal.right(y))).collect();
+                let least = spectrum.largest() * design.d() as f64 * f64::EPSILON;
+                let (lambda, notes, tried) = self.choose(
+                    (spectrum.largest(), design.total(), design.d(), targets.len()),
+                    |lambdas| {
+                        loo::by_features(
+                            design,
+                            &spectrum,
+                            (targets, &turned),
+                            lambdas,
+                            self.fit_intercept,
+                        )
+                    },
+                    |lambda| {
+                        let penalty = 2.0 * design.total() * lambda;
+                        turned
+                            .iter()
+                            .map(|along| shrunk(&spectrum, along, penalty, least))
+                            .collect()
+                    },
                 );
-                loo::choose(&lambdas, &scores)
+                (lambda, notes, Some(tried))
             }
         };
         let penalty = 2.0 * design.total() * lambda;
@@ -214,35 +348,57 @@ impl Ridge {
                 residual,
                 stop_reason: StopReason::Solved,
                 notes,
+                tried,
             });
         }
         // So weak a penalty that the matrix is as good as singular: along the eigenvectors, leaving
         // out those that rounding made.
         let spectrum = normal.spectrum()?;
         let least = spectrum.largest() * design.d() as f64 * f64::EPSILON;
+        let mut residual: f64 = 0.0;
         let coefficients: Vec<Vec<f64>> = targets
             .iter()
             .map(|y| {
-                let mut along = spectrum.turn(&normal.right(y));
-                for (a, value) in along.iter_mut().zip(&spectrum.eigen.values) {
-                    *a = if *value > least { *a / (value + penalty) } else { 0.0 };
+                let along = spectrum.turn(&normal.right(y));
+                let mut found = shrunk(&spectrum, &along, penalty, least);
+                let mut left = normal.residual(penalty, &found, y);
+                let size = norm(&normal.right(y)).max(f64::MIN_POSITIVE);
+                // By the residual of the data, as long as it gets smaller.
+                for _ in 0..4 {
+                    let step = shrunk(&spectrum, &spectrum.turn(&left), penalty, least);
+                    let better: Vec<f64> = found.iter().zip(&step).map(|(w, s)| w + s).collect();
+                    let after = normal.residual(penalty, &better, y);
+                    if norm(&after) >= 0.5 * norm(&left) {
+                        break;
+                    }
+                    (found, left) = (better, after);
                 }
-                spectrum.turn_back(&along)
+                residual = residual.max(norm(&left) / size);
+                found
             })
             .collect();
         notes.push(
             "caution: the features are so alike that the penalty hardly tells their solutions apart; the smallest one is given"
                 .into(),
         );
-        Ok(Found { coefficients, lambda, residual: 0.0, stop_reason: StopReason::Solved, notes })
+        Ok(Found { coefficients, lambda, residual, stop_reason: StopReason::Solved, notes, tried })
     }
 
     /// Through the `samples × samples` matrix.
     fn by_samples(&self, design: &Design<'_>, targets: &[Vec<f64>]) -> Result<Found> {
         let n = design.n();
-        let roots: Vec<f64> = (0..n).map(|row| design.weight(row).sqrt()).collect();
-        let kernel = kernel(design, &roots);
-        let eigen = linalg::symmetric_eigen(n, &kernel)?;
+        let dual = Dual::new(design);
+        if let Some(lambda) = self.regularization
+            && let Some(factor) = dual.factor(2.0 * design.total() * lambda, self.fit_intercept)
+        {
+            let solved: Vec<_> = targets.iter().map(|y| dual.solve(&factor, y)).collect();
+            let residual = solved.iter().map(|s| s.residual).fold(0.0, f64::max);
+            let coefficients = solved.into_iter().map(|s| s.coefficients).collect();
+            let (stop_reason, notes) = (StopReason::Solved, Vec::new());
+            return Ok(Found { coefficients, lambda, residual, stop_reason, notes, tried: None });
+        }
+        let roots = &dual.roots;
+        let eigen = linalg::symmetric_eigen(n, &dual.kernel)?;
         let largest = eigen.values.last().copied().unwrap_or_default().max(0.0);
         let turned: Vec<Vec<f64>> = targets
             .iter()
@@ -251,40 +407,50 @@ impl Ridge {
                 rows.map(|u| (0..n).map(|row| u[row] * roots[row] * y[row]).sum()).collect()
             })
             .collect();
-        let (lambda, notes) = match self.regularization {
-            Some(lambda) => (lambda, Vec::new()),
+        let least = largest * n as f64 * f64::EPSILON;
+        // β = Xᵀ W^½ a with (K + μ) a = W^½ y.
+        let solution = |along: &[f64], penalty: f64| {
+            let mut a = vec![0.0; n];
+            for ((u, value), along) in eigen.vectors.chunks_exact(n).zip(&eigen.values).zip(along) {
+                if *value > least {
+                    let by = along / (value + penalty);
+                    a.iter_mut().zip(u).for_each(|(a, u)| *a += by * u);
+                }
+            }
+            a.iter_mut().zip(roots).for_each(|(a, root)| *a *= root);
+            let mut out = vec![0.0; design.d()];
+            design.transposed_times(&a, &mut out);
+            out
+        };
+        let (lambda, notes, tried) = match self.regularization {
+            Some(lambda) => (lambda, Vec::new(), None),
             None => {
-                let lambdas = loo::grid(largest, design.total(), self.n_lambdas);
-                let scores =
-                    loo::by_samples(design, &eigen, &turned, targets, &lambdas, self.fit_intercept);
-                loo::choose(&lambdas, &scores)
+                let (lambda, notes, tried) = self.choose(
+                    (largest, design.total(), design.d(), targets.len()),
+                    |lambdas| {
+                        let intercept = self.fit_intercept;
+                        loo::by_samples(design, &eigen, &turned, targets, lambdas, intercept)
+                    },
+                    |lambda| {
+                        let penalty = 2.0 * design.total() * lambda;
+                        turned.iter().map(|along| solution(along, penalty)).collect()
+                    },
+                );
+                (lambda, notes, Some(tried))
             }
         };
         let penalty = 2.0 * design.total() * lambda;
-        let least = largest * n as f64 * f64::EPSILON;
         let mut residual: f64 = 0.0;
         let coefficients = turned
             .iter()
             .zip(targets)
             .map(|(along, y)| {
-                // β = Xᵀ W^½ a with (K + μ) a = W^½ y.
-                let mut a = vec![0.0; n];
-                for ((u, value), along) in
-                    eigen.vectors.chunks_exact(n).zip(&eigen.values).zip(along)
-                {
-                    if *value > least {
-                        let by = along / (value + penalty);
-                        a.iter_mut().zip(u).for_each(|(a, u)| *a += by * u);
-                    }
-                }
-                a.iter_mut().zip(&roots).for_each(|(a, root)| *a *= root);
-                let mut out = vec![0.0; design.d()];
-                design.transposed_times(&a, &mut out);
+                let out = solution(along, penalty);
                 residual = residual.max(gradient_share(design, y, &out, penalty));
                 out
             })
             .collect();
-        Ok(Found { coefficients, lambda, residual, stop_reason: StopReason::Solved, notes })
+        Ok(Found { coefficients, lambda, residual, stop_reason: StopReason::Solved, notes, tried })
     }
 
     /// By conjugate gradients.
@@ -299,7 +465,7 @@ impl Ridge {
                 "regularization",
                 "not given",
                 format!(
-                    "must be given for data of more than {FACTORED} samples and features, where the leave-one-out error is out of reach; `gradus select` tries several"
+                    "must be given for data of more than {FACTORED} samples and features, where the leave-one-out error is out of reach; a search over several strengths can choose one"
                 ),
             ));
         };
@@ -310,8 +476,9 @@ impl Ridge {
             .iter()
             .map(|y| {
                 let start = vec![0.0; design.d()];
-                let found =
-                    conjugate(design, y, penalty, &start, (self.tol, self.max_iter), guide.stop());
+                let start = (start.as_slice(), Scaling::Lengths);
+                let limits = (self.tol, self.max_iter);
+                let found = conjugate(design, y, penalty, start, limits, guide.stop());
                 residual = residual.max(found.residual);
                 if found.iterations >= self.max_iter {
                     stop_reason = StopReason::MaxIterations;
@@ -323,53 +490,41 @@ impl Ridge {
         if guide.stopped() {
             stop_reason = StopReason::Interrupted;
         }
-        Ok(Found { coefficients, lambda, residual, stop_reason, notes })
+        Ok(Found { coefficients, lambda, residual, stop_reason, notes, tried: None })
     }
 }
 
-/// `W^½ X Xᵀ W^½`.
-fn kernel(design: &Design<'_>, roots: &[f64]) -> Vec<f64> {
-    let (n, d) = (design.n(), design.d());
-    let mut kernel = match design.matrix() {
-        Matrix::Dense(x) => {
-            let mut z = x.values().to_vec();
-            z.par_chunks_exact_mut(d.max(1)).for_each(|row| {
-                for ((x, c), s) in row.iter_mut().zip(design.center()).zip(design.scale()) {
-                    *x = (*x - c) / s;
-                }
+/// The coefficients from a target along the eigenvectors of `XᵀWX`, leaving out those of no length.
+fn shrunk(spectrum: &Spectrum, along: &[f64], penalty: f64, least: f64) -> Vec<f64> {
+    let values = along.iter().zip(&spectrum.eigen.values);
+    let shrunk = values.map(|(a, value)| if *value > least { a / (value + penalty) } else { 0.0 });
+    spectrum.turn_back(&shrunk.collect::<Vec<f64>>())
+}
+
+/// What was tried, as a path for each target.
+fn paths(design: &Design<'_>, means: &[f64], tried: &Tried) -> Vec<Path> {
+    let (d, n) = (design.d(), tried.lambdas.len());
+    means
+        .iter()
+        .enumerate()
+        .map(|(t, mean)| {
+            let mut path = Path::empty(d);
+            let mut rows = vec![Vec::new(); n];
+            path.intercepts = vec![*mean; n];
+            for (at, all) in tried.coefficients.iter().enumerate() {
+                (rows[at], path.intercepts[at]) = design.restore(&all[t], *mean);
+            }
+            path.coefficients = rows_of(d, &rows);
+            path.lambdas.clone_from(&tried.lambdas);
+            (path.gaps, path.objectives) = (vec![0.0; n], vec![0.0; n]);
+            path.validation = Some(Validation {
+                mean: tried.errors.clone(),
+                error: vec![f64::NAN; n],
+                chosen: tried.chosen,
             });
-            let transposed = Dense::new(n, d, z.clone()).map(|z| z.transpose().into_values());
-            let transposed = transposed.unwrap_or_default();
-            // A block of rows a thread.
-            let step = n.div_ceil(8).max(1);
-            let parts: Vec<Vec<f64>> = z
-                .par_chunks(step * d.max(1))
-                .map(|rows| linalg::product(rows.len() / d.max(1), d, n, rows, &transposed))
-                .collect();
-            parts.concat()
-        }
-        Matrix::Sparse(x) => {
-            let rows: Vec<Vec<f64>> = (0..n)
-                .into_par_iter()
-                .map(|row| {
-                    let mut z: Vec<f64> =
-                        design.center().iter().zip(design.scale()).map(|(c, s)| -c / s).collect();
-                    let (columns, values) = x.row(row);
-                    for (&column, value) in columns.iter().zip(values) {
-                        z[column as usize] += value / design.scale()[column as usize];
-                    }
-                    let mut out = vec![0.0; n];
-                    design.times(&z, 0.0, &mut out);
-                    out
-                })
-                .collect();
-            rows.concat()
-        }
-    };
-    for (row, out) in kernel.chunks_exact_mut(n.max(1)).enumerate() {
-        out.iter_mut().zip(roots).for_each(|(k, root)| *k *= roots[row] * root);
-    }
-    kernel
+            path
+        })
+        .collect()
 }
 
 /// `‖XᵀW(y − Xβ) − μβ‖ / ‖XᵀWy‖`.

@@ -67,6 +67,7 @@ fn leave_one_out_is_what_leaving_one_out_gives() {
                 samples = samples.with_weights(weights).unwrap();
             }
             let ridge = Ridge { fit_intercept: intercept, n_lambdas: 5, ..Ridge::new() };
+            let ridge = ridge.standardize(false);
             let fitted = ridge.fit(&samples).unwrap();
             let note = &fitted.report.notes[0];
             let said: f64 = note.rsplit(' ').next().unwrap().parse().unwrap();
@@ -165,7 +166,8 @@ fn large_problems_go_by_conjugate_gradients_to_the_same_solution() {
     let y: Vec<f64> = samples.values().unwrap().column(0).map(|y| y - mean).collect();
     let penalty = 2.0 * design.total() * 0.01;
     let stop = gradus_core::progress::Stop::new();
-    let found = conjugate(&design, &y, penalty, &vec![0.0; 50], (1e-13, 500), &stop);
+    let found =
+        conjugate(&design, &y, penalty, (&[0.0; 50], Scaling::Lengths), (1e-13, 500), &stop);
     near(&found.coefficients, exact.coefficients().values(), 1e-9);
     assert!(found.residual < 1e-12 && found.iterations < 200);
 }

@@ -2,16 +2,15 @@
 
 use super::folds;
 use super::path::{Path, PathOptions, Validation, largest};
-use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
 use crate::fitting::{check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
-use gradus_core::Result;
 use gradus_core::data::{Dense, Samples};
 use gradus_core::estimator::Job;
 use gradus_core::iterate::{self, Ending, Guide, Rules};
-use gradus_core::report::{Certificate, Report, StopReason};
+use gradus_core::report::{Baseline, Certificate, Report, StopReason};
+use gradus_core::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,13 +27,22 @@ pub enum Rule {
 }
 
 /// The parameters of both estimators.
+#[derive(Clone)]
 pub(crate) struct Spec {
     pub(crate) regularization: Option<f64>,
     pub(crate) options: PathOptions,
     pub(crate) folds: usize,
     pub(crate) rule: Rule,
     pub(crate) seed: u64,
+    /// What λ is multiplied with where it is told: ridge regression has another unit.
+    pub(crate) unit: f64,
 }
+
+/// A path whose best penalty is its last one is made longer at most so many times.
+const LONGER: usize = 4;
+
+/// … if the error fell by this share over the last tenth of it.
+const FALLING: f64 = 1e-3;
 
 /// What was found for one target.
 struct Found {
@@ -57,67 +65,102 @@ pub(crate) fn fit(
     check_held_out(samples, job.validation)?;
     let mut baselines = Vec::new();
     let (model, mut report) = iterate::guided(rules, job, |guide| {
-        let (found, mut notes) = match spec.regularization {
-            Some(lambda) => (one(spec, lambda, samples, targets, guide), Vec::new()),
+        let (found, notes) = match spec.regularization {
+            Some(lambda) => {
+                let start = job.warm_model::<LinearModel>();
+                (one(spec, lambda, samples, targets, start, guide)?, Vec::new())
+            }
             None => chosen(spec, samples, targets, guide)?,
         };
-        let gap = found.iter().map(|found| found.gap).fold(0.0, f64::max);
-        let stop_reason = worst(&found);
-        if spec.regularization == Some(0.0) {
-            notes.push(
-                "regularization = 0 is least squares, by coordinate descent: there is no duality \
-                 gap, so the certificate is the largest gain of a step along one coefficient"
-                    .into(),
-            );
-        }
-        if stop_reason == StopReason::MaxIterations {
-            notes.push(format!(
-                "the duality gap is {gap:.1e}, above tol = {:e}: give more passes (max_iter), \
-                 unless rounding is what is left",
-                spec.options.tol
-            ));
-        }
-        let certificate = Certificate {
-            name: if spec.regularization == Some(0.0) {
-                "largest gain of one coefficient".into()
-            } else {
-                "duality gap, as a share of the objective of no coefficients".into()
-            },
-            value: gap,
-            tolerance: spec.options.tol,
-        };
-        let objective = found.iter().map(|found| found.objective).sum();
-        let model = model(samples, found);
-        let mut validation = None;
-        if let Some((score, others)) = held_out_rmse(&model, samples, job)? {
-            (validation, baselines) = (Some(score), others);
-        }
-        let certificate = Some(certificate);
-        Ok((model, Ending { stop_reason, objective, validation, certificate, notes }))
+        check(rules.model, &found)?;
+        let (model, ending, others) = ended(spec, found, notes, samples, job)?;
+        baselines = others;
+        Ok((model, ending))
     })?;
     report.baselines = baselines;
     Ok((model, report))
 }
 
-/// The fit for one penalty.
+/// The model, how the fit ended, and the held-out scores of simpler models.
+fn ended(
+    spec: &Spec,
+    found: Vec<Found>,
+    mut notes: Vec<String>,
+    samples: &Samples,
+    job: &Job<'_, Samples>,
+) -> Result<(LinearModel, Ending, Vec<Baseline>)> {
+    let gap = found.iter().map(|found| found.gap).fold(0.0, f64::max);
+    let stop_reason = worst(&found);
+    if spec.regularization == Some(0.0) {
+        notes.push(
+            "regularization = 0 is least squares, by coordinate descent: there is no duality \
+             gap, so the certificate is the largest gain of a step along one coefficient"
+                .into(),
+        );
+    }
+    if stop_reason == StopReason::MaxIterations {
+        notes.push(format!(
+            "the duality gap is {gap:.1e}, above tol = {:e}: give more passes (max_iter), \
+             unless rounding is what is left",
+            spec.options.tol
+        ));
+    }
+    let certificate = Certificate {
+        name: if spec.regularization == Some(0.0) {
+            "largest gain of one coefficient".into()
+        } else {
+            "duality gap, as a share of the objective of no coefficients".into()
+        },
+        value: gap,
+        tolerance: spec.options.tol,
+    };
+    let objective = found.iter().map(|found| found.objective).sum();
+    let model = model(samples, found);
+    let held = held_out_rmse(&model, samples, job)?;
+    let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+    let certificate = Some(certificate);
+    Ok((model, Ending { stop_reason, objective, validation, certificate, notes }, baselines))
+}
+
+/// Refuses a solution that overflowed on the way.
+fn check(model: &str, found: &[Found]) -> Result<()> {
+    let sound = found.iter().all(|found| {
+        let numbers = found.coefficients.iter().chain([&found.intercept, &found.gap]);
+        numbers.chain([&found.objective]).all(|x| x.is_finite())
+    });
+    if sound {
+        return Ok(());
+    }
+    Err(Error::data(format!(
+        "{model}: the coefficients are not finite: the features or the target are too large"
+    )))
+}
+
+/// The fit for one penalty, from the coefficients of another model if there is one of this shape.
 fn one(
     spec: &Spec,
     lambda: f64,
     samples: &Samples,
     targets: &Dense<f64>,
+    start: Option<&LinearModel>,
     guide: &mut Guide<'_>,
-) -> Vec<Found> {
-    let PathOptions { fit_intercept, standardize, l1_ratio, positive, tol, max_iter, .. } =
-        spec.options;
+) -> Result<Vec<Found>> {
+    let PathOptions { fit_intercept, standardize, tol, max_iter, .. } = spec.options;
     let setting = Setting { fit_intercept, standardize, path: false };
     let problem = Problem::new(samples.features(), samples.weights(), targets, setting);
-    let penalty = Penalty::new(lambda, l1_ratio, positive);
+    problem.check(guide.model())?;
+    let shape = (problem.n_targets(), problem.d());
+    let start = start.filter(|model| model.coefficients().shape() == shape);
     let stop = guide.stop().clone();
-    let limits = Limits { tol, passes: max_iter, stop: &stop };
+    let limits = Limits { tol, passes: max_iter, stop: &stop, polish: true };
     let mut before = 0.0;
-    (0..problem.n_targets())
+    Ok((0..problem.n_targets())
         .map(|t| {
+            let penalty = spec.options.penalty(&problem, t, lambda);
             let mut solver = Solver::new(&problem, t);
+            if let Some(start) = start {
+                solver.start_at(start.coefficients().row(t), penalty.positive);
+            }
             let solution = solver
                 .solve(penalty, &limits, &mut |objective| guide.iteration(before + objective));
             before += solution.objective;
@@ -131,7 +174,59 @@ fn one(
                 path: None,
             }
         })
-        .collect()
+        .collect())
+}
+
+/// The fits for penalties that go from large to small, each from where the last one ended.
+pub(crate) fn along(
+    spec: &Spec,
+    lambdas: &[f64],
+    samples: &Samples,
+    job: &Job<'_, Samples>,
+    rules: &[Rules<'_>],
+) -> Result<Vec<(LinearModel, Report)>> {
+    let targets = samples.values()?;
+    let problem =
+        Problem::new(samples.features(), samples.weights(), targets, spec.options.setting());
+    let Some(model_name) = rules.first().map(|rules| rules.model) else { return Ok(Vec::new()) };
+    problem.check(model_name)?;
+    let limits = Limits {
+        tol: spec.options.tol,
+        passes: spec.options.max_iter,
+        stop: &job.stop,
+        polish: true,
+    };
+    let mut solvers: Vec<Solver<'_, '_>> =
+        (0..problem.n_targets()).map(|t| Solver::new(&problem, t)).collect();
+    let mut fits = Vec::with_capacity(lambdas.len());
+    for (&lambda, rules) in lambdas.iter().zip(rules) {
+        let mut baselines = Vec::new();
+        let (model, mut report) = iterate::guided(rules, job, |guide| {
+            let mut found = Vec::with_capacity(solvers.len());
+            for (t, solver) in solvers.iter_mut().enumerate() {
+                let penalty = spec.options.penalty(&problem, t, lambda);
+                let solution = solver.solve(penalty, &limits, &mut |_| ());
+                let (coefficients, intercept) = problem.restore(t, solver.beta());
+                found.push(Found {
+                    coefficients,
+                    intercept,
+                    objective: solution.objective,
+                    gap: solution.gap,
+                    stop_reason: solution.stop_reason,
+                    path: None,
+                });
+            }
+            guide.iteration(found.iter().map(|found| found.objective).sum());
+            check(rules.model, &found)?;
+            let spec = Spec { regularization: Some(lambda), ..spec.clone() };
+            let (model, ending, others) = ended(&spec, found, Vec::new(), samples, job)?;
+            baselines = others;
+            Ok((model, ending))
+        })?;
+        report.baselines = baselines;
+        fits.push((model, report));
+    }
+    Ok(fits)
 }
 
 /// The fit for the penalty that cross-validation along a path chooses.
@@ -142,27 +237,78 @@ fn chosen(
     guide: &mut Guide<'_>,
 ) -> Result<(Vec<Found>, Vec<String>)> {
     let options = &spec.options;
-    let (fold_of, n_folds) = folds::assign(samples, spec.folds, spec.seed)?;
+    let folds = folds::assign(samples, spec.folds, spec.seed)?;
+    let (fold_of, n_folds) = (folds.0.as_slice(), folds.1);
     let problem = Problem::new(samples.features(), samples.weights(), targets, options.setting());
+    problem.check(guide.model())?;
     let stop = guide.stop().clone();
-    let grids: Vec<Vec<f64>> =
+    let mut grids: Vec<Vec<f64>> =
         (0..problem.n_targets()).map(|t| options.grid(&problem, t)).collect();
-    let mut paths = Vec::new();
-    let mut before = 0.0;
-    for (t, grid) in grids.iter().enumerate() {
-        let (path, ended) = options
-            .run(&problem, t, grid, &stop, &mut |objective| guide.iteration(before + objective));
-        before += path.objectives.last().copied().unwrap_or_default();
-        paths.push((path, ended));
+    let mut paths: Vec<(Path, StopReason)> = Vec::new();
+    let mut by_fold: Vec<folds::Fold> = Vec::new();
+    let one_se = spec.rule == Rule::OneSe;
+    let validation = |by_fold: &[folds::Fold], t: usize| {
+        let errors: Vec<&[f64]> = by_fold.iter().map(|fold| fold.errors[t].as_slice()).collect();
+        folds::choose(&errors, one_se)
+    };
+    for round in 0..=LONGER {
+        let mut before = 0.0;
+        for (t, grid) in grids.iter().enumerate() {
+            let start = paths.get(t).map(|(path, _)| path.dense(path.lambdas.len() - 1));
+            let (path, ended) =
+                options.run(&problem, t, grid, start.as_deref(), &stop, &mut |objective| {
+                    guide.iteration(before + objective);
+                });
+            before += path.objectives.last().copied().unwrap_or_default();
+            match paths.get_mut(t) {
+                Some((all, reason)) => {
+                    all.append(path);
+                    *reason = if ended == StopReason::Converged { *reason } else { ended };
+                }
+                None => paths.push((path, ended)),
+            }
+        }
+        let so_far = (round > 0).then_some(by_fold.as_slice());
+        let found =
+            folds::scores(samples, targets, options, &grids, (fold_of, n_folds), so_far, &stop);
+        if round == 0 {
+            by_fold = found;
+        } else {
+            by_fold.iter_mut().zip(found).for_each(|(fold, later)| fold.append(later));
+        }
+        if !options.lambdas.is_empty() || options.n_lambdas < 2 || stop.requested() {
+            break;
+        }
+        // Where the error still falls at the end of the path, smaller penalties may do better: the
+        // largest one depends on the units of the features.
+        grids = (0..problem.n_targets())
+            .map(|t| {
+                let path = &paths[t].0;
+                let last = path.lambdas.last().copied().unwrap_or_default();
+                let mean = validation(&by_fold, t).mean;
+                // Features whose unit makes them small come last, and nothing may be explained until
+                // they do.
+                let used = path.coefficients.row(path.lambdas.len() - 1).0.len();
+                let waiting = !options.standardize && used < problem.d().min(samples.len());
+                if is_falling(&mean) || (waiting && is_idle(&mean)) {
+                    options.further(last)
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect();
+        if grids.iter().all(Vec::is_empty) {
+            break;
+        }
     }
-    let scores = folds::scores(samples, targets, options, &grids, (&fold_of, n_folds), &stop);
+    let n_targets = paths.len();
     let (mut found, mut notes) = (Vec::new(), Vec::new());
-    for (t, ((mut path, ended), scores)) in paths.into_iter().zip(scores).enumerate() {
-        let mut validation = folds::choose(&scores, spec.rule == Rule::OneSe);
+    for (t, (mut path, ended)) in paths.into_iter().enumerate() {
+        let mut validation = validation(&by_fold, t);
         let reached = validation.mean.len().min(path.lambdas.len());
         validation.chosen = validation.chosen.min(path.lambdas.len() - 1);
         let at = validation.chosen;
-        let of = if grids.len() > 1 {
+        let of = if n_targets > 1 {
             format!(" for {}", samples.target_names()[t])
         } else {
             String::new()
@@ -171,31 +317,44 @@ fn chosen(
             Some(mean) => format!(
                 "regularization = {:.6e}{of}, number {} of {} on the path, by {n_folds}-fold \
                  cross-validation: mean squared error {mean:.6e} ± {:.1e}",
-                path.lambdas[at],
+                spec.unit * path.lambdas[at],
                 at + 1,
                 path.lambdas.len(),
                 validation.error[at],
             ),
             None => format!(
                 "regularization = {:.6e}{of}: stopped before cross-validation could tell",
-                path.lambdas[at]
+                spec.unit * path.lambdas[at]
             ),
         });
-        if at + 1 == path.lambdas.len() && reached > 1 && problem_is_open(&validation) {
+        if at + 1 == path.lambdas.len() && reached > 1 && is_open(&validation) {
             notes.push(format!(
                 "the chosen penalty{of} is the smallest of the path: a smaller one may do better"
             ));
         }
-        let mut coefficients = vec![0.0; problem.d()];
-        let (columns, values) = path.coefficients.row(at);
-        columns.iter().zip(values).for_each(|(&j, &x)| coefficients[j as usize] = x);
+        if !stop.requested() {
+            // To the last digit, so that the coefficients do not depend on the way along the path.
+            let limits =
+                Limits { tol: options.tol, passes: options.max_iter, stop: &stop, polish: true };
+            let mut solver = Solver::new(&problem, t);
+            solver.start_at(&path.dense(at), options.positive);
+            let penalty = options.penalty(&problem, t, path.lambdas[at]);
+            let solution = solver.solve(penalty, &limits, &mut |_| ());
+            if solution.stop_reason == StopReason::Converged && solution.gap <= path.gaps[at] {
+                let (w, intercept) = problem.restore(t, solver.beta());
+                path.replace(at, &w, intercept, (solution.gap, solution.objective));
+            }
+        }
         let stop_reason = if stop.requested() { StopReason::Interrupted } else { ended };
         path.validation = Some(validation);
+        let (coefficients, intercept) = (path.dense(at), path.intercepts[at]);
+        let (objective, gap) = (path.objectives[at], path.gaps[at]);
+        path.lambdas.iter_mut().for_each(|lambda| *lambda *= spec.unit);
         found.push(Found {
             coefficients,
-            intercept: path.intercepts[at],
-            objective: path.objectives[at],
-            gap: path.gaps[at],
+            intercept,
+            objective,
+            gap,
             stop_reason,
             path: Some(path),
         });
@@ -203,8 +362,22 @@ fn chosen(
     Ok((found, notes))
 }
 
+/// Whether no penalty explains a hundredth of what there is to explain.
+fn is_idle(mean: &[f64]) -> bool {
+    let least = mean.iter().copied().fold(f64::INFINITY, f64::min);
+    mean.first().is_some_and(|first| least > 0.99 * first)
+}
+
+/// Whether the error is least at the end of the path, and fell by more than a trace up to there.
+fn is_falling(mean: &[f64]) -> bool {
+    let Some(&last) = mean.last() else { return false };
+    let before = mean[mean.len() - 1 - mean.len() / 10];
+    let least = mean.iter().copied().fold(f64::INFINITY, f64::min);
+    mean.len() > 1 && last <= least * (1.0 + 1e-6) && before - last > FALLING * last.abs()
+}
+
 /// Whether the error still fell at the end of the path.
-fn problem_is_open(validation: &Validation) -> bool {
+fn is_open(validation: &Validation) -> bool {
     matches!(validation.mean[..], [.., before, last] if last < before)
 }
 

@@ -2,7 +2,8 @@
 
 use super::path::{Path, PathOptions, Validation};
 use super::problem::Problem;
-use gradus_core::data::{Csr, Dense, Matrix, Samples};
+use crate::parallel;
+use gradus_core::data::{Dense, Matrix, Samples};
 use gradus_core::progress::Stop;
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
@@ -13,8 +14,9 @@ use rayon::prelude::*;
 /// equal samples go to one fold. So a choice does not depend on the order of the samples, a weight
 /// of 3 is as good as three equal samples, and no fold is judged by samples that others learn from.
 pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<usize>, usize)> {
-    let hashes: Vec<u64> =
-        (0..samples.len()).into_par_iter().map(|row| hash(samples, row, seed)).collect();
+    let hashes: Vec<u64> = parallel::map((0..samples.len()).collect(), 8 * samples.len(), |row| {
+        hash(samples, row, seed)
+    });
     let counts = |row: &usize| samples.weights().is_none_or(|weights| weights[*row] > 0.0);
     let mut distinct: Vec<u64> = (0..samples.len()).filter(counts).map(|row| hashes[row]).collect();
     distinct.sort_unstable();
@@ -58,18 +60,27 @@ fn hash(samples: &Samples, row: usize, seed: u64) -> u64 {
     state
 }
 
+/// What a fold came to, for each target.
+pub(super) struct Fold {
+    /// The mean squared error of each penalty on the fold, fitted to the others.
+    pub(super) errors: Vec<Vec<f64>>,
+    /// The coefficients for the last penalty.
+    last: Vec<Vec<f64>>,
+}
+
 /// How each penalty of `grids` (one grid for each target) does on every fold when fitted to the
-/// others: the mean squared errors, for each target folds × penalties. Shorter if it was stopped.
+/// others. Shorter if it was stopped. Goes on from the folds `before`, if there are any.
 pub(super) fn scores(
     samples: &Samples,
     targets: &Dense<f64>,
     options: &PathOptions,
     grids: &[Vec<f64>],
     (fold_of, folds): (&[usize], usize),
+    before: Option<&[Fold]>,
     stop: &Stop,
-) -> Vec<Vec<Vec<f64>>> {
+) -> Vec<Fold> {
     let weight = |row: usize| samples.weights().map_or(1.0, |weights| weights[row]);
-    let by_fold: Vec<Vec<Vec<f64>>> = (0..folds)
+    (0..folds)
         .into_par_iter()
         .map(|fold| {
             let others: Vec<f64> = (0..samples.len())
@@ -81,33 +92,39 @@ pub(super) fn scores(
                 (0..samples.len() as u32).filter(|&row| fold_of[row as usize] == fold).collect();
             let held = samples.features().select_rows(&rows);
             let weights: Vec<f64> = rows.iter().map(|&row| weight(row as usize)).collect();
-            grids
-                .iter()
-                .enumerate()
-                .map(|(t, grid)| {
-                    let (path, _) = options.run(&problem, t, grid, stop, &mut |_| ());
-                    let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
-                    errors(&path, &held, &y, &weights)
-                })
-                .collect()
+            let mut found = Fold { errors: Vec::new(), last: Vec::new() };
+            for (t, grid) in grids.iter().enumerate() {
+                let start = before.map(|before| before[fold].last[t].as_slice());
+                let (path, _) = options.run(&problem, t, grid, start, stop, &mut |_| ());
+                let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
+                found.errors.push(errors(&path, &held, &y, &weights));
+                found.last.push(match path.lambdas.len() {
+                    0 => start.map(<[f64]>::to_vec).unwrap_or(vec![0.0; problem.d()]),
+                    n => path.dense(n - 1),
+                });
+            }
+            found
         })
-        .collect();
-    (0..grids.len()).map(|t| by_fold.iter().map(|fold| fold[t].clone()).collect()).collect()
+        .collect()
+}
+
+impl Fold {
+    /// Adds the penalties that came after.
+    pub(super) fn append(&mut self, later: Self) {
+        for (errors, later) in self.errors.iter_mut().zip(later.errors) {
+            errors.extend(later);
+        }
+        self.last = later.last;
+    }
 }
 
 /// The mean squared error of each penalty of a path.
 fn errors(path: &Path, features: &Matrix, y: &[f64], weights: &[f64]) -> Vec<f64> {
     let total: f64 = weights.iter().sum();
-    let dense = |coefficients: &Csr<f64>, at: usize| {
-        let mut w = vec![0.0; coefficients.n_cols()];
-        let (columns, values) = coefficients.row(at);
-        columns.iter().zip(values).for_each(|(&j, &x)| w[j as usize] = x);
-        w
-    };
     (0..path.lambdas.len())
         .into_par_iter()
         .map(|at| {
-            let w = Dense::new(1, features.n_cols(), dense(&path.coefficients, at));
+            let w = Dense::new(1, features.n_cols(), path.dense(at));
             let Ok(w) = w else { return f64::NAN };
             let scores = crate::model::scores(features, &w, &path.intercepts[at..=at]);
             let errors = scores.values().iter().zip(y).zip(weights);
@@ -117,9 +134,9 @@ fn errors(path: &Path, features: &Matrix, y: &[f64], weights: &[f64]) -> Vec<f64
 }
 
 /// The choice by the errors of the folds.
-pub(super) fn choose(errors: &[Vec<f64>], one_se: bool) -> Validation {
+pub(super) fn choose(errors: &[&[f64]], one_se: bool) -> Validation {
     let folds = errors.len() as f64;
-    let reached = errors.iter().map(Vec::len).min().unwrap_or_default();
+    let reached = errors.iter().map(|fold| fold.len()).min().unwrap_or_default();
     let mean: Vec<f64> =
         (0..reached).map(|at| errors.iter().map(|fold| fold[at]).sum::<f64>() / folds).collect();
     let error: Vec<f64> = (0..reached)
@@ -128,10 +145,10 @@ pub(super) fn choose(errors: &[Vec<f64>], one_se: bool) -> Validation {
             (off.sum::<f64>() / (folds - 1.0).max(1.0) / folds).sqrt()
         })
         .collect();
-    // The largest penalty among equals.
+    // The largest penalty among equals: less than the solver's tolerance tells nothing apart.
     let mut best = 0;
     for at in 1..reached {
-        if mean[at] < mean[best] {
+        if mean[at] < mean[best] * (1.0 - 1e-9) {
             best = at;
         }
     }
@@ -150,14 +167,14 @@ mod tests {
 
     #[test]
     fn the_choice_is_the_least_error_or_the_largest_penalty_near_it() {
-        let errors = [vec![4.0, 2.6, 2.0, 2.5], vec![6.0, 3.0, 3.0, 3.5]];
+        let errors: [&[f64]; 2] = [&[4.0, 2.6, 2.0, 2.5], &[6.0, 3.0, 3.0, 3.5]];
         let by_min = choose(&errors, false);
         assert_eq!((by_min.mean, by_min.chosen), (vec![5.0, 2.8, 2.5, 3.0], 2));
         assert_eq!(by_min.error[2], 0.5);
         assert_eq!(choose(&errors, true).chosen, 1);
         // A fold that was stopped early.
-        assert_eq!(choose(&[vec![4.0, 2.0], vec![6.0]], false).mean, [5.0]);
-        assert_eq!(choose(&[vec![], vec![6.0]], true).chosen, 0);
+        assert_eq!(choose(&[&[4.0, 2.0], &[6.0]], false).mean, [5.0]);
+        assert_eq!(choose(&[&[], &[6.0]], true).chosen, 0);
     }
 
     #[test]

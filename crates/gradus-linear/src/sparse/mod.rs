@@ -6,6 +6,7 @@ mod folds;
 mod moments;
 pub(crate) mod path;
 pub(crate) mod penalty;
+mod positive;
 pub(crate) mod problem;
 mod quadratic;
 mod residual;
@@ -13,6 +14,7 @@ pub(crate) mod solve;
 
 pub use fit::{Rule, lambda_max};
 pub use path::{Path, PathOptions, Validation, path};
+pub(crate) use positive::non_negative;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Means, Gram matrix and products with the targets of dense samples, in one look at them.
 
+use crate::parallel;
 use gradus_core::data::Dense;
 use gradus_core::kernel::{Level, dense};
-use rayon::prelude::*;
 
 /// Values in a block of narrow rows: it stays in the cache while it is copied and multiplied.
 const BLOCK: usize = 1 << 15;
@@ -100,25 +100,23 @@ fn around(
     let parts = PARTS.min((1 << 23) / (width * width)).max(4);
     let part = n.div_ceil(step).div_ceil(parts).max(1) * step;
     let starts: Vec<usize> = (0..n).step_by(part).collect();
-    let found: Vec<Vec<f64>> = starts
-        .par_iter()
-        .map(|&first| {
-            let mut sums = vec![0.0; width * width];
-            let mut rows = vec![0.0; step * width];
-            for start in (first..(first + part).min(n)).step_by(step) {
-                let end = (start + step).min(first + part).min(n);
-                let rows = &mut rows[..(end - start) * width];
-                for (row, to) in (start..end).zip(rows.chunks_exact_mut(width)) {
-                    to[..d].copy_from_slice(x.row(row));
-                    to[d..d + k].copy_from_slice(y.row(row));
-                    to[d + k] = 1.0;
-                }
-                let weights = weights.map(|weights| &weights[start..end]);
-                dense::gram(level, rows, &center, weights, &mut sums);
+    let operations = n.saturating_mul(width * width);
+    let found: Vec<Vec<f64>> = parallel::map(starts, operations, |first: usize| {
+        let mut sums = vec![0.0; width * width];
+        let mut rows = vec![0.0; step * width];
+        for start in (first..(first + part).min(n)).step_by(step) {
+            let end = (start + step).min(first + part).min(n);
+            let rows = &mut rows[..(end - start) * width];
+            for (row, to) in (start..end).zip(rows.chunks_exact_mut(width)) {
+                to[..d].copy_from_slice(x.row(row));
+                to[d..d + k].copy_from_slice(y.row(row));
+                to[d + k] = 1.0;
             }
-            sums
-        })
-        .collect();
+            let weights = weights.map(|weights| &weights[start..end]);
+            dense::gram(level, rows, &center, weights, &mut sums);
+        }
+        sums
+    });
     let mut found = found.into_iter();
     let mut total = found.next().unwrap_or_else(|| vec![0.0; width * width]);
     for sums in found {

@@ -31,7 +31,9 @@ pub struct PathOptions {
     pub l1_ratio: f64,
     /// Whether there is an intercept.
     pub fit_intercept: bool,
-    /// Whether features are divided by their standard deviation.
+    /// Whether features are divided by their standard deviation σ before they are penalised, and the
+    /// square norm in the penalty by that of the target: `λ (ρ ‖σβ‖₁ + (1 − ρ) / (2 σ_y) ‖σβ‖²)`. The
+    /// units of features and target then make no difference.
     pub standardize: bool,
     /// Whether coefficients cannot be negative.
     pub positive: bool,
@@ -103,10 +105,11 @@ pub fn path(samples: &Samples, options: &PathOptions) -> Result<Vec<Path>> {
         return Err(Error::data("path: no samples to learn from"));
     }
     let problem = Problem::new(samples.features(), samples.weights(), targets, options.setting());
+    problem.check("path")?;
     (0..problem.n_targets())
         .map(|t| {
             let grid = options.grid(&problem, t);
-            Ok(options.run(&problem, t, &grid, &Stop::new(), &mut |_| ()).0)
+            Ok(options.run(&problem, t, &grid, None, &Stop::new(), &mut |_| ()).0)
         })
         .collect()
 }
@@ -150,28 +153,51 @@ impl PathOptions {
         (0..self.n_lambdas).map(|at| largest * self.eps.powf(at as f64 / last)).collect()
     }
 
-    /// Runs down the penalties `grid`; shorter if it was stopped. Also the passes and how it ended.
+    /// The penalties that go on from the last one of a grid, down to `eps` times it.
+    pub(super) fn further(&self, last: f64) -> Vec<f64> {
+        let steps = self.n_lambdas - 1;
+        let to = |at: usize| last * self.eps.powf(at as f64 / steps.max(1) as f64);
+        (1..=steps).map(to).filter(|lambda| *lambda > 0.0).collect()
+    }
+
+    /// The penalty of a target for λ.
+    pub(super) fn penalty(&self, problem: &Problem<'_>, t: usize, lambda: f64) -> Penalty {
+        let mut penalty = Penalty::new(lambda, self.l1_ratio, self.positive);
+        let size = problem.responses[t].yy.sqrt();
+        // The 1-norm grows with the unit of the target, the square norm with its square: without
+        // this, targets in the thousands are met by the square norm alone.
+        if self.standardize && self.l1_ratio > 0.0 && size > 0.0 {
+            penalty.b /= size;
+        }
+        penalty
+    }
+
+    /// Runs down the penalties `grid`, from the coefficients `start` if there are any; shorter if it
+    /// was stopped. Also how it ended.
     pub(super) fn run(
         &self,
         problem: &Problem<'_>,
         t: usize,
         grid: &[f64],
+        start: Option<&[f64]>,
         stop: &Stop,
         tell: &mut dyn FnMut(f64),
     ) -> (Path, StopReason) {
-        let limits = Limits { tol: self.tol, passes: self.max_iter, stop };
+        let limits = Limits { tol: self.tol, passes: self.max_iter, stop, polish: false };
         let mut solver = Solver::new(problem, t);
-        let (mut lambdas, mut intercepts) = (Vec::new(), Vec::new());
-        let (mut gaps, mut objectives) = (Vec::new(), Vec::new());
+        if let Some(start) = start {
+            solver.start_at(start, self.positive);
+        }
+        let mut path = Path::empty(problem.d());
         let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         let mut ended = StopReason::Converged;
         for &lambda in grid {
-            let penalty = Penalty::new(lambda, self.l1_ratio, self.positive);
+            let penalty = self.penalty(problem, t, lambda);
             let solution = solver.solve(penalty, &limits, &mut |_| ());
             if solution.stop_reason != StopReason::Converged {
                 ended = solution.stop_reason;
             }
-            if ended == StopReason::Interrupted && !lambdas.is_empty() {
+            if ended == StopReason::Interrupted && !path.lambdas.is_empty() {
                 break;
             }
             tell(solution.objective);
@@ -181,20 +207,87 @@ impl PathOptions {
                 values.push(w);
             }
             starts.push(indices.len());
-            lambdas.push(lambda);
-            intercepts.push(intercept);
-            gaps.push(solution.gap);
-            objectives.push(solution.objective);
+            path.lambdas.push(lambda);
+            path.intercepts.push(intercept);
+            path.gaps.push(solution.gap);
+            path.objectives.push(solution.objective);
             if ended == StopReason::Interrupted {
                 break;
             }
         }
         let coefficients = Csr::new(problem.d(), starts, indices, values);
-        let coefficients =
+        path.coefficients =
             coefficients.expect("rows in order, columns below the number of features");
-        let path = Path { lambdas, coefficients, intercepts, gaps, objectives, validation: None };
         (path, ended)
     }
+}
+
+impl Path {
+    /// No penalties yet, of so many features.
+    pub(crate) fn empty(d: usize) -> Self {
+        let coefficients = Csr::new(d, vec![0], Vec::new(), Vec::new());
+        Self {
+            lambdas: Vec::new(),
+            coefficients: coefficients.expect("no rows"),
+            intercepts: Vec::new(),
+            gaps: Vec::new(),
+            objectives: Vec::new(),
+            validation: None,
+        }
+    }
+
+    /// Adds the penalties of another path.
+    pub(crate) fn append(&mut self, other: Self) {
+        let mut starts = self.coefficients.indptr().to_vec();
+        let held = self.coefficients.nnz();
+        starts.extend(other.coefficients.indptr()[1..].iter().map(|start| held + start));
+        let both = [&self.coefficients, &other.coefficients];
+        let indices = both.iter().flat_map(|part| part.indices()).copied().collect();
+        let values = both.iter().flat_map(|part| part.values()).copied().collect();
+        let coefficients = Csr::new(self.coefficients.n_cols(), starts, indices, values);
+        self.coefficients = coefficients.expect("the rows of two matrices of one width");
+        self.lambdas.extend(other.lambdas);
+        self.intercepts.extend(other.intercepts);
+        self.gaps.extend(other.gaps);
+        self.objectives.extend(other.objectives);
+    }
+
+    /// Puts other coefficients in the place of those of a penalty.
+    pub(crate) fn replace(
+        &mut self,
+        at: usize,
+        w: &[f64],
+        intercept: f64,
+        (gap, objective): (f64, f64),
+    ) {
+        let rows: Vec<Vec<f64>> = (0..self.lambdas.len())
+            .map(|row| if row == at { w.to_vec() } else { self.dense(row) })
+            .collect();
+        self.coefficients = rows_of(w.len(), &rows);
+        (self.intercepts[at], self.gaps[at], self.objectives[at]) = (intercept, gap, objective);
+    }
+
+    /// The coefficients for a penalty.
+    pub(crate) fn dense(&self, at: usize) -> Vec<f64> {
+        let mut w = vec![0.0; self.coefficients.n_cols()];
+        let (columns, values) = self.coefficients.row(at);
+        columns.iter().zip(values).for_each(|(&j, &x)| w[j as usize] = x);
+        w
+    }
+}
+
+/// The entries of dense rows that are not 0.
+pub(crate) fn rows_of(d: usize, rows: &[Vec<f64>]) -> Csr<f64> {
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in rows {
+        for (j, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+            indices.push(j as u32);
+            values.push(*x);
+        }
+        starts.push(indices.len());
+    }
+    let found = Csr::new(d, starts, indices, values);
+    found.expect("rows in order, columns below the number of features")
 }
 
 /// The smallest penalty for which all coefficients are 0; for next to no 1-norm, of a thousandth.

@@ -4,8 +4,10 @@
 
 use super::moments::moments;
 use crate::design::{Design, Preparation};
+use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
+use gradus_core::{Error, Result};
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
@@ -117,6 +119,26 @@ impl<'a> Problem<'a> {
         problem
     }
 
+    /// Refuses numbers whose products overflow: nothing could be said of a solution.
+    pub(crate) fn check(&self, model: &str) -> Result<()> {
+        let finite = |values: &[f64]| values.iter().all(|x| x.is_finite());
+        let responses = self.responses.iter();
+        let sound = finite(&self.means)
+            && finite(&self.scale)
+            && finite(&self.squares)
+            && self.gram.as_deref().is_none_or(finite)
+            && responses
+                .into_iter()
+                .all(|r| r.yy.is_finite() && r.mean.is_finite() && finite(&r.q));
+        if sound {
+            return Ok(());
+        }
+        Err(Error::data(format!(
+            "{model}: the features or the target are too large: their products are not finite; \
+             divide them by a constant first"
+        )))
+    }
+
     fn prepare_gram(&mut self, x: &Dense<f64>, targets: &Dense<f64>, means: &[f64]) {
         let d = x.n_cols();
         let center = self.setting.fit_intercept || self.setting.standardize;
@@ -158,11 +180,9 @@ impl<'a> Problem<'a> {
             None => {
                 let Matrix::Dense(x) = self.matrix else { return };
                 let chunk = n.div_ceil(64).max(1);
-                let parts: Vec<Vec<f64>> = x
-                    .values()
-                    .par_chunks(chunk * d.max(1))
-                    .enumerate()
-                    .map(|(part, rows)| {
+                let parts = x.values().chunks(chunk * d.max(1)).enumerate().collect();
+                let parts: Vec<Vec<f64>> =
+                    parallel::map(parts, n * d, |(part, rows): (usize, &[f64])| {
                         let mut sums = vec![0.0; d];
                         for (at, row) in rows.chunks_exact(d.max(1)).enumerate() {
                             let share = share(part * chunk + at);
@@ -171,8 +191,7 @@ impl<'a> Problem<'a> {
                             }
                         }
                         sums
-                    })
-                    .collect();
+                    });
                 let mut squares = vec![0.0; d];
                 for part in &parts {
                     squares.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
@@ -361,7 +380,7 @@ impl<'a> Problem<'a> {
             parts.push((bound[0], part));
             rest = after;
         }
-        parts.into_par_iter().for_each(|(first, part)| {
+        parallel::each(parts, columns.nnz(), |(first, part): (usize, &mut [f64])| {
             for (j, g) in (first..).zip(part) {
                 if alive.is_none_or(|alive| alive[j]) {
                     let (rows, values) = columns.row(j);
@@ -483,15 +502,12 @@ impl<'a> Problem<'a> {
     /// share of its sample.
     pub(super) fn copied(&self, columns: &[u32]) -> Vec<Vec<f64>> {
         let Matrix::Dense(x) = self.matrix else { return Vec::new() };
-        columns
-            .par_iter()
-            .map(|&j| {
-                let j = j as usize;
-                let (mean, scale) = (self.means[j], self.scale[j]);
-                let one = |(row, x)| self.share(row).sqrt() * (x - mean) / scale;
-                x.column(j).enumerate().map(one).collect()
-            })
-            .collect()
+        parallel::map(columns.to_vec(), columns.len() * x.n_rows(), |j: u32| {
+            let j = j as usize;
+            let (mean, scale) = (self.means[j], self.scale[j]);
+            let one = |(row, x)| self.share(row).sqrt() * (x - mean) / scale;
+            x.column(j).enumerate().map(one).collect()
+        })
     }
 
     /// Coefficients and intercept for the features as they were given.

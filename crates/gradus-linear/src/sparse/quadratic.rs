@@ -4,6 +4,7 @@
 use super::anderson::{Anderson, DEPTH};
 use super::penalty::Penalty;
 use gradus_core::kernel::{Level, dense};
+use gradus_core::linalg;
 use gradus_core::progress::Stop;
 
 /// Passes between two looks at the stop flag.
@@ -14,6 +15,12 @@ const SETTLE: usize = 10;
 
 /// Extrapolations without any gain before it is given up.
 const IDLE: usize = 10;
+
+/// Columns that are solved for exactly at most: a third of a second.
+const EXACT: usize = 2000;
+
+/// The smallest pivot, in units of the diagonal, with which they are.
+const PIVOT: f64 = 1e-12;
 
 /// A place of a column that is not among those chosen.
 const NONE: u32 = u32::MAX;
@@ -158,6 +165,40 @@ impl Quadratic {
             used = now;
         }
         done
+    }
+
+    /// The solution `x` of `(G + b) x = right` for the columns `chosen`, which it holds; `None` if
+    /// they are too many or too much alike.
+    pub(super) fn exact(&self, b: f64, chosen: &[u32], right: Vec<f64>) -> Option<Vec<f64>> {
+        let n = chosen.len();
+        if n == 0 || n > EXACT {
+            return None;
+        }
+        let places: Vec<usize> =
+            chosen.iter().map(|&column| self.place[column as usize] as usize).collect();
+        let entry = |i: usize, j: usize| {
+            self.gram[places[i] * self.stride + places[j]] + if i == j { b } else { 0.0 }
+        };
+        let scale: Vec<f64> = (0..n).map(|i| 1.0 / entry(i, i).sqrt()).collect();
+        let matrix: Vec<f64> =
+            (0..n * n).map(|at| entry(at / n, at % n) * scale[at / n] * scale[at % n]).collect();
+        let lower = linalg::cholesky(n, &matrix)?;
+        if (0..n).any(|i| !(lower[i * n + i] * lower[i * n + i] > PIVOT)) {
+            return None;
+        }
+        let right: Vec<f64> = right.iter().zip(&scale).map(|(x, s)| x * s).collect();
+        let mut x = right.clone();
+        linalg::cholesky_solve(n, &lower, &mut x);
+        // Once more, by what rounding left.
+        let mut off: Vec<f64> = matrix
+            .chunks_exact(n)
+            .zip(&right)
+            .map(|(row, right)| right - dense::dot(self.level, row, &x))
+            .collect();
+        linalg::cholesky_solve(n, &lower, &mut off);
+        let x: Vec<f64> =
+            x.iter().zip(&off).zip(&scale).map(|((x, off), s)| (x + off) * s).collect();
+        x.iter().all(|x| x.is_finite()).then_some(x)
     }
 
     /// Makes coefficients that are negative 0.

@@ -29,6 +29,8 @@ pub(crate) struct Limits<'a> {
     /// Passes over the columns at most.
     pub(crate) passes: usize,
     pub(crate) stop: &'a Stop,
+    /// Whether the coefficients in use are solved for exactly at the end.
+    pub(crate) polish: bool,
 }
 
 /// The solver of one target: it stands at the solution of the last penalty.
@@ -104,6 +106,19 @@ impl<'p, 'a> Solver<'p, 'a> {
             .fold(0.0, f64::max)
     }
 
+    /// Stands at these coefficients for the features as they were given.
+    pub(crate) fn start_at(&mut self, w: &[f64], positive: bool) {
+        let problem = self.problem;
+        for (((beta, w), scale), square) in
+            self.beta.iter_mut().zip(w).zip(&problem.scale).zip(&problem.squares)
+        {
+            let x = w * scale;
+            let usable = x.is_finite() && *square > 0.0 && !(positive && x < 0.0);
+            *beta = if usable { x } else { 0.0 };
+        }
+        self.refresh();
+    }
+
     /// The coefficients where it stands, of the prepared features.
     pub(crate) fn beta(&self) -> &[f64] {
         &self.beta
@@ -171,6 +186,11 @@ impl<'p, 'a> Solver<'p, 'a> {
             passes += self.descend(penalty, new, goals, limits.passes - passes, limits.stop);
             rounds += 1;
             self.refresh();
+        };
+        let standing = if limits.polish && stop_reason == StopReason::Converged {
+            self.polish(penalty, standing, target)
+        } else {
+            standing
         };
         if let (Some((beta, g)), Some(a)) = (left, self.last) {
             self.before = Some(Before { a, beta, g });
@@ -344,6 +364,33 @@ impl<'p, 'a> Solver<'p, 'a> {
         );
         self.scatter(&columns, &beta);
         found
+    }
+
+    /// Solves for the coefficients in use exactly, their signs as they are, if that is better. The
+    /// solution within the tolerance depends on the way there; the exact one does not, so that dense
+    /// and sparse features, or a weight and as many samples, agree.
+    fn polish(&mut self, penalty: Penalty, standing: Standing, target: f64) -> Standing {
+        let support = self.support();
+        if !support.iter().all(|&j| self.quadratic.holds(j)) {
+            return standing;
+        }
+        let q = &self.problem.responses[self.t].q;
+        let signs: Vec<f64> = support.iter().map(|&j| self.beta[j as usize].signum()).collect();
+        let right = |at: usize| q[support[at] as usize] - penalty.a * signs[at];
+        let right: Vec<f64> = (0..support.len()).map(right).collect();
+        let Some(exact) = self.quadratic.exact(penalty.b, &support, right) else { return standing };
+        if exact.iter().zip(&signs).any(|(x, sign)| x * sign <= 0.0) {
+            return standing;
+        }
+        let before = (self.beta.clone(), self.g.clone(), self.rest, self.rounding);
+        self.scatter(&support, &exact);
+        self.refresh();
+        let found = self.standing(penalty);
+        if found.gap <= standing.gap.max(1e-6 * target) {
+            return found;
+        }
+        (self.beta, self.g, self.rest, self.rounding) = before;
+        standing
     }
 
     fn scatter(&mut self, columns: &[u32], beta: &[f64]) {

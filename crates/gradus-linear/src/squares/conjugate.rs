@@ -12,23 +12,32 @@ pub(crate) struct Conjugate {
     pub(crate) iterations: usize,
 }
 
-/// Solves `min ½ Σ w (y − Xβ)² + ½ μ ‖β‖²` from `start`, each column scaled by its own length; from
-/// 0 and without a penalty it tends to a solution without part in the null space of the scaled
-/// columns.
+/// How the columns are scaled while conjugate gradients run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scaling {
+    /// Not at all: from 0 and without a penalty the solution tends to the smallest one.
+    None,
+    /// Each by its own length, which is faster where lengths differ.
+    Lengths,
+}
+
+/// Solves `min ½ Σ w (y − Xβ)² + ½ μ ‖β‖²` from `start`.
 pub(crate) fn conjugate(
     design: &Design<'_>,
     y: &[f64],
     penalty: f64,
-    start: &[f64],
+    (start, scaling): (&[f64], Scaling),
     (tol, max_iter): (f64, usize),
     stop: &Stop,
 ) -> Conjugate {
     let (n, d) = (design.n(), design.d());
-    let lengths = lengths(design);
-    let scale: Vec<f64> = lengths
-        .iter()
-        .map(|square| if square + penalty > 0.0 { 1.0 / (square + penalty).sqrt() } else { 1.0 })
-        .collect();
+    let scale: Vec<f64> = match scaling {
+        Scaling::None => vec![1.0; d],
+        Scaling::Lengths => {
+            let inverse = |square: f64| if square > 0.0 { 1.0 / square.sqrt() } else { 1.0 };
+            lengths(design).iter().map(|square| inverse(square + penalty)).collect()
+        }
+    };
     let mut x = start.to_vec();
     let mut gradient = vec![0.0; d];
     let mut margins = vec![0.0; n];

@@ -85,7 +85,7 @@ impl<'d, 'a> Normal<'d, 'a> {
     }
 
     /// `XᵀW(y − Xβ) − μβ`.
-    fn residual(&self, penalty: f64, coefficients: &[f64], y: &[f64]) -> Vec<f64> {
+    pub(crate) fn residual(&self, penalty: f64, coefficients: &[f64], y: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.design.d()];
         self.design.sweep(coefficients, 0.0, &mut out, |rows, margins| {
             for (row, margin) in rows.zip(margins) {

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 /// Rows that become one triangle.
 const ROWS: usize = 4096;
 
-/// The smallest-norm solutions of a least squares problem.
+/// The smallest-norm solutions of a least squares problem, the norm being that of the coefficients
+/// for the features as they were given.
 pub(crate) struct MinimumNorm {
     /// One vector of coefficients for each target.
     pub(crate) coefficients: Vec<Vec<f64>>,
@@ -19,8 +20,9 @@ pub(crate) struct MinimumNorm {
     pub(crate) inverse_diagonal: Vec<f64>,
 }
 
-/// Solves for every target: of all best solutions the one with the smallest norm. Singular values
-/// below `rows · ε` of the largest count as 0.
+/// Solves for every target: of all best solutions the one whose coefficients are smallest in the units
+/// of the features as they were given. Singular values of the design below `rows · ε` of the largest
+/// count as 0: the rank does not depend on those units if the design is scaled.
 pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<MinimumNorm> {
     let (n, d, t) = (design.n(), design.d(), targets.len());
     let width = d + t;
@@ -78,19 +80,136 @@ pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<
     let k = svd.s.len();
     let least = svd.s.first().copied().unwrap_or_default() * (n.max(d) as f64) * f64::EPSILON;
     let rank = svd.s.iter().filter(|s| **s > least).count();
-    let coefficients = right
+    // Along the singular vectors: w = S⁻¹ Uᵀ y.
+    let along: Vec<Vec<f64>> = right
         .iter()
         .map(|y| {
+            let along = |j: usize| (0..rows).map(|row| svd.u[row * k + j] * y[row]).sum::<f64>();
+            (0..rank).map(|j| along(j) / svd.s[j]).collect()
+        })
+        .collect();
+    let scale = design.given_scale();
+    let unit = Units::new(&svd.v, k, rank, scale);
+    let coefficients = along
+        .iter()
+        .map(|along| {
             let mut out = vec![0.0; d];
-            for j in 0..rank {
-                let along: f64 = (0..rows).map(|row| svd.u[row * k + j] * y[row]).sum();
-                let by = along / svd.s[j];
+            for (j, by) in along.iter().enumerate() {
                 (0..d).for_each(|i| out[i] += by * svd.v[i * k + j]);
             }
-            out
+            unit.as_ref().map_or(out.clone(), |unit| unit.smallest(&out, along))
         })
         .collect();
     let inverse_diagonal =
         (0..d).map(|i| (0..rank).map(|j| (svd.v[i * k + j] / svd.s[j]).powi(2)).sum()).collect();
     Ok(MinimumNorm { coefficients, rank, inverse_diagonal })
+}
+
+/// Finds among the solutions for scaled features, `z = D x`, the one with the smallest `‖x‖`: of
+/// `Vᵀ D x = w`, with the right singular vectors `V` of the scaled features.
+struct Units<'s> {
+    /// The lengths `D`, as shares of the largest.
+    scale: Vec<f64>,
+    largest: f64,
+    basis: Basis,
+    /// The vectors of the basis as columns, `features × width`, and their triangle.
+    columns: Vec<f64>,
+    upper: Vec<f64>,
+    width: usize,
+    given: &'s [f64],
+}
+
+enum Basis {
+    /// Solutions differ by `D⁻¹ V₂ c`, with the vectors `V₂` of the null space.
+    Null,
+    /// The smallest solution is in the range of `D V`.
+    Range,
+}
+
+impl<'s> Units<'s> {
+    /// `None` if there is one solution only, or all scales are the same, or the scales differ too
+    /// much to tell.
+    fn new(v: &[f64], k: usize, rank: usize, given: &'s [f64]) -> Option<Self> {
+        let d = given.len();
+        let largest = given.iter().copied().fold(0.0, f64::max);
+        if rank == 0 || rank >= d || given.iter().all(|s| *s == largest) {
+            return None;
+        }
+        let scale: Vec<f64> = given.iter().map(|s| s / largest).collect();
+        // The smaller basis; of more features than rows the null space is not at hand.
+        let null = k == d && d - rank <= rank;
+        let (basis, first, width) =
+            if null { (Basis::Null, rank, d - rank) } else { (Basis::Range, 0, rank) };
+        let mut columns = Vec::with_capacity(d * width);
+        for (i, scale) in scale.iter().enumerate() {
+            let by = if null { 1.0 / scale } else { *scale };
+            columns.extend((0..width).map(|j| v[i * k + first + j] * by));
+        }
+        let upper = linalg::qr_upper(d, width, &columns);
+        let sound = (0..width).all(|i| upper[i * width + i].abs() > 0.0);
+        (sound && upper.iter().all(|x| x.is_finite())).then_some(Self {
+            scale,
+            largest,
+            basis,
+            columns,
+            upper,
+            width,
+            given,
+        })
+    }
+
+    /// The solution with the smallest `‖x‖`, as `z = D x`; `z` is another one and `along` its `w`.
+    fn smallest(&self, z: &[f64], along: &[f64]) -> Vec<f64> {
+        let width = self.width;
+        let times = |c: &[f64]| -> Vec<f64> {
+            let rows = self.columns.chunks_exact(width);
+            rows.map(|row| row.iter().zip(c).map(|(x, c)| x * c).sum()).collect()
+        };
+        let transposed = |x: &[f64]| -> Vec<f64> {
+            let mut out = vec![0.0; width];
+            for (row, x) in self.columns.chunks_exact(width).zip(x) {
+                out.iter_mut().zip(row).for_each(|(out, b)| *out += b * x);
+            }
+            out
+        };
+        let mut x: Vec<f64>;
+        match self.basis {
+            Basis::Null => {
+                x = z.iter().zip(&self.scale).map(|(z, s)| z / s).collect();
+                // Once more for the digits that the square of the triangle's condition cost.
+                for _ in 0..3 {
+                    let mut c = transposed(&x);
+                    linalg::upper_solve(width, &self.upper, &mut c);
+                    x.iter_mut().zip(times(&c)).for_each(|(x, off)| *x -= off);
+                }
+            }
+            Basis::Range => {
+                let mut c = vec![0.0; width];
+                x = vec![0.0; self.scale.len()];
+                for _ in 0..3 {
+                    let mut off: Vec<f64> =
+                        along.iter().zip(transposed(&x)).map(|(w, now)| w - now).collect();
+                    linalg::upper_solve(width, &self.upper, &mut off);
+                    c.iter_mut().zip(&off).for_each(|(c, off)| *c += off);
+                    x = times(&c);
+                }
+            }
+        }
+        let out: Vec<f64> = x.iter().zip(&self.scale).map(|(x, s)| x * s).collect();
+        // Scales that differ by more than double precision resolves: another solution has to do.
+        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let size = |z: &[f64]| {
+            let units = z.iter().zip(self.given).map(|(z, s)| z / (s / self.largest));
+            norm(&units.collect::<Vec<f64>>())
+        };
+        let is_solution = match self.basis {
+            Basis::Null => true,
+            Basis::Range => {
+                let now = transposed(&x);
+                let off: Vec<f64> = along.iter().zip(&now).map(|(w, now)| w - now).collect();
+                norm(&off) <= 1e-9 * norm(along)
+            }
+        };
+        if is_solution && size(&out) <= size(z) { out } else { z.to_vec() }
+    }
 }

@@ -28,16 +28,13 @@ impl L2Ball {
 impl Set for L2Ball {
     fn project(&self, x: &mut [f64]) {
         if self.centre.is_empty() {
-            let norm = vector::norm(x);
-            if norm > self.radius {
-                vector::scale(self.radius / norm, x);
-            }
+            shorten(x, self.radius);
             return;
         }
-        let off = vector::distance(x, &self.centre);
-        if off > self.radius {
-            for (x, c) in x.iter_mut().zip(&self.centre) {
-                *x = c + (*x - c) * (self.radius / off);
+        let mut off: Vec<f64> = x.iter().zip(&self.centre).map(|(x, c)| x - c).collect();
+        if shorten(&mut off, self.radius) {
+            for ((x, c), off) in x.iter_mut().zip(&self.centre).zip(off) {
+                *x = c + off;
             }
         }
     }
@@ -53,6 +50,25 @@ impl Set for L2Ball {
             got: self.centre.len().to_string(),
         })
     }
+}
+
+/// Scales a vector that is longer than `radius` to that length; whether it was.
+fn shorten(x: &mut [f64], radius: f64) -> bool {
+    let mut norm = vector::norm(x);
+    if norm <= radius {
+        return false;
+    }
+    if !norm.is_finite() {
+        // The square of a value overflowed: in units of the largest value none does.
+        let largest = x.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        if !largest.is_finite() {
+            return false;
+        }
+        x.iter_mut().for_each(|x| *x /= largest);
+        norm = vector::norm(x);
+    }
+    vector::scale(radius / norm, x);
+    true
 }
 
 /// The ball `Σ |xᵢ| ≤ r`: its corners lie on the axes, so projections have zeros.
@@ -79,9 +95,9 @@ impl Set for L1Ball {
             return;
         }
         let mut sizes: Vec<f64> = x.iter().map(|x| x.abs()).collect();
-        let cut = simplex::threshold(&mut sizes, self.radius);
+        let cut = simplex::Cut::new(&mut sizes, self.radius);
         for x in x {
-            *x = (x.abs() - cut).max(0.0).copysign(*x);
+            *x = cut.apply(x.abs()).copysign(*x);
         }
     }
 

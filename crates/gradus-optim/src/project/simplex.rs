@@ -26,26 +26,47 @@ impl Simplex {
     }
 }
 
-/// The cut `t` for which `Σ max(0, vᵢ − t) = total`. Puts `v` in falling order.
-pub(super) fn threshold(v: &mut [f64], total: f64) -> f64 {
-    v.sort_unstable_by(|a, b| b.total_cmp(a));
-    let (mut sum, mut cut) = (0.0, 0.0);
-    for (count, &x) in (1..).zip(v.iter()) {
-        sum += x;
-        let now = (sum - total) / f64::from(count);
-        if x <= now {
-            break;
+/// Where the simplex cuts: `Σ max(0, (vᵢ − largest) − cut) = total`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// The largest value.
+    largest: f64,
+    /// What is taken off the differences from it.
+    cut: f64,
+}
+
+impl Cut {
+    /// The cut of these values. Puts `v` in falling order.
+    ///
+    /// Everything is in differences from the largest value: `Σ v − total` would lose a total that is
+    /// small beside the values, and `[1e17, 0]` would stay as it is.
+    pub(super) fn new(v: &mut [f64], total: f64) -> Self {
+        v.sort_unstable_by(|a, b| b.total_cmp(a));
+        let largest = v.first().copied().unwrap_or_default();
+        let (mut sum, mut cut) = (0.0, -total);
+        for (count, &x) in (1..).zip(v.iter()) {
+            let below = x - largest;
+            sum += below;
+            let now = (sum - total) / f64::from(count);
+            if below <= now {
+                break;
+            }
+            cut = now;
         }
-        cut = now;
+        Self { largest, cut }
     }
-    cut
+
+    /// What is left of a value.
+    pub(super) fn apply(self, x: f64) -> f64 {
+        ((x - self.largest) - self.cut).max(0.0)
+    }
 }
 
 impl Set for Simplex {
     fn project(&self, x: &mut [f64]) {
         let mut sorted = x.to_vec();
-        let cut = threshold(&mut sorted, self.total);
-        x.iter_mut().for_each(|x| *x = (*x - cut).max(0.0));
+        let cut = Cut::new(&mut sorted, self.total);
+        x.iter_mut().for_each(|x| *x = cut.apply(*x));
     }
 
     fn check(&self, dim: usize) -> Result<()> {

@@ -104,3 +104,22 @@ fn what_cannot_be_is_refused() {
     assert!(Simplex::new(1.0).check(0).is_err());
     assert!(RankK::new(2, 2, 0).check(4).is_err() && RankK::new(2, 3, 1).check(4).is_err());
 }
+
+#[test]
+fn huge_values_are_projected_too() {
+    // Σ v − total lost the total beside 1e17, and the point came back as it was.
+    for size in [1e17, 1e160, 1e308] {
+        assert_eq!(projected(&Simplex::new(1.0), &[size, 0.0]), [1.0, 0.0], "{size}");
+        assert_eq!(projected(&Simplex::new(1.0), &[0.0, -size]), [1.0, 0.0], "{size}");
+        assert_eq!(projected(&Simplex::new(2.0), &[size, size, -size]), [1.0, 1.0, 0.0], "{size}");
+        assert_eq!(projected(&L1Ball::new(1.0), &[-size, 0.5]), [-1.0, 0.0], "{size}");
+        assert_eq!(projected(&L1Ball::new(2.0), &[-size, size]), [-1.0, 1.0], "{size}");
+        assert_eq!(projected(&L2Ball::new(1.0), &[-size, 0.0]), [-1.0, 0.0], "{size}");
+        let around = L2Ball::around(vec![0.0, 1.0], 1.0);
+        assert_eq!(projected(&around, &[size, 1.0]), [1.0, 1.0], "{size}");
+    }
+    // One of many: the sum is what was asked for, to rounding.
+    let x: Vec<f64> = (0..1000).map(|i| 1e15 + f64::from(i) * 0.125).collect();
+    let sum: f64 = projected(&Simplex::new(1.0), &x).iter().sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+}

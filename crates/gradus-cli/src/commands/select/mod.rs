@@ -2,7 +2,7 @@
 
 mod show;
 
-use super::fit::{flag_name, is_on_by_default, one_line, parameter};
+use super::fit::{flag_name, is_on_by_default, is_switch, one_line, parameter};
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
@@ -120,9 +120,14 @@ pub fn command() -> Command {
 #[derive(Clone)]
 struct Typed(String);
 
+/// Whether a parameter can be given several values, to choose from.
+fn is_varied(spec: &ParamSpec) -> bool {
+    !matches!(spec.kind, ParamKind::Bool | ParamKind::Numbers { .. })
+}
+
 /// The flag of a parameter that takes several values.
 fn values(spec: &ParamSpec) -> Arg {
-    if spec.kind == ParamKind::Bool {
+    if !is_varied(spec) {
         return parameter(spec);
     }
     let checked = spec.clone();
@@ -162,10 +167,14 @@ impl Given {
     fn read(specs: &[ParamSpec], matches: &ArgMatches, random: bool) -> Outcome<Self> {
         let mut given = Self::default();
         for spec in specs {
-            if spec.kind == ParamKind::Bool {
+            if is_switch(spec) {
                 if matches.get_flag(&spec.name) {
                     let value = Value::Bool(!is_on_by_default(spec));
                     given.fixed.insert(spec.name.clone(), value);
+                }
+            } else if !is_varied(spec) {
+                if let Some(value) = matches.get_one::<Value>(&spec.name) {
+                    given.fixed.insert(spec.name.clone(), value.clone());
                 }
             } else if let Some(Typed(text)) = matches.get_one::<Typed>(&spec.name) {
                 given.vary(spec, text, random)?;

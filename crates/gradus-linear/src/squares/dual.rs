@@ -1,0 +1,170 @@
+//! The normal equations of the samples, `(W^½ X Xᵀ W^½ + μ) a = W^½ y` with `β = Xᵀ W^½ a`: for more
+//! features than samples. Without a penalty `β` is the smallest of all exact solutions.
+
+use super::normal::{Solved, norm};
+use crate::design::Design;
+use crate::parallel;
+use gradus_core::data::Matrix;
+use gradus_core::linalg;
+use rayon::prelude::*;
+
+/// Rows of the matrix are multiplied in so many blocks.
+const BLOCKS: usize = 8;
+
+/// The smallest pivot, in units of the diagonal, down to which a factor is trusted.
+const PIVOT: f64 = 1e-9;
+
+/// The matrix of products between samples.
+pub(crate) struct Dual<'d, 'a> {
+    design: &'d Design<'a>,
+    /// The roots of the weights.
+    pub(crate) roots: Vec<f64>,
+    /// `W^½ X Xᵀ W^½`, both triangles.
+    pub(crate) kernel: Vec<f64>,
+}
+
+/// A factored system.
+pub(crate) struct DualFactor {
+    lower: Vec<f64>,
+    scale: Vec<f64>,
+    penalty: f64,
+}
+
+impl<'d, 'a> Dual<'d, 'a> {
+    pub(crate) fn new(design: &'d Design<'a>) -> Self {
+        let roots: Vec<f64> = (0..design.n()).map(|row| design.weight(row).sqrt()).collect();
+        let kernel = kernel(design, &roots);
+        Self { design, roots, kernel }
+    }
+
+    /// Factors `W^½ X Xᵀ W^½ + μ`; `None` if it is too near to a singular matrix. With a centred
+    /// design (`centred`) the matrix has the roots of the weights in its null space, which no centred
+    /// target has a part in; that direction is filled up.
+    pub(crate) fn factor(&self, penalty: f64, centred: bool) -> Option<DualFactor> {
+        let n = self.design.n();
+        let mut matrix = self.kernel.clone();
+        let total: f64 = self.roots.iter().map(|root| root * root).sum();
+        let trace: f64 = (0..n).map(|i| self.kernel[i * n + i]).sum();
+        if centred && total > 0.0 {
+            let by = trace / n as f64 / total;
+            for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
+                let by = by * self.roots[i];
+                row.iter_mut().zip(&self.roots).for_each(|(x, root)| *x += by * root);
+            }
+        }
+        for i in 0..n {
+            // A sample without weight takes no part.
+            matrix[i * n + i] += if self.roots[i] > 0.0 { penalty } else { 1.0 };
+        }
+        let scale: Vec<f64> = (0..n)
+            .map(|i| if matrix[i * n + i] > 0.0 { 1.0 / matrix[i * n + i].sqrt() } else { 1.0 })
+            .collect();
+        for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
+            row.iter_mut().zip(&scale).for_each(|(x, s)| *x *= scale[i] * s);
+        }
+        let lower = linalg::cholesky(n, &matrix)?;
+        let safe = (0..n).all(|i| lower[i * n + i] * lower[i * n + i] > PIVOT);
+        safe.then_some(DualFactor { lower, scale, penalty })
+    }
+
+    /// Solves for one target (centred if the design is), and polishes by the residual of the data
+    /// itself until it gets no smaller.
+    pub(crate) fn solve(&self, factor: &DualFactor, y: &[f64]) -> Solved {
+        let (n, d) = (self.design.n(), self.design.d());
+        let start = || -> Vec<f64> { y.iter().zip(&self.roots).map(|(y, r)| y * r).collect() };
+        let size = norm(&start()).max(f64::MIN_POSITIVE);
+        let mut a = vec![0.0; n];
+        let mut coefficients = vec![0.0; d];
+        let mut off = start();
+        let mut margins = vec![0.0; n];
+        for _ in 0..5 {
+            let before = norm(&off);
+            if before <= 1e-15 * size {
+                break;
+            }
+            let mut step = off.clone();
+            factor.solve(&mut step);
+            let next: Vec<f64> = a.iter().zip(&step).map(|(a, s)| a + s).collect();
+            let weighted: Vec<f64> = next.iter().zip(&self.roots).map(|(a, r)| a * r).collect();
+            let mut better = vec![0.0; d];
+            self.design.transposed_times(&weighted, &mut better);
+            self.design.times(&better, 0.0, &mut margins);
+            let after: Vec<f64> = (0..n)
+                .map(|row| self.roots[row] * (y[row] - margins[row]) - factor.penalty * next[row])
+                .collect();
+            if norm(&after) >= 0.5 * before {
+                break;
+            }
+            (a, coefficients, off) = (next, better, after);
+        }
+        // XᵀW(y − Xβ) − μβ = Xᵀ W^½ (W^½ (y − Xβ) − μ a).
+        let mut gradient = vec![0.0; d];
+        let weigh =
+            |v: &[f64]| -> Vec<f64> { v.iter().zip(&self.roots).map(|(x, r)| x * r).collect() };
+        self.design.transposed_times(&weigh(&off), &mut gradient);
+        let left = norm(&gradient);
+        self.design.transposed_times(&weigh(&start()), &mut gradient);
+        let residual = left / norm(&gradient).max(f64::MIN_POSITIVE);
+        Solved { coefficients, residual }
+    }
+}
+
+impl DualFactor {
+    fn solve(&self, b: &mut [f64]) {
+        b.iter_mut().zip(&self.scale).for_each(|(b, s)| *b *= s);
+        linalg::cholesky_solve(b.len(), &self.lower, b);
+        b.iter_mut().zip(&self.scale).for_each(|(b, s)| *b *= s);
+    }
+}
+
+/// `W^½ X Xᵀ W^½`.
+fn kernel(design: &Design<'_>, roots: &[f64]) -> Vec<f64> {
+    let (n, d) = (design.n(), design.d());
+    let mut kernel = vec![0.0; n * n];
+    match design.matrix() {
+        Matrix::Dense(x) => {
+            let mut z = x.values().to_vec();
+            let rows = z.chunks_exact_mut(d.max(1)).enumerate().collect();
+            parallel::each(rows, n * d, |(row, z): (usize, &mut [f64])| {
+                for ((x, c), s) in z.iter_mut().zip(design.center()).zip(design.scale()) {
+                    *x = roots[row] * (*x - c) / s;
+                }
+            });
+            // The blocks of the upper triangle.
+            let step = n.div_ceil(BLOCKS).max(1);
+            let starts: Vec<usize> = (0..n).step_by(step).collect();
+            let pairs: Vec<(usize, usize)> = starts
+                .iter()
+                .flat_map(|&i| starts.iter().filter(move |j| **j >= i).map(move |&j| (i, j)))
+                .collect();
+            let part = |first: usize| &z[first * d..(first + step).min(n) * d];
+            let found: Vec<Vec<f64>> = parallel::map(pairs.clone(), n * n * d, |(i, j)| {
+                let (a, b) = (part(i), part(j));
+                let (rows, columns) = ((i + step).min(n) - i, (j + step).min(n) - j);
+                linalg::product_transposed(rows, columns, d, a, b)
+            });
+            for (&(i, j), found) in pairs.iter().zip(&found) {
+                let columns = (j + step).min(n) - j;
+                for (at, row) in found.chunks_exact(columns).enumerate() {
+                    for (other, x) in row.iter().enumerate() {
+                        kernel[(i + at) * n + j + other] = *x;
+                        kernel[(j + other) * n + i + at] = *x;
+                    }
+                }
+            }
+        }
+        Matrix::Sparse(x) => {
+            kernel.par_chunks_exact_mut(n.max(1)).enumerate().for_each(|(row, out)| {
+                let mut z: Vec<f64> =
+                    design.center().iter().zip(design.scale()).map(|(c, s)| -c / s).collect();
+                let (columns, values) = x.row(row);
+                for (&column, value) in columns.iter().zip(values) {
+                    z[column as usize] += value / design.scale()[column as usize];
+                }
+                design.times(&z, 0.0, out);
+                out.iter_mut().zip(roots).for_each(|(k, root)| *k *= roots[row] * root);
+            });
+        }
+    }
+    kernel
+}

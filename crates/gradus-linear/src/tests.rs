@@ -1,0 +1,6 @@
+//! Laws that hold for several models at once.
+
+mod extremes;
+mod penalties;
+mod separation;
+mod units;
