@@ -243,7 +243,7 @@ impl Fit for PureSvd {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = &solver.held {
-            report.baselines = held.baselines(data);
+            report.compare_with(held.baselines(data));
         }
         if solver.aim.k < self.rank {
             report.notes.push(format!(
