@@ -44,7 +44,7 @@ impl Folder {
             .success();
         folder
             .gradus(
-                "fit als ratings.csv -o m.gradus --rank 8 --regularization 0.05 --holdout 0.1 -q",
+                "fit als ratings.csv -o m.gradus --rank 8 --scaling count --regularization 0.05 --holdout 0.1 -q",
             )
             .success();
         folder

@@ -58,7 +58,11 @@ impl Folder {
         folder
             .gradus("split all.csv --by per-user --holdout 0.2 -o train.csv --test test.csv")
             .success();
-        folder.gradus("fit als train.csv -o m.gradus --rank 8 --regularization 0.05 -q").success();
+        folder
+            .gradus(
+                "fit als train.csv -o m.gradus --rank 8 --scaling count --regularization 0.05 -q",
+            )
+            .success();
         folder
     }
 }
@@ -218,7 +222,7 @@ fn rankings_are_judged_in_full_or_by_a_sample() {
     // Given the training file, a model without history is judged the same.
     folder
         .gradus(
-            "fit als train.csv -o bare.gradus --rank 8 --regularization 0.05 --no-keep-history -q",
+            "fit als train.csv -o bare.gradus --rank 8 --scaling count --regularization 0.05 --no-keep-history -q",
         )
         .success();
     let bare = "evaluate bare.gradus test.csv --ranking --at 5,10 --auc";
@@ -258,7 +262,9 @@ fn people_the_model_never_met_are_folded_in() {
             "split all.csv --by cold --holdout 0.2 -o warm.csv --test cold.csv --fold-in known.csv",
         )
         .success();
-    folder.gradus("fit als warm.csv -o warm.gradus --rank 8 --regularization 0.05 -q").success();
+    folder
+        .gradus("fit als warm.csv -o warm.gradus --rank 8 --scaling count --regularization 0.05 -q")
+        .success();
     let line = "evaluate warm.gradus cold.csv --ranking";
     let (code, said) = folder.err(line);
     assert!(code == 1 && said.contains("--fold-in"), "{said}");

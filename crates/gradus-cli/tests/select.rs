@@ -13,7 +13,17 @@ fn it_chooses_tells_how_sure_it_is_and_saves_the_winner() {
     let folder = folder.path();
     let make = ["make", "ratings", "--users", "150", "--items", "60", "--count", "4000"];
     gradus(folder, &[&make[..], &["--seed", "1", "-o", "r.csv"]].concat()).success();
-    let choose = ["select", "als", "r.csv", "--rank", "2,4", "--regularization", "0.1,5"];
+    let choose = [
+        "select",
+        "als",
+        "r.csv",
+        "--scaling",
+        "count",
+        "--rank",
+        "2,4",
+        "--regularization",
+        "0.1,5",
+    ];
     let more = ["--cv", "2", "--max-iter", "5", "-o", "m.gradus"];
     let shown = gradus(folder, &[&choose[..], &more[..]].concat()).success();
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();

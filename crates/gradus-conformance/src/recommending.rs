@@ -20,6 +20,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "an explanation adds up to the score", run: explained },
     Check { name: "someone new is folded in by their ratings", run: folded_in },
     Check { name: "a profile that makes no sense is refused", run: profiles },
+    Check { name: "a profile's own items are left out, whatever their order", run: profile_order },
 ];
 
 fn top(model: &dyn Estimator) -> Finding {
@@ -222,6 +223,50 @@ fn folded_in(model: &dyn Estimator) -> Finding {
         let folded = found(model.top(&Target::Profile(&profile), 10, &Filter::default()))?;
         for (a, b) in known.iter().zip(&folded) {
             ensure!((a.score - b.score).abs() < 0.05, "user {user}: {} and {}", a.score, b.score);
+        }
+    }
+    Ok(())
+}
+
+fn profile_order(model: &dyn Estimator) -> Finding {
+    let data = made(32)?;
+    let fitted = fit(model, &data)?;
+    let model = found(fitted.recommend())?;
+    let by_user = data.by_user();
+    let mut cases: Vec<Vec<(u32, f32)>> = [0, 33]
+        .iter()
+        .map(|&user| {
+            let (items, values) = by_user.row(user);
+            items.iter().copied().zip(values.iter().copied()).collect()
+        })
+        .collect();
+    cases.push(vec![(0, 4.0), (3, 2.0), (5, 5.0)]);
+    let profile = |rated: &[(u32, f32)]| {
+        let (items, values) = rated.iter().copied().unzip();
+        Profile { items, values }
+    };
+    for mut rated in cases {
+        let sorted = profile(&rated);
+        let target = Target::Profile(&sorted);
+        let list = found(model.top(&target, 1000, &Filter::default()))?;
+        ensure!(list.len() == data.n_items() - rated.len(), "{} items for {rated:?}", list.len());
+        ensure!(
+            list.iter().all(|s| !sorted.items.contains(&s.item)),
+            "an item of the profile is recommended: {rated:?}"
+        );
+        let explained = found(model.explain(&target, list[0].item))?;
+        for round in 0..3 {
+            // Backwards, then by other keys.
+            rated.sort_by_key(|(item, _)| match round {
+                0 => u32::MAX - item,
+                _ => (item + 7).wrapping_mul(2_654_435_761 * round),
+            });
+            let other = profile(&rated);
+            let target = Target::Profile(&other);
+            let again = found(model.top(&target, 1000, &Filter::default()))?;
+            ensure!(again == list, "another order of the profile, another list: {rated:?}");
+            let again = found(model.explain(&target, list[0].item))?;
+            ensure!(again == explained, "another order of the profile, another explanation");
         }
     }
     Ok(())

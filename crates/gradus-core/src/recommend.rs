@@ -80,6 +80,24 @@ impl Profile {
     pub fn check(&self, n_items: usize) -> Result<()> {
         check_row("profile", "item", &self.items, &self.values, n_items)
     }
+
+    /// The same ratings in ascending order of the items: the order of the rows of the training
+    /// data, which sums and lookups rely on.
+    ///
+    /// # Errors
+    /// If [`check`](Self::check) fails.
+    pub fn sorted(&self, n_items: usize) -> Result<Profile> {
+        self.check(n_items)?;
+        let (items, values) = sorted_row(&self.items, &self.values);
+        Ok(Profile { items, values })
+    }
+}
+
+/// The ratings of one row in ascending order of their indices.
+pub fn sorted_row(indices: &[u32], values: &[f32]) -> (Vec<u32>, Vec<f32>) {
+    let mut order: Vec<usize> = (0..indices.len()).collect();
+    order.sort_unstable_by_key(|&at| indices[at]);
+    order.iter().map(|&at| (indices[at], values[at])).unzip()
 }
 
 /// Checks ratings of one row by index: known, once each, finite values and as many.

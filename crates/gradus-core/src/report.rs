@@ -134,6 +134,23 @@ pub struct Report {
 pub const CAUTION: &str = "caution: ";
 
 impl Report {
+    /// Sets the held-out scores of simpler models; where one of them is better than this model's, a
+    /// caution says so.
+    pub fn compare_with(&mut self, baselines: Vec<Baseline>) {
+        self.baselines = baselines;
+        let Some(score) = self.validation else { return };
+        let sign = if self.higher_is_better { 1.0 } else { -1.0 };
+        let best =
+            self.baselines.iter().max_by(|a, b| (sign * a.score).total_cmp(&(sign * b.score)));
+        if let Some(best) = best.filter(|best| sign * best.score > sign * score) {
+            self.notes.push(format!(
+                "{CAUTION}on the held-out data the simpler model \"{}\" is better than this one \
+                 ({} {:.4} against {score:.4}): try other parameters, or use that one",
+                best.name, self.metric, best.score
+            ));
+        }
+    }
+
     /// Those of the notes that say why the result may not be what was wanted, without the word.
     pub fn cautions(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| note.strip_prefix(CAUTION))
@@ -150,5 +167,50 @@ impl Report {
             }
         }
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(validation: Option<f64>, higher_is_better: bool) -> Report {
+        Report {
+            iterations: 1,
+            stop_reason: StopReason::Solved,
+            objective: 1.0,
+            validation,
+            metric: "score".into(),
+            higher_is_better,
+            best: 0,
+            seed: 0,
+            trace: Vec::new(),
+            baselines: Vec::new(),
+            certificate: None,
+            notes: Vec::new(),
+            seconds: 0.0,
+            clock: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_model_that_loses_to_a_simpler_one_says_so() {
+        let simple = |scores: [f64; 2]| {
+            let name = |n: usize| ["mean", "biases"][n].to_owned();
+            (0..2).map(|n| Baseline { name: name(n), score: scores[n] }).collect::<Vec<_>>()
+        };
+        let told = |validation, higher, scores| {
+            let mut report = report(validation, higher);
+            report.compare_with(simple(scores));
+            assert_eq!(report.baselines.len(), 2);
+            report.cautions().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let caution = told(Some(1.2), false, [1.5, 1.1]);
+        assert!(caution[0].contains("\"biases\"") && caution[0].contains("1.1000"), "{caution:?}");
+        assert!(told(Some(1.2), true, [1.3, 1.5])[0].contains("1.5000"));
+        assert!(told(Some(1.0), false, [1.5, 1.1]).is_empty());
+        assert!(told(Some(1.1), false, [1.5, 1.1]).is_empty());
+        assert!(told(Some(1.6), true, [1.3, 1.5]).is_empty());
+        assert!(told(None, true, [1.3, 1.5]).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::file::{Reader, Writer};
-use gradus_core::recommend::{Filter, Target};
+use gradus_core::recommend::{Filter, Profile, Target};
 use gradus_core::{Error, Result};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -129,16 +129,9 @@ impl Catalogue {
         match target {
             Target::User(user) => Ok(self.of_user(user_row(*user, self.users.len())?)),
             Target::Profile(profile) => {
-                profile.check(self.items.len())?;
                 // In the order in which training saw them, so that sums agree to the last bit.
-                let mut order: Vec<usize> = (0..profile.items.len()).collect();
-                order.sort_unstable_by_key(|&at| profile.items[at]);
-                Ok(Taste {
-                    user: None,
-                    items: order.iter().map(|&at| profile.items[at]).collect(),
-                    values: order.iter().map(|&at| profile.values[at]).collect(),
-                    weights: None,
-                })
+                let Profile { items, values } = profile.sorted(self.items.len())?;
+                Ok(Taste { user: None, items: items.into(), values: values.into(), weights: None })
             }
         }
     }

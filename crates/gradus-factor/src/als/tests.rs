@@ -12,7 +12,7 @@ fn made(seed: u64) -> Ratings {
 }
 
 fn small() -> Als {
-    Als::new().rank(5).regularization(0.02).max_iter(8).tol(0.0)
+    Als::new().rank(5).scaling(Scaling::Count).regularization(0.02).max_iter(8).tol(0.0)
 }
 
 fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -240,7 +240,7 @@ fn planted_ratings_are_explained_up_to_their_noise() {
     };
     let made = spec.make(4).unwrap();
     let (train, test) = made.ratings.partition(|at| at % 10 != 0);
-    let params = Als::new().rank(3).regularization(0.01).max_iter(30);
+    let params = Als::new().rank(3).scaling(Scaling::Count).regularization(0.01).max_iter(30);
     let fitted = params.fit_job(&train, &Job::default().validation(&test)).unwrap();
     let rmse = fitted.report.validation.unwrap();
     assert!(rmse > 0.28 && rmse < 0.36, "{rmse} for noise 0.3");
@@ -511,7 +511,13 @@ fn errors_name_the_parameter_and_the_rule() {
 fn held_out_ratings_stop_the_fit_early_and_the_best_is_kept() {
     let data = made(14);
     let (train, test) = data.partition(|at| at % 5 != 0);
-    let params = Als::new().rank(20).regularization(0.03).max_iter(50).tol(0.0).patience(3);
+    let params = Als::new()
+        .rank(20)
+        .scaling(Scaling::Count)
+        .regularization(0.03)
+        .max_iter(50)
+        .tol(0.0)
+        .patience(3);
     let fitted = params.fit_job(&train, &Job::default().validation(&test)).unwrap();
     let report = &fitted.report;
     assert_eq!(report.stop_reason, StopReason::NoImprovement);

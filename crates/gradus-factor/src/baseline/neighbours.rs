@@ -23,9 +23,9 @@ use std::time::Instant;
 #[serde(rename_all = "lowercase")]
 pub enum Similarity {
     /// The cosine of the two columns of the data.
-    #[default]
     Cosine,
-    /// The cosine after square roots, with users who chose much counting less: `√r (ln n_items − ln(1 + n_u))`.
+    /// The cosine after square roots, with users who chose much counting less: `√r ln((1 + n_items) / (1 + n_u))`. Ranks better than the plain cosine on all data tried.
+    #[default]
     Tfidf,
     /// The product of BM25 weights, which saturate with the value and discount popular items; not bounded by 1.
     Bm25,
@@ -51,8 +51,8 @@ pub struct Neighbours {
     /// How alike two items are.
     pub similarity: Similarity,
 
-    /// How many neighbours each item keeps. More rank better on sparse data, up to all, and hardly
-    /// cost anything to fit, but memory and time to recommend.
+    /// How many neighbours each item keeps. Dense data rank best with 100 to 300, thin data with
+    /// more, up to all; more hardly cost anything to fit, but memory and time to recommend.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub neighbours: usize,
 
@@ -67,7 +67,7 @@ pub struct Neighbours {
 
 impl Default for Neighbours {
     fn default() -> Self {
-        Self { similarity: Similarity::Cosine, neighbours: 100, k1: 1.2, b: 0.75 }
+        Self { similarity: Similarity::Tfidf, neighbours: 300, k1: 1.2, b: 0.75 }
     }
 }
 
@@ -88,7 +88,8 @@ impl Neighbours {
             f64::from(values[at]) * weights.map_or(1.0, |weights| f64::from(weights[at]))
         };
         let items_of = |user: usize| by_user.range(user).len() as f64;
-        let log_items = (data.n_items() as f64).ln();
+        // Zero for a user who chose everything, and never negative.
+        let log_items = (data.n_items() as f64).ln_1p();
         let rarity: Vec<f64> =
             (0..data.n_users()).map(|user| log_items - items_of(user).ln_1p()).collect();
         let strengths = |item: usize| {
@@ -278,7 +279,7 @@ impl Fit for Neighbours {
             Ok((rule, left, score))
         })?;
         if let Some(held) = &held {
-            report.baselines = held.baselines(data);
+            report.compare_with(held.baselines(data));
         }
         Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
     }

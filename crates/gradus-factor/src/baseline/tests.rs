@@ -143,7 +143,7 @@ fn dense_similarities(data: &Ratings, params: &Neighbours) -> Vec<Vec<f64>> {
     let average = sums.iter().sum::<f64>() / m as f64;
     let (k1, b) = (f64::from(params.k1), f64::from(params.b));
     for u in 0..n {
-        let idf = (m as f64).ln() - (1.0 + count[u]).ln();
+        let idf = (1.0 + m as f64).ln() - (1.0 + count[u]).ln();
         for i in 0..m {
             let s = x[u][i];
             x[u][i] = match params.similarity {

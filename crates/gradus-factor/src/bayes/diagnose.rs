@@ -30,8 +30,8 @@ pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     let mut notes = vec![format!("of {} draws: {}", chain.len(), said.join(", "))];
     if worst_r > LARGE_R_HAT || fewest < FEW {
         notes.push(
-            "caution: the chain has hardly settled: take more iterations and a longer burn-in; predictions \
-             are usually good long before"
+            "caution: the chain moves slowly: the noise, and with it the width of intervals, is known \
+             roughly; a longer chain and burn-in tell it better, but seldom change predictions"
                 .into(),
         );
     }

@@ -35,8 +35,9 @@ use std::time::Instant;
 
 /// Bayesian matrix factorisation by Gibbs sampling: the best predictions of ratings, each with an interval.
 ///
-/// The model is `r = α + b_u + b_i + p_u·q_i + ε` with noise `ε ~ N(0, 1/(w τ))` for a rating of
-/// weight `w`. A user's `(p_u, b_u)` comes from a Gaussian `N(μ, Λ⁻¹)` over `rank + 1` dimensions,
+/// The model is `r = α + b_u + b_i + p_u·q_i + ε` with noise `ε ~ N(0, 1/τ)`. A rating of weight `w`
+/// counts as `w` equal ratings: its likelihood is taken to the power `w`, in the rows and in `τ`
+/// alike. A user's `(p_u, b_u)` comes from a Gaussian `N(μ, Λ⁻¹)` over `rank + 1` dimensions,
 /// an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
 /// no penalty to tune, and more factors do not overfit. With `implicit_side` the mean of a user's
 /// Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
@@ -179,7 +180,7 @@ impl Fit for Bayes {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = job.validation {
-            report.baselines = baseline::scores(data, held)?;
+            report.compare_with(baseline::scores(data, held)?);
         }
         let counted = &state.scalars[solver.burn_in().min(state.scalars.len())..];
         report.notes.extend(diagnose::notes(counted));

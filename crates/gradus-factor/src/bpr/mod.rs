@@ -167,7 +167,7 @@ impl Fit for Bpr {
             },
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        report.baselines = solver.baselines();
+        report.compare_with(solver.baselines());
         report.notes.extend(solver.note());
         if state.right > 0.0 {
             report.notes.push(format!(

@@ -18,7 +18,13 @@ fn weighted(data: &Ratings) -> Ratings {
 }
 
 fn small(order: Order) -> Ccd {
-    Ccd::new().rank(5).regularization(0.02).max_iter(8).tol(0.0).order(order)
+    Ccd::new()
+        .rank(5)
+        .scaling(Scaling::Count)
+        .regularization(0.02)
+        .max_iter(8)
+        .tol(0.0)
+        .order(order)
 }
 
 /// The algorithm once more in double precision, with the errors recomputed for every number.
@@ -149,7 +155,12 @@ fn both_orders_follow_the_slow_oracle() {
 #[test]
 fn the_objective_never_rises_and_ends_near_exact_solves() {
     let data = made(2);
-    let exact = crate::Als::new().rank(5).regularization(0.02).max_iter(150).tol(0.0);
+    let exact = crate::Als::new()
+        .rank(5)
+        .scaling(Scaling::Count)
+        .regularization(0.02)
+        .max_iter(150)
+        .tol(0.0);
     let exact = exact.fit(&data).unwrap().report.objective;
     for order in [Order::Element, Order::Dimension] {
         for inner in [1, 3] {
@@ -190,7 +201,13 @@ fn planted_ratings_are_explained_up_to_their_noise() {
     };
     let (train, test) = spec.make(4).unwrap().ratings.partition(|at| at % 10 != 0);
     for order in [Order::Element, Order::Dimension] {
-        let params = Ccd::new().rank(3).regularization(0.01).max_iter(80).tol(1e-6).order(order);
+        let params = Ccd::new()
+            .rank(3)
+            .scaling(Scaling::Count)
+            .regularization(0.01)
+            .max_iter(80)
+            .tol(1e-6)
+            .order(order);
         let fitted = params.fit_job(&train, &Job::default().validation(&test)).unwrap();
         let rmse = fitted.report.validation.unwrap();
         assert!(rmse > 0.28 && rmse < 0.36, "{order:?}: {rmse} for noise 0.3");

@@ -4,7 +4,7 @@ mod optimizer;
 mod solve;
 
 use crate::baseline;
-use crate::latent::{LatentFactors, Squares};
+use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -49,7 +49,7 @@ pub struct Gd {
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Strength λ of the penalty on factors and biases; 0.09 as for `als`.
+    /// Strength λ of the penalty on factors and biases; 1.1 as for `als`.
     #[schemars(range(min = 0.0))]
     pub regularization: f32,
 
@@ -107,8 +107,8 @@ impl Default for Gd {
     fn default() -> Self {
         Self {
             rank: 16,
-            regularization: 0.09,
-            scaling: Scaling::Count,
+            regularization: 1.1,
+            scaling: Scaling::Sqrt,
             biases: true,
             loss: Loss::Squared,
             delta: 1.0,
@@ -136,6 +136,18 @@ impl Gd {
 
     fn rule(&self) -> Squares {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
+    }
+
+    /// How a row is solved by itself: under the loss of the fit.
+    fn fold_in(&self) -> FoldIn {
+        let Self { regularization, scaling, biases, loss, delta, .. } = *self;
+        match loss {
+            // The logistic loss is that of the link, by which squares are reweighted.
+            Loss::Squared | Loss::Logistic => FoldIn::Squares(self.rule()),
+            Loss::Absolute | Loss::Huber => {
+                FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
+            }
+        }
     }
 }
 
@@ -172,7 +184,7 @@ impl Fit for Gd {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = job.validation {
-            report.baselines = baseline::scores(data, held)?;
+            report.compare_with(baseline::scores(data, held)?);
         }
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })

@@ -2,7 +2,7 @@
 
 use super::Gd;
 use super::optimizer::{Point, advance};
-use crate::latent::{self, FoldIn, Held, LatentFactors, Parts};
+use crate::latent::{self, Held, LatentFactors, Parts};
 use crate::loss::Units;
 use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
@@ -258,7 +258,7 @@ impl<'a> Solver<'a> {
                 item_bias,
                 user_factors: users,
                 item_factors: items,
-                fold_in: FoldIn::Squares(self.params.rule()),
+                fold_in: self.params.fold_in(),
             },
             self.range,
             self.params.keep_history,

@@ -10,6 +10,9 @@
 //! brought back to the ratings' own. Where a solver stopped short of that solution, the difference
 //! is left in the base.
 //!
+//! Under the absolute and the Huber loss a user is the solution of least squares whose weights follow
+//! from its errors; with these weights the account is the same.
+//!
 //! For signs of interest `w_j` is the confidence and `y_j` the target less the item bias, `A` has
 //! `α₀ Σ v vᵀ` over all items besides, and what `α₀` asks for by way of the item biases is the
 //! same for any history but for `A`: it is left in the base, too.
@@ -28,6 +31,7 @@ fn wide(values: &[f32]) -> Vec<f64> {
 
 impl LatentFactors {
     pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+        let sorted;
         let rated: Rated<'_> = match target {
             Target::User(user) => {
                 let row = self.user_row(*user)?;
@@ -39,13 +43,23 @@ impl LatentFactors {
                 (items, values, weights)
             }
             Target::Profile(profile) => {
-                profile.check(self.items.len())?;
-                (&profile.items, &profile.values, None)
+                sorted = profile.sorted(self.items.len())?;
+                (&sorted.items, &sorted.values, None)
             }
         };
         let (person, _) = self.person(target)?;
         let parts = match &self.fold_in {
-            FoldIn::Squares(rule) => self.square_contributions(rule, &person, rated, item),
+            FoldIn::Squares(rule) => {
+                let (_, free) = self.normalised(rated.0, rated.1, rated.2);
+                // Under a link the account is of the score, to first order.
+                let (targets, weights) = self.working_ratings(&person, rated.0, &free, rated.2);
+                self.square_contributions(rule, &person, rated, (&targets, &weights), item)
+            }
+            FoldIn::Robust(rule) => {
+                let weights = self.robust_weights(rule, &person, rated.0, rated.1, rated.2);
+                let squares = rule.squares();
+                self.square_contributions(&squares, &person, rated, (rated.1, &weights), item)
+            }
             FoldIn::Implicit(rule) => self.implicit_contributions(rule, rated, item),
             FoldIn::Pairs(rule) => self.pair_contributions(rule, &person, rated.0, item),
             FoldIn::Projection(_) => self.projected_contributions(rated, item),
@@ -67,19 +81,18 @@ impl LatentFactors {
         Ok(Explanation { score, base, contributions })
     }
 
-    /// What each rating adds to the score of an item, where users are least squares.
+    /// What each rating adds to the score of an item, where users are least squares with these
+    /// targets and weights.
     fn square_contributions(
         &self,
         rule: &Squares,
         person: &Person,
-        (items, values, given): Rated<'_>,
+        (items, _, given): Rated<'_>,
+        (targets, weights): (&[f32], &[f32]),
         item: usize,
     ) -> Vec<f64> {
         let lambda = f64::from(rule.lambda(items.len(), given));
-        let (_, free) = self.normalised(items, values, given);
-        // Under a link the account is of the score, to first order.
-        let (targets, weights) = self.working_ratings(person, items, &free, given);
-        let (weights, vectors) = (wide(&weights), self.vectors(items, rule.biases));
+        let (weights, vectors) = (wide(weights), self.vectors(items, rule.biases));
         let system = self.ridge(lambda, rule.biases);
         let direction = self.direction(system, &vectors, &weights, item, rule.biases);
         // A score of 1 in the units of the fit.

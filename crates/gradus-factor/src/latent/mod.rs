@@ -11,6 +11,7 @@ mod link;
 mod many;
 mod normal;
 mod pairs;
+mod robust;
 mod top;
 mod update;
 
@@ -22,6 +23,7 @@ pub use link::Link;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 pub use pairs::Pairs;
+pub use robust::Robust;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
@@ -482,7 +484,7 @@ impl Model for LatentFactors {
 
     fn update(&mut self) -> Option<&mut dyn Update> {
         // Those whose items can be solved by themselves.
-        let solvable = matches!(self.fold_in, FoldIn::Squares(_) | FoldIn::Implicit(_));
+        let solvable = !matches!(self.fold_in, FoldIn::Projection(_) | FoldIn::Pairs(_));
         let plain = self.link.is_identity() && self.normal.is_none() && self.voices.is_none();
         if solvable && plain { Some(self) } else { None }
     }

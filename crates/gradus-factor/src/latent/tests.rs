@@ -1,7 +1,7 @@
 //! Laws of the fitted model in use: lists for many users, new items, new ratings.
 
 use super::*;
-use crate::Als;
+use crate::{Als, Ials};
 use gradus_core::data::make::RatingsSpec;
 use gradus_core::data::{Duplicates, Id, RatingsBuilder};
 use gradus_core::estimator::{Fit, Fitted};
@@ -225,7 +225,8 @@ fn made(seed: u64) -> Ratings {
 }
 
 fn fitted(data: &Ratings) -> Fitted<Als> {
-    Als::new().rank(5).regularization(0.05).max_iter(6).tol(0.0).fit(data).unwrap()
+    let count = Als::new().scaling(Scaling::Count).regularization(0.05);
+    count.rank(5).max_iter(6).tol(0.0).fit(data).unwrap()
 }
 
 #[test]
@@ -443,4 +444,26 @@ fn an_axis_of_integers_can_turn_to_text() {
     assert_eq!(model.items().find(Id::Text("Alien")).map(|at| at as usize), Some(50));
     let profile = Profile { items: vec![1, 2], values: vec![5.0, 1.0] };
     assert!(model.top(&Target::Profile(&profile), 3, &Filter::default()).is_ok());
+}
+
+#[test]
+fn an_item_folded_in_before_an_update_leaves_no_trace_in_it() {
+    // What was summed over all users for the item did not count the users that came after.
+    let data = numbered(5);
+    let events = Ratings::from_triplets([
+        (Id::Int(900_001), Id::Int(900_001), 1.0),
+        (Id::Int(900_002), Id::Int(900_001), 1.0),
+        (data.users().get(3), Id::Int(900_001), 1.0),
+        (data.users().get(4), data.items().get(6), 1.0),
+    ])
+    .unwrap();
+    for items in [false, true] {
+        let how = Adding { items, ..Adding::default() };
+        let fitted = || Ials::new().rank(4).biases(true).unobserved(0.5).fit(&data).unwrap();
+        let (mut plain, mut asked) = (fitted(), fitted());
+        asked.model.fold_in_item(&[0, 1], &[1.0, 1.0]).unwrap();
+        plain.model.update().unwrap().add(&events, &how).unwrap();
+        asked.model.update().unwrap().add(&events, &how).unwrap();
+        assert_eq!(plain.to_bytes().unwrap(), asked.to_bytes().unwrap());
+    }
 }

@@ -53,6 +53,8 @@ impl Update for LatentFactors {
             (merged.users.len() - self.users.len(), merged.items.len() - self.items.len());
 
         // Nothing can fail from here on: a model whose items cannot be solved offers no update.
+        // What was summed over all users for an earlier `fold_in_item` does not count the new ones.
+        self.users_base.take();
         if new_users > 0 {
             self.user_bias = moved(&self.user_bias, &merged.user_places, merged.users.len());
             self.user_factors =

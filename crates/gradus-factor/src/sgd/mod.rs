@@ -3,7 +3,7 @@
 mod solve;
 
 use crate::baseline;
-use crate::latent::{LatentFactors, Squares};
+use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -65,6 +65,8 @@ impl Schedule {
 /// that share no user and no item run in parallel. The result does not depend on the number of
 /// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
 /// little behind that of the model at the end.
+///
+/// Someone new is folded in, and new ratings are added, by solving their row under the same loss.
 ///
 /// Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
 /// of which it needs a few times as many. Use `als` where the result should not depend on a
@@ -173,6 +175,18 @@ impl Sgd {
     fn rule(&self) -> Squares {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
+
+    /// How a row is solved by itself: under the loss of the fit.
+    fn fold_in(&self) -> FoldIn {
+        let Self { regularization, scaling, biases, loss, delta, .. } = *self;
+        match loss {
+            // The logistic loss is that of the link, by which squares are reweighted.
+            Loss::Squared | Loss::Logistic => FoldIn::Squares(self.rule()),
+            Loss::Absolute | Loss::Huber => {
+                FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
+            }
+        }
+    }
 }
 
 impl Fit for Sgd {
@@ -208,7 +222,7 @@ impl Fit for Sgd {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = job.validation {
-            report.baselines = baseline::scores(data, held)?;
+            report.compare_with(baseline::scores(data, held)?);
         }
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })

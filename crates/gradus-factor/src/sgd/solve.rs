@@ -2,7 +2,7 @@
 
 use super::{Schedule, Sgd};
 use crate::grid::{self, Deal, Grid};
-use crate::latent::{self, FoldIn, Held, LatentFactors, Parts, Scaling};
+use crate::latent::{self, Held, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
 use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
@@ -231,7 +231,7 @@ impl<'a> Solver<'a> {
                 item_bias,
                 user_factors,
                 item_factors,
-                fold_in: FoldIn::Squares(self.params.rule()),
+                fold_in: self.params.fold_in(),
             },
             self.range,
             self.params.keep_history,

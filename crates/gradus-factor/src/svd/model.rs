@@ -254,7 +254,7 @@ impl Fit for PureSvd {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = &solver.held {
-            report.baselines = held.baselines(data);
+            report.compare_with(held.baselines(data));
             report.notes.extend(held.note());
         }
         if solver.aim.k < self.rank {

@@ -186,7 +186,7 @@ impl Fit for Svdpp {
         };
         let (state, mut report) = iterate::run(&solver, &rules, job)?;
         if let Some(held) = job.validation {
-            report.baselines = baseline::scores(data, held)?;
+            report.compare_with(baseline::scores(data, held)?);
         }
         if state.fallbacks > 0 {
             report.notes.push(format!(

@@ -15,11 +15,17 @@ use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
 use gradus_core::{Error, Result};
 use rayon::prelude::*;
 
-/// Ratings of someone, by item.
+/// Ratings of someone, in ascending order of the items.
 struct Rated<'a> {
     items: &'a [u32],
     values: &'a [f32],
     weights: Option<&'a [f32]>,
+}
+
+impl<'a> Rated<'a> {
+    fn of(profile: &'a Profile) -> Self {
+        Self { items: &profile.items, values: &profile.values, weights: None }
+    }
 }
 
 /// The least squares of one draw that a person's ratings make.
@@ -35,11 +41,10 @@ struct Conditional {
 }
 
 impl Posterior {
-    /// Someone new from a handful of ratings: for each draw of the items the mean of their factors
-    /// and bias given it, side by side as dot products take them.
-    fn fold_in(&self, profile: &Profile) -> Result<Vec<f32>> {
-        profile.check(self.items.len())?;
-        let rated = Rated { items: &profile.items, values: &profile.values, weights: None };
+    /// Someone new from a handful of ratings, sorted by item: for each draw of the items the mean of
+    /// their factors and bias given it, side by side as dot products take them.
+    fn fold_in(&self, profile: &Profile) -> Vec<f32> {
+        let rated = Rated::of(profile);
         let (k, d) = (self.rank, self.d());
         let mut vector = vec![0.0; padded(self.wide())];
         vector.par_chunks_mut(k + 2).take(self.samples()).enumerate().for_each(|(sample, to)| {
@@ -54,10 +59,10 @@ impl Posterior {
             }
             to[k + 1] = 1.0;
         });
-        Ok(vector)
+        vector
     }
 
-    /// The person behind a target, and the items they have rated.
+    /// The person behind a target, and the items they have rated, sorted.
     pub(super) fn person(&self, target: &Target<'_>) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
         match target {
             Target::User(user) => {
@@ -65,11 +70,15 @@ impl Posterior {
                 let seen = self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec());
                 Ok((self.user_vector(Some(row)), seen))
             }
-            Target::Profile(profile) => Ok((self.fold_in(profile)?, Some(profile.items.clone()))),
+            Target::Profile(profile) => {
+                let profile = profile.sorted(self.items.len())?;
+                Ok((self.fold_in(&profile), Some(profile.items)))
+            }
         }
     }
 
     pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+        let sorted;
         let rated = match target {
             Target::User(user) => {
                 let row = self.user_row(*user)?;
@@ -81,8 +90,8 @@ impl Posterior {
                 Rated { items, values, weights }
             }
             Target::Profile(profile) => {
-                profile.check(self.items.len())?;
-                Rated { items: &profile.items, values: &profile.values, weights: None }
+                sorted = profile.sorted(self.items.len())?;
+                Rated::of(&sorted)
             }
         };
         let per_draw: Vec<Vec<f64>> = (0..self.samples())

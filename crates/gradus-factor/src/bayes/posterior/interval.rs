@@ -134,6 +134,9 @@ impl Posterior {
     }
 
     /// The variance that not knowing a user or an item adds, mean over the draws.
+    ///
+    /// With independent `p ~ (m, Σ_u)` and `q ~ (n, Σ_i)` the variance of `p·q` is
+    /// `nᵀΣ_u n + mᵀΣ_i m + tr(Σ_u Σ_i)`.
     fn newcomer(
         &self,
         covariances: &Covariances,
@@ -145,6 +148,12 @@ impl Posterior {
             // The factors, and a 1 in the place of the bias.
             let v: Vec<f64> = v[..k].iter().map(|&x| f64::from(x)).chain([1.0]).collect();
             covariance.apply(&v).iter().zip(&v).map(|(a, b)| a * b).sum()
+        };
+        // What is uncertain of both sides at once: tr(Σ_u Σ_i) over the factors. A known item is a
+        // draw itself in the sum below, which has that part already; a known user is a mean.
+        let both = match (known_user, known_item) {
+            (Some(user), None) => self.within_both(user, covariances),
+            _ => 0.0,
         };
         let draws = user.chunks_exact(step).zip(item.chunks_exact(step)).zip(covariances);
         let total: f64 = draws
@@ -166,6 +175,24 @@ impl Posterior {
                 sum
             })
             .sum();
-        total / self.samples() as f64
+        total / self.samples() as f64 + both
+    }
+
+    /// `tr(Σ_u Σ_i)` of a known user and an unknown item: the mean over the draws whose users were
+    /// kept of `oᵀ Σ_i o`, where `o` is what the user's factors as drawn differ from their mean.
+    fn within_both(&self, user: usize, covariances: &Covariances) -> f64 {
+        let (k, d) = (self.rank, self.d());
+        let count = self.samples().div_ceil(SPARSE);
+        let drawn = self.user_deviations[user * count * d..][..count * d].chunks_exact(d);
+        let squares = drawn.zip(covariances.iter().step_by(SPARSE)).map(|(off, (_, of_items))| {
+            let off: Vec<f64> = off[..k].iter().map(|x| f64::from(x.get())).collect();
+            let along =
+                |i: usize| of_items.row(i)[..k].iter().zip(&off).map(|(a, b)| a * b).sum::<f64>();
+            (0..k).map(|i| off[i] * along(i)).sum::<f64>()
+        });
+        squares.sum::<f64>() / count as f64
     }
 }
+
+#[cfg(test)]
+mod tests;
