@@ -231,6 +231,3 @@ fn check_folder(path: &Path, real: &Path, before: Option<&Metadata>) -> Result<(
         Err(error) => Err(refuse(error)),
     }
 }
-
-#[cfg(all(test, unix))]
-mod tests;
