@@ -31,7 +31,7 @@ pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     if worst_r > LARGE_R_HAT || fewest < FEW {
         notes.push(
             "caution: the chain moves slowly: the noise, and with it the width of intervals, is known \
-             roughly; a longer chain and burn-in tell it better, but seldom change predictions"
+             roughly; a longer chain and burn-in tell it better, but seldom improve predictions"
                 .into(),
         );
     }
