@@ -19,8 +19,6 @@
 //! | [`Titles`] | titles of items, for people to read beside ids |
 //! | [`make`] | planted data, to try, test and time models on |
 
-#[cfg(feature = "parquet")]
-mod arrow;
 mod buffer;
 mod builder;
 mod dense;
@@ -34,6 +32,8 @@ mod merge;
 mod npy;
 mod npz;
 pub(crate) mod open;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 mod ratings;
 mod read;
 mod samples;

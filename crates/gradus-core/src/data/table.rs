@@ -85,41 +85,6 @@ impl Table {
         Ok(Self { columns, places, n_rows, source: None, rows: None })
     }
 
-    /// A table of Arrow record batches. Numbers become numbers, truth values truth values, text and
-    /// dictionaries words, dates and timestamps words in the order of ISO 8601. Columns of other types
-    /// (lists, records) are left out.
-    ///
-    /// # Errors
-    /// If two columns have the same name, or a batch has another schema.
-    #[cfg(feature = "parquet")]
-    pub fn from_record_batches(
-        schema: &arrow_schema::Schema,
-        batches: impl IntoIterator<Item = Result<arrow_array::RecordBatch>>,
-    ) -> Result<Self> {
-        use super::arrow::Pieces;
-        let mut columns: Vec<Option<Pieces>> =
-            schema.fields().iter().map(|field| Pieces::new(field.data_type())).collect();
-        for batch in batches {
-            let batch = batch?;
-            if batch.schema().fields() != schema.fields() {
-                return Err(Error::Shape {
-                    what: "columns of a record batch".into(),
-                    expected: format!("{:?}", schema.fields()),
-                    got: format!("{:?}", batch.schema().fields()),
-                });
-            }
-            for (column, array) in columns.iter_mut().zip(batch.columns()) {
-                if let Some(column) = column {
-                    column.push(array)?;
-                }
-            }
-        }
-        let named = schema.fields().iter().zip(columns).filter_map(|(field, column)| {
-            column.map(|column| (field.name().clone(), column.finish()))
-        });
-        Self::from_columns(named.collect())
-    }
-
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows

@@ -293,55 +293,30 @@ fn differs(column: &Column) -> bool {
 
 #[cfg(feature = "parquet")]
 fn parquet(mut input: Input<'_>) -> Result<Table> {
-    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    use ::parquet::file::reader::ChunkReader;
-    fn from(source: impl ChunkReader + 'static, name: &str) -> Result<Table> {
-        let broken = |error: String| Error::format(name, format!("bad Parquet file: {error}"));
-        let builder = ParquetRecordBatchReaderBuilder::try_new(source)
-            .map_err(|error| broken(error.to_string()))?;
-        let schema = builder.schema().clone();
-        let reader = builder.build().map_err(|error| broken(error.to_string()))?;
-        let batches = reader.map(|batch| batch.map_err(|error| broken(error.to_string())));
-        let mut table =
-            Table::from_record_batches(&schema, batches).map_err(|error| match error {
-                Error::Data(reason) => Error::format(name, reason),
-                other => other,
-            })?;
-        let fields = schema.fields().iter();
-        let unread = fields.filter(|field| table.column(field.name()).is_err());
-        let remark = unread.map(|field| {
-            format!("column `{}` is left out: it holds {}", field.name(), field.data_type())
-        });
-        let remarks = remark.collect();
-        table.source = Some(Arc::new(TableSource {
-            file: name.to_owned(),
-            layout: TableLayout {
-                format: Format::Parquet,
-                delimiter: None,
-                header: true,
-                decimal_comma: false,
-                encoding: None,
-                missing_values: Vec::new(),
-            },
-            remarks,
-            strays: Vec::new(),
-            skipped: 0,
-            first_errors: Vec::new(),
-            index: None,
-            lines: None,
-        }));
-        Ok(table)
-    }
-    let name = input.name.clone();
-    match input.file.take() {
-        Some(file) => from(file, &name),
-        // The format jumps about: what cannot is read into memory as a whole.
-        None => {
-            let mut all = Vec::new();
-            while !input.fill(&mut all, usize::MAX)? {}
-            from(bytes::Bytes::from(all), &name)
-        }
-    }
+    let (file, _) = crate::data::parquet::ParquetFile::open(&mut input)?;
+    let (columns, remarks) = file.columns()?;
+    let mut table = Table::from_columns(columns).map_err(|error| match error {
+        Error::Data(reason) => Error::format(&input.name, reason),
+        other => other,
+    })?;
+    table.source = Some(Arc::new(TableSource {
+        file: input.name.clone(),
+        layout: TableLayout {
+            format: Format::Parquet,
+            delimiter: None,
+            header: true,
+            decimal_comma: false,
+            encoding: None,
+            missing_values: Vec::new(),
+        },
+        remarks,
+        strays: Vec::new(),
+        skipped: 0,
+        first_errors: Vec::new(),
+        index: None,
+        lines: None,
+    }));
+    Ok(table)
 }
 
 #[cfg(not(feature = "parquet"))]

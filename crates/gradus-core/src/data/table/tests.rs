@@ -1,25 +1,17 @@
 use super::*;
 use crate::data::open::create_compressed;
 use crate::data::{Delimiter, Format, OnError};
-use parquet::arrow::ArrowWriter;
-use std::sync::Arc;
 
 const CSV: &str = "name,size,price,ok\nnail,3,0.5,true\n\"screw, long\",4,,false\n";
 
 fn to_parquet() -> Vec<u8> {
-    use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-    let columns: [(&str, ArrayRef); 4] = [
-        ("name", Arc::new(StringArray::from(vec!["nail", "screw, long"]))),
-        ("size", Arc::new(Int64Array::from(vec![3, 4]))),
-        ("price", Arc::new(Float64Array::from(vec![Some(0.5), None]))),
-        ("ok", Arc::new(BooleanArray::from(vec![true, false]))),
-    ];
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-    bytes
+    use crate::data::parquet::testing::{Stored, all, file, texts};
+    file(&[
+        ("name", "(UTF8)", texts(&["nail", "screw, long"])),
+        ("size", "", Stored::Int64(all([3, 4]))),
+        ("price", "", Stored::Double(vec![Some(0.5), None])),
+        ("ok", "", Stored::Bool(all([true, false]))),
+    ])
 }
 
 fn check(table: &Table) {
@@ -255,60 +247,4 @@ fn columns_that_contradict_themselves_are_refused() {
     };
     assert!(refused(vec![0, 2], &["a", "b"]).contains("code 2 is not below 2"));
     assert!(refused(vec![0], &["a", "a"]).contains("`a` is listed twice"));
-}
-
-#[test]
-fn arrays_of_every_type_become_columns() {
-    use arrow_array::types::Int8Type;
-    use arrow_array::*;
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("u64", Arc::new(UInt64Array::from(vec![Some(1), None, Some(3)]))),
-        (
-            "decimal",
-            Arc::new(
-                Decimal128Array::from(vec![150, -1, 0]).with_precision_and_scale(9, 2).unwrap(),
-            ),
-        ),
-        ("day", Arc::new(Date32Array::from(vec![Some(0), Some(-1), None]))),
-        (
-            "stamp",
-            Arc::new(TimestampMillisecondArray::from(vec![0, 1500, -1]).with_timezone("UTC")),
-        ),
-        ("large", Arc::new(LargeStringArray::from(vec!["NA", "", " x"]))),
-        ("view", Arc::new(StringViewArray::from(vec!["1", "2", "1"]))),
-        (
-            "category",
-            Arc::new(DictionaryArray::<Int8Type>::new(
-                Int8Array::from(vec![Some(1), None, Some(1)]),
-                Arc::new(Int64Array::from(vec![7, 10])),
-            )),
-        ),
-        ("none", Arc::new(NullArray::new(3))),
-        ("list", Arc::new(BinaryArray::from(vec![&[1u8][..], &[2], &[3]]))),
-    ];
-    let batch = RecordBatch::try_from_iter_with_nullable(
-        columns.into_iter().map(|(name, array)| (name, array, true)),
-    )
-    .unwrap();
-    let table =
-        Table::from_record_batches(&batch.schema(), [Ok(batch.clone()), Ok(batch)]).unwrap();
-    assert_eq!(table.n_rows(), 6);
-    let text = |name: &str| {
-        let texts = table.texts(name).unwrap();
-        assert_eq!(texts[..3], texts[3..]);
-        texts[..3].iter().map(|text| text.clone().unwrap_or("-".into())).collect::<Vec<_>>()
-    };
-    assert_eq!(text("u64"), ["1", "-", "3"]);
-    assert_eq!(text("decimal"), ["1.5", "-0.01", "0"]);
-    assert_eq!(text("day"), ["1970-01-01", "1969-12-31", "-"]);
-    let stamps = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:01.5Z", "1969-12-31T23:59:59.999Z"];
-    assert_eq!(text("stamp"), stamps);
-    assert_eq!(text("large"), ["NA", "", " x"]);
-    assert_eq!(text("view"), ["1", "2", "1"]);
-    assert_eq!(text("category"), ["10", "-", "10"]);
-    assert_eq!(text("none"), ["-", "-", "-"]);
-    assert!(table.column("list").is_err());
-    assert_eq!(table.numeric_names(), ["u64", "decimal", "none"]);
-    let Column::Words { levels, .. } = table.column("category").unwrap() else { panic!() };
-    assert_eq!(levels, &["10"], "only words that occur are levels");
 }

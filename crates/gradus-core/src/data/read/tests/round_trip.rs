@@ -75,17 +75,15 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(feature = "parquet")]
 fn parquet(rows: &[Row]) -> Vec<u8> {
-    use ::parquet::arrow::ArrowWriter;
-    use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
-    use std::sync::Arc;
-    let users: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.0)));
-    let items: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.1)));
-    let values: ArrayRef = Arc::new(Float32Array::from_iter_values(rows.iter().map(|row| row.2)));
-    let columns = [("rating", values), ("user", users), ("item", items)];
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.into_inner().unwrap()
+    use crate::data::parquet::testing::{Stored, all, file};
+    let text = |column: fn(&Row) -> &String| {
+        Stored::Text(all(rows.iter().map(|row| column(row).clone())))
+    };
+    file(&[
+        ("rating", "", Stored::Single(all(rows.iter().map(|row| row.2)))),
+        ("user", "(UTF8)", text(|row| &row.0)),
+        ("item", "(UTF8)", text(|row| &row.1)),
+    ])
 }
 
 proptest! {
@@ -138,46 +136,30 @@ fn plain_rows_take_the_same_road_on_any_number_of_threads() {
 #[cfg(feature = "parquet")]
 mod tables {
     use super::*;
-    use ::parquet::arrow::ArrowWriter;
-    use arrow_array::types::Int32Type;
-    use arrow_array::*;
-    use std::sync::Arc;
-
-    fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
-        let batch = RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, column)| (name, column, true)),
-        )
-        .unwrap();
-        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.into_inner().unwrap()
-    }
+    use crate::data::parquet::testing::{Stored, StoredColumn, all, file, texts};
 
     #[test]
     fn ids_and_values_of_any_type_are_taken() {
-        let users: [ArrayRef; 6] = [
-            Arc::new(Int64Array::from(vec![7, 3])),
-            Arc::new(UInt64Array::from(vec![7, 3])),
-            Arc::new(Int8Array::from(vec![7, 3])),
-            Arc::new(StringArray::from(vec!["7", "3"])),
-            Arc::new(LargeStringArray::from(vec!["7", "3"])),
-            Arc::new(["7", "3"].into_iter().collect::<DictionaryArray<Int32Type>>()),
+        let users = [
+            ("", Stored::Int64(all([7, 3]))),
+            ("(UINT_64)", Stored::Int64(all([7, 3]))),
+            ("(INT_8)", Stored::Int32(all([7, 3]))),
+            ("(UTF8)", texts(&["7", "3"])),
+            ("", texts(&["7", "3"])),
         ];
-        let values: [ArrayRef; 4] = [
-            Arc::new(Float32Array::from(vec![2.0, 1.0])),
-            Arc::new(Float64Array::from(vec![2.0, 1.0])),
-            Arc::new(Int16Array::from(vec![2, 1])),
-            Arc::new(
-                Decimal128Array::from(vec![200, 100]).with_precision_and_scale(10, 2).unwrap(),
-            ),
+        let values = [
+            ("", Stored::Single(all([2.0, 1.0]))),
+            ("", Stored::Double(all([2.0, 1.0]))),
+            ("(INT_16)", Stored::Int32(all([2, 1]))),
+            ("(DECIMAL(10,2))", Stored::Int64(all([200, 100]))),
         ];
-        for users in &users {
-            for values in &values {
-                let bytes = file(vec![
-                    ("title", Arc::new(StringArray::from(vec!["x", "y"]))),
-                    ("stars", values.clone()),
-                    ("movie", Arc::new(Int32Array::from(vec![5, 5]))),
-                    ("user", users.clone()),
+        for (user_type, users) in &users {
+            for (value_type, values) in &values {
+                let bytes = file(&[
+                    ("title", "(UTF8)", texts(&["x", "y"])),
+                    ("stars", value_type, values.clone()),
+                    ("movie", "", Stored::Int32(all([5, 5]))),
+                    ("user", user_type, users.clone()),
                 ]);
                 let (ratings, summary) =
                     read_ratings_from(&bytes[..], "x", &ReadOptions::new()).unwrap();
@@ -185,24 +167,25 @@ mod tables {
                 assert_eq!((summary.format, summary.rows), (Format::Parquet, 2));
             }
         }
-        let big: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX, 3]));
-        let bytes = file(vec![("user", big.clone()), ("item", big), ("rating", values[0].clone())]);
+        // As an unsigned number, -1 is the largest there is.
+        let big: StoredColumn<'_> = ("user", "(UINT_64)", Stored::Int64(all([-1, 3])));
+        let item: StoredColumn<'_> = ("item", "(UINT_64)", Stored::Int64(all([-1, 3])));
+        let bytes = file(&[big, item, ("rating", "", Stored::Single(all([2.0, 1.0])))]);
         let (ratings, _) = read_ratings_from(&bytes[..], "x", &ReadOptions::new()).unwrap();
         assert_eq!(ratings.users().get(0), Id::Text("18446744073709551615"));
     }
 
     #[test]
     fn faults_are_named() {
-        let ints: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
-        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", ""]));
-        let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN, 2.0]));
-        let bytes =
-            file(vec![("user", ints.clone()), ("item", ints.clone()), ("rating", values.clone())]);
+        let ints = || Stored::Int64(vec![Some(1), None, Some(3)]);
+        let words = || texts(&["a", "b", ""]);
+        let values = || Stored::Double(all([1.0, f64::NAN, 2.0]));
+        let bytes = file(&[("user", "", ints()), ("item", "", ints()), ("rating", "", values())]);
         assert_eq!(fault(&bytes, "x.parquet"), "x.parquet, line 2, column user: null");
-        let bytes = file(vec![
-            ("user", texts.clone()),
-            ("item", texts.clone()),
-            ("rating", values.clone()),
+        let bytes = file(&[
+            ("user", "(UTF8)", words()),
+            ("item", "(UTF8)", words()),
+            ("rating", "", values()),
         ]);
         assert_eq!(
             fault(&bytes, "x.parquet"),
@@ -211,16 +194,16 @@ mod tables {
         let (ratings, summary) = read_with(&bytes, "x.parquet", &skip()).unwrap();
         assert_eq!((ratings.len(), summary.rows, summary.skipped), (1, 1, 2));
         assert_eq!(summary.first_errors[1], "x.parquet, line 3, column user: the id is empty");
-        let bytes =
-            file(vec![("user", values.clone()), ("item", ints.clone()), ("rating", values)]);
+        let bytes = file(&[("user", "", values()), ("item", "", ints()), ("rating", "", values())]);
         assert_eq!(
             fault(&bytes, "x.parquet"),
-            "x.parquet: column `user` (user) holds Float64, not integers or text"
+            "x.parquet: column `user` (user) holds numbers, not integers or text"
         );
-        let bytes = file(vec![("user", ints.clone()), ("item", ints), ("rating", texts)]);
+        let bytes =
+            file(&[("user", "", ints()), ("item", "", ints()), ("rating", "(UTF8)", words())]);
         assert_eq!(
             fault(&bytes, "x.parquet"),
-            "x.parquet: column `rating` (rating) holds Utf8, not numbers"
+            "x.parquet: column `rating` (rating) holds text, not numbers"
         );
         assert!(fault(b"PAR1 and then nothing", "x").starts_with("x: bad Parquet file: "));
     }
@@ -229,12 +212,9 @@ mod tables {
     fn a_file_on_disk_is_not_read_into_memory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.parquet");
-        let ints: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
-        std::fs::write(
-            &path,
-            file(vec![("user", ints.clone()), ("item", ints.clone()), ("rating", ints)]),
-        )
-        .unwrap();
+        let ints = || Stored::Int64(all([1, 2, 3]));
+        let columns = [("user", "", ints()), ("item", "", ints()), ("rating", "", ints())];
+        std::fs::write(&path, file(&columns)).unwrap();
         let (ratings, summary) = read_ratings(&path, &ReadOptions::new()).unwrap();
         assert_eq!((ratings.len(), summary.bytes), (3, std::fs::metadata(&path).unwrap().len()));
     }

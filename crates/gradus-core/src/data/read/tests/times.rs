@@ -145,36 +145,25 @@ proptest! {
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_columns_of_many_types_hold_times() {
-    use ::parquet::arrow::ArrowWriter;
-    use arrow_array::*;
-    use std::sync::Arc;
-    let file = |time: ArrayRef| {
-        let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
-        let columns =
-            [("user", ids.clone()), ("time", time), ("item", ids.clone()), ("rating", ids)];
-        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.into_inner().unwrap()
+    use crate::data::parquet::testing::{Stored, all, file, texts};
+    let file = |annotation: &str, time: Stored| {
+        let ids = || Stored::Int64(all([1, 2]));
+        let time = ("time", annotation, time);
+        file(&[("user", "", ids()), time, ("item", "", ids()), ("rating", "", ids())])
     };
     let (a, b) = (86_400i64, -1i64);
-    let columns: [(ArrayRef, [i64; 2]); 9] = [
-        (Arc::new(Int64Array::from(vec![a, b])), [a, b]),
-        (Arc::new(Int32Array::from(vec![a as i32, b as i32])), [a, b]),
-        (Arc::new(Float64Array::from(vec![86_400.9, -0.5])), [a, b]),
-        (Arc::new(TimestampSecondArray::from(vec![a, b])), [a, b]),
-        (Arc::new(TimestampMillisecondArray::from(vec![a * 1000 + 999, -1])), [a, b]),
-        (
-            Arc::new(TimestampMicrosecondArray::from(vec![a * 1_000_000, -1]).with_timezone("UTC")),
-            [a, b],
-        ),
-        (Arc::new(TimestampNanosecondArray::from(vec![a * 1_000_000_000, -1])), [a, b]),
-        (Arc::new(Date32Array::from(vec![1, -1])), [a, -86_400]),
-        (Arc::new(StringArray::from(vec!["1970-01-02", "1969-12-31T23:59:59Z"])), [a, b]),
+    let columns = [
+        ("", Stored::Int64(all([a, b])), [a, b]),
+        ("", Stored::Int32(all([a as i32, b as i32])), [a, b]),
+        ("", Stored::Double(all([86_400.9, -0.5])), [a, b]),
+        ("(TIMESTAMP(MILLIS,false))", Stored::Int64(all([a * 1000 + 999, -1])), [a, b]),
+        ("(TIMESTAMP(MICROS,true))", Stored::Int64(all([a * 1_000_000, -1])), [a, b]),
+        ("(TIMESTAMP(NANOS,false))", Stored::Int64(all([a * 1_000_000_000, -1])), [a, b]),
+        ("(DATE)", Stored::Int32(all([1, -1])), [a, -86_400]),
+        ("(UTF8)", texts(&["1970-01-02", "1969-12-31T23:59:59Z"]), [a, b]),
     ];
-    for (column, expected) in columns {
-        let bytes = file(column.clone());
+    for (annotation, column, expected) in columns {
+        let bytes = file(annotation, column.clone());
         let (ratings, summary) = read_ratings_from(&bytes[..], "x", &timed()).unwrap();
         assert_eq!(ratings.times(), Some(&expected[..]), "{column:?}");
         assert_eq!(summary.columns.time.as_deref(), Some("time"));
@@ -183,13 +172,13 @@ fn parquet_columns_of_many_types_hold_times() {
             None
         );
     }
-    let said = |column: ArrayRef| {
-        read_ratings_from(&file(column)[..], "x", &timed()).unwrap_err().to_string()
+    let said = |annotation: &str, column: Stored| {
+        let bytes = file(annotation, column);
+        read_ratings_from(&bytes[..], "x", &timed()).unwrap_err().to_string()
     };
-    let missing: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
-    assert_eq!(said(missing), "x, line 2, column time: missing, or not a time");
-    let not_finite: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
-    assert_eq!(said(not_finite), "x, line 2, column time: missing, or not a time");
-    let truth: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
-    assert!(said(truth).contains("holds Boolean, not numbers, dates or text"));
+    let missing = "x, line 2, column time: missing, or not a time";
+    assert_eq!(said("", Stored::Int64(vec![Some(1), None])), missing);
+    assert_eq!(said("", Stored::Double(all([1.0, f64::NAN]))), missing);
+    let truth = said("", Stored::Bool(all([true, false])));
+    assert!(truth.contains("holds booleans, not numbers, dates or text"), "{truth}");
 }
