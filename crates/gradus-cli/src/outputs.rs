@@ -105,7 +105,7 @@ impl Destination {
         let mut open = self.open()?;
         match write(&mut open) {
             Ok(()) => open.finish(),
-            Err(failure) => Err(open.blame(failure)),
+            Err(failure) => Err(open.with_path(failure)),
         }
     }
 }
@@ -126,7 +126,7 @@ impl Open {
     }
 
     /// A failure to write, with the name of the file.
-    pub fn blame(&self, failure: Failure) -> Failure {
+    pub fn with_path(&self, failure: Failure) -> Failure {
         match (self, failure) {
             (Self::File(_, path), Failure::Output(error)) => {
                 Failure::Gradus(gradus::Error::io(path, error))

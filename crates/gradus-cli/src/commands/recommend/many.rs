@@ -93,7 +93,7 @@ pub fn run(
     let json = args.is_json(context);
     let mut out = destination.open()?;
     if !json {
-        writeln!(out, "user,rank,item,score").map_err(|error| out.blame(error.into()))?;
+        writeln!(out, "user,rank,item,score").map_err(|error| out.with_path(error.into()))?;
     }
     let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());
@@ -113,7 +113,7 @@ pub fn run(
         let block = course.settle(block, args.on_unknown, model)?;
         let lines = course.lists(&block, model, n, filter, json)?;
         for line in lines {
-            out.write_all(line.as_bytes()).map_err(|error| out.blame(error.into()))?;
+            out.write_all(line.as_bytes()).map_err(|error| out.with_path(error.into()))?;
         }
         counter.advance(block.len());
     }
