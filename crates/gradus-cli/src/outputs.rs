@@ -49,7 +49,9 @@ impl FilePlan {
     /// The same, or standard output if no file is named, or `-`.
     pub fn table_or_stdout(&mut self, flag: &str, path: Option<&Path>) -> Outcome<Destination> {
         match path {
-            Some(path) if path != Path::new("-") => self.table(flag, path).map(Destination::File),
+            Some(path) if path != Path::new("-") => {
+                self.table(flag, path).map(|output| Destination::File(Box::new(output)))
+            }
             _ => Ok(Destination::Stdout),
         }
     }
@@ -59,7 +61,7 @@ impl FilePlan {
         if path == Path::new("-") {
             return Ok(Destination::Stdout);
         }
-        self.output(flag, path, FileKind::Page).map(Destination::File)
+        self.output(flag, path, FileKind::Page).map(|output| Destination::File(Box::new(output)))
     }
 
     /// The checkpoint of a fit.
@@ -79,7 +81,7 @@ fn refused(flag: &str, error: &gradus::Error) -> Failure {
 /// A file, or standard output.
 pub enum Destination {
     Stdout,
-    File(Output),
+    File(Box<Output>),
 }
 
 impl Destination {
@@ -94,7 +96,7 @@ impl Destination {
     pub fn open(&self) -> Outcome<Open> {
         Ok(match self {
             Self::Stdout => Open::Stdout(BufWriter::new(std::io::stdout())),
-            Self::File(output) => Open::File(output.create()?, output.path().to_owned()),
+            Self::File(output) => Open::File(Box::new(output.create()?), output.path().to_owned()),
         })
     }
 
@@ -103,7 +105,7 @@ impl Destination {
         let mut open = self.open()?;
         match write(&mut open) {
             Ok(()) => open.finish(),
-            Err(failure) => Err(open.blame(failure)),
+            Err(failure) => Err(open.with_path(failure)),
         }
     }
 }
@@ -111,7 +113,7 @@ impl Destination {
 /// A [`Destination`] that is being written.
 pub enum Open {
     Stdout(BufWriter<std::io::Stdout>),
-    File(OutputFile, PathBuf),
+    File(Box<OutputFile>, PathBuf),
 }
 
 impl Open {
@@ -124,7 +126,7 @@ impl Open {
     }
 
     /// A failure to write, with the name of the file.
-    pub fn blame(&self, failure: Failure) -> Failure {
+    pub fn with_path(&self, failure: Failure) -> Failure {
         match (self, failure) {
             (Self::File(_, path), Failure::Output(error)) => {
                 Failure::Gradus(gradus::Error::io(path, error))

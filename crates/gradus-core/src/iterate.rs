@@ -247,7 +247,10 @@ pub fn run<S: Solver, D>(
         }
         let step = if job.stop.requested() { None } else { solver.step(&mut state, &watch)? };
         let Some(objective) = step else {
-            keep(&course, &state, &best);
+            // Before the first iteration there is nothing to keep.
+            if !course.trace.is_empty() {
+                keep(&course, &state, &best);
+            }
             break StopReason::Interrupted;
         };
         if !objective.is_finite() {

@@ -190,6 +190,7 @@ mod tests {
             notes: Vec::new(),
             seconds: 0.0,
             clock: Vec::new(),
+            training: None,
         }
     }
 

@@ -138,8 +138,8 @@ fn compression_goes_by_the_name() {
         let output = Output::check(&path).unwrap().compressed_by_name();
         output.write(|file| file.write_all(b"1,2\n")).unwrap();
         assert_eq!(FileKind::of(&path).unwrap(), Some(kind));
-        let text = gradus_core::data::DenseText::read(&path, &Default::default());
-        assert_eq!(text.unwrap().matrix.shape(), (1, 2));
+        let table = gradus_core::data::Table::read(&path, &Default::default()).unwrap();
+        assert_eq!((table.n_rows(), table.n_cols()), (1, 2));
     }
 }
 

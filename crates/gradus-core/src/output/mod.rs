@@ -89,7 +89,7 @@ impl Output {
                     if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
                         return Err(refusal(path, io::ErrorKind::NotFound, "no such folder"));
                     }
-                    Place::File { real: followed(path)?, before: None }
+                    Place::File { real: resolve_links(path)?, before: None }
                 }
                 Err(error) => return Err(refused(error)),
             }
@@ -178,7 +178,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Where a file that does not exist yet comes to be: the end of a chain of links, in a folder that
 /// exists.
-fn followed(path: &Path) -> Result<PathBuf> {
+fn resolve_links(path: &Path) -> Result<PathBuf> {
     let refused = |error| Error::io(path, error);
     let mut at = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -219,7 +219,7 @@ fn check_folder(path: &Path, real: &Path, before: Option<&Metadata>) -> Result<(
         return Err(refusal(path, io::ErrorKind::NotADirectory, reason));
     }
     if let Some(before) = before
-        && system::is_guarded(before, &found)
+        && system::sticky_bit_forbids(before, &found)
     {
         let folder = folder.display();
         let reason = format!("belongs to somebody else, and only they may replace it in {folder}");

@@ -85,7 +85,7 @@ impl OutputFile {
         let Target::File { real, named } = &mut self.target else { return Ok(()) };
         // Looked at again: somebody may have put something else there since it was checked.
         match fs::symlink_metadata(&*real) {
-            Ok(now) if now.is_file() => system::take_after(file, &now)?,
+            Ok(now) if now.is_file() => system::copy_owner_and_mode(file, &now)?,
             Ok(_) => {
                 return Err(io::Error::other("is no longer a regular file; it is left as it is"));
             }

@@ -86,7 +86,7 @@ pub(super) fn may_write(path: &Path, _: bool) -> io::Result<()> {
 
 /// Whether only the owner of `file` may replace it in `folder`, and this process is not they.
 #[cfg(unix)]
-pub(super) fn is_guarded(file: &Metadata, folder: &Metadata) -> bool {
+pub(super) fn sticky_bit_forbids(file: &Metadata, folder: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     // SAFETY: the call takes nothing and cannot fail.
     let me = unsafe { libc::geteuid() };
@@ -94,13 +94,13 @@ pub(super) fn is_guarded(file: &Metadata, folder: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_guarded(_: &Metadata, _: &Metadata) -> bool {
+pub(super) fn sticky_bit_forbids(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
 /// Gives `file` the permissions and, where allowed, the owner of the file it replaces.
 #[cfg(unix)]
-pub(super) fn take_after(file: &File, before: &Metadata) -> io::Result<()> {
+pub(super) fn copy_owner_and_mode(file: &File, before: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
     let now = file.metadata()?;
     // Only root may give files away; whoever may not keeps them, as an editor does.
@@ -115,7 +115,7 @@ pub(super) fn take_after(file: &File, before: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn take_after(_: &File, _: &Metadata) -> io::Result<()> {
+pub(super) fn copy_owner_and_mode(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 

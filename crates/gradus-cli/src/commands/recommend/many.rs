@@ -96,7 +96,7 @@ pub fn run(
     let mut out = destination.open()?;
     if !json {
         let title = if names.titles.is_some() { ",title" } else { "" };
-        writeln!(out, "user,rank,item,score{title}").map_err(|error| out.blame(error.into()))?;
+        writeln!(out, "user,rank,item,score{title}").map_err(|error| out.with_path(error.into()))?;
     }
     let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());
@@ -116,7 +116,7 @@ pub fn run(
         let block = course.settle(block, args.on_unknown, model)?;
         let lines = course.lists(&block, names, n, filter, json)?;
         for line in lines {
-            out.write_all(line.as_bytes()).map_err(|error| out.blame(error.into()))?;
+            out.write_all(line.as_bytes()).map_err(|error| out.with_path(error.into()))?;
         }
         counter.advance(block.len());
     }

@@ -44,7 +44,7 @@ fn numbers_of_every_type_are_read() {
     let stored: Vec<_> = columns.iter().map(|(name, note, cells, _)| (*name, *note, cells.clone())).collect();
     let table = Table::from_bytes(&file(&stored), Format::Parquet).unwrap();
     for (name, _, _, expected) in &columns {
-        assert_eq!(table.numbers(name, Missing::Refuse).unwrap(), expected, "{name}");
+        assert_eq!(table.numbers(name, Missing::Refuse).unwrap()[..], expected[..], "{name}");
     }
     let days = Stored::Int96(all([time, time, time]));
     let table = Table::from_bytes(&file(&[("day", "", days)]), Format::Parquet).unwrap();
