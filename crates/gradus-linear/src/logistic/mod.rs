@@ -45,7 +45,7 @@ use std::time::Instant;
 ///
 /// Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
 /// optimum: whichever solver, this is looked for at the solution, and the report says so. (A plane with
-/// samples on it may be missed on very large data, and among more than two classes.) Of more than two classes the
+/// samples on it may be missed on very large data, and among more than two classes.) Of more classes the
 /// coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
 /// changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
 /// the report.
