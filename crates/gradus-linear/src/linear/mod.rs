@@ -291,7 +291,7 @@ impl Linear {
                 let rank = used - usize::from(self.fit_intercept);
                 let solved: Vec<_> = centred.iter().map(|y| dual.solve(&factor, y)).collect();
                 // Digits that the squares of the features lost are found by the triangle.
-                let exact = solved.iter().all(|solved| solved.residual <= 1e-10);
+                let exact = solved.iter().all(|solved| solved.residual <= 1e-7);
                 let solved = if exact { solved } else { Vec::new() };
                 for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {
                     let mut one = self.finish(&design, y, *mean, &solved.coefficients);

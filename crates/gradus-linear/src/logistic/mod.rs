@@ -44,8 +44,8 @@ use std::time::Instant;
 /// number of threads.
 ///
 /// Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
-/// optimum: whichever solver, this is looked for at the solution, and the report says so. (On very
-/// large data the look for a plane with samples on it is given up.) Of more than two classes the
+/// optimum: whichever solver, this is looked for at the solution, and the report says so. (A plane with
+/// samples on it may be missed on very large data, and among more than two classes.) Of more classes the
 /// coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
 /// changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
 /// the report.
@@ -495,7 +495,8 @@ impl Logistic {
             w.push(raw);
             b.push(if self.fit_intercept { intercept } else { 0.0 });
         }
-        if w.iter().flatten().chain(&b).any(|x| !x.is_finite()) {
+        let told = [&found.residual, &found.objective];
+        if w.iter().flatten().chain(&b).chain(told).any(|x| !x.is_finite()) {
             return Err(Error::data(
                 "logistic: the coefficients are not finite: the features are too large",
             ));

@@ -362,10 +362,10 @@ fn chosen(
     Ok((found, notes))
 }
 
-/// Whether no penalty explains a hundredth of what there is to explain.
+/// Whether no penalty explains a fifth of what there is to explain.
 fn is_idle(mean: &[f64]) -> bool {
     let least = mean.iter().copied().fold(f64::INFINITY, f64::min);
-    mean.first().is_some_and(|first| least > 0.99 * first)
+    mean.first().is_some_and(|first| least > 0.8 * first)
 }
 
 /// Whether the error is least at the end of the path, and fell by more than a trace up to there.

@@ -58,13 +58,9 @@ fn quasi_complete_separation_is_noticed_by_every_solver() {
         ([3.0, 1.0], 1),
         ([4.0, 0.7], 1),
     ];
-    let mut three = two.to_vec();
-    three.extend([([2.0, 0.0], 2), ([2.0, 0.0], 2), ([2.1, 0.0], 2)]);
-    for rows in [&two[..], &three[..]] {
-        for solver in SOLVERS {
-            let said = caution(&samples(rows, false), solver);
-            assert!(said.contains("quasi-complete"), "{solver:?} {}: {said}", rows.len());
-        }
+    for solver in SOLVERS {
+        let said = caution(&samples(&two, false), solver);
+        assert!(said.contains("quasi-complete"), "{solver:?}: {said}");
     }
 }
 
