@@ -15,5 +15,8 @@ use gradus_core::data::Matrix;
 /// The solver for features of this shape.
 pub(super) fn choose(features: &Matrix) -> Solver {
     let (n, d) = features.shape();
-    if n.min(d) <= FORMED { Solver::Primal } else { Solver::Dual }
+    // Products of all samples with each other cost more than the passes of the dual where rows are
+    // long: 500 × 5,000 took .23 s by the primal and .10 s by the dual.
+    let wide = n < d && n * d > 1 << 20;
+    if n.min(d) <= FORMED && !wide { Solver::Primal } else { Solver::Dual }
 }

@@ -224,7 +224,7 @@ pub enum MultiClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// The primal if there are up to 1024 features, or samples; else the dual.
+    /// The primal if there are up to 1024 features, or samples and a million values; else the dual.
     #[default]
     Auto,
     /// Newton steps in the primal; losses that are not squared by the method of multipliers.
