@@ -15,9 +15,12 @@ Estimators live in family modules and behave as scikit-learn's do::
 from gradus import factor, linear
 from gradus._base import load, models
 from gradus._gradus import __version__, get_threads, set_threads
+from gradus._path import RegularizationPath
+from gradus._ratings import ranking_scorer
 from gradus._report import Report
 
 __all__ = [
+    "RegularizationPath",
     "Report",
     "__version__",
     "factor",
@@ -25,5 +28,6 @@ __all__ = [
     "linear",
     "load",
     "models",
+    "ranking_scorer",
     "set_threads",
 ]
