@@ -108,6 +108,36 @@ def param_doc(name: str, param: dict) -> str:
     return "\n".join(lines)
 
 
+def of_the_package(model: dict) -> list[dict]:
+    """Parameters that the package adds to those of the registry."""
+    import _gradus
+
+    added = []
+    if model["task"] != "recommend":
+        added.append(
+            {
+                "name": "missing",
+                "doc": "What stands for a missing value (NaN, None) in the features.",
+                "kind": _gradus.missing_choices(),
+                "rule": "must be one of these",
+                "default": "refuse",
+                "optional": False,
+            }
+        )
+    if model["warm_start"]:
+        added.append(
+            {
+                "name": "warm_start",
+                "doc": "Whether another `fit` starts from the model of the last one, not at random.",
+                "kind": "bool",
+                "rule": "must be true or false",
+                "default": False,
+                "optional": False,
+            }
+        )
+    return added
+
+
 ATTRIBUTES = {
     "Regressor": [
         ("coef_", "Coefficients, features (targets × features, if y has columns); none of a kernel."),
@@ -133,6 +163,7 @@ def class_text(model: dict) -> str:
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
+    params += [(param["name"], param) for param in of_the_package(model)]
     doc = [model["summary"], "", tidy(model["docs"]), "", "Parameters", "----------"]
     doc += [param_doc(name, param) for name, param in params]
     doc += ["verbose : int, default 0", "    1 shows the steps of a fit as they are made."]

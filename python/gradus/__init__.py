@@ -15,10 +15,13 @@ Estimators live in family modules and behave as scikit-learn's do::
 from gradus import factor, linear
 from gradus._base import load, models
 from gradus._gradus import __version__, get_threads, set_threads
+from gradus._path import RegularizationPath
+from gradus._ratings import ranking_scorer
 from gradus._report import Report
 from gradus._tables import read_table
 
 __all__ = [
+    "RegularizationPath",
     "Report",
     "__version__",
     "factor",
@@ -26,6 +29,7 @@ __all__ = [
     "linear",
     "load",
     "models",
+    "ranking_scorer",
     "read_table",
     "set_threads",
 ]

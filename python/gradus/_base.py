@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +20,17 @@ from gradus._report import Report
 
 #: Every kind of model, as the registry describes it, by name.
 DESCRIBED: dict[str, dict[str, Any]] = {model["name"]: model for model in json.loads(_gradus.describe())}
+
+
+_PACKAGE = str(Path(__file__).resolve().parent)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns, pointing at the line outside of the package that called into it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class Estimator(BaseEstimator):
@@ -50,11 +63,17 @@ class Estimator(BaseEstimator):
 
     # Fitting.
 
-    def _told(self) -> Any:
-        """Who is told of every step: a line on the terminal that is written over, or cell output."""
+    def _progress(self) -> Any:
+        """What shows the iterations: a line on the terminal that is written over, or cell output."""
         if not self.verbose:
             return None
         return _Progress(type(self).__name__)
+
+    def _warm(self) -> Any:
+        """The model to start from: that of the fit before, with `warm_start`."""
+        if not getattr(self, "warm_start", False):
+            return None
+        return self.__dict__.get("model_")
 
     def _take(self, model: Any) -> None:
         """Takes what a fit gave, and passes on what is worth knowing as warnings."""
@@ -66,14 +85,13 @@ class Estimator(BaseEstimator):
             certificate = report.certificate
             # More iterations do not help where rounding allows no more progress.
             advice = "scale the features or raise tol" if report.stop_reason == "stalled" else "raise max_iter or tol"
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped before it converged: {certificate['name']} "
                 f"{certificate['value']:.2e}, asked for {certificate['tolerance']:.2e}; {advice}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         for caution in report.cautions:
-            warnings.warn(f"{type(self).__name__}: {caution}", UserWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {caution}")
 
     @property
     def _fitted(self) -> Any:
@@ -116,6 +134,9 @@ class Estimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        if "model_" in state:
+            # So that a copy goes its own way when one of the two takes in new ratings.
+            state["model_"] = copy.copy(state["model_"])
         # Made anew from the model, whose page it can draw.
         state.pop("report_", None)
         return state

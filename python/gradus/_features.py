@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,61 +10,66 @@ import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from gradus import _gradus
-from gradus._base import Estimator
+from gradus._base import Estimator, warn
+from gradus._frames import has_words, is_frame, typed
+from gradus._path import RegularizationPath
 
 
-def _is_frame_of_words(X: Any) -> bool:
-    """Whether this is a table with a column that is not of numbers."""
-    if not hasattr(X, "__arrow_c_stream__") or not hasattr(X, "columns"):
-        return False
-    if hasattr(X, "dtypes") and hasattr(X, "iloc"):  # pandas
-        return any(getattr(dtype, "kind", "O") not in "biuf" for dtype in X.dtypes)
-    if hasattr(X, "column_names"):  # pyarrow
-        import pyarrow.types as types
-
-        numeric = (types.is_integer, types.is_floating, types.is_boolean)
-        return any(not any(test(field.type) for test in numeric) for field in X.schema)
-    if hasattr(X, "schema"):  # polars
-        return any(not (dtype.is_numeric() or dtype.base_type().__name__ == "Boolean") for dtype in X.dtypes)
-    return False
-
-
-def _names(X: Any) -> list[str]:
-    names = X.column_names if hasattr(X, "column_names") else X.columns
-    return [str(name) for name in names]
+_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class _FeatureEstimator(Estimator):
     """What regressors and classifiers share."""
 
+    #: What stands for a missing value: see the constructors of the estimators.
+    missing: str
+
+    #: Whether the fit was given `float32`, which coefficients and predictions then are, too.
+    _single = False
+
+    #: What the model turns into features by itself: the columns of a "frame", or those of an "array"
+    #: with missing values.
+    _encodes: str | None = None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
         return tags
 
-    def _features(self, X: Any, *, reset: bool, y: Any = None, **checks: Any) -> Any:
-        """Features as the compiled part takes them, and the target as an array."""
-        if _is_frame_of_words(X):
-            features = _gradus.Features.table(X, None if reset else self._fitted)
-            names = _names(X)
-            if reset:
-                self.n_features_in_ = len(names)
-                self.feature_names_in_ = np.asarray(names, dtype=object)
-            elif features.unknown_words:
-                warnings.warn(
-                    f"{features.unknown_words} words that training did not see count as none of "
-                    "those it saw",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return features, y
+    @property
+    def _keeps_single(self) -> bool:
+        """Whether results are `float32` where the data were; support vector machines give `float64`."""
+        return self._kind not in ("svm", "svr")
+
+    def _features(self, X: Any, *, reset: bool, y: Any = None, **checks: Any) -> tuple[Any, Any, bool]:
+        """Features as the compiled part takes them, the target as an array, and whether X is `float32`."""
+        if reset:
+            self._encodes = None
+            self._single = False
+        if is_frame(X) and (has_words(X) or self._from_frame(reset)):
+            if y is not None:
+                y = _check_y(y, multi_output=checks.get("multi_output", False), y_numeric=checks.get("y_numeric", False), estimator=self)
+                check_consistent_length(X, y)
+            return self._columns(X, reset), y, False
+        if self._encodes == "frame":
+            raise ValueError(
+                f"X: {type(self).__name__} was fitted to a data frame with columns of words; give a data "
+                f"frame with the columns {', '.join(f'`{name}`' for name in self.feature_names_in_)}"
+            )
         options = {
             "accept_sparse": "csr",
-            "dtype": np.float64,
-            "order": "C",
+            "dtype": [np.float64, np.float32],
             # The compiled part looks, and names row and column.
             "ensure_all_finite": False,
             "reset": reset,
@@ -74,42 +78,92 @@ class _FeatureEstimator(Estimator):
             X = validate_data(self, X, **options)
         else:
             X, y = validate_data(self, X, y, **options, **checks)
+        single = X.dtype == np.float32
+        if reset:
+            self._single = self._keeps_single and single
         if scipy.sparse.issparse(X):
-            if not X.has_canonical_format:
-                # A copy: it may be the caller's own.
-                X = X.copy()
-                X.sum_duplicates()
-            features = _gradus.Features.sparse(X.data, X.indices, X.indptr, X.shape[1])
+            # Where scores are sums over the features of a row, their order does not matter.
+            canonical = reset or "coef_" not in self.__dict__
+            features = _gradus.Features.sparse(X.data, X.indices, X.indptr, X.shape[1], canonical)
+        elif self._encodes == "array" or (reset and self.missing != "refuse"):
+            columns = [(f"x{at}", np.asarray(X[:, at], dtype=np.float64)) for at in range(X.shape[1])]
+            features = _gradus.Features.table(columns, None if reset else self._fitted, self.missing)
+            self._encodes = "array"
         else:
-            features = _gradus.Features.dense(X)
-        if reset and hasattr(self, "feature_names_in_"):
+            features = _gradus.Features.dense(_aligned(X))
+        if reset and self._encodes is None and hasattr(self, "feature_names_in_"):
             features = features.named([str(name) for name in self.feature_names_in_])
-        return features, y
+        return features, y, single
+
+    def _from_frame(self, reset: bool) -> bool:
+        """Whether the columns of a frame go to the model one by one even if all are numbers."""
+        return self.missing != "refuse" if reset else self._encodes == "frame"
+
+    def _columns(self, X: Any, reset: bool) -> Any:
+        columns = typed(X)
+        if not columns or len(X) == 0:
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) and {len(columns)} feature(s) while a minimum of 1 is required"
+            )
+        features = _gradus.Features.table(columns, None if reset else self._fitted, self.missing)
+        if reset:
+            self._encodes = "frame"
+            self.n_features_in_ = len(columns)
+            self.feature_names_in_ = np.asarray([name for name, _ in columns], dtype=object)
+        elif features.unknown_words:
+            warn(f"{features.unknown_words} words that training did not see count as the mean of those it saw")
+        return features
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The name of every feature the model works with, in the order of the columns of ``coef_``.
+
+        A column of words gives several, ``colour=red``. Without names of columns they are x0, x1, …
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Not used but checked against ``feature_names_in_``, as scikit-learn does.
+        """
+        model = self._fitted
+        if self._encodes is not None:
+            _check_feature_names_in(self, input_features)
+            return np.asarray(model.feature_names, dtype=object)
+        return _check_feature_names_in(self, input_features)
 
     def _plain(self, X: Any) -> bool:
         """Whether these are features as the compiled part takes them, which checks width and values."""
         return (
             type(X) is np.ndarray
-            and X.dtype == np.float64
+            and (X.dtype is _DOUBLE or X.dtype is _SINGLE)
             and X.ndim == 2
             and X.shape[0] > 0
             and X.shape[1] == self.n_features_in_
-            and X.flags.c_contiguous
+            and X.flags.aligned
+            and self._encodes is None
             and "feature_names_in_" not in self.__dict__
         )
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _predicted(self, X: Any, of_array: str, of_features: str) -> Any:
+        """What a method of the model makes of the features."""
         model = self._fitted
         if self._plain(X):
-            return model.scores_of(X)
-        features, _ = self._features(X, reset=False)
-        return model.scores(features)
+            found, single = getattr(model, of_array)(X), X.dtype is _SINGLE
+        else:
+            features, _, single = self._features(X, reset=False)
+            found = getattr(model, of_features)(features)
+        return found.astype(np.float32) if single and self._single and found is not None else found
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._predicted(X, "scores_of", "scores")
 
     def _adopt(self, model: Any) -> None:
         super()._adopt(model)
         columns = model.columns
-        if columns is None:
-            self.n_features_in_ = model.n_features
+        if model.encodes:
+            unnamed = [f"x{at}" for at in range(len(columns))]
+            self._encodes = "array" if columns == unnamed else "frame"
+        if columns is None or self._encodes == "array":
+            self.n_features_in_ = model.n_features if columns is None else len(columns)
         else:
             self.n_features_in_ = len(columns)
             self.feature_names_in_ = np.asarray(columns, dtype=object)
@@ -124,7 +178,17 @@ class _FeatureEstimator(Estimator):
         coefficients, intercepts = self._tensor("coefficients"), self._tensor("intercepts")
         if coefficients is None or intercepts is None:
             return
+        if self._single:
+            coefficients, intercepts = coefficients.astype(np.float32), intercepts.astype(np.float32)
         self.coef_, self.intercept_ = self._shaped(coefficients, intercepts)
+
+
+def _aligned(X: np.ndarray) -> np.ndarray:
+    """The array with elements at their natural addresses: views of records may have others."""
+    size = X.dtype.itemsize
+    if X.flags.aligned and all(step % size == 0 for step in X.strides):
+        return X
+    return np.ascontiguousarray(X)
 
 
 class Regressor(RegressorMixin, _FeatureEstimator):
@@ -157,13 +221,13 @@ class Regressor(RegressorMixin, _FeatureEstimator):
                 f"requires y to be passed, but the target y is None: {type(self).__name__} learns from it"
             )
         names = _target_names(y)
-        features, target = self._features(X, reset=True, y=y, multi_output=True, y_numeric=True)
+        features, target, _ = self._features(X, reset=True, y=y, multi_output=True, y_numeric=True)
         target = np.asarray(target, dtype=np.float64)
-        self._one_target = target.ndim == 1
+        self._target = ("vector", "column", "table")[target.ndim - 1 + (target.ndim > 1 and target.shape[1] > 1)]
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, target, dtype=np.float64, ensure_non_negative=True)
-        told = self._told()
+        progress = self._progress()
         model = _gradus.fit(
             self._kind,
             json.dumps(self._record()),
@@ -171,10 +235,11 @@ class Regressor(RegressorMixin, _FeatureEstimator):
             y=target.reshape(target.shape[0], -1),
             weights=weights,
             target=names,
-            told=told,
+            progress=progress,
+            warm=self._warm(),
         )
-        if told is not None:
-            told.done()
+        if progress is not None:
+            progress.done()
         self._take(model)
         self._read_coefficients()
         return self
@@ -188,19 +253,45 @@ class Regressor(RegressorMixin, _FeatureEstimator):
 
         Returns
         -------
-        array, samples (× targets, if ``y`` had columns)
+        array, samples (× targets, if ``y`` had several)
         """
         scores = self._scores(X)
-        return scores[:, 0] if self._one_target else scores
+        return scores if self._keeps_columns else scores[:, 0]
+
+    @property
+    def path_(self) -> Any:
+        """The penalties that the model chose from, as a `gradus.RegularizationPath`; a list of them, if
+        ``y`` has several columns."""
+        found = self._fitted.paths() if "model_" in self.__dict__ else []
+        if not found:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'path_'")
+        paths = [RegularizationPath._of(path, self._fitted.n_features) for path in found]
+        return paths if self._target == "table" else paths[0]
+
+    @property
+    def regularization_(self) -> Any:
+        """The penalty that was chosen; an array of them, if ``y`` has several columns."""
+        paths = self.path_
+        if isinstance(paths, list):
+            return np.array([path.regularization for path in paths])
+        return paths.regularization
+
+    @property
+    def _keeps_columns(self) -> bool:
+        """Whether results have a column for each target: as in scikit-learn one column of ``y`` is kept
+        by least squares alone."""
+        if self._target == "column":
+            return self._kind == "linear" and self.loss == "squared"
+        return self._target == "table"
 
     def _adopt(self, model: Any) -> None:
-        self._one_target = len(model.tensor("intercepts")[2]) == 8
+        self._target = "vector" if len(model.tensor("intercepts")[2]) == 8 else "table"
         super()._adopt(model)
 
     def _shaped(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[Any, Any]:
-        if self._one_target:
-            return coefficients[0], float(intercepts[0])
-        return coefficients, intercepts
+        if self._target == "vector":
+            return coefficients[0], intercepts[0]
+        return (coefficients if self._keeps_columns else coefficients[0]), intercepts
 
 
 class Classifier(ClassifierMixin, _FeatureEstimator):
@@ -227,7 +318,7 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
                 f"requires y to be passed, but the target y is None: {type(self).__name__} learns from it"
             )
         names = _target_names(y)
-        features, y = self._features(X, reset=True, y=y)
+        features, y, _ = self._features(X, reset=True, y=y)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -246,19 +337,24 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
             )
         record = self._record_for(classes)
         weights = self._weighted(classes, codes, weights)
-        told = self._told()
+        names_of_classes, order = _labels(classes)
+        if order is not None:
+            codes = np.argsort(order)[codes]
+        progress = self._progress()
         model = _gradus.fit(
             self._kind,
             json.dumps(record),
             features,
             codes=codes.astype(np.uint32),
-            classes=_labels(classes),
+            classes=names_of_classes,
             weights=weights,
             target=names,
-            told=told,
+            progress=progress,
+            warm=self._warm(),
         )
-        if told is not None:
-            told.done()
+        if progress is not None:
+            progress.done()
+        self._order = order
         self.classes_ = classes
         self._take(model)
         self._read_coefficients()
@@ -266,15 +362,21 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
 
     class_weight: Any
 
+    #: The class at each place of the model, where it has them in another order than ``classes_``.
+    _order: np.ndarray | None = None
+
     def _record_for(self, classes: np.ndarray) -> dict[str, Any]:
         """The parameters, but for weights of classes by name: those are weights of samples."""
         given = getattr(self, "class_weight", None)
         if not isinstance(given, dict):
             return self._record()
-        unknown = [name for name in given if name not in classes]
-        if unknown:
-            raise ValueError(
-                f"parameter `class_weight`: {unknown[0]!r} is not one of the classes, {classes.tolist()}"
+        known = set(classes.tolist())
+        unknown = [name for name in given if name not in known]
+        if unknown and any(name not in given for name in known):
+            # Not an error: a fold may lack the class.
+            warn(
+                f"parameter `class_weight`: {unknown[0]!r} is not one of the classes, {classes.tolist()}, "
+                "and its weight has no effect"
             )
         self.class_weight = None
         try:
@@ -288,6 +390,15 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
             return weights
         of_class = np.array([float(given.get(name, 1.0)) for name in classes.tolist()])
         return of_class[codes] if weights is None else of_class[codes] * weights
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._ordered(super()._scores(X))
+
+    def _ordered(self, scores: np.ndarray) -> np.ndarray:
+        """Scores of the model's classes, last axis, as those of ``classes_``."""
+        if self._order is None:
+            return scores
+        return -scores if scores.shape[-1] == 1 else scores[..., np.argsort(self._order)]
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicts the class of samples.
@@ -322,15 +433,10 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
     @available_if(_knows_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, samples × classes, in the order of ``classes_``."""
-        model = self._fitted
-        if self._plain(X):
-            found = model.probabilities_of(X)
-        else:
-            features, _ = self._features(X, reset=False)
-            found = model.probabilities(features)
+        found = self._predicted(X, "probabilities_of", "probabilities")
         if found is None:
             raise AttributeError(f"this {type(self).__name__} was fitted without probabilities")
-        return found
+        return found if self._order is None else found[:, np.argsort(self._order)]
 
     @available_if(_knows_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -343,7 +449,7 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
         super()._adopt(model)
 
     def _shaped(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[Any, Any]:
-        return coefficients, intercepts
+        return self._ordered(coefficients.T).T, self._ordered(intercepts)
 
 
 def _target_names(y: Any) -> list[str] | None:
@@ -355,10 +461,18 @@ def _target_names(y: Any) -> list[str] | None:
     return None
 
 
-def _labels(classes: np.ndarray) -> Any:
-    """Classes as the model file holds them: whole numbers or words, ascending as they are."""
-    if classes.dtype.kind in "biu":
-        return classes.astype(np.int64)
-    if classes.dtype.kind == "f" and np.all(classes == np.trunc(classes)):
-        return classes.astype(np.int64)
-    return [str(name) for name in classes.tolist()]
+def _labels(classes: np.ndarray) -> tuple[Any, np.ndarray | None]:
+    """Classes as the model file holds them, ascending: whole numbers, or words; and the order of the words
+    among the classes, where it is another."""
+    kind = classes.dtype.kind
+    if kind in "bi" or (kind == "u" and classes[-1] < 2**63):
+        return classes.astype(np.int64), None
+    if kind == "f" and np.all(classes == np.trunc(classes)) and np.all(np.abs(classes) < 2**63):
+        return classes.astype(np.int64), None
+    words = [str(name) for name in classes.tolist()]
+    order = np.array(sorted(range(len(words)), key=lambda at: words[at].encode("utf-8", "surrogatepass")))
+    words = [words[at] for at in order]
+    doubled = next((word for word, after in zip(words, words[1:]) if word == after), None)
+    if doubled is not None:
+        raise ValueError(f"y: two classes are written `{doubled}`")
+    return words, None if np.array_equal(order, np.arange(len(order))) else order

@@ -12,72 +12,83 @@ from sklearn.utils.metaestimators import available_if
 
 from gradus import _gradus
 from gradus._base import DESCRIBED, Estimator
+from gradus._ids import id_column
 
-_USER = ("user", "user_id", "userid", "uid")
-_ITEM = ("item", "item_id", "itemid", "iid", "movie", "movie_id", "movieid", "product", "product_id")
-_VALUE = ("rating", "value", "score", "count", "plays", "stars")
-
-
-def _id_column(column: Any) -> Any:
-    """Ids as the compiled part takes them: an array of whole numbers, or a list of words."""
-    array = np.asarray(column)
-    if array.ndim != 1:
-        raise ValueError(f"ids: expected one dimension, got shape {array.shape}")
-    if array.dtype.kind in "iu":
-        return np.ascontiguousarray(array, dtype=np.int64)
-    if array.dtype.kind == "f" and np.all(array == np.trunc(array)):
-        return array.astype(np.int64)
-    words = array.tolist()
-    if all(isinstance(word, int) and not isinstance(word, bool) for word in words):
-        return np.asarray(words, dtype=np.int64)
-    return [word if isinstance(word, str) else str(word) for word in words]
+_ROLES = ("user", "item", "rating")
 
 
-def _frame_columns(X: Any) -> list[str] | None:
-    """The names of the columns, if this is a data frame."""
+def _frame_columns(X: Any) -> list[Any] | None:
+    """The labels of the columns, if this is a data frame."""
     if hasattr(X, "column_names"):
         return list(X.column_names)
     if hasattr(X, "columns"):
-        return [str(name) for name in X.columns]
+        return list(X.columns)
     return None
 
 
-def _column(X: Any, names: list[str], at: int) -> np.ndarray:
+def _column(X: Any, names: list[Any], at: int) -> np.ndarray:
     if hasattr(X, "iloc"):
         return X.iloc[:, at].to_numpy()
-    column = X.column(names[at]) if hasattr(X, "column_names") else X[names[at]]
-    return column.to_numpy(zero_copy_only=False) if hasattr(X, "column_names") else column.to_numpy()
+    if hasattr(X, "column_names"):
+        return X.column(at).to_numpy(zero_copy_only=False)
+    return X[names[at]].to_numpy()
 
 
-def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any]:
-    """Users, items and values from any of the forms they come in."""
+def _frame_roles(X: Any, labels: list[Any], what: str) -> list[int | None]:
+    """The places of the columns of users, items, values and weights.
+
+    Columns with names are found by the names that the file readers know; columns without (numbers from
+    0, as pandas makes them) are user, item and value in this order.
+    """
+    if not any(isinstance(label, str) for label in labels):
+        return [at if at < len(labels) else None for at in range(3)] + [None]
+    names = [str(label) for label in labels]
+    user, item, value, weight, _ = _gradus.rating_columns(names)
+    for role, at in zip((*_ROLES, "weight"), (user, item, value, weight)):
+        if at is not None and names.count(names[at]) > 1:
+            raise ValueError(f"{what}: there are several columns `{names[at]}`, which is to be the {role}")
+    for role, at in zip(_ROLES[:2], (user, item)):
+        if at is None:
+            raise ValueError(f"{what}: {_absent(role, names)}")
+    return [user, item, value, weight]
+
+
+def _absent(role: str, names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:12]) + (", …" if len(names) > 12 else "")
+    return (
+        f"there is no {role} column among {shown}: rename the column to `{role}`, or give a tuple "
+        "(users, items, values)"
+    )
+
+
+def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any, Any]:
+    """Users, items, values and weights from any of the forms they come in."""
     if scipy.sparse.issparse(X):
         X = X.tocoo()
-        return X.row.astype(np.int64), X.col.astype(np.int64), X.data
-    names = _frame_columns(X)
-    if names is not None:
-        lower = [name.lower() for name in names]
-
-        def find(known: tuple[str, ...], default: int) -> int | None:
-            found = next((lower.index(name) for name in known if name in lower), default)
-            return found if found < len(names) else None
-
-        user, item, value = find(_USER, 0), find(_ITEM, 1), find(_VALUE, 2)
-        columns = [None if at is None else _column(X, names, at) for at in (user, item, value)]
+        return X.row.astype(np.int64), X.col.astype(np.int64), X.data, None
+    labels = _frame_columns(X)
+    if labels is not None:
+        roles = _frame_roles(X, labels, what)
+        if need_values and y is None and roles[2] is None:
+            raise ValueError(f"{what}: {_absent('rating', [str(label) for label in labels])}")
+        columns = [None if at is None else _column(X, labels, at) for at in roles]
     elif isinstance(X, tuple) and len(X) in (2, 3):
-        columns = [np.asarray(column) for column in X] + [None] * (3 - len(X))
+        columns = list(X) + [None] * (4 - len(X))
         if len({len(column) for column in columns if column is not None}) > 1:
             lengths = [len(column) for column in columns if column is not None]
             raise ValueError(f"{what}: users, items and values differ in length: {lengths}")
     else:
         array = np.asarray(X)
+        if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+            # NumPy would make text of NaN and None beside text.
+            array = np.asarray(X, dtype=object)
         if array.ndim != 2 or array.shape[1] not in (2, 3):
             raise ValueError(
                 f"{what}: expected pairs of user and item (n × 2, or n × 3 with the value), a data frame "
                 f"of such columns, a tuple of arrays or a sparse matrix of users × items; got shape {array.shape}"
             )
-        columns = [array[:, at] for at in range(array.shape[1])] + [None] * (3 - array.shape[1])
-    users, items, values = columns
+        columns = [array[:, at] for at in range(array.shape[1])] + [None] * (4 - array.shape[1])
+    users, items, values, weights = columns
     if y is not None:
         values = np.asarray(y)
     if users is None or items is None:
@@ -88,17 +99,25 @@ def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any]
         values = np.ones(len(users))
     if len(values) != len(users):
         raise ValueError(f"{what}: {len(users)} pairs of user and item, but {len(values)} values")
-    return users, items, values
+    return users, items, values, weights
 
 
 def _ratings(X: Any, y: Any, weights: Any, what: str, duplicates: str, need_values: bool) -> Any:
-    users, items, values = _parts(X, y, what, need_values)
+    users, items, values, own_weights = _parts(X, y, what, need_values)
     if len(users) == 0:
         raise ValueError(f"{what}: there are no ratings (0 samples)")
     values = np.ascontiguousarray(values, dtype=np.float32)
+    weights = own_weights if weights is None else weights
     if weights is not None:
         weights = np.ascontiguousarray(weights, dtype=np.float32)
-    return _gradus.Ratings(_id_column(users), _id_column(items), values, weights, duplicates)
+    users, items = id_column(users, f"{what}, users"), id_column(items, f"{what}, items")
+    return _gradus.Ratings(users, items, values, weights, duplicates)
+
+
+def _pairs(X: Any) -> tuple[Any, Any]:
+    """The ids of users and items, without values."""
+    users, items, _, _ = _parts(X, None, "X", False)
+    return id_column(users, "X, users"), id_column(items, "X, items")
 
 
 def _takes_new_ratings(self: Any) -> bool:
@@ -160,10 +179,12 @@ class Recommender(Estimator):
         held = None
         if validation is not None:
             held = _ratings(validation, None, None, "validation", duplicates, explicit)
-        told = self._told()
-        model = _gradus.fit_ratings(self._kind, json.dumps(self._record()), ratings, held, told)
-        if told is not None:
-            told.done()
+        progress = self._progress()
+        model = _gradus.fit_ratings(
+            self._kind, json.dumps(self._record()), ratings, held, progress, self._warm()
+        )
+        if progress is not None:
+            progress.done()
         self._take(model)
         self._name()
         return self
@@ -220,20 +241,21 @@ class Recommender(Estimator):
         array of pairs
         """
         model = self._fitted
-        users, items, _ = _parts(X, None, "X", False)
-        return model.predict_pairs(_id_column(users), _id_column(items))
+        return model.predict_pairs(*_pairs(X))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
         """Where the ratings will lie with probability ``level``, pairs × 2, of a model that knows it."""
         model = self._fitted
-        users, items, _ = _parts(X, None, "X", False)
-        found = model.intervals(_id_column(users), _id_column(items), float(level))
+        found = model.intervals(*_pairs(X), float(level))
         if found is None:
             raise NotImplementedError(f"{type(self).__name__} does not know how sure it is; Bayes does")
         return found
 
     def score(self, X: Any, y: Any = None) -> float:
-        """R² of the predictions; larger is better.
+        """How good the model is on held-out ratings; larger is better.
+
+        R² of the predicted values for a model of values; NDCG@10 of the lists for a model of
+        interactions, which ranks. `gradus.ranking_scorer` makes scorers of other ranking measures.
 
         Parameters
         ----------
@@ -241,11 +263,33 @@ class Recommender(Estimator):
             Ratings as in `fit`.
         """
         if self._implicit:
-            raise NotImplementedError(
-                f"{type(self).__name__} ranks and does not predict values: give GridSearchCV a `scoring`"
-            )
-        users, items, values = _parts(X, y, "X", True)
+            return self.ranking(X, y)["ndcg"]
+        users, items, values, _ = _parts(X, y, "X", True)
         return float(r2_score(values, self.predict((users, items))))
+
+    def ranking(self, X: Any, y: Any = None, *, at: int = 10, threshold: float | None = None) -> dict[str, float]:
+        """How well the model ranks what its users went on to like.
+
+        Every item that a user does not have in training is ranked; the held-out items are the right
+        ones. Users and items that training did not see are left out.
+
+        Parameters
+        ----------
+        X, y
+            Held-out ratings as in `fit`.
+        at : int
+            The length of the lists.
+        threshold : float, optional
+            Only ratings of at least this value are right; by default all.
+
+        Returns
+        -------
+        dict
+            Means over users: ``precision``, ``recall``, ``ndcg``, ``map``, ``mrr``, ``hit_rate``.
+        """
+        model = self._fitted
+        held = _ratings(X, y, None, "X", "last", False)
+        return dict(model.ranking(held, int(at), None if threshold is None else float(threshold)))
 
     def recommend(
         self,
@@ -321,18 +365,24 @@ class Recommender(Estimator):
         return self._lists(model.top_for(places, values, n, **filters), None, True)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
-        """The items most like these (cosine), without themselves: ``(items, scores)``."""
+        """The items most like these (cosine), without themselves: ``(items, scores)``.
+
+        After ``set_output`` a data frame of item, similar_item, score.
+        """
         model = self._fitted
         one = np.ndim(items) == 0
         places = self._places([items] if one else items, "item")
-        return self._lists(model.similar_items(places.tolist(), n), self.items_[places], one)
+        return self._lists(model.similar_items(places.tolist(), n), self.items_[places], one, "item", "similar_item")
 
     def similar_users(self, users: Any, n: int = 10) -> Any:
-        """The users most like these (cosine), without themselves: ``(users, scores)``."""
+        """The users most like these (cosine), without themselves: ``(users, scores)``.
+
+        After ``set_output`` a data frame of user, similar_user, score.
+        """
         model = self._fitted
         one = np.ndim(users) == 0
         places = self._places([users] if one else users, "user")
-        return self._lists(model.similar_users(places.tolist(), n), self.users_[places], one, self.users_)
+        return self._lists(model.similar_users(places.tolist(), n), self.users_[places], one, "user", "similar_user")
 
     def explain(self, user: Any, item: Any) -> dict[str, Any]:
         """Why the score of an item for a user is what it is.
@@ -394,7 +444,7 @@ class Recommender(Estimator):
     def _places(self, ids: Any, what: str) -> np.ndarray:
         """The places of ids among those of training."""
         model = self._fitted
-        column = _id_column(ids)
+        column = id_column(ids, f"{what}s")
         places = model.find_users(column) if what == "user" else model.find_items(column)
         if (places < 0).any():
             unknown = list(column)[int(np.argmax(places < 0))]
@@ -435,10 +485,10 @@ class Recommender(Estimator):
             "categories": grouped,
         }
 
-    def _lists(self, lists: tuple[Any, Any], rows: Any, one: bool, ids: Any = None) -> Any:
-        """Lists of places and scores as ids and scores, or as a frame."""
+    def _lists(self, lists: tuple[Any, Any], rows: Any, one: bool, by: str = "user", of: str = "item") -> Any:
+        """Lists of places and scores as ids and scores, or as a frame with columns `by`, `of` and score."""
         places, scores = lists
-        ids = self.items_ if ids is None else ids
+        ids = self.users_ if of == "similar_user" else self.items_
         absent = places < 0
         found = ids[np.where(absent, 0, places)]
         if absent.any():
@@ -449,8 +499,8 @@ class Recommender(Estimator):
         keep = ~absent
         columns: dict[str, Any] = {}
         if rows is not None:
-            columns["for"] = np.repeat(rows, found.shape[1]).reshape(found.shape)[keep]
-        columns["item" if ids is self.items_ else "user"] = found[keep]
+            columns[by] = np.repeat(rows, found.shape[1]).reshape(found.shape)[keep]
+        columns[of] = found[keep]
         columns["score"] = scores[keep]
         return _frame(columns, frames)
 
@@ -471,3 +521,40 @@ def _frame(columns: dict[str, Any], kind: str) -> Any:
 
 def _as_ids(ids: Any) -> np.ndarray:
     return ids if isinstance(ids, np.ndarray) else np.asarray(ids, dtype=object)
+
+
+_MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate")
+
+
+class ranking_scorer:
+    """A scorer for `GridSearchCV`, `cross_val_score` and the like: a ranking measure of held-out ratings.
+
+    Parameters
+    ----------
+    measure : {"ndcg", "precision", "recall", "map", "mrr", "hit_rate"}
+    at : int
+        The length of the lists.
+    threshold : float, optional
+        Only held-out ratings of at least this value are right; by default all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus import ranking_scorer
+    >>> from gradus.factor import Ials
+    >>> from sklearn.model_selection import cross_val_score
+    >>> pairs = np.unique(np.random.default_rng(0).integers(0, 20, (200, 2)), axis=0)
+    >>> cross_val_score(Ials(rank=2), pairs, scoring=ranking_scorer("recall", at=5), cv=3).shape
+    (3,)
+    """
+
+    def __init__(self, measure: str = "ndcg", at: int = 10, threshold: float | None = None) -> None:
+        if measure not in _MEASURES:
+            raise ValueError(f"measure = {measure!r}: must be one of {', '.join(_MEASURES)}")
+        self.measure, self.at, self.threshold = measure, at, threshold
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+        return estimator.ranking(X, y, at=self.at, threshold=self.threshold)[self.measure]
+
+    def __repr__(self) -> str:
+        return f"ranking_scorer({self.measure!r}, at={self.at})"

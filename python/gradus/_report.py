@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +62,16 @@ class Report:
     def _of(cls, model: Any) -> Report:
         fields = json.loads(model.report)
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        known["certificate"] = fields.get("certificate")
+        # JSON has no word for what is not a number, and what overflowed is not one.
+        if known.get("objective") is None:
+            known["objective"] = math.nan
+        certificate = fields.get("certificate")
+        if certificate is not None:
+            certificate = {key: math.nan if held is None else held for key, held in certificate.items()}
+        known["certificate"] = certificate
+        for point in known.get("trace", []):
+            if point["objective"] is None:
+                point["objective"] = math.nan
         return cls(model=model.kind, _page=model.page, **known)
 
     @property

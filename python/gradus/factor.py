@@ -113,6 +113,8 @@ class Als(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -157,6 +159,7 @@ class Als(Recommender):
         clip: bool = True,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -173,6 +176,7 @@ class Als(Recommender):
         self.clip = clip
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -265,6 +269,8 @@ class Svdpp(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -309,6 +315,7 @@ class Svdpp(Recommender):
         clip: bool = True,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -326,6 +333,7 @@ class Svdpp(Recommender):
         self.clip = clip
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -538,6 +546,8 @@ class Sgd(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -584,6 +594,7 @@ class Sgd(Recommender):
         clip: bool = True,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -602,6 +613,7 @@ class Sgd(Recommender):
         self.clip = clip
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -671,6 +683,8 @@ class Ccd(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -714,6 +728,7 @@ class Ccd(Recommender):
         clip: bool = True,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -729,6 +744,7 @@ class Ccd(Recommender):
         self.clip = clip
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -817,6 +833,8 @@ class Gd(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -863,6 +881,7 @@ class Gd(Recommender):
         clip: bool = True,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -881,6 +900,7 @@ class Gd(Recommender):
         self.clip = clip
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -982,6 +1002,8 @@ class Ials(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1030,6 +1052,7 @@ class Ials(Recommender):
         restarts: int = 1,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -1050,6 +1073,7 @@ class Ials(Recommender):
         self.restarts = restarts
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -1126,6 +1150,8 @@ class Bpr(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1168,6 +1194,7 @@ class Bpr(Recommender):
         restarts: int = 1,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -1183,6 +1210,7 @@ class Bpr(Recommender):
         self.restarts = restarts
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -1221,6 +1249,8 @@ class PureSvd(Recommender):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -1255,6 +1285,7 @@ class PureSvd(Recommender):
         tol: float = 1e-07,
         keep_history: bool = True,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -1262,6 +1293,7 @@ class PureSvd(Recommender):
         self.tol = tol
         self.keep_history = keep_history
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
 

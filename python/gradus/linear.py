@@ -73,6 +73,13 @@ class Linear(Regressor):
         number at least 0 and at most 1.
     max_iter : int, default 1000
         Steps at most, for losses that take steps. Must be an integer from 1 to 1000000.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -112,6 +119,7 @@ class Linear(Regressor):
         fit_intercept: bool = True,
         tol: float = 1e-08,
         max_iter: int = 1000,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -120,6 +128,7 @@ class Linear(Regressor):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -161,6 +170,13 @@ class Ridge(Regressor):
         Must be a number at least 0 and at most 1.
     max_iter : int, default 1000
         Steps of conjugate gradients at most. Must be an integer from 1 to 1000000.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -200,6 +216,7 @@ class Ridge(Regressor):
         standardize: bool = False,
         tol: float = 1e-10,
         max_iter: int = 1000,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -208,6 +225,7 @@ class Ridge(Regressor):
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -275,6 +293,13 @@ class Lasso(Regressor):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -318,6 +343,7 @@ class Lasso(Regressor):
         n_lambdas: int = 100,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -330,6 +356,7 @@ class Lasso(Regressor):
         self.n_lambdas = n_lambdas
         self.rule = rule
         self.random_state = random_state
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -400,6 +427,13 @@ class ElasticNet(Regressor):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -444,6 +478,7 @@ class ElasticNet(Regressor):
         n_lambdas: int = 100,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -457,6 +492,7 @@ class ElasticNet(Regressor):
         self.n_lambdas = n_lambdas
         self.rule = rule
         self.random_state = random_state
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -520,6 +556,13 @@ class Logistic(Classifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -564,6 +607,7 @@ class Logistic(Classifier):
         tol: float = 1e-06,
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -575,6 +619,7 @@ class Logistic(Classifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -678,6 +723,13 @@ class Svm(Classifier):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -730,6 +782,7 @@ class Svm(Classifier):
         tol: float | None = None,
         max_iter: int = 10000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.c = c
@@ -749,6 +802,7 @@ class Svm(Classifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.missing = missing
         self.verbose = verbose
 
 
@@ -823,6 +877,13 @@ class Svr(Regressor):
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": nothing: it is an error.
+        - "mean": the mean of a column of numbers, the most frequent word of one of words.
+        - "median": the median of a column of numbers, the most frequent word of one of words.
+        - "category": a category of its own: for words a feature, for numbers the mean and a feature
+          that says so.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -871,6 +932,7 @@ class Svr(Regressor):
         tol: float | None = None,
         max_iter: int = 10000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         verbose: int = 0,
     ) -> None:
         self.c = c
@@ -888,4 +950,5 @@ class Svr(Regressor):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.missing = missing
         self.verbose = verbose

@@ -2,19 +2,19 @@
 
 use crate::error::raise;
 use crate::threads::inside;
-use arrow_array::RecordBatchReader as _;
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use gradus::core::estimator::{AnyData, Dataset as _};
 use gradus::data::{
-    Buffer, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs, Matrix,
-    RatingsBuilder, Table, TextIds,
+    Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
+    MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
 };
 use numpy::ndarray::Dimension;
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods, PyList, PyString};
+use pyo3::types::{PyList, PyString};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// A NumPy array that lends its numbers.
@@ -53,6 +53,188 @@ where
     Some(Buffer::lent(Arc::new(Lender { _array: array.clone().unbind(), first, len })))
 }
 
+/// A matrix in the memory of a NumPy array, in any order and of either precision.
+#[derive(Clone, Copy)]
+pub struct Strided<T> {
+    first: *const T,
+    n_rows: usize,
+    n_cols: usize,
+    /// Elements from a row to the next, and from a column to the next.
+    steps: [isize; 2],
+}
+
+// SAFETY: as `Lender`; whoever holds one keeps the array alive.
+unsafe impl<T: Sync> Send for Strided<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Strided<T> {}
+
+/// Rows that are copied together where a column lies in a row in memory: what is written of them
+/// stays in the nearest cache.
+const TILE: usize = 32;
+
+impl<T: Element + Copy + Into<f64>> Strided<T> {
+    /// The matrix, unless elements do not lie at their natural addresses.
+    fn new(array: &Bound<'_, PyArray2<T>>) -> Option<Self> {
+        let size = size_of::<T>() as isize;
+        let first = array.data().cast_const();
+        let [by_row, by_column] = [array.strides()[0], array.strides()[1]];
+        let whole = first.is_aligned() && by_row % size == 0 && by_column % size == 0;
+        let [n_rows, n_cols] = [array.shape()[0], array.shape()[1]];
+        whole.then(|| Self { first, n_rows, n_cols, steps: [by_row / size, by_column / size] })
+    }
+
+    /// Copies rows, one after another, in double precision.
+    fn copy(&self, first: usize, out: &mut [f64]) {
+        let d = self.n_cols;
+        if d == 0 {
+            return;
+        }
+        assert!(first * d + out.len() <= self.n_rows * d, "rows of the matrix");
+        // SAFETY: row and column lie within the array, by the assertion above.
+        let at = |row: usize, column: usize| unsafe {
+            let [by_row, by_column] = self.steps;
+            *self.first.offset(row as isize * by_row + column as isize * by_column)
+        };
+        if self.steps[1] == 1 {
+            for (row, out) in out.chunks_exact_mut(d).enumerate() {
+                for (column, out) in out.iter_mut().enumerate() {
+                    *out = at(first + row, column).into();
+                }
+            }
+            return;
+        }
+        for (tile, out) in out.chunks_mut(TILE * d).enumerate() {
+            let (first, rows) = (first + tile * TILE, out.len() / d);
+            for column in 0..d {
+                for row in 0..rows {
+                    out[row * d + column] = at(first + row, column).into();
+                }
+            }
+        }
+    }
+
+    /// The whole matrix, row after row.
+    fn to_dense(self) -> gradus::Result<Dense<f64>> {
+        let (n, d) = (self.n_rows, self.n_cols);
+        let mut values = vec![0.0; n * d];
+        if values.len() <= SMALL {
+            self.copy(0, &mut values);
+        } else {
+            let rows = block_rows(d);
+            let blocks = values.par_chunks_mut(rows * d).enumerate();
+            blocks.for_each(|(block, out)| self.copy(block * rows, out));
+        }
+        // Shared: what is made of the features keeps them without a copy.
+        Dense::from_buffer(n, d, Buffer::lent(Arc::new(values)))
+    }
+
+    /// The rows of `work` on blocks of the matrix: each is copied into a cache and worked on there.
+    fn by_blocks(
+        self,
+        work: impl Fn(&Matrix) -> gradus::Result<Dense<f64>> + Sync,
+    ) -> gradus::Result<Dense<f64>> {
+        let (n, d) = (self.n_rows, self.n_cols);
+        let rows = block_rows(d);
+        let block = |block: usize| {
+            let first = block * rows;
+            let count = rows.min(n - first);
+            let mut values = vec![0.0; count * d];
+            self.copy(first, &mut values);
+            work(&Dense::new(count, d, values)?.into())
+        };
+        let parts: gradus::Result<Vec<Dense<f64>>> = if n <= rows {
+            (0..n.div_ceil(rows)).map(block).collect()
+        } else {
+            (0..n.div_ceil(rows)).into_par_iter().map(block).collect()
+        };
+        let parts = parts?;
+        let k = parts.first().map_or(0, Dense::n_cols);
+        Dense::new(n, k, parts.into_iter().flat_map(Dense::into_values).collect())
+    }
+}
+
+/// So many values are worked on together, and no other thread is woken for fewer.
+pub const SMALL: usize = 1 << 15;
+
+fn block_rows(n_cols: usize) -> usize {
+    (SMALL / n_cols.max(1)).max(TILE)
+}
+
+/// A NumPy matrix of features.
+pub enum Array<'a, 'py> {
+    /// Double precision, row after row: read where it lies.
+    Plain(&'a Bound<'py, PyArray2<f64>>),
+    /// Double precision in another order.
+    Double(Strided<f64>),
+    /// Single precision in any order.
+    Single(Strided<f32>),
+}
+
+impl<'a, 'py> Array<'a, 'py> {
+    /// The matrix in this object.
+    pub fn new(array: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        let odd = || PyValueError::new_err("features: an array whose elements are not aligned");
+        if let Ok(array) = array.cast::<PyArray2<f64>>() {
+            if array.is_c_contiguous() && array.len() > 0 && array.data().is_aligned() {
+                return Ok(Self::Plain(array));
+            }
+            return Strided::new(array).map(Self::Double).ok_or_else(odd);
+        }
+        Strided::new(array.cast::<PyArray2<f32>>()?).map(Self::Single).ok_or_else(odd)
+    }
+
+    /// `(rows, columns)`.
+    pub fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Plain(array) => (array.shape()[0], array.shape()[1]),
+            Self::Double(array) => (array.n_rows, array.n_cols),
+            Self::Single(array) => (array.n_rows, array.n_cols),
+        }
+    }
+
+    /// The whole matrix: lent by an array that lies row after row, else a copy.
+    fn to_dense(&self, py: Python<'_>) -> PyResult<Dense<f64>> {
+        let (n, d) = self.shape();
+        let small = n * d <= SMALL;
+        let dense = match *self {
+            Self::Plain(array) => {
+                let values = lend(array).unwrap_or_default();
+                Dense::from_buffer(n, d, values)
+            }
+            Self::Double(array) if small => array.to_dense(),
+            Self::Single(array) if small => array.to_dense(),
+            Self::Double(array) => inside(py, || array.to_dense())?,
+            Self::Single(array) => inside(py, || array.to_dense())?,
+        };
+        dense.map_err(raise)
+    }
+
+    /// `work` on all rows, or on blocks of them where the array is not as `work` takes it.
+    ///
+    /// An error in a block would name rows of the block: then all rows are taken at once.
+    pub fn work(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(&Matrix) -> gradus::Result<Dense<f64>> + Sync + Send,
+    ) -> PyResult<Dense<f64>> {
+        let (n, d) = self.shape();
+        let small = n <= 4096 && n * d <= SMALL;
+        let by_blocks = match *self {
+            Self::Plain(_) => None,
+            Self::Double(array) if small => array.by_blocks(&work).ok(),
+            Self::Single(array) if small => array.by_blocks(&work).ok(),
+            Self::Double(array) => inside(py, || array.by_blocks(&work))?.ok(),
+            Self::Single(array) => inside(py, || array.by_blocks(&work))?.ok(),
+        };
+        if let Some(done) = by_blocks {
+            return Ok(done);
+        }
+        let matrix = self.to_dense(py)?.into();
+        let done = if small { work(&matrix) } else { inside(py, || work(&matrix))? };
+        done.map_err(raise)
+    }
+}
+
 /// Features of samples.
 #[pyclass(frozen)]
 pub struct Features {
@@ -71,24 +253,23 @@ impl Features {
 
 #[pymethods]
 impl Features {
-    /// A dense matrix; one that lies row after row in memory is not copied.
+    /// A dense matrix of either precision; `float64` row after row in memory is not copied.
     #[staticmethod]
-    pub fn dense(array: &Bound<'_, PyArray2<f64>>) -> PyResult<Self> {
-        let (n, d) = (array.shape()[0], array.shape()[1]);
-        let values = match lend(array) {
-            Some(lent) => lent,
-            None => array.try_readonly()?.as_array().iter().copied().collect::<Vec<f64>>().into(),
-        };
-        Ok(Self::plain(Dense::from_buffer(n, d, values).map_err(raise)?.into()))
+    pub fn dense(array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self::plain(Array::new(array)?.to_dense(array.py())?.into()))
     }
 
-    /// A sparse matrix by rows; values and `int32` indices are not copied.
+    /// A sparse matrix by rows; `float64` values and `int32` indices are not copied. `canonical` sorts
+    /// the columns of each row and adds up those that are there twice, if there are any; without it the
+    /// rows are taken as they are.
     #[staticmethod]
+    #[pyo3(signature = (data, indices, indptr, n_cols, canonical=true))]
     pub fn sparse(
-        data: &Bound<'_, PyArray1<f64>>,
+        data: &Bound<'_, PyAny>,
         indices: &Bound<'_, PyAny>,
         indptr: &Bound<'_, PyAny>,
         n_cols: usize,
+        canonical: bool,
     ) -> PyResult<Self> {
         let starts: Vec<usize> = match indptr.cast::<PyArray1<i32>>() {
             Ok(array) => array.try_readonly()?.as_array().iter().map(|&at| at as usize).collect(),
@@ -113,45 +294,71 @@ impl Features {
                         PyValueError::new_err(format!("column index {at} is not below 2³²"))
                     })
                 };
-                array.as_array().iter().map(narrow).collect::<PyResult<Vec<u32>>>()?.into()
+                let columns =
+                    array.as_array().iter().map(narrow).collect::<PyResult<Vec<u32>>>()?;
+                Buffer::lent(Arc::new(columns))
             }
         };
-        let values = match lend(data) {
-            Some(lent) => lent,
-            None => data.try_readonly()?.as_array().to_vec().into(),
+        let values: Buffer<f64> = match data.cast::<PyArray1<f64>>() {
+            Ok(array) => match lend(array) {
+                Some(lent) => lent,
+                None => array.try_readonly()?.as_array().to_vec().into(),
+            },
+            Err(_) => {
+                let array = data.cast::<PyArray1<f32>>()?.try_readonly()?;
+                let values: Vec<f64> = array.as_array().iter().map(|&x| x.into()).collect();
+                Buffer::lent(Arc::new(values))
+            }
         };
-        let matrix = Csr::from_buffers(n_cols, starts, columns, values).map_err(raise)?;
+        let mut matrix = Csr::from_buffers(n_cols, starts, columns, values).map_err(raise)?;
+        if canonical {
+            if let Some(sorted) = inside(data.py(), || sorted(&matrix))?.map_err(raise)? {
+                matrix = sorted;
+            }
+        }
         Ok(Self::plain(matrix.into()))
     }
 
-    /// The columns of a table (an object with `__arrow_c_stream__`): words become features, one each.
-    /// `like` is a model whose inputs they are to become; otherwise the inputs are learned.
+    /// The columns of a table: each a name with `float64` numbers (NaN is missing), or with codes and
+    /// levels of words (−1 is missing). Words become features, one each. `like` is a model whose inputs
+    /// they are to become; otherwise the inputs are learned.
     #[staticmethod]
-    #[pyo3(signature = (frame, like=None, missing="refuse"))]
+    #[pyo3(signature = (columns, like=None, missing="refuse"))]
     pub fn table(
-        frame: &Bound<'_, PyAny>,
+        py: Python<'_>,
+        columns: Vec<(String, Bound<'_, PyAny>)>,
         like: Option<&crate::model::Model>,
         missing: &str,
     ) -> PyResult<Self> {
-        let table = read_table(frame)?;
-        let inputs = match like {
-            Some(model) => model.fitted.predictor().map_err(raise)?.inputs().clone(),
-            None => {
-                let fill = match missing {
-                    "refuse" => Fill::Refuse,
-                    "mean" => Fill::Mean,
-                    "median" => Fill::Median,
-                    "category" => Fill::Category,
-                    other => {
-                        let rule = "must be one of refuse, mean, median, category";
-                        return Err(PyValueError::new_err(format!("missing = {other}: {rule}")));
-                    }
-                };
-                let options = EncodeOptions { fill, ..EncodeOptions::default() };
-                inside(frame.py(), || Inputs::learn(&table, &options))?.map_err(raise)?
-            }
+        let columns: PyResult<Vec<(String, Column)>> = columns
+            .into_iter()
+            .map(|(name, values)| column(&values).map(|values| (name, values)))
+            .collect();
+        let columns = columns?;
+        let known = match like {
+            Some(model) => Some(model.fitted.predictor().map_err(raise)?.inputs().clone()),
+            None => None,
         };
-        let (matrix, encoded) = inside(frame.py(), || inputs.encode(&table))?.map_err(raise)?;
+        let options = EncodeOptions { fill: fill(missing)?, ..EncodeOptions::default() };
+        let done = inside(py, || -> gradus::Result<_> {
+            let table = Table::from_columns(columns)?;
+            let inputs = match known {
+                Some(inputs) => inputs,
+                None => Inputs::learn(&table, &options)?,
+            };
+            let (matrix, encoded) = inputs.encode(&table)?;
+            Ok((matrix, inputs, encoded))
+        })?;
+        let (matrix, inputs, encoded) = done.map_err(raise)?;
+        let matrix = match matrix {
+            // Shared: a fit keeps the features without a copy.
+            Matrix::Dense(dense) => {
+                let (n, d) = dense.shape();
+                let values = Buffer::lent(Arc::new(dense.into_values()));
+                Dense::from_buffer(n, d, values).map_err(raise)?.into()
+            }
+            sparse => sparse,
+        };
         Ok(Self { matrix, inputs: Some(inputs), unknown_words: encoded.unknown })
     }
 
@@ -168,24 +375,118 @@ impl Features {
     }
 }
 
-fn read_table(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
-    let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: the protocol says that a capsule of this name holds an ArrowArrayStream, which the one
-    // who takes it leaves empty.
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr().cast()) };
-    let broken = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("table: {error}"));
-    let reader = RecordBatchStreamReader::try_new(stream).map_err(|e| broken(&e))?;
-    let schema = reader.schema();
-    let batches =
-        reader.map(|batch| batch.map_err(|error| gradus::Error::data(format!("table: {error}"))));
-    Table::from_record_batches(&schema, batches).map_err(raise)
+/// What may stand for a missing value: the word for it, and what it means.
+const MISSING: [(&str, Fill, &str); 4] = [
+    ("refuse", Fill::Refuse, "nothing: it is an error."),
+    (
+        "mean",
+        Fill::Mean,
+        "the mean of a column of numbers, the most frequent word of one of words.",
+    ),
+    (
+        "median",
+        Fill::Median,
+        "the median of a column of numbers, the most frequent word of one of words.",
+    ),
+    (
+        "category",
+        Fill::Category,
+        "a category of its own: for words a feature, for numbers the mean and a feature that says so.",
+    ),
+];
+
+fn fill(missing: &str) -> PyResult<Fill> {
+    MISSING.iter().find(|(word, ..)| *word == missing).map(|(_, fill, _)| *fill).ok_or_else(|| {
+        let words = MISSING.map(|(word, ..)| word).join(", ");
+        let message = format!("parameter `missing` = {missing:?}: must be one of {words}");
+        PyValueError::new_err(message)
+    })
+}
+
+/// What may stand for a missing value: the word for it, and what it means.
+#[pyfunction]
+pub fn missing_choices() -> Vec<(&'static str, &'static str)> {
+    MISSING.iter().map(|(word, _, meaning)| (*word, *meaning)).collect()
+}
+
+/// A column from numbers, or from codes and levels.
+fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
+    if let Ok(numbers) = values.cast::<PyArray1<f64>>() {
+        let numbers = numbers.try_readonly()?;
+        return Ok(Column::Numbers(numbers.as_array().iter().copied().collect()));
+    }
+    let (codes, levels): (PyReadonlyArray1<'_, i64>, Vec<String>) = values.extract()?;
+    let code = |&code: &i64| u32::try_from(code).unwrap_or(MISSING_WORD);
+    Ok(Column::Words { codes: codes.as_array().iter().map(code).collect(), levels })
+}
+
+/// The matrix with the columns of each row ascending and each there once; `None` if it is so already.
+fn sorted(matrix: &Csr<f64>) -> gradus::Result<Option<Csr<f64>>> {
+    /// Rows that are sorted together.
+    const ROWS: usize = 256;
+    let n = matrix.n_rows();
+    let blocks = n.div_ceil(ROWS);
+    let rows = |block: usize| block * ROWS..n.min((block + 1) * ROWS);
+    let fine = |row: usize| matrix.row(row).0.is_sorted_by(|a, b| a < b);
+    if (0..blocks).into_par_iter().all(|block| rows(block).all(fine)) {
+        return Ok(None);
+    }
+    let parts: Vec<(Vec<usize>, Vec<u32>, Vec<f64>)> = (0..blocks)
+        .into_par_iter()
+        .map(|block| {
+            let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            let mut entries: Vec<(u32, f64)> = Vec::new();
+            for row in rows(block) {
+                let (from, with) = matrix.row(row);
+                entries.clear();
+                entries.extend(from.iter().copied().zip(with.iter().copied()));
+                // Stable, so that what is added up is added in the order it came.
+                entries.sort_by_key(|(column, _)| *column);
+                let before = columns.len();
+                for &(column, value) in &entries {
+                    if columns.len() > before && columns.last() == Some(&column) {
+                        if let Some(last) = values.last_mut() {
+                            *last += value;
+                        }
+                    } else {
+                        columns.push(column);
+                        values.push(value);
+                    }
+                }
+                lengths.push(columns.len() - before);
+            }
+            (lengths, columns, values)
+        })
+        .collect();
+    let nnz = parts.iter().map(|(_, columns, _)| columns.len()).sum();
+    let mut starts = Vec::with_capacity(n + 1);
+    let (mut columns, mut values) = (Vec::with_capacity(nnz), Vec::with_capacity(nnz));
+    starts.push(0);
+    for (lengths, block_columns, block_values) in parts {
+        for length in lengths {
+            starts.push(starts[starts.len() - 1] + length);
+        }
+        columns.extend(block_columns);
+        values.extend(block_values);
+    }
+    let (columns, values) = (Buffer::lent(Arc::new(columns)), Buffer::lent(Arc::new(values)));
+    Csr::from_buffers(matrix.n_cols(), starts, columns, values).map(Some)
 }
 
 /// Who rated what how much.
 #[pyclass(frozen)]
 pub struct Ratings {
-    pub ratings: gradus::data::Ratings,
+    /// Shared with the fits that learn from them.
+    pub data: Arc<AnyData>,
+    len: usize,
+}
+
+impl Ratings {
+    /// The ratings themselves.
+    pub fn ratings(&self) -> PyResult<&gradus::data::Ratings> {
+        gradus::data::Ratings::from_any(&self.data)
+            .ok_or_else(|| PyRuntimeError::new_err("these are no ratings"))
+    }
 }
 
 #[pymethods]
@@ -215,12 +516,13 @@ impl Ratings {
             )?;
             builder.finish(duplicates)
         });
-        Ok(Self { ratings: ratings?.map_err(raise)? })
+        let ratings = ratings?.map_err(raise)?;
+        Ok(Self { len: ratings.len(), data: Arc::new(AnyData::Ratings(ratings)) })
     }
 
     /// How many there are.
     fn __len__(&self) -> usize {
-        self.ratings.by_user().nnz()
+        self.len
     }
 }
 
@@ -269,4 +571,10 @@ pub fn labels(column: &Bound<'_, PyAny>) -> PyResult<gradus::data::Ids> {
     }
     let words: Vec<String> = column.extract()?;
     Ok(gradus::data::Ids::Text(words.iter().map(String::as_str).collect::<TextIds>()))
+}
+
+/// The positions of the columns of users, items, ratings, weights and times, by their names.
+#[pyfunction]
+pub fn rating_columns(names: Vec<String>) -> [Option<usize>; 5] {
+    gradus::data::rating_columns(&names)
 }

@@ -24,6 +24,7 @@ pub fn describe() -> String {
             },
             "implicit": traits.implicit,
             "updates": traits.updates,
+            "warm_start": traits.task == Task::Recommend && traits.iterative && !traits.averages,
             "params": model.specs().iter().map(param).collect::<Vec<_>>(),
         })
     });

@@ -1,9 +1,9 @@
-//! Fitting with Python looking on: without the GIL, with progress, and with Ctrl-C.
+//! Fitting while Python goes on: without the GIL, with progress, and with Ctrl-C.
 
 use crate::data::{Features, Ratings, labels};
 use crate::error::raise;
 use crate::model::Model;
-use crate::threads;
+use crate::threads::Place;
 use gradus::core::estimator::{AnyData, AnyFitted, Run};
 use gradus::core::progress::{Event, Observer, Stop};
 use gradus::data::{Dense, Samples, Target};
@@ -12,16 +12,22 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often Python is asked whether someone pressed Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How often Python is asked whether someone pressed Ctrl-C, and progress is shown.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a fit may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// A step of the fit, for Python to show.
+/// Samples of at most so many values are fitted by one thread: waking others would take longer than
+/// they save.
+const SMALL: usize = 1 << 13;
+
+/// An iteration of the fit, for Python to show.
 struct Step {
     iteration: usize,
     max_iterations: usize,
@@ -31,101 +37,120 @@ struct Step {
     seconds: f64,
 }
 
-struct Teller {
-    sender: Sender<Step>,
-    most: std::sync::atomic::AtomicUsize,
-    done: std::sync::atomic::AtomicUsize,
+/// Keeps the latest iteration. Iterations may be much faster than a terminal.
+#[derive(Default)]
+struct Latest {
+    step: Mutex<Option<Step>>,
+    max_iterations: AtomicUsize,
+    done: AtomicUsize,
 }
 
-impl Observer for Teller {
+impl Latest {
+    fn take(&self) -> Option<Step> {
+        self.step.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Observer for Latest {
     fn notice(&self, event: &Event<'_>) {
-        use std::sync::atomic::Ordering::Relaxed;
         match event {
-            Event::Started { max_iterations, .. } => self.most.store(*max_iterations, Relaxed),
+            Event::Started { max_iterations, .. } => {
+                self.max_iterations.store(*max_iterations, Ordering::Relaxed);
+            }
             Event::Iteration { point, metric, seconds } => {
-                let iteration = self.done.fetch_add(1, Relaxed) + 1;
-                // Nobody listens any more after an interruption.
-                let _ = self.sender.send(Step {
-                    iteration,
-                    max_iterations: self.most.load(Relaxed),
+                let step = Step {
+                    iteration: self.done.fetch_add(1, Ordering::Relaxed) + 1,
+                    max_iterations: self.max_iterations.load(Ordering::Relaxed),
                     objective: point.objective,
                     validation: point.validation,
                     metric: (*metric).to_owned(),
                     seconds: *seconds,
-                });
+                };
+                *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
             }
             _ => {}
         }
     }
 }
 
-/// Does long work in the pool; the calling thread only listens to it and to Python's signals.
+/// Does a fit in a pool; the calling thread waits for it and looks after Python's signals.
 ///
-/// After a signal the work has a moment to stop by itself. What is in the middle of a factorisation
+/// `data` is what `work` reads, kept until the work is done.
+///
+/// After a signal the fit has a moment to stop by itself. What is in the middle of a factorisation
 /// cannot: it is left to end in its own time, in threads that nobody else uses any more.
 fn watched(
     py: Python<'_>,
-    told: Option<Py<PyAny>>,
+    small: bool,
+    progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Run<'_>) -> gradus::Result<AnyFitted> + Send + 'static,
+    data: Arc<dyn Send + Sync>,
 ) -> PyResult<AnyFitted> {
-    let pool = threads::pool()?;
+    let place = Place::new(small)?;
     let stop = Stop::new();
     let run_stop = stop.clone();
-    let (sender, steps) = channel();
+    let latest = progress.as_ref().map(|_| Arc::new(Latest::default()));
+    let observer = latest.clone();
     let (give, result) = channel();
-    let spawned = std::thread::Builder::new().name("gradus-fit".into()).spawn(move || {
-        let teller = Teller { sender, most: 0.into(), done: 0.into() };
-        let run = Run { observer: &teller, stop: run_stop, ..Run::default() };
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&run))));
-        // Nobody waits for it after an interruption.
+    place.spawn(move || {
+        let mut run = Run { stop: run_stop, ..Run::default() };
+        if let Some(observer) = &observer {
+            run.observer = observer.as_ref();
+        }
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| work(&run)));
+        // Nobody waits for the result after an interruption.
         let _ = give.send(outcome);
     });
-    spawned.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+    let show = |py: Python<'_>| match (&progress, latest.as_ref().and_then(|latest| latest.take()))
+    {
+        (Some(progress), Some(step)) => call(py, progress, &step),
+        _ => Ok(()),
+    };
+    let shown = &show;
     let outcome = py.detach(move || {
         let raised = loop {
-            let step = match steps.recv_timeout(PATIENCE) {
-                Ok(step) => Some(step),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(result.recv()),
-            };
-            if step.is_some() && told.is_none() {
-                continue;
-            }
-            let outcome = Python::attach(|py| {
-                py.check_signals()?;
-                match (&told, step) {
-                    (Some(told), Some(step)) => tell(py, told, &step),
-                    _ => Ok(()),
+            match result.recv_timeout(LOOK) {
+                Ok(outcome) => {
+                    place.give_back();
+                    return Ok(outcome);
                 }
-            });
-            if let Err(error) = outcome {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "the fit ended without a result";
+                    return Err(PyRuntimeError::new_err(message));
+                }
+            }
+            let looked = Python::attach(|py| py.check_signals().and_then(|()| shown(py)));
+            if let Err(error) = looked {
                 break error;
             }
         };
         stop.request();
-        if result.recv_timeout(GRACE).is_err() {
-            threads::abandon();
+        match result.recv_timeout(GRACE) {
+            Err(RecvTimeoutError::Timeout) => place.abandon(),
+            _ => place.give_back(),
         }
         Err(raised)
     })?;
+    // Arrays that lent their memory are let go here, by a thread that holds the GIL: without it their
+    // release takes a lock, which a fork at that moment would leave taken in the child.
+    drop(data);
     // A signal may have come after the last look.
     py.check_signals()?;
-    match outcome {
-        Ok(Ok(fitted)) => fitted.map_err(raise),
-        Ok(Err(panic)) => {
+    show(py)?;
+    outcome
+        .map_err(|panic| {
             let text = panic
                 .downcast_ref::<String>()
                 .cloned()
                 .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_default();
-            let message = format!("this is a fault of gradus, please report it: {text}");
-            Err(PyRuntimeError::new_err(message))
-        }
-        Err(_) => Err(PyRuntimeError::new_err("the fit ended without a result")),
-    }
+            PyRuntimeError::new_err(format!("this is a fault of gradus, please report it: {text}"))
+        })?
+        .map_err(raise)
 }
 
-fn tell(py: Python<'_>, told: &Py<PyAny>, step: &Step) -> PyResult<()> {
+fn call(py: Python<'_>, progress: &Py<PyAny>, step: &Step) -> PyResult<()> {
     let arguments = (
         step.iteration,
         step.max_iterations,
@@ -134,7 +159,7 @@ fn tell(py: Python<'_>, told: &Py<PyAny>, step: &Step) -> PyResult<()> {
         step.metric.as_str(),
         step.seconds,
     );
-    told.call1(py, arguments).map(drop)
+    progress.call1(py, arguments).map(drop)
 }
 
 fn record(params: &str) -> PyResult<Map<String, Value>> {
@@ -143,8 +168,9 @@ fn record(params: &str) -> PyResult<Map<String, Value>> {
 }
 
 /// Fits the model `name` to samples. `y` holds numbers (samples × targets), or codes of `classes`.
+/// `warm` is a model of the same kind to start from.
 #[pyfunction]
-#[pyo3(signature = (name, params, features, y=None, codes=None, classes=None, weights=None, target=None, told=None))]
+#[pyo3(signature = (name, params, features, y=None, codes=None, classes=None, weights=None, target=None, progress=None, warm=None))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
 pub fn fit(
     py: Python<'_>,
@@ -156,14 +182,18 @@ pub fn fit(
     classes: Option<&Bound<'_, PyAny>>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
     target: Option<Vec<String>>,
-    told: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+    warm: Option<&Model>,
 ) -> PyResult<Model> {
     let model = gradus::find(name).map_err(raise)?;
     let params = record(params)?;
-    let target_values = match (y, codes, classes) {
+    let values = match (y, codes, classes) {
         (Some(y), _, _) => {
             let (n, k) = (y.shape()[0], y.shape()[1]);
-            let values = y.as_array().iter().copied().collect();
+            let values = match y.as_slice() {
+                Ok(values) => values.to_vec(),
+                Err(_) => y.as_array().iter().copied().collect(),
+            };
             Target::Values(Dense::new(n, k, values).map_err(raise)?)
         }
         (None, Some(codes), Some(classes)) => {
@@ -171,36 +201,61 @@ pub fn fit(
         }
         _ => return Err(PyRuntimeError::new_err("neither numbers nor classes to predict")),
     };
-    let mut samples = Samples::new(features.matrix.clone(), target_values).map_err(raise)?;
-    if let Some(inputs) = &features.inputs {
-        samples = samples.with_inputs(inputs.clone()).map_err(raise)?;
-    }
-    if let Some(weights) = weights {
-        samples = samples.with_weights(weights.as_array().to_vec()).map_err(raise)?;
-    }
-    if let Some(names) = target {
-        samples = samples.with_target_names(names).map_err(raise)?;
-    }
-    let data = AnyData::Samples(samples);
-    let fitted = watched(py, told, move |run| model.fit(&params, &data, None, run))?;
-    Ok(Model { fitted })
+    let weights = weights.map(|weights| weights.as_array().to_vec());
+    let (matrix, inputs) = (features.matrix.clone(), features.inputs.clone());
+    let small = matrix.values().len() + matrix.n_rows() + matrix.n_cols() <= SMALL;
+    let warm = warm.map(|warm| Arc::clone(&warm.fitted));
+    let keep = Arc::new(matrix.clone());
+    let work = move |run: &Run<'_>| {
+        // Here and not before: checking the features takes threads, too.
+        let mut samples = Samples::new(matrix, values)?;
+        if let Some(inputs) = inputs {
+            samples = samples.with_inputs(inputs)?;
+        }
+        if let Some(weights) = weights {
+            samples = samples.with_weights(weights)?;
+        }
+        if let Some(names) = target {
+            samples = samples.with_target_names(names)?;
+        }
+        let run = from_warm(run, warm.as_deref());
+        model.fit(&params, &AnyData::Samples(samples), None, &run)
+    };
+    let fitted = watched(py, small, progress, work, keep)?;
+    Ok(Model { fitted: Arc::new(fitted) })
 }
 
 /// Fits the model `name` to ratings, with held-out ones to judge it by if there are any.
 #[pyfunction]
-#[pyo3(signature = (name, params, ratings, validation=None, told=None))]
+#[pyo3(signature = (name, params, ratings, validation=None, progress=None, warm=None))]
 pub fn fit_ratings(
     py: Python<'_>,
     name: &str,
     params: &str,
     ratings: &Ratings,
     validation: Option<&Ratings>,
-    told: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+    warm: Option<&Model>,
 ) -> PyResult<Model> {
     let model = gradus::find(name).map_err(raise)?;
     let params = record(params)?;
-    let data = AnyData::Ratings(ratings.ratings.clone());
-    let held = validation.map(|held| AnyData::Ratings(held.ratings.clone()));
-    let fitted = watched(py, told, move |run| model.fit(&params, &data, held.as_ref(), run))?;
-    Ok(Model { fitted })
+    let data = Arc::clone(&ratings.data);
+    let held = validation.map(|held| Arc::clone(&held.data));
+    let warm = warm.map(|warm| Arc::clone(&warm.fitted));
+    let keep = Arc::clone(&data);
+    let work = move |run: &Run<'_>| {
+        let run = from_warm(run, warm.as_deref());
+        model.fit(&params, &data, held.as_deref(), &run)
+    };
+    let fitted = watched(py, false, progress, work, keep)?;
+    Ok(Model { fitted: Arc::new(fitted) })
+}
+
+fn from_warm<'a>(run: &Run<'a>, warm: Option<&'a AnyFitted>) -> Run<'a> {
+    Run {
+        warm: warm.map(|warm| warm.model.as_ref()),
+        observer: run.observer,
+        stop: run.stop.clone(),
+        checkpoint: None,
+    }
 }

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _gradus {
     #[pymodule_export]
-    use super::data::{Features, Ratings};
+    use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]
     use super::describe::describe;
     #[pymodule_export]
@@ -34,6 +34,8 @@ mod _gradus {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Found out once, here: a fork in the middle of it would leave a child waiting.
+        gradus::core::kernel::Level::best();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

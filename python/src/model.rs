@@ -1,21 +1,25 @@
 //! A fitted model, whatever its kind.
 
-use crate::data::{Features, Ratings, ids, ids_to_python, which};
+use crate::data::{Array, Features, Ratings, SMALL, ids, ids_to_python, which};
 use crate::error::raise;
 use crate::threads::inside;
 use gradus::core::estimator::AnyFitted;
 use gradus::core::predict::Predict;
 use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
 use gradus::core::update::Adding;
-use gradus::data::{Dense, IdVec, Matrix};
+use gradus::data::{Dense, IdVec, Input, Inputs, Matrix};
+use gradus::linear::path::Path;
+use gradus::linear::{LinearModel, Link};
+use gradus::select::{RankingOptions, evaluate_ranking};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::sync::Arc;
 
 /// Whether a linear model takes no other thread for so many samples and features.
 fn few(n: usize, d: usize) -> bool {
-    n <= 16 || n <= 4096 && n * d <= 1 << 15
+    n <= 4096 && n * d <= SMALL
 }
 
 /// Item indices and scores of one list.
@@ -30,7 +34,8 @@ type Explained = (f32, f32, Vec<(u32, f32, f32)>);
 /// A fitted model.
 #[pyclass(module = "gradus._gradus")]
 pub struct Model {
-    pub fitted: AnyFitted,
+    /// Shared by copies until one of them takes in new ratings.
+    pub fitted: Arc<AnyFitted>,
 }
 
 fn to_array(py: Python<'_>, values: Dense<f64>) -> PyResult<Bound<'_, PyArray2<f64>>> {
@@ -52,12 +57,17 @@ impl Model {
         work: impl FnOnce(&dyn Predict, &Matrix) -> gradus::Result<T> + Send,
     ) -> PyResult<T> {
         let (model, matrix) = (self.fitted.predictor().map_err(raise)?, &features.matrix);
-        let any: &dyn std::any::Any = self.fitted.model.as_ref();
         let (n, d) = matrix.shape();
-        if few(n, d) && any.is::<gradus::linear::LinearModel>() {
+        if few(n, d) && self.is_linear() {
             return work(model, matrix).map_err(raise);
         }
         inside(py, || work(model, matrix))?.map_err(raise)
+    }
+
+    /// Whether its scores are sums over the features of a row.
+    fn is_linear(&self) -> bool {
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        any.is::<LinearModel>()
     }
 
     /// Indices of users and items; `None` for those the model does not know.
@@ -119,13 +129,15 @@ impl Model {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        Ok(Self { fitted: inside(py, || gradus::load(path))?.map_err(raise)? })
+        let fitted = inside(py, || gradus::load(path))?.map_err(raise)?;
+        Ok(Self { fitted: Arc::new(fitted) })
     }
 
     /// Reads a model from the bytes of its file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Self> {
-        Ok(Self { fitted: inside(py, || gradus::from_bytes(bytes))?.map_err(raise)? })
+        let fitted = inside(py, || gradus::from_bytes(bytes))?.map_err(raise)?;
+        Ok(Self { fitted: Arc::new(fitted) })
     }
 
     /// The bytes that `save` writes.
@@ -143,6 +155,11 @@ impl Model {
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let py = slf.py();
         Ok((slf.getattr("from_bytes")?, (slf.borrow().to_bytes(py)?,)))
+    }
+
+    /// The same model, which goes its own way when new ratings are added to it.
+    fn __copy__(&self) -> Self {
+        Self { fitted: Arc::clone(&self.fitted) }
     }
 
     /// The name of its kind.
@@ -203,17 +220,52 @@ impl Model {
     #[getter]
     fn columns(&self) -> PyResult<Option<Vec<String>>> {
         Ok(match self.fitted.predictor().map_err(raise)?.inputs() {
-            gradus::data::Inputs::Plain(_) => None,
-            gradus::data::Inputs::Columns(columns) => {
+            Inputs::Plain(_) => None,
+            Inputs::Columns(columns) => {
                 Some(columns.iter().map(|column| column.name.clone()).collect())
             }
         })
+    }
+
+    /// Whether it makes its features of columns: of words, or of numbers that may be missing.
+    #[getter]
+    fn encodes(&self) -> PyResult<bool> {
+        let inputs = self.fitted.predictor().map_err(raise)?.inputs();
+        let plain = |input: &Input| *input == Input::number(input.name.as_str());
+        Ok(matches!(inputs, Inputs::Columns(columns) if !columns.iter().all(plain)))
     }
 
     /// The name of every feature, `colour=red` for a word of a column.
     #[getter]
     fn feature_names(&self) -> PyResult<Vec<String>> {
         Ok(self.fitted.predictor().map_err(raise)?.inputs().feature_names())
+    }
+
+    /// The paths that the penalties of the targets were chosen from, if they were.
+    fn paths<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        let paths = any.downcast_ref::<LinearModel>().map_or(&[][..], LinearModel::paths);
+        let to_python = |path: &Path| {
+            let found = PyDict::new(py);
+            found.set_item("regularizations", PyArray1::from_slice(py, &path.lambdas))?;
+            found.set_item("intercepts", PyArray1::from_slice(py, &path.intercepts))?;
+            let starts: Vec<i64> = path.coefficients.indptr().iter().map(|&at| at as i64).collect();
+            let columns: Vec<i64> =
+                path.coefficients.indices().iter().map(|&at| at.into()).collect();
+            let parts = (
+                PyArray1::from_slice(py, path.coefficients.values()),
+                PyArray1::from_vec(py, columns),
+                PyArray1::from_vec(py, starts),
+            );
+            found.set_item("coefficients", parts)?;
+            if let Some(validation) = &path.validation {
+                found.set_item("cv_error", PyArray1::from_slice(py, &validation.mean))?;
+                found.set_item("cv_standard_error", PyArray1::from_slice(py, &validation.error))?;
+                found.set_item("chosen", validation.chosen)?;
+            }
+            Ok(found)
+        };
+        paths.iter().map(to_python).collect()
     }
 
     /// The classes it tells apart, if it does.
@@ -232,13 +284,17 @@ impl Model {
         to_array(py, self.with(py, features, |model, x| model.scores(x))?)
     }
 
-    /// The same of an array as it comes, without ceremony.
+    /// The same of an array as it comes: `float64` or `float32`, in any order.
     fn scores_of<'py>(
         &self,
         py: Python<'py>,
-        array: &Bound<'py, PyArray2<f64>>,
+        array: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.scores(py, &Features::dense(array)?)
+        if !self.is_linear() {
+            return self.scores(py, &Features::dense(array)?);
+        }
+        let model = self.fitted.predictor().map_err(raise)?;
+        to_array(py, Array::new(array)?.work(py, |x| model.scores(x))?)
     }
 
     /// The class predicted of each sample, as an index.
@@ -261,13 +317,21 @@ impl Model {
         found.map(|values| to_array(py, values)).transpose()
     }
 
-    /// The same of an array as it comes, without ceremony.
+    /// The same of an array as it comes: `float64` or `float32`, in any order.
     fn probabilities_of<'py>(
         &self,
         py: Python<'py>,
-        array: &Bound<'py, PyArray2<f64>>,
+        array: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        self.probabilities(py, &Features::dense(array)?)
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        let linear = any.downcast_ref::<LinearModel>();
+        let Some(model) = linear.filter(|m| !matches!(m.link(), Link::Identity | Link::Margin))
+        else {
+            return self.probabilities(py, &Features::dense(array)?);
+        };
+        let found = Array::new(array)?
+            .work(py, |x| model.probabilities(x).map(Option::unwrap_or_default))?;
+        to_array(py, found).map(Some)
     }
 
     // Recommenders.
@@ -330,6 +394,32 @@ impl Model {
         };
         let flat: Vec<f32> = intervals.iter().flat_map(|i| [i.low, i.high]).collect();
         Ok(Some(PyArray1::from_vec(py, flat).reshape([intervals.len(), 2])?))
+    }
+
+    /// How well it ranks held-out ratings, by lists of length `at`: means over users by name.
+    #[pyo3(signature = (held, at, threshold=None))]
+    fn ranking(
+        &self,
+        py: Python<'_>,
+        held: &Ratings,
+        at: usize,
+        threshold: Option<f32>,
+    ) -> PyResult<Vec<(&'static str, f64)>> {
+        let (model, held) = (self.recommender()?, held.ratings()?);
+        let options = RankingOptions { at: vec![at], threshold, ..RankingOptions::default() };
+        let report = inside(py, || evaluate_ranking(model, held, &options))?.map_err(raise)?;
+        let found = report
+            .at
+            .first()
+            .ok_or_else(|| PyRuntimeError::new_err("no length of list was judged"))?;
+        Ok(vec![
+            ("precision", found.precision.mean),
+            ("recall", found.recall.mean),
+            ("ndcg", found.ndcg.mean),
+            ("map", found.map.mean),
+            ("mrr", found.mrr.mean),
+            ("hit_rate", found.hit_rate.mean),
+        ])
     }
 
     /// The best `n` items for each of these users, by index.
@@ -443,7 +533,14 @@ impl Model {
         items: bool,
     ) -> PyResult<String> {
         let how = Adding { duplicates: which(duplicates)?, items };
-        let (fitted, ratings) = (&mut self.fitted, &ratings.ratings);
+        if Arc::get_mut(&mut self.fitted).is_none() {
+            // A copy of the estimator, or a fit that starts from it, keeps what it has.
+            let copied = inside(py, || self.fitted.to_bytes().and_then(gradus::from_bytes))?;
+            self.fitted = Arc::new(copied.map_err(raise)?);
+        }
+        let fitted = Arc::get_mut(&mut self.fitted)
+            .ok_or_else(|| PyRuntimeError::new_err("the model is in use"))?;
+        let ratings = ratings.ratings()?;
         let updated = inside(py, || fitted.add(ratings, &how))?.map_err(raise)?;
         serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

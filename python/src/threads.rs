@@ -1,75 +1,135 @@
-//! One pool of threads for everything Python asks for.
+//! The threads that work for Python.
 //!
-//! Not rayon's own: that one cannot be resized, and after a `fork` its threads are gone without its
-//! knowing, so that a child process would wait for them forever.
+//! Every call into the core goes through [`inside`] or a [`Place`], never to rayon's global pool: that
+//! one cannot be resized, and after a `fork` its threads are gone without its knowing, so that a child
+//! process would wait for them forever.
+//!
+//! The pools of a process carry its number. A child process finds the number of its parent there and
+//! makes pools of its own; those of the parent are left alone, for their threads do not exist in the
+//! child and their locks may have been taken at the moment of the fork.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-struct Pool {
+/// The number of threads asked for by `set_threads`; 0 is none.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// The pools of the process that used them last.
+static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How many pools of one thread are kept for later.
+const IDLE: usize = 16;
+
+struct Pools {
     process: u32,
-    threads: usize,
-    pool: Arc<ThreadPool>,
+    /// All threads, shared by everything that is not small.
+    shared: Mutex<Option<Arc<ThreadPool>>>,
+    /// Pools of one thread that nobody works in: small fits take one each, so that no time goes into
+    /// waking other threads, and that fits of several Python threads do not wait for each other.
+    idle: Mutex<Vec<Arc<ThreadPool>>>,
 }
 
-#[derive(Default)]
-struct State {
-    wanted: Option<usize>,
-    pool: Option<Pool>,
+/// The pools of this process.
+fn pools() -> &'static Pools {
+    let process = std::process::id();
+    loop {
+        let found = POOLS.load(Ordering::Acquire);
+        // SAFETY: null, or made by `Box::into_raw` below and never freed once it was stored.
+        if let Some(pools) = unsafe { found.as_ref() }
+            && pools.process == process
+        {
+            return pools;
+        }
+        let fresh =
+            Box::new(Pools { process, shared: Mutex::default(), idle: Mutex::new(Vec::new()) });
+        let fresh = Box::into_raw(fresh);
+        let stored = POOLS.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire);
+        if stored.is_err() {
+            // SAFETY: it was not stored, so this is the only pointer to it.
+            drop(unsafe { Box::from_raw(fresh) });
+        }
+    }
 }
 
-static STATE: Mutex<State> = Mutex::new(State { wanted: None, pool: None });
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What was asked for, else what the environment says, else every processor there is.
 ///
 /// joblib sets `OMP_NUM_THREADS` for its workers: heeding it, they do not fight over processors.
-fn wanted(state: &State) -> usize {
+fn wanted() -> usize {
     let said = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|n| *n > 0);
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
-    state
-        .wanted
-        .or_else(|| said("GRADUS_THREADS"))
-        .or_else(|| said("OMP_NUM_THREADS"))
-        .unwrap_or_else(all)
-}
-
-fn lock() -> std::sync::MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The pool to work in.
-pub fn pool() -> PyResult<Arc<ThreadPool>> {
-    let mut state = lock();
-    let (process, threads) = (std::process::id(), wanted(&state));
-    if let Some(pool) = state.pool.take() {
-        if pool.process == process && pool.threads == threads {
-            return Ok(Arc::clone(&state.pool.insert(pool).pool));
-        }
-        if pool.process != process {
-            // Its threads did not survive the fork; waiting for them would never end.
-            std::mem::forget(pool);
-        }
+    match ASKED.load(Ordering::Relaxed) {
+        0 => said("GRADUS_THREADS").or_else(|| said("OMP_NUM_THREADS")).unwrap_or_else(all),
+        asked => asked,
     }
-    let pool = ThreadPoolBuilder::new()
+}
+
+fn build(threads: usize) -> PyResult<Arc<ThreadPool>> {
+    ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|at| format!("gradus-{at}"))
         .build()
-        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
-    let pool = Pool { process, threads, pool: Arc::new(pool) };
-    Ok(Arc::clone(&state.pool.insert(pool).pool))
+        .map(Arc::new)
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))
 }
 
-/// Leaves the pool to the work it is doing; the next work gets another.
-pub fn abandon() {
-    lock().pool = None;
+/// A pool to work in. Given back when the work is done, or forgotten if it never ends.
+pub struct Place {
+    pool: Arc<ThreadPool>,
+    small: bool,
 }
 
-/// Does work in the pool, without the GIL.
+impl Place {
+    /// A pool for work of this size.
+    pub fn new(small: bool) -> PyResult<Self> {
+        let pools = pools();
+        if small {
+            let idle = lock(&pools.idle).pop();
+            return Ok(Self { pool: idle.map_or_else(|| build(1), Ok)?, small });
+        }
+        let threads = wanted();
+        let mut shared = lock(&pools.shared);
+        let pool = match &*shared {
+            Some(pool) if pool.current_num_threads() == threads => Arc::clone(pool),
+            _ => Arc::clone(shared.insert(build(threads)?)),
+        };
+        Ok(Self { pool, small })
+    }
+
+    /// Starts work in the pool and returns at once.
+    pub fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        self.pool.spawn(work);
+    }
+
+    /// Keeps the pool for the next work.
+    pub fn give_back(self) {
+        if self.small {
+            let mut idle = lock(&pools().idle);
+            if idle.len() < IDLE {
+                idle.push(self.pool);
+            }
+        }
+    }
+
+    /// Leaves the pool to work that does not stop; the next work gets another.
+    pub fn abandon(self) {
+        let mut shared = lock(&pools().shared);
+        if shared.as_ref().is_some_and(|pool| Arc::ptr_eq(pool, &self.pool)) {
+            *shared = None;
+        }
+    }
+}
+
+/// Does work in the shared pool, without the GIL.
 pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let pool = pool()?;
-    Ok(py.detach(|| pool.install(work)))
+    let place = Place::new(false)?;
+    Ok(py.detach(|| place.pool.install(work)))
 }
 
 /// Use so many threads from now on; `None` leaves it to GRADUS_THREADS, then OMP_NUM_THREADS, then
@@ -78,19 +138,19 @@ pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyRes
 #[pyo3(signature = (n_threads=None))]
 pub fn set_threads(n_threads: Option<isize>) -> PyResult<()> {
     let n_threads = match n_threads {
-        None => None,
-        Some(n @ 1..) => Some(n.unsigned_abs()),
+        None => 0,
+        Some(n @ 1..) => n.unsigned_abs(),
         Some(n) => {
             let message = format!("n_threads = {n}: must be an integer of at least 1, or None");
             return Err(PyValueError::new_err(message));
         }
     };
-    lock().wanted = n_threads;
+    ASKED.store(n_threads, Ordering::Relaxed);
     Ok(())
 }
 
 /// How many threads are used.
 #[pyfunction]
 pub fn get_threads() -> usize {
-    wanted(&lock())
+    wanted()
 }

@@ -105,21 +105,6 @@ def test_pipelines_searches_and_processes():
     assert np.array_equal(results[0].coef_, Ridge(regularization=0.1).fit(X, Y).coef_)
 
 
-def test_a_forked_child_has_threads_of_its_own():
-    Ridge().fit(X, Y)
-    program = (
-        "import os, sys, numpy as np\n"
-        "from gradus.factor import Als\n"
-        "p = np.random.default_rng(0).integers(0, 30, (400, 2)); v = np.ones(400) + p[:, 0] % 5\n"
-        "Als(rank=2, max_iter=2).fit(p, v)\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    Als(rank=2, max_iter=2).fit(p, v); os._exit(0)\n"
-        "sys.exit(os.waitpid(child, 0)[1])\n"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
-
-
 def test_one_setting_for_threads_and_the_same_bits():
     coefficients = []
     for n in (1, 2, 7):

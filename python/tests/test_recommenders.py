@@ -77,7 +77,10 @@ def test_lists_hold_what_they_may():
 def test_frames_are_given_where_asked_for():
     model = als().fit(SEEN, VALUES)
     frame = model.set_output(transform="pandas").recommend([0, 1], n=3)
-    assert list(frame.columns) == ["for", "item", "score"] and len(frame) == 6
+    assert list(frame.columns) == ["user", "item", "score"] and len(frame) == 6
+    assert list(model.similar_items([0, 1], n=3).columns) == ["item", "similar_item", "score"]
+    assert list(model.similar_users(0, n=3).columns) == ["user", "similar_user", "score"]
+    assert list(model.recommend_for([0], n=3).columns) == ["item", "score"]
     assert isinstance(model.set_output(transform="polars").recommend([0, 1], n=3), pl.DataFrame)
     assert isinstance(model.set_output(transform="pyarrow").recommend(0, n=3), pa.Table)
     with pytest.raises(ValueError, match="must be one of"):
@@ -121,7 +124,7 @@ def test_intervals_where_the_model_knows_them():
 def test_signs_of_interest_need_no_values():
     model = Ials(rank=4, max_iter=3).fit((SEEN[:, 0], SEEN[:, 1]))
     assert model.recommend(0, n=3)[0].shape == (3,)
-    with pytest.raises(NotImplementedError, match="scoring"):
+    with pytest.raises(ValueError, match="training"):
         model.score(SEEN)
 
 

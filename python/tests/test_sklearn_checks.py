@@ -25,10 +25,10 @@ PAIRS = {
     "check_sample_weights_shape": "weighs rows of features",
 }
 
-#: What a model that ranks cannot be asked: it predicts no values, so it has no R² to score by.
+#: What a model that ranks cannot be asked: it is scored by what users had not seen in training.
 RANKS = {
-    "check_fit_score_takes_y": "a model of clicks ranks; it has no value to score",
-    "check_pipeline_consistency": "a model of clicks ranks; it has no value to score",
+    "check_fit_score_takes_y": "scores the pairs of training, after which nothing is left to rank",
+    "check_pipeline_consistency": "scores the pairs of training, after which nothing is left to rank",
 }
 
 

@@ -128,9 +128,13 @@ impl Matrix {
         // Blocks without a branch for each entry, which the processor takes several at a time.
         let fine = |block: &[f64]| block.iter().fold(true, |fine, x| fine & x.is_finite());
         let values = self.values();
-        let Some(block) = values.par_chunks(BLOCK).position_first(|block| !fine(block)) else {
-            return Ok(());
+        // Few entries take no thread but the caller's.
+        let block = if values.len() <= 2 * BLOCK {
+            values.chunks(BLOCK).position(|block| !fine(block))
+        } else {
+            values.par_chunks(BLOCK).position_first(|block| !fine(block))
         };
+        let Some(block) = block else { return Ok(()) };
         let values = &values[block * BLOCK..];
         let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
         let at = block * BLOCK + at;

@@ -56,8 +56,8 @@ pub use npy::{NpyArray, NpyValue};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use read::{
-    ColumnRef, Columns, Delimiter, Format, OnError, Pairs, ReadOptions, ReadSummary, read_pairs,
-    read_pairs_from, read_ratings, read_ratings_from,
+    ColumnRef, Columns, Delimiter, Format, OnError, Pairs, ReadOptions, ReadSummary,
+    rating_columns, read_pairs, read_pairs_from, read_ratings, read_ratings_from,
 };
 pub use samples::{Samples, SamplesOptions, Target};
 pub use sketch::{Sketch, rating_hash};

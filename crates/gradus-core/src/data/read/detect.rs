@@ -466,6 +466,18 @@ fn look_up(
     }
 }
 
+/// The positions of the columns of users, items, ratings, weights and times, by the names that
+/// [`read_ratings`](super::read_ratings) knows for them (`userId`, `movie_id`, `stars`, …).
+///
+/// ```
+/// use gradus_core::data::rating_columns;
+/// let names = ["title", "user_id", "stars", "item"].map(String::from);
+/// assert_eq!(rating_columns(&names), [Some(1), Some(3), Some(2), None, None]);
+/// ```
+pub fn rating_columns(names: &[String]) -> [Option<usize>; 5] {
+    Role::ALL.map(|role| by_alias(role, names))
+}
+
 fn by_alias(role: Role, names: &[String]) -> Option<usize> {
     let plain: Vec<String> = names
         .iter()

@@ -24,6 +24,7 @@ pub(crate) mod source;
 mod time;
 
 pub use delimiter::Delimiter;
+pub use detect::rating_columns;
 pub use options::{ColumnRef, Columns, Format, OnError, ReadOptions, ReadSummary};
 pub(crate) use time::civil;
 

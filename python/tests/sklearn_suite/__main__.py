@@ -1,0 +1,44 @@
+"""scikit-learn's own tests of linear models and support vector machines, run over gradus.
+
+    python python/tests/sklearn_suite [arguments of pytest]
+
+Counts the tests that reach gradus and pass; fails if a test fails that `expected.py` has no reason for.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+FILES = [
+    "linear_model.tests.test_base",
+    "linear_model.tests.test_ridge",
+    "linear_model.tests.test_coordinate_descent",
+    "linear_model.tests.test_sparse_coordinate_descent",
+    "linear_model.tests.test_logistic",
+    "linear_model.tests.test_quantile",
+    "svm.tests.test_svm",
+    "svm.tests.test_sparse",
+    "svm.tests.test_bounds",
+]
+
+
+def main() -> int:
+    here = Path(__file__).resolve().parent
+    sys.path[:0] = [str(here), str(here.parents[1])]
+    warnings.simplefilter("ignore")
+    import plugin
+
+    pytest.main(
+        ["--pyargs", *(f"sklearn.{name}" for name in FILES), "-q", "--tb=no", "--no-header", "-p", "no:cacheprovider",
+         "-W", "ignore", "--rootdir", str(here), *sys.argv[1:]],
+        plugins=[plugin],
+    )
+    return 1 if plugin._outcomes["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
