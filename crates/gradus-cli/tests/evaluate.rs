@@ -283,7 +283,11 @@ fn what_is_wrong_is_said() {
     let cases = [
         ("evaluate m.gradus empty.csv", 1, "no rows below the header"),
         ("evaluate m.gradus empty.csv --ranking", 1, "no rows below the header"),
-        ("evaluate m.gradus strangers.csv --ranking", 1, "knows none of the 1 users"),
+        (
+            "evaluate m.gradus strangers.csv --ranking",
+            1,
+            "none of the 1 users has a rating in training",
+        ),
         ("evaluate m.gradus train.csv --ranking", 1, "trained on the test data"),
         ("evaluate m.gradus test.csv --ranking --threshold 99", 1, "no test rating is at least 99"),
         ("evaluate m.gradus test.csv --ranking --at 0", 1, "at least one place"),
@@ -297,7 +301,7 @@ fn what_is_wrong_is_said() {
         ("split all.csv --holdout 1.5 -o a.csv --test b.csv", 1, "greater than 0 and less than 1"),
         ("split all.csv --fold 6/5 -o a.csv --test b.csv", 2, "1 ≤ I ≤ K"),
         ("split all.csv --fold 2/5 --by last -o a.csv --test b.csv", 2, "cannot be used with"),
-        ("split all.csv -o nowhere/a.csv --test b.csv", 1, "nowhere/a.csv"),
+        ("split all.csv -o nowhere/a.csv --test b.csv", 2, "nowhere/a.csv"),
         ("fit als all.csv -o x.gradus --holdout 0.1 --split last", 1, "--time-column"),
     ];
     for (line, expected, words) in cases {

@@ -4,6 +4,7 @@ use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
 use gradus::core::file::Reader;
+use gradus::core::params::ParamSpec;
 use gradus::core::predict::Predict;
 use gradus::core::progress::Stop;
 use gradus::core::random::Stream;
@@ -77,7 +78,9 @@ fn with_classes(
 fn settled(model: &dyn Estimator) -> Map<String, Value> {
     let wanted = [("regularization", json!(0.05)), ("tol", json!(1e-10)), ("seed", json!(7))];
     let specs = model.specs();
-    let known = wanted.into_iter().filter(|(name, _)| specs.iter().any(|s| s.name == *name));
+    // A penalty of 0 by default is one that the model does not need to be sure.
+    let takes = |spec: &ParamSpec, name: &str| spec.name == name && spec.default != json!(0.0);
+    let known = wanted.into_iter().filter(|(name, _)| specs.iter().any(|spec| takes(spec, name)));
     known.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -236,7 +239,8 @@ fn learns(model: &dyn Estimator) -> Finding {
             let left: f64 =
                 y.values().iter().zip(predicted.values()).map(|(y, p)| (y - p).powi(2)).sum();
             let all: f64 = y.values().iter().map(|y| (y - mean).powi(2)).sum();
-            ensure!(left < 0.5 * all, "R² of {}", 1.0 - left / all);
+            // Of this target half is noise.
+            ensure!(left < 0.55 * all, "R² of {}", 1.0 - left / all);
         }
     }
     Ok(())

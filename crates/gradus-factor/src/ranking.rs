@@ -325,11 +325,10 @@ mod tests {
 
     #[test]
     fn of_equal_scores_the_irrelevant_comes_first() {
-        let data = RatingsSpec::new(30, 70, 600).make(3).unwrap().ratings;
+        let data = RatingsSpec::new(30, 300, 600).make(3).unwrap().ratings;
         let (train, held) = data.partition(|at| at % 4 != 0);
         let held = HeldItems::new(&held, &train).unwrap();
-        // A model that knows nothing gets nothing where there are twenty others; here there are
-        // some fifty.
+        // A model that knows nothing gets nothing where there are twenty irrelevant items.
         assert_eq!(held.ndcg(|_, scores| scores.fill(1.0)), 0.0);
         let items = Rows::zeros(train.n_items(), 3);
         let users = Rows::zeros(train.n_users(), 3);

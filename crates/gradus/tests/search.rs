@@ -17,7 +17,11 @@ fn axis(name: &str, values: &[Value]) -> Axis {
 }
 
 fn search(plan: Plan, warm: bool) -> Search<'static> {
-    let fixed = Map::from_iter([("max_iter".to_owned(), json!(15)), ("tol".into(), json!(1e-4))]);
+    let fixed = Map::from_iter([
+        ("max_iter".to_owned(), json!(15)),
+        ("tol".into(), json!(1e-4)),
+        ("scaling".into(), json!("count")),
+    ]);
     Search {
         model: gradus::find("als").unwrap(),
         fixed,

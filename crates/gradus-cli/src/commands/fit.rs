@@ -1,7 +1,7 @@
 //! `gradus fit MODEL DATA -o FILE`
 
-use crate::checkpoints::{self, CheckpointArgs, CheckpointObserver};
 use super::titles::TitlesArgs;
+use crate::checkpoints::{self, CheckpointArgs, CheckpointObserver};
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};

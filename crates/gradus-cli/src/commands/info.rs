@@ -9,7 +9,7 @@ use gradus::core::estimator::AnyFitted;
 use gradus::core::file::Reader;
 use gradus::core::output::FileKind;
 use gradus::core::predict::Predict as _;
-use gradus::data::Format;
+use gradus::data::{Format, rating_columns};
 use gradus::linear::LinearModel;
 use gradus::page::{largest_coefficients, linear_model, score_names, shown};
 use serde_json::{Map, Value, json};
@@ -215,11 +215,21 @@ fn figure(x: f64) -> String {
     format!("{x:.*}", usize::try_from(4 - digits).unwrap_or(0))
 }
 
+/// Whether the header names users, items and ratings: what is wrong with such a file is an error in its ratings.
+fn has_ratings(args: &InfoArgs) -> bool {
+    args.input.table().table(&args.file, None, &[]).is_ok_and(|table| {
+        let names: Vec<String> = table.names().iter().map(|&name| name.to_owned()).collect();
+        rating_columns(&names).iter().take(3).all(Option::is_some)
+    })
+}
+
 fn data(args: &InfoArgs, context: Context) -> Outcome {
     let (ratings, summary) = match args.input.ratings_for(&args.file, true, context) {
         Ok(read) => read,
         // What has no users and items may be a table. A pipe cannot be read twice.
-        Err(error) if args.input.tells_ratings() || !args.file.is_file() => return Err(error),
+        Err(error) if args.input.tells_ratings() || !args.file.is_file() || has_ratings(args) => {
+            return Err(error);
+        }
         Err(_) => return table::run(&args.file, &args.input.table(), context),
     };
     let unnamed =

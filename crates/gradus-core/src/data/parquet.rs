@@ -10,9 +10,13 @@ use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Rows decoded at a time: enough to keep the threads busy, few enough to bound the memory.
 const BATCH: usize = 1 << 18;
@@ -181,7 +185,7 @@ impl ParquetFile {
         match input.file.take() {
             Some(file) => {
                 let bytes = file.metadata().map_err(|error| Error::io(&name, error))?.len();
-                Ok((Self::new(file, &name)?, bytes))
+                Ok((Self::new(SharedFile { file: Arc::new(file), bytes }, &name)?, bytes))
             }
             None => {
                 let mut all = Vec::new();
@@ -193,7 +197,7 @@ impl ParquetFile {
     }
 
     fn new(input: impl ChunkReader + 'static, name: &str) -> Result<Self> {
-        let reader = SerializedFileReader::new(input).map_err(|error| broken(name, &error))?;
+        let reader = guarded(name, || SerializedFileReader::new(input))?;
         let metadata = reader.metadata().file_metadata();
         let frame = Frame::new(metadata.key_value_metadata());
         let schema = metadata.schema_descr();
@@ -231,14 +235,15 @@ impl ParquetFile {
         fields: &[&Field],
         mut take: impl FnMut(Vec<Cells>) -> Result<()>,
     ) -> Result<()> {
-        let fault = |error: ParquetError| broken(&self.name, &error);
         let mut before = 0;
         for group in 0..self.reader.num_row_groups() {
             let rows = self.reader.metadata().row_group(group).num_rows();
             let mut rows = usize::try_from(rows).unwrap_or(0);
-            let reader = self.reader.get_row_group(group).map_err(fault)?;
-            let columns = fields.iter().map(|field| reader.get_column_reader(field.leaf));
-            let mut columns: Vec<_> = columns.collect::<Result<_, _>>().map_err(fault)?;
+            let reader = guarded(&self.name, || self.reader.get_row_group(group))?;
+            let columns = fields
+                .iter()
+                .map(|field| guarded(&self.name, || reader.get_column_reader(field.leaf)));
+            let mut columns: Vec<_> = columns.collect::<Result<_>>()?;
             while rows > 0 {
                 let n = rows.min(BATCH);
                 let pairs = columns.par_iter_mut().zip(fields.par_iter());
@@ -260,7 +265,6 @@ impl ParquetFile {
         n: usize,
         before: usize,
     ) -> Result<Cells> {
-        let fault = |error: ParquetError| broken(&self.name, &error);
         let optional = field.optional;
         let integers = |values: Vec<i64>| match field.kind {
             Kind::Float => {
@@ -272,11 +276,11 @@ impl ParquetFile {
         };
         let (values, valid) = match column {
             ColumnReader::BoolColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, false).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, false))?;
                 (Values::Int(values.into_iter().map(i64::from).collect()), valid)
             }
             ColumnReader::Int32ColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, 0).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, 0))?;
                 let widen = |value: i32| match field.kind {
                     // A negative number is the upper half of an unsigned one.
                     Kind::Unsigned => i64::from(value as u32),
@@ -285,29 +289,30 @@ impl ParquetFile {
                 (integers(values.into_iter().map(widen).collect()), valid)
             }
             ColumnReader::Int64ColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, 0).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, 0))?;
                 (integers(values), valid)
             }
             ColumnReader::Int96ColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, Int96::new()).map_err(fault)?;
+                let (values, valid) =
+                    guarded(&self.name, || spaced(reader, n, optional, Int96::new()))?;
                 (Values::Int(values.iter().map(Int96::to_nanos).collect()), valid)
             }
             ColumnReader::FloatColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, 0.0).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, 0.0))?;
                 (Values::Single(values), valid)
             }
             ColumnReader::DoubleColumnReader(reader) => {
-                let (values, valid) = spaced(reader, n, optional, 0.0).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, 0.0))?;
                 (Values::Double(values), valid)
             }
             ColumnReader::ByteArrayColumnReader(reader) => {
                 let absent = ByteArray::from(Vec::new());
-                let (values, valid) = spaced(reader, n, optional, absent).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, absent))?;
                 (self.bytes(field, values, before)?, valid)
             }
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
                 let absent = FixedLenByteArray::from(ByteArray::from(Vec::new()));
-                let (values, valid) = spaced(reader, n, optional, absent).map_err(fault)?;
+                let (values, valid) = guarded(&self.name, || spaced(reader, n, optional, absent))?;
                 let values = values.into_iter().map(ByteArray::from).collect();
                 (self.bytes(field, values, before)?, valid)
             }
@@ -349,9 +354,10 @@ impl ParquetFile {
             let pairs = growing.par_iter_mut().zip(fields.par_iter()).zip(cells.into_par_iter());
             pairs.map(|((column, field), cells)| column.push(field, cells)).collect()
         })?;
-        let remarks = self.fields.iter().filter(|field| !readable(field)).map(|field| {
-            format!("column `{}` is left out: it holds {}", field.name, field.kind)
-        });
+        let remarks =
+            self.fields.iter().filter(|field| !readable(field)).map(|field| {
+                format!("column `{}` is left out: it holds {}", field.name, field.kind)
+            });
         let columns = fields.iter().zip(growing);
         let columns = columns.map(|(field, column)| (field.name.clone(), column.finish()));
         Ok((columns.collect(), remarks.collect()))
@@ -395,7 +401,9 @@ impl Growing {
                             Kind::Date | Kind::Timestamp { .. } => {
                                 interner.code(&field.kind.moment(values[row]))?
                             }
-                            Kind::Bool => interner.code(["false", "true"][(values[row] != 0) as usize])?,
+                            Kind::Bool => {
+                                interner.code(["false", "true"][(values[row] != 0) as usize])?
+                            }
                             _ => interner.code(&values[row].to_string())?,
                         },
                         Values::Unsigned(values) => interner.code(&values[row].to_string())?,
@@ -412,7 +420,9 @@ impl Growing {
         match self {
             Self::Numbers(values) => Column::Numbers(values),
             Self::Booleans(values) => Column::Booleans(values),
-            Self::Words { codes, interner } => Column::Words { codes, levels: interner.into_levels() },
+            Self::Words { codes, interner } => {
+                Column::Words { codes, levels: interner.into_levels() }
+            }
         }
     }
 }
@@ -435,7 +445,10 @@ impl Frame {
         };
         let list = |key: &str| frame[key].as_array().cloned().unwrap_or_default();
         // A range is noted as an object and stored nowhere.
-        let index = list("index_columns").iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        let index = list("index_columns")
+            .iter()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect();
         let categories = list("columns")
             .iter()
             .filter(|column| column["pandas_type"] == "categorical")
@@ -448,8 +461,60 @@ impl Frame {
     }
 }
 
-fn broken(name: &str, error: &ParquetError) -> Error {
-    Error::format(name, format!("bad Parquet file: {error}"))
+/// Calls the decoder, which trusts lengths in damaged pages and may panic: that is an error of the file.
+fn guarded<T>(name: &str, decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
+    let bad = |reason: String| Error::format(name, format!("bad Parquet file: {reason}"));
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| bad(error.to_string())),
+        Err(_) => Err(bad("a page does not hold what its header says".to_owned())),
+    }
+}
+
+/// A file that several threads read at places of their own. (`File` as the `parquet` crate takes it has one position
+/// for all.)
+struct SharedFile {
+    file: Arc<File>,
+    bytes: u64,
+}
+
+/// A reader of a [`SharedFile`] with a position of its own.
+struct Positioned {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Length for SharedFile {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for SharedFile {
+    type T = io::BufReader<Positioned>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(io::BufReader::new(Positioned { file: self.file.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes, ParquetError> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Err(ParquetError::EOF(format!("{length} bytes from {start} are not there")));
+        }
+        let mut bytes = vec![0; length];
+        Positioned { file: self.file.clone(), at: start }.read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
 }
 
 /// What a column means, and what its stored integers are divided by.

@@ -24,7 +24,8 @@ use std::time::Instant;
 pub enum Similarity {
     /// The cosine of the two columns of the data.
     Cosine,
-    /// The cosine after square roots, with users who chose much counting less: `√r ln((1 + n_items) / (1 + n_u))`. Ranks better than the plain cosine on all data tried.
+    /// The cosine after square roots, with users who chose much counting less: `√r ln((1 + n_items) / (1 + n_u))`.
+    /// Ranks better than the plain cosine on all data tried.
     #[default]
     Tfidf,
     /// The product of BM25 weights, which saturate with the value and discount popular items; not bounded by 1.
@@ -89,7 +90,8 @@ impl Neighbours {
         };
         let items_of = |user: usize| by_user.range(user).len() as f64;
         // Zero for a user who chose everything, and never negative.
-        let log_items = (data.n_items() as f64).ln_1p();
+        let items = (0..data.n_items()).filter(|&item| !by_item.range(item).is_empty()).count();
+        let log_items = (items as f64).ln_1p();
         let rarity: Vec<f64> =
             (0..data.n_users()).map(|user| log_items - items_of(user).ln_1p()).collect();
         let strengths = |item: usize| {

@@ -96,7 +96,8 @@ pub fn run(
     let mut out = destination.open()?;
     if !json {
         let title = if names.titles.is_some() { ",title" } else { "" };
-        writeln!(out, "user,rank,item,score{title}").map_err(|error| out.with_path(error.into()))?;
+        writeln!(out, "user,rank,item,score{title}")
+            .map_err(|error| out.with_path(error.into()))?;
     }
     let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());

@@ -62,8 +62,7 @@ pub(crate) fn file_with(columns: &[StoredColumn<'_>], pandas: Option<&str>) -> V
     let schema = Arc::new(parse_message_type(&format!("message table {{ {fields} }}")).unwrap());
     let note = pandas.map(|text| vec![KeyValue::new("pandas".to_owned(), text.to_owned())]);
     let properties = WriterProperties::builder().set_key_value_metadata(note).build();
-    let mut writer =
-        SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
     let rows = columns.first().map_or(0, |(_, _, cells)| len(cells));
     for start in (0..rows).step_by(2) {
         let range = start..rows.min(start + 2);
@@ -74,7 +73,8 @@ pub(crate) fn file_with(columns: &[StoredColumn<'_>], pandas: Option<&str>) -> V
                 ($variant:ident, $cells:expr, $value:expr) => {{
                     let cells = &$cells[range.clone()];
                     let values: Vec<_> = cells.iter().flatten().map($value).collect();
-                    let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+                    let levels: Vec<i16> =
+                        cells.iter().map(|cell| i16::from(cell.is_some())).collect();
                     match column.untyped() {
                         ColumnWriter::$variant(writer) => {
                             writer.write_batch(&values, Some(&levels), None).unwrap();

@@ -41,7 +41,8 @@ fn numbers_of_every_type_are_read() {
             [1.0, -2.0, 0.0],
         ),
     ];
-    let stored: Vec<_> = columns.iter().map(|(name, note, cells, _)| (*name, *note, cells.clone())).collect();
+    let stored: Vec<_> =
+        columns.iter().map(|(name, note, cells, _)| (*name, *note, cells.clone())).collect();
     let table = Table::from_bytes(&file(&stored), Format::Parquet).unwrap();
     for (name, _, _, expected) in &columns {
         assert_eq!(table.numbers(name, Missing::Refuse).unwrap()[..], expected[..], "{name}");
@@ -55,7 +56,11 @@ fn numbers_of_every_type_are_read() {
 fn missing_cells_stay_in_their_rows() {
     let columns = [
         ("x", "", Stored::Double(vec![None, Some(2.0), Some(3.0), None, None])),
-        ("word", "(UTF8)", Stored::Text(vec![Some("a".into()), None, None, Some(String::new()), Some("a".into())])),
+        (
+            "word",
+            "(UTF8)",
+            Stored::Text(vec![Some("a".into()), None, None, Some(String::new()), Some("a".into())]),
+        ),
         ("truth", "", Stored::Bool(vec![Some(true), None, Some(false), None, None])),
     ];
     let table = Table::from_bytes(&file(&columns), Format::Parquet).unwrap();
@@ -103,7 +108,10 @@ fn the_index_of_a_pandas_frame_is_no_column_and_its_categories_are_words() {
 
 #[test]
 fn broken_files_give_errors() {
-    let good = file(&[("word", "(UTF8)", texts(&["a", "b", "c"])), ("x", "", Stored::Int64(all([1, 2, 3])))]);
+    let good = file(&[
+        ("word", "(UTF8)", texts(&["a", "b", "c"])),
+        ("x", "", Stored::Int64(all([1, 2, 3]))),
+    ]);
     for length in 0..good.len() {
         assert!(Table::from_bytes(&good[..length], Format::Parquet).is_err(), "cut at {length}");
     }

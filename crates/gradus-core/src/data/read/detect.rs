@@ -334,8 +334,14 @@ pub(super) fn is_adjacency(input: &Input<'_>, options: &ReadOptions) -> bool {
         return false;
     }
     let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
+    // Blanks and tabs may be mixed, as the parser takes them.
+    let is_blank = matches!(delimiter.byte, b' ' | b'\t');
+    let split = |row: Vec<String>| match is_blank {
+        true => row.iter().flat_map(|cell| cell.split_whitespace()).map(str::to_owned).collect(),
+        false => row,
+    };
     let rows: Vec<Vec<String>> =
-        Sample::new(input, delimiter).take(100).map(|(row, _)| row).collect();
+        Sample::new(input, delimiter).take(100).map(|(row, _)| split(row)).collect();
     let is_id = |cell: &String| cell.is_empty() || cell.parse::<i64>().is_ok();
     if rows.len() < 2 || !rows.iter().flatten().all(is_id) {
         return false;

@@ -96,7 +96,9 @@ impl RoleCells {
                     Self::Number(numbers, cells.valid)
                 }
             },
-            Role::Time => Self::Time((0..cells.len()).map(|row| moment(&cells, field, row)).collect()),
+            Role::Time => {
+                Self::Time((0..cells.len()).map(|row| moment(&cells, field, row)).collect())
+            }
         }
     }
 

@@ -76,9 +76,8 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
 #[cfg(feature = "parquet")]
 fn parquet(rows: &[Row]) -> Vec<u8> {
     use crate::data::parquet::testing::{Stored, all, file};
-    let text = |column: fn(&Row) -> &String| {
-        Stored::Text(all(rows.iter().map(|row| column(row).clone())))
-    };
+    let text =
+        |column: fn(&Row) -> &String| Stored::Text(all(rows.iter().map(|row| column(row).clone())));
     file(&[
         ("rating", "", Stored::Single(all(rows.iter().map(|row| row.2)))),
         ("user", "(UTF8)", text(|row| &row.0)),
