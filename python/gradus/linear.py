@@ -23,9 +23,10 @@ __all__ = [
 
 
 class Linear(Regressor):
-    """Linear regression without a penalty, by the loss of your choice.
+    """Linear regression by the loss of your choice.
 
-    Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`:
+    Predicts `b + x·β` and minimises the weighted mean of a loss of the residuals `r = y − b − x·β`
+    (of all losses but `squared`, plus `λ ‖β‖²` if `regularization` is given):
 
     | loss | of a residual | predicts | good for |
     |---|---|---|---|
@@ -35,9 +36,12 @@ class Linear(Regressor):
     | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
     | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
 
-    `squared` is solved in closed form: by Cholesky where the features are independent, else by an
-    orthogonal triangle and its singular values, which give of all best solutions the smallest, and
-    say so. `2 n d²` operations. It reports standard errors, t and p values of the coefficients, R²,
+    `squared` is solved in closed form: by Cholesky where the features are independent, else through
+    the products between samples or an orthogonal triangle and its singular values. Where features are
+    dependent or more than the samples, many solutions are equally good: the one with the smallest
+    norm `‖β‖` (of the coefficients for the features as given) is returned, and the report says so. Of
+    more than 4,096 features and samples it is found by conjugate gradients. `2 n d²` operations. It
+    reports standard errors, t and p values of the coefficients, R²,
     log-likelihood, AIC and BIC.
 
     `absolute` and `quantile` are linear programs, solved along a path of smoothed losses whose
@@ -45,6 +49,9 @@ class Linear(Regressor):
     which cannot fail; `tukey` by reweighting from Huber's solution. `n d²` operations a step. Where
     `delta` is left out it comes from the median absolute residual of the `absolute` fit: 1.345 and
     4.685 times the scale, for 95 % efficiency under Gaussian noise.
+
+    With `positive` coefficients (of `squared`) the solution comes from coordinate descent, without
+    standard errors.
 
     Use `ridge` or `lasso` where features are many or alike.
 
@@ -66,8 +73,14 @@ class Linear(Regressor):
         left out.
     quantile : float, default 0.5
         The quantile that `quantile` predicts. Must be a number greater than 0 and less than 1.
+    regularization : float, default 0.0
+        Strength λ of the penalty `λ ‖β‖²` on the coefficients; the intercept is not penalised. For
+        all losses but `squared`, whose penalised form is `ridge`. Must be a finite number at least
+        0.
     fit_intercept : bool, default True
         Whether there is an intercept.
+    positive : bool, default False
+        Whether coefficients cannot be negative, for the loss `squared`.
     tol : float, default 1e-08
         What the certificate (duality gap or gradient, as a share) is to be brought below. Must be a
         number at least 0 and at most 1.
@@ -116,7 +129,9 @@ class Linear(Regressor):
         loss: Literal["squared", "absolute", "huber", "tukey", "quantile"] = 'squared',
         delta: float | None = None,
         quantile: float = 0.5,
+        regularization: float = 0.0,
         fit_intercept: bool = True,
+        positive: bool = False,
         tol: float = 1e-08,
         max_iter: int = 1000,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
@@ -125,7 +140,9 @@ class Linear(Regressor):
         self.loss = loss
         self.delta = delta
         self.quantile = quantile
+        self.regularization = regularization
         self.fit_intercept = fit_intercept
+        self.positive = positive
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
@@ -140,15 +157,19 @@ class Ridge(Regressor):
     `(1 / 2W) Σ w_i (y_i − b − x_i·β)² + λ ‖β‖²`
 
     with weights `w` that add up to `W`; the intercept `b` is not penalised. scikit-learn's `alpha`
-    is `2 W λ`. The penalty makes the solution unique and steady where features are many or alike,
+    is `2 W λ`; the λ of an elastic net with ρ = 0 is twice this one. The penalty makes the solution unique and steady where features are many or alike,
     and keeps all of them; `lasso` drops those that do not help.
 
-    Without a `regularization`, a hundred strengths are tried and the one with the smallest
-    leave-one-out error is taken: both follow from one eigendecomposition, at the cost of a few fits.
+    Without a `regularization`, a hundred strengths are tried (or those of `lambdas`) and the one with
+    the smallest leave-one-out error is taken: both follow from one eigendecomposition, at the cost of a
+    few fits. Weaker ones are tried while the weakest is the best. Features are then standardised unless
+    `standardize` says otherwise, so that the choice does not depend on units. The model keeps the
+    strengths and their errors.
 
     Solved exactly through the smaller of `features × features` (`2 n d²` operations) and
     `samples × samples`, polished by the residual of the data itself; where both sides are above
-    4,096, by conjugate gradients. The result does not depend on the number of threads.
+    4,096, by conjugate gradients. `positive` coefficients come from coordinate descent, and their
+    strength from five-fold cross-validation. The result does not depend on the number of threads.
 
     Reference: Hoerl, Kennard: Ridge regression: biased estimation for nonorthogonal problems, 1970.
 
@@ -158,18 +179,27 @@ class Ridge(Regressor):
         Strength λ of the penalty. Left out, it is chosen by the leave-one-out error. Must be a
         finite number at least 0, or left out.
     n_lambdas : int, default 100
-        How many strengths are tried where none is given, at equal ratios over eight powers of ten.
-        Must be an integer from 2 to 10000.
+        How many strengths are tried where none is given, at equal ratios over eight powers of ten;
+        more where the weakest is the best. Must be an integer from 2 to 10000.
+    lambdas : list[float] or None, default None
+        The strengths to choose from, instead of `n_lambdas` of its own. Must be a list of finite
+        numbers at least 0, or left out.
     fit_intercept : bool, default True
         Whether there is an intercept.
-    standardize : bool, default False
-        Whether the penalty sees features divided by their standard deviation. The coefficients are
-        for the features as they are, either way.
+    standardize : bool or None, default None
+        Whether the penalty sees features divided by their standard deviation, so that their units
+        do not matter. The coefficients are for the features as they are, either way. Left out, it
+        is done where the strength is chosen by the leave-one-out error, and not where
+        `regularization` is given.
+    positive : bool, default False
+        Whether coefficients cannot be negative.
     tol : float, default 1e-10
-        What the gradient is to be brought below by conjugate gradients, as a share of that at 0.
-        Must be a number at least 0 and at most 1.
+        What the gradient is to be brought below by conjugate gradients, as a share of that at 0;
+        with `positive` the duality gap, as a share of the objective of no coefficients. Must be a
+        number at least 0 and at most 1.
     max_iter : int, default 1000
-        Steps of conjugate gradients at most. Must be an integer from 1 to 1000000.
+        Steps of conjugate gradients at most; with `positive`, hundreds of passes. Must be an
+        integer from 1 to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
         - "refuse": nothing: it is an error.
@@ -212,8 +242,10 @@ class Ridge(Regressor):
         *,
         regularization: float | None = None,
         n_lambdas: int = 100,
+        lambdas: list[float] | None = None,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool | None = None,
+        positive: bool = False,
         tol: float = 1e-10,
         max_iter: int = 1000,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
@@ -221,8 +253,10 @@ class Ridge(Regressor):
     ) -> None:
         self.regularization = regularization
         self.n_lambdas = n_lambdas
+        self.lambdas = lambdas
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.positive = positive
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
@@ -248,8 +282,10 @@ class Lasso(Regressor):
     The fit ends when the duality gap is small: the report's certificate is a proof of how far above
     the least objective the model can be. The result does not depend on the number of threads.
 
-    Without `regularization`, a path of `n_lambdas` penalties is fitted, and `folds`-fold
-    cross-validation chooses one; the model keeps the path and its errors. Samples are dealt out to
+    Without `regularization`, a path of `n_lambdas` penalties (or of `lambdas`) is fitted, and
+    `folds`-fold cross-validation chooses one; the model keeps the path and its errors. The path is
+    made longer while the error still falls at its end. Features are then standardised unless
+    `standardize` says otherwise, so that the choice does not depend on units. Samples are dealt out to
     folds by their content, so that the choice does not depend on their order. Several targets are
     fitted one by one.
 
@@ -268,9 +304,11 @@ class Lasso(Regressor):
         validation along a path of penalties. Must be a finite number at least 0, or left out.
     fit_intercept : bool, default True
         Whether there is an intercept, which is not penalised.
-    standardize : bool, default False
+    standardize : bool or None, default None
         Whether each feature is divided by its standard deviation before it is penalised, so that
-        its unit does not matter. The coefficients are those of the features as given.
+        its unit does not matter. The coefficients are those of the features as given. Left out, it
+        is done where the penalty is chosen by cross-validation, and not where `regularization` is
+        given.
     positive : bool, default False
         Whether coefficients cannot be negative.
     max_iter : int, default 100000
@@ -284,7 +322,11 @@ class Lasso(Regressor):
         Folds of the cross-validation. Must be an integer from 2 to 1000.
     n_lambdas : int, default 100
         Penalties on the path of the cross-validation, from the smallest that makes all coefficients
-        0 down to a thousandth of it. Must be an integer from 1 to 10000.
+        0 down to a thousandth of it, or further where the error still falls there. Must be an
+        integer from 1 to 10000.
+    lambdas : list[float] or None, default None
+        The penalties that cross-validation chooses from, instead of `n_lambdas` of its own. Must be
+        a list of finite numbers at least 0, or left out.
     rule : {"min", "one_se"}, default 'min'
         Which penalty the cross-validation chooses.
         - "min": The one with the least error on held-out folds.
@@ -335,12 +377,13 @@ class Lasso(Regressor):
         *,
         regularization: float | None = None,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool | None = None,
         positive: bool = False,
         max_iter: int = 100000,
         tol: float = 1e-06,
         folds: int = 5,
         n_lambdas: int = 100,
+        lambdas: list[float] | None = None,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
@@ -354,6 +397,7 @@ class Lasso(Regressor):
         self.tol = tol
         self.folds = folds
         self.n_lambdas = n_lambdas
+        self.lambdas = lambdas
         self.rule = rule
         self.random_state = random_state
         self.missing = missing
@@ -379,13 +423,15 @@ class ElasticNet(Regressor):
     The fit ends when the duality gap is small: the report's certificate is a proof of how far above
     the least objective the model can be. The result does not depend on the number of threads.
 
-    Without `regularization`, a path of `n_lambdas` penalties is fitted, and `folds`-fold
-    cross-validation chooses one; the model keeps the path and its errors. Samples are dealt out to
+    Without `regularization`, a path of `n_lambdas` penalties (or of `lambdas`) is fitted, and
+    `folds`-fold cross-validation chooses one; the model keeps the path and its errors. The path is
+    made longer while the error still falls at its end. Features are then standardised unless
+    `standardize` says otherwise, so that the choice does not depend on units. Samples are dealt out to
     folds by their content, so that the choice does not depend on their order. Several targets are
     fitted one by one.
 
     Use `lasso` for the fewest features, and `ridge` where all of them matter: with ρ = 0 this is
-    ridge regression by a slower way.
+    ridge regression by a slower way, whose λ is half of this one (`ridge` minimises `… + λ ‖β‖²`).
 
     References: Friedman, Hastie, Tibshirani: Regularization paths for generalized linear models via
     coordinate descent, 2010. Ndiaye, Fercoq, Gramfort, Salmon: Gap safe screening rules for sparsity
@@ -399,12 +445,15 @@ class ElasticNet(Regressor):
         validation along a path of penalties. Must be a finite number at least 0, or left out.
     l1_ratio : float, default 0.5
         The share ρ of the 1-norm in the penalty; scikit-learn's `l1_ratio`. 1 is the lasso, 0 is
-        ridge regression. Must be a number at least 0 and at most 1.
+        ridge regression with half of this λ. Must be a number at least 0 and at most 1.
     fit_intercept : bool, default True
         Whether there is an intercept, which is not penalised.
-    standardize : bool, default False
-        Whether each feature is divided by its standard deviation before it is penalised, so that
-        its unit does not matter. The coefficients are those of the features as given.
+    standardize : bool or None, default None
+        Whether each feature is divided by its standard deviation σ before it is penalised, and the
+        square norm by that of the target, so that units do not matter: the penalty is then `λ (ρ
+        ‖σβ‖₁ + (1 − ρ) / (2 σ_y) ‖σβ‖²)` (for ρ = 0 without the `σ_y`). The coefficients are those
+        of the features as given. Left out, it is done where the penalty is chosen by cross-
+        validation, and not where `regularization` is given.
     positive : bool, default False
         Whether coefficients cannot be negative.
     max_iter : int, default 100000
@@ -418,7 +467,11 @@ class ElasticNet(Regressor):
         Folds of the cross-validation. Must be an integer from 2 to 1000.
     n_lambdas : int, default 100
         Penalties on the path of the cross-validation, from the smallest that makes all coefficients
-        0 down to a thousandth of it. Must be an integer from 1 to 10000.
+        0 down to a thousandth of it, or further where the error still falls there. Must be an
+        integer from 1 to 10000.
+    lambdas : list[float] or None, default None
+        The penalties that cross-validation chooses from, instead of `n_lambdas` of its own. Must be
+        a list of finite numbers at least 0, or left out.
     rule : {"min", "one_se"}, default 'min'
         Which penalty the cross-validation chooses.
         - "min": The one with the least error on held-out folds.
@@ -470,12 +523,13 @@ class ElasticNet(Regressor):
         regularization: float | None = None,
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool | None = None,
         positive: bool = False,
         max_iter: int = 100000,
         tol: float = 1e-06,
         folds: int = 5,
         n_lambdas: int = 100,
+        lambdas: list[float] | None = None,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
@@ -490,6 +544,7 @@ class ElasticNet(Regressor):
         self.tol = tol
         self.folds = folds
         self.n_lambdas = n_lambdas
+        self.lambdas = lambdas
         self.rule = rule
         self.random_state = random_state
         self.missing = missing
@@ -515,8 +570,11 @@ class Logistic(Classifier):
     over all, for very many samples of features of like size. The result does not depend on the
     number of threads.
 
-    Without a penalty, classes that a plane tells apart have no finite optimum: this is noticed and
-    said. Probabilities are those of the model; where it fits badly, look at the calibration curve of
+    Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
+    optimum: whichever solver, this is looked for at the solution, and the report says so. (A plane with
+    samples on it may be missed on very large data, and among more than two classes.) Of more classes the
+    coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
+    changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
     the report.
 
     References: Lin, Weng, Keerthi: Trust region Newton method for large-scale logistic regression,
@@ -640,12 +698,17 @@ class Svm(Classifier):
 
     Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
     `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
-    on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual numbers that follow (the
-    method of multipliers), and `a` counts samples near their margin. With many features hinge visits
-    one sample after another in the dual (`dual`), `O(nnz)` for a pass over all. `subgradient` takes stochastic
-    steps in the primal (Pegasos): quick to a rough answer, slow to an exact one. Kernel machines
-    move two dual numbers at a time (sequential minimal optimisation), `O(n)` for a step and `O(nnz)`
-    for a row of the kernel matrix that memory no longer holds.
+    on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual coefficients that follow
+    (the method of multipliers), and `a` counts samples near their margin. With fewer samples than
+    features both work in the space of the samples, after `O(n² d)` for its products. With many
+    samples and many features one sample after another is visited in the dual (`dual`), `O(nnz)` for
+    a pass over all. `subgradient` takes stochastic steps in the primal (Pegasos): quick to a rough
+    answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
+    minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
+    no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
+
+    Features are brought to unit length inside, so that only `C` times their squared length says how
+    hard a problem is; large costs are approached from smaller ones.
 
     The report ends with a certificate. Of linear machines it is the gap between the primal and the
     dual objective, as a share of the primal one: the objective is at most so far from the best. Of
@@ -664,26 +727,36 @@ class Svm(Classifier):
     Parameters
     ----------
     c : float, default 1.0
-        The cost C of the losses against the width of the margin; more fits the samples closer. Must
-        be a finite number greater than 0.
+        The cost C of the losses against the width of the margin; more fits the samples closer. From
+        a cost on that depends on the data the solution no longer changes: that of separable classes
+        has no slack. 1.7e308 stands for infinity. Must be a finite number greater than 0.
     loss : {"auto", "hinge", "squared_hinge"}, default 'auto'
         What a margin below 1 costs.
         - "auto": Squared for linear machines, plain for those of a kernel.
         - "hinge": What it lacks: fewer support vectors.
         - "squared_hinge": The square of what it lacks: smooth, and quicker to solve.
-    kernel : {"linear", "rbf", "polynomial"}, default 'linear'
+    penalty : {"l2", "l1"}, default 'l2'
+        The penalty on the coefficients of a linear machine.
+        - "l2": `½‖w‖²`: the widest margin.
+        - "l1": `‖w‖₁`: few features. Squared hinge loss, by coordinate descent over the features.
+    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"}, default 'linear'
         How alike two samples are.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
+        - "sigmoid": `tanh(γ x·y + c₀)`. Not positive semidefinite: what is found is a local
+          optimum.
+        - "precomputed": The features are kernel values: of training between all samples, of a
+          prediction between each sample and all samples of training, in their order.
     gamma : float or None, default None
-        The γ of the kernels. Left out, it is 1 / (features × variance of all their values). Must be
-        a finite number greater than 0, or left out.
+        The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
+        `rbf` with `standardize` 1 / the number of features that are not constant. Must be a finite
+        number greater than 0, or left out.
     degree : int, default 3
         The degree of the polynomial kernel. Must be an integer from 1 to 100.
     coef0 : float, default 0.0
-        The c₀ of the polynomial kernel; 0 leaves out all but the highest powers. Must be a finite
-        number.
+        The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers. Must
+        be a finite number.
     multi_class : {"one_vs_rest", "crammer_singer"}, default 'one_vs_rest'
         How linear machines tell more than two classes apart. Kernel machines do it in pairs.
         - "one_vs_rest": A machine for each class against the rest.
@@ -707,8 +780,8 @@ class Svm(Classifier):
         Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
     solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
         How a linear machine is found.
-        - "auto": The primal for squared losses, and for others up to 1024 features if there are
-          four times as many samples; else the dual.
+        - "auto": The primal if there are up to 1024 features, or samples and a million values; else
+          the dual.
         - "primal": Newton steps in the primal; losses that are not squared by the method of
           multipliers.
         - "dual": One sample after another in the dual.
@@ -767,7 +840,8 @@ class Svm(Classifier):
         *,
         c: float = 1.0,
         loss: Literal["auto", "hinge", "squared_hinge"] = 'auto',
-        kernel: Literal["linear", "rbf", "polynomial"] = 'linear',
+        penalty: Literal["l2", "l1"] = 'l2',
+        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] = 'linear',
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,
@@ -787,6 +861,7 @@ class Svm(Classifier):
     ) -> None:
         self.c = c
         self.loss = loss
+        self.penalty = penalty
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -826,29 +901,36 @@ class Svr(Regressor):
 
     Parameters
     ----------
-    c : float, default 1.0
-        The cost C of the losses against the flatness of the function. Must be a finite number
-        greater than 0.
-    epsilon : float, default 0.1
-        Errors up to this cost nothing. In the units of the target. Must be a finite number at least
-        0.
+    c : float or None, default None
+        The cost C of the losses against the flatness of the function, for the target in its own
+        units. Left out, it is the standard deviation of the target, or 1 if the loss is squared:
+        what C = 1 means for a target of deviation 1, so that the unit of the target does not
+        matter. Must be a finite number greater than 0, or left out.
+    epsilon : float or None, default None
+        Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
+        standard deviation of the target. Must be a finite number at least 0, or left out.
     loss : {"insensitive", "squared_insensitive"}, default 'insensitive'
         What an error beyond ε costs.
         - "insensitive": What is beyond: outliers pull no more than other samples outside the tube.
         - "squared_insensitive": Its square: smooth, and quicker to solve.
-    kernel : {"linear", "rbf", "polynomial"}, default 'linear'
+    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"}, default 'linear'
         How alike two samples are.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
+        - "sigmoid": `tanh(γ x·y + c₀)`. Not positive semidefinite: what is found is a local
+          optimum.
+        - "precomputed": The features are kernel values: of training between all samples, of a
+          prediction between each sample and all samples of training, in their order.
     gamma : float or None, default None
-        The γ of the kernels. Left out, it is 1 / (features × variance of all their values). Must be
-        a finite number greater than 0, or left out.
+        The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
+        `rbf` with `standardize` 1 / the number of features that are not constant. Must be a finite
+        number greater than 0, or left out.
     degree : int, default 3
         The degree of the polynomial kernel. Must be an integer from 1 to 100.
     coef0 : float, default 0.0
-        The c₀ of the polynomial kernel; 0 leaves out all but the highest powers. Must be a finite
-        number.
+        The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers. Must
+        be a finite number.
     fit_intercept : bool, default True
         Whether there is an intercept b. Kernel machines always have one.
     penalize_intercept : bool, default False
@@ -861,16 +943,17 @@ class Svr(Regressor):
         Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
     solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
         How a linear machine is found.
-        - "auto": The primal for squared losses, and for others up to 1024 features if there are
-          four times as many samples; else the dual.
+        - "auto": The primal if there are up to 1024 features, or samples and a million values; else
+          the dual.
         - "primal": Newton steps in the primal; losses that are not squared by the method of
           multipliers.
         - "dual": One sample after another in the dual.
         - "subgradient": Stochastic subgradients in the primal.
     tol : float or None, default None
         Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
-        Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
-        Must be a finite number at least 0, or left out.
+        Kernels: when no condition of optimality is violated by more than this, in the units of the
+        target; by default about 1e-3 of its standard deviation. Must be a finite number at least 0,
+        or left out.
     max_iter : int, default 10000
         Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
         there are samples, or 1000, count as one. Must be an integer from 1 to 1000000000.
@@ -917,10 +1000,10 @@ class Svr(Regressor):
     def __init__(
         self,
         *,
-        c: float = 1.0,
-        epsilon: float = 0.1,
+        c: float | None = None,
+        epsilon: float | None = None,
         loss: Literal["insensitive", "squared_insensitive"] = 'insensitive',
-        kernel: Literal["linear", "rbf", "polynomial"] = 'linear',
+        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] = 'linear',
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,

@@ -311,10 +311,8 @@ impl Features {
             }
         };
         let mut matrix = Csr::from_buffers(n_cols, starts, columns, values).map_err(raise)?;
-        if canonical {
-            if let Some(sorted) = inside(data.py(), || sorted(&matrix))?.map_err(raise)? {
-                matrix = sorted;
-            }
+        if canonical && let Some(sorted) = inside(data.py(), || sorted(&matrix))?.map_err(raise)? {
+            matrix = sorted;
         }
         Ok(Self::plain(matrix.into()))
     }

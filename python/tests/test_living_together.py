@@ -88,9 +88,10 @@ def test_the_command_line_opens_what_python_wrote_and_the_other_way_round(tmp_pa
 
     frame = pd.read_csv(tmp_path / "data.csv")
     python = Ridge(regularization=0.1).fit(frame[["a", "b", "c", "d"]], frame["y"])
-    np.testing.assert_allclose(from_cli.coef_, python.coef_, rtol=1e-9)
+    # To the bit. The files differ in what only one side knows: the layout of the file that was read, its hashes.
+    np.testing.assert_array_equal(from_cli.coef_, python.coef_)
     python.save(tmp_path / "python.gradus")
-    assert (tmp_path / "cli.gradus").read_bytes() == (tmp_path / "python.gradus").read_bytes()
+    assert gradus.load(tmp_path / "python.gradus").get_params() == from_cli.get_params()
     run("predict", "python.gradus", "data.csv", "-o", "out.csv")
     out = pd.read_csv(tmp_path / "out.csv")
     np.testing.assert_allclose(out.iloc[:, -1], python.predict(frame[["a", "b", "c", "d"]]), rtol=1e-5)

@@ -138,7 +138,7 @@ def test_wrong_ratings_are_explained():
         als().fit(([], [], []))
     with pytest.raises(ValueError, match="pairs of user and item"):
         als().fit(np.zeros((3, 7)))
-    with pytest.raises(ValueError, match="must be one of last, mean, error"):
+    with pytest.raises(ValueError, match="must be one of last, mean, sum, error"):
         als().fit(SEEN, VALUES, duplicates="first")
 
 

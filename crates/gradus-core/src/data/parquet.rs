@@ -346,7 +346,7 @@ impl ParquetFile {
     }
 
     /// The columns of the whole file under their names, and remarks on those that hold neither numbers nor words.
-    pub(crate) fn columns(&self) -> Result<(Vec<(String, Column)>, Vec<String>)> {
+    pub(crate) fn columns(&self) -> Result<(Vec<NamedColumn>, Vec<String>)> {
         let readable = |field: &&Field| !matches!(field.kind, Kind::Other(_));
         let fields: Vec<&Field> = self.fields.iter().filter(readable).collect();
         let mut growing: Vec<Growing> = fields.iter().map(|field| Growing::new(field)).collect();
@@ -363,6 +363,9 @@ impl ParquetFile {
         Ok((columns.collect(), remarks.collect()))
     }
 }
+
+/// A column of a table under its name.
+type NamedColumn = (String, Column);
 
 /// A column of a table that grows batch by batch.
 enum Growing {
@@ -576,13 +579,16 @@ fn meaning(column: &ColumnDescriptor) -> (Kind, i64) {
     })
 }
 
+/// A value a row, and which rows hold one; `None` if all do.
+type Spaced<T> = (Vec<T>, Option<Vec<bool>>);
+
 /// The next `n` cells of a column chunk, `absent` where there is no value, and which of them hold one.
 fn spaced<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     n: usize,
     optional: i16,
     absent: T::T,
-) -> Result<(Vec<T::T>, Option<Vec<bool>>), ParquetError> {
+) -> Result<Spaced<T::T>, ParquetError> {
     let (mut values, mut levels) = (Vec::with_capacity(n), Vec::new());
     let mut read = 0;
     while read < n {

@@ -36,20 +36,18 @@ impl Design<'_> {
         let (v, shift) = self.unscaled(v);
         if let Matrix::Sparse(_) = self.matrix() {
             let (mut margins, mut curvatures) = (vec![0.0; self.n()], vec![0.0; self.n()]);
-            let blocks =
-                self.cut(&mut margins).into_iter().zip(self.cut(&mut curvatures)).collect();
-            let values = parallel::map(
-                blocks,
-                self.size(),
-                |((rows, margins), (_, curvatures)): (
-                    (Range<usize>, &mut [f64]),
-                    (_, &mut [f64]),
-                )| {
+            // The rows of a block, their margins and their curvatures.
+            type Block<'a> = (Range<usize>, &'a mut [f64], &'a mut [f64]);
+            let pairs = self.cut(&mut margins).into_iter().zip(self.cut(&mut curvatures));
+            let blocks: Vec<Block<'_>> = pairs
+                .map(|((rows, margins), (_, curvatures))| (rows, margins, curvatures))
+                .collect();
+            let values =
+                parallel::map(blocks, self.size(), |(rows, margins, curvatures): Block<'_>| {
                     self.raw_times(&rows, &v, margins);
                     margins.iter_mut().for_each(|x| *x += b - shift);
                     look(rows, margins, curvatures)
-                },
-            );
+                });
             let mut gradient = vec![0.0; d];
             self.transposed_times(&margins, &mut gradient);
             let (gram, cross) = self.gram(Some(&curvatures));

@@ -419,12 +419,11 @@ impl Logistic {
     /// By an optimiser that sees values, gradients and products alone.
     fn optimised(
         &self,
-        objective: &dyn Classes,
+        classes: &dyn Classes,
         scores: usize,
         start: Option<&[f64]>,
         guide: &mut Guide<'_>,
     ) -> Result<Found> {
-        let classes = objective;
         let objective: &dyn Objective = classes;
         let (dim, l1) = (objective.dim(), self.l1());
         let zero = vec![0.0; dim];

@@ -182,7 +182,7 @@ fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Opt
         }
         hessian.product(&p, &mut product);
         let curvature = dot(&p, &product);
-        if !(curvature > 0.0) {
+        if curvature.is_nan() || curvature <= 0.0 {
             break;
         }
         let by = rho / curvature;

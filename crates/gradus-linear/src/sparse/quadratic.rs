@@ -183,7 +183,7 @@ impl Quadratic {
         let matrix: Vec<f64> =
             (0..n * n).map(|at| entry(at / n, at % n) * scale[at / n] * scale[at % n]).collect();
         let lower = linalg::cholesky(n, &matrix)?;
-        if (0..n).any(|i| !(lower[i * n + i] * lower[i * n + i] > PIVOT)) {
+        if !(0..n).all(|i| lower[i * n + i] * lower[i * n + i] > PIVOT) {
             return None;
         }
         let right: Vec<f64> = right.iter().zip(&scale).map(|(x, s)| x * s).collect();

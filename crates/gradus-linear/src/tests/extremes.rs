@@ -38,7 +38,7 @@ fn sizes_that_overflow_are_no_trouble() {
         for target in [1.0, 1e-160, 1e154, 1e300, 1.7e308] {
             for sparse in [false, true] {
                 let x = features(size, sparse);
-                let sign = |row: usize| if row % 3 == 0 { -1.0 } else { 1.0 };
+                let sign = |row: usize| if row.is_multiple_of(3) { -1.0 } else { 1.0 };
                 let y: Vec<f64> = (0..10).map(|row| target * sign(row)).collect();
                 let told = format!("features {size:e}, target {target:e}, sparse {sparse}");
                 let samples = Samples::regression(x.clone(), y).unwrap();

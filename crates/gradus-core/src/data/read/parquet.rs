@@ -50,7 +50,7 @@ pub(super) fn read(
     };
     let names = layout.names();
     file.read(&fields, |cells| {
-        let mut by_role: ByRole<Option<RoleCells>> = Default::default();
+        let mut by_role: RowCells = Default::default();
         for ((cells, field), &role) in cells.into_iter().zip(&fields).zip(&roles) {
             by_role[role as usize] = Some(RoleCells::new(cells, field, role));
         }
@@ -76,6 +76,9 @@ fn check_kind(file: &str, role: Role, field: &Field) -> Result<()> {
     let reason = format!("column `{}` ({}) holds {kind}, not {wanted}", field.name, role.name());
     Err(Error::format(file, reason))
 }
+
+/// The cells of some rows.
+type RowCells = ByRole<Option<RoleCells>>;
 
 /// Some cells of a column, in the type that its role asks for.
 enum RoleCells {
@@ -160,7 +163,7 @@ fn moment(cells: &Cells, field: &Field, row: usize) -> Option<i64> {
 }
 
 fn convert(
-    cells: ByRole<Option<RoleCells>>,
+    cells: RowCells,
     names: &ByRole<Option<String>>,
     file: &str,
     on_error: OnError,
@@ -189,7 +192,7 @@ fn convert(
             }
             continue;
         }
-        let [users, items, values, weights, times] = &cells;
+        let [users, items, values, weights, times] = &*cells;
         users.iter().for_each(|users| users.push_id(row, &mut rows.users));
         items.iter().for_each(|items| items.push_id(row, &mut rows.items));
         rows.values.extend(values.as_ref().and_then(|values| values.number(row)));
@@ -200,7 +203,7 @@ fn convert(
 }
 
 /// The cells as they stand, if the ids are integers and no row is bad: 20 M rows take 1.2 s so, and 2 s one by one.
-fn columns(cells: ByRole<Option<RoleCells>>) -> Result<RatingRows, ByRole<Option<RoleCells>>> {
+fn columns(cells: RowCells) -> Result<RatingRows, Box<RowCells>> {
     let whole_ids = |cells: &Option<RoleCells>| {
         matches!(cells, Some(RoleCells::Id(Cells { values: Values::Int(_), valid: None })))
     };
@@ -223,7 +226,7 @@ fn columns(cells: ByRole<Option<RoleCells>>) -> Result<RatingRows, ByRole<Option
         && good(weights, 0.0)
         && timed(times);
     if !plain {
-        return Err(cells);
+        return Err(Box::new(cells));
     }
     let [users, items, values, weights, times] = cells;
     let ids = |cells: Option<RoleCells>| match cells {
@@ -248,7 +251,7 @@ fn columns(cells: ByRole<Option<RoleCells>>) -> Result<RatingRows, ByRole<Option
 }
 
 /// What is wrong with a row, if anything.
-fn fault(row: usize, cells: &ByRole<Option<RoleCells>>) -> Option<(Role, String)> {
+fn fault(row: usize, cells: &RowCells) -> Option<(Role, String)> {
     for (role, cells) in Role::ALL.into_iter().zip(cells) {
         let Some(cells) = cells else { continue };
         if cells.is_null(row) {

@@ -214,9 +214,10 @@ impl Chunk {
         let mut columns = vec![0u64; n * d];
         for rows in (0..n).step_by(TILE) {
             for column in 0..d {
-                let out = &mut columns[column * n..];
-                for row in rows..n.min(rows + TILE) {
-                    out[row] = self.cells[row * d + column];
+                let end = n.min(rows + TILE);
+                let out = &mut columns[column * n + rows..column * n + end];
+                for (row, cell) in (rows..end).zip(out) {
+                    *cell = self.cells[row * d + column];
                 }
             }
         }

@@ -292,7 +292,7 @@ fn split(
     }
     loop {
         let mut open = at;
-        while line.get(open).is_some_and(|byte| is_blank(byte)) {
+        while line.get(open).is_some_and(is_blank) {
             open += 1;
         }
         let (cell, quoted, mut end): (Cow<'_, [u8]>, _, _) = if line.get(open) == Some(&b'"') {
@@ -300,7 +300,7 @@ fn split(
                 return Err(format!("the quote of `{}` is not closed", shown(&line[open..])));
             };
             let mut end = close + 1;
-            while line.get(end).is_some_and(|byte| is_blank(byte)) {
+            while line.get(end).is_some_and(is_blank) {
                 end += 1;
             }
             let done = end >= line.len()

@@ -116,7 +116,7 @@ fn stray_cells_are_named_and_count_as_missing() {
     let some = table.select_rows(&[41, 40]).select_rows(&[1]);
     assert!(some.missing(0, "a").to_string().contains("line 42, column `a`: `oops`"));
     // Ten different texts, or one value in twenty, are too many.
-    let text = format!("a\n1\n2\n3\n4\nx\n");
+    let text = "a\n1\n2\n3\n4\nx\n".to_owned();
     let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
     assert!(matches!(table.column("a").unwrap(), Column::Words { .. }));
     let table = Table::from_bytes(b"a\n1\ninf\n", Format::Csv).unwrap();
