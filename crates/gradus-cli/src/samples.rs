@@ -198,11 +198,20 @@ impl TableArgs {
 
     /// Reads a table.
     pub fn table(&self, path: &Path, inputs: Option<&Inputs>, names: &[String]) -> Outcome<Table> {
+        Ok(Table::read(path, &self.options(inputs, names)?)?)
+    }
+
+    /// Reads the first rows of a table.
+    pub fn head(&self, path: &Path) -> Outcome<Table> {
+        Ok(Table::read_head(path, &self.options(None, &[])?)?)
+    }
+
+    fn options(&self, inputs: Option<&Inputs>, names: &[String]) -> Outcome<TableOptions> {
         let mut names = names.to_vec();
         if let Some(Inputs::Columns(columns)) = inputs {
             names.extend(columns.iter().map(|column| column.name.clone()));
         }
-        let options = TableOptions {
+        Ok(TableOptions {
             format: self.format.map(|format| match format {
                 TableFormatName::Tsv => Format::Tsv,
                 TableFormatName::Jsonl => Format::JsonLines,
@@ -217,8 +226,7 @@ impl TableArgs {
             names,
             like: inputs.and_then(Inputs::layout).cloned(),
             ..TableOptions::default()
-        };
-        Ok(Table::read(path, &options)?)
+        })
     }
 
     /// The class of each row by a column (of libsvm the label), numbered in ascending order.
@@ -434,8 +442,8 @@ fn samples(
             if options.classes {
                 remark_on_classes(&table, &options.target, context)?;
             }
-            let (samples, encoded) =
-                Samples::from_table(&table, &options, inputs).map_err(advise)?;
+            let (samples, encoded) = Samples::from_table(&table, &options, inputs)
+                .map_err(|error| advise_on_target(error, &options.target))?;
             remark(path, &encoded, context);
             Ok(samples)
         }
@@ -452,6 +460,19 @@ fn samples(
                 None => samples,
             })
         }
+    }
+}
+
+/// The error with the flag that helps; what is to be predicted cannot be filled in.
+fn advise_on_target(error: gradus::Error, target: &[String]) -> Failure {
+    match &error {
+        gradus::Error::Row { column: Some(column), reason, .. }
+            if reason.contains("missing value") && target.contains(column) =>
+        {
+            let advice = "it is to be predicted; leave its row out with --missing drop";
+            gradus::Error::data(format!("{error} ({advice})")).into()
+        }
+        _ => advise(error),
     }
 }
 

@@ -9,7 +9,7 @@ use gradus::core::estimator::AnyFitted;
 use gradus::core::file::Reader;
 use gradus::core::output::FileKind;
 use gradus::core::predict::Predict as _;
-use gradus::data::{Format, rating_columns};
+use gradus::data::rating_columns;
 use gradus::linear::LinearModel;
 use gradus::page::{largest_coefficients, linear_model, score_names, shown};
 use serde_json::{Map, Value, json};
@@ -99,7 +99,7 @@ fn checkpoint(path: &Path, context: Context) -> Outcome {
     }
     context.say(table)
 }
-/// Whether rows of this width without names are likely to be ratings: user, item, value, time.
+/// The most columns of ratings without names: user, item, value, time.
 const RATING_COLUMNS: usize = 4;
 
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
@@ -215,31 +215,23 @@ fn figure(x: f64) -> String {
     format!("{x:.*}", usize::try_from(4 - digits).unwrap_or(0))
 }
 
-/// Whether the header names users, items and ratings: what is wrong with such a file is an error in its ratings.
-fn has_ratings(args: &InfoArgs) -> bool {
-    args.input.table().table(&args.file, None, &[]).is_ok_and(|table| {
-        let names: Vec<String> = table.names().iter().map(|&name| name.to_owned()).collect();
-        rating_columns(&names).iter().take(3).all(Option::is_some)
-    })
+/// Whether a file is one of ratings: its header names users and items, or it has no header and no more columns than
+/// ratings have, or its rows are of different lengths, as those of an adjacency list.
+fn is_ratings(args: &InfoArgs) -> bool {
+    let Ok(table) = args.input.table().head(&args.file) else { return true };
+    let names: Vec<String> = table.names().iter().map(|&name| name.to_owned()).collect();
+    let named = rating_columns(&names).iter().take(2).all(Option::is_some);
+    let header = table.source().is_none_or(|source| source.layout.header);
+    named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols())
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {
-    let (ratings, summary) = match args.input.ratings_for(&args.file, true, context) {
-        Ok(read) => read,
-        // What has no users and items may be a table. A pipe cannot be read twice.
-        Err(error) if args.input.tells_ratings() || !args.file.is_file() || has_ratings(args) => {
-            return Err(error);
-        }
-        Err(_) => return table::run(&args.file, &args.input.table(), context),
-    };
-    let unnamed =
-        summary.columns.user.parse::<usize>().is_ok() && summary.format != Format::Adjacency;
-    if unnamed && !args.input.tells_ratings() && args.file.is_file() {
-        let read = args.input.table().table(&args.file, None, &[]);
-        if read.is_ok_and(|table| table.n_cols() > RATING_COLUMNS) {
-            return table::run(&args.file, &args.input.table(), context);
-        }
+    // A pipe cannot be read twice.
+    let guess = !args.input.tells_ratings() && args.file.is_file();
+    if guess && !is_ratings(args) {
+        return table::run(&args.file, &args.input.table(), context);
     }
+    let (ratings, summary) = args.input.ratings_for(&args.file, true, context)?;
     let count = ratings.len();
     let (mut low, mut high, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
     for &value in ratings.by_user().values() {

@@ -46,6 +46,21 @@ impl Table {
         source::open(path.as_ref(), |input| read(input, options))
     }
 
+    /// Reads the first rows of a file, enough to tell its columns from; of a Parquet file all.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_head(path: impl AsRef<Path>, options: &TableOptions) -> Result<Self> {
+        source::open(path.as_ref(), |input| {
+            let format = detect::format(&input, options.format)?;
+            if input.is_whole || format == Format::Parquet {
+                return read(input, options);
+            }
+            let end = memchr::memrchr(b'\n', &input.sample).map_or(0, |at| at + 1);
+            Self::read_from(&input.sample[..end], &input.name, options)
+        })
+    }
+
     /// Reads a table as [`read`](Self::read) does, from anything that reads; `name` stands for the file
     /// in messages, and its ending counts for the format.
     ///
