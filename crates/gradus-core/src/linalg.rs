@@ -123,25 +123,6 @@ pub fn product_transposed(n: usize, m: usize, k: usize, a: &[f64], b: &[f64]) ->
     (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
 }
 
-/// Solves `Rᵀ R x = b` in place, for an upper triangle.
-///
-/// # Panics
-/// If the lengths do not fit.
-pub fn upper_solve(n: usize, upper: &[f64], b: &mut [f64]) {
-    assert_eq!((upper.len(), b.len()), (n * n, n), "an n × n triangle and n values");
-    for i in 0..n {
-        b[i] /= upper[i * n + i];
-        let x = b[i];
-        let row = &upper[i * n + i + 1..(i + 1) * n];
-        b[i + 1..].iter_mut().zip(row).for_each(|(b, r)| *b -= r * x);
-    }
-    for i in (0..n).rev() {
-        let row = &upper[i * n + i + 1..(i + 1) * n];
-        let known: f64 = row.iter().zip(&b[i + 1..]).map(|(r, x)| r * x).sum();
-        b[i] = (b[i] - known) / upper[i * n + i];
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,9 +173,6 @@ mod tests {
                 let x = numbers(m, 1);
                 let mut b = product(m, m, 1, &gram, &x);
                 cholesky_solve(m, &lower, &mut b);
-                b.iter().zip(&x).for_each(|(b, x)| assert!((b - x).abs() < 1e-6));
-                let mut b = product(m, m, 1, &gram, &x);
-                upper_solve(m, &r, &mut b);
                 b.iter().zip(&x).for_each(|(b, x)| assert!((b - x).abs() < 1e-6));
             }
         }

@@ -267,15 +267,24 @@ impl Linear {
                 let center = towards.clone();
                 factor.solve(&mut towards);
                 let shift: f64 = center.iter().zip(&towards).map(|(a, b)| a * b).sum();
-                for (y, mean) in centred.iter().zip(&means) {
-                    let solved = normal.solve(&factor, y);
-                    let mut one = self.finish(&design, y, *mean, &solved.coefficients);
-                    one.certificate.1 = solved.residual;
-                    let spread = (inverse.as_slice(), Some(shift));
-                    one.infer(&design, y, &solved.coefficients, (d, self.fit_intercept), spread);
-                    all.push(one);
+                let solved: Vec<_> = centred.iter().map(|y| normal.solve(&factor, y)).collect();
+                // Columns that depend on one another may leave a pivot of rounding alone: the triangle tells.
+                if solved.iter().all(|solved| solved.residual <= 1e-8) {
+                    for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {
+                        let mut one = self.finish(&design, y, *mean, &solved.coefficients);
+                        one.certificate.1 = solved.residual;
+                        let spread = (inverse.as_slice(), Some(shift));
+                        one.infer(
+                            &design,
+                            y,
+                            &solved.coefficients,
+                            (d, self.fit_intercept),
+                            spread,
+                        );
+                        all.push(one);
+                    }
+                    return Ok(all);
                 }
-                return Ok(all);
             }
         }
         // Coefficients in the units of the features as given, whose norm is to be the smallest.
@@ -291,7 +300,7 @@ impl Linear {
                 let rank = used - usize::from(self.fit_intercept);
                 let solved: Vec<_> = centred.iter().map(|y| dual.solve(&factor, y)).collect();
                 // Digits that the squares of the features lost are found by the triangle.
-                let exact = solved.iter().all(|solved| solved.residual <= 1e-7);
+                let exact = solved.iter().all(|solved| solved.residual <= 1e-10);
                 let solved = if exact { solved } else { Vec::new() };
                 for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {
                     let mut one = self.finish(&design, y, *mean, &solved.coefficients);

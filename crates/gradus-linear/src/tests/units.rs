@@ -80,6 +80,41 @@ fn many_solutions_give_the_smallest_in_the_units_of_the_user() {
 }
 
 #[test]
+fn dependent_columns_of_any_length_give_the_smallest_solution() {
+    // (rows, columns, rank): by products between samples, by the range and by the null space.
+    for (n, d, rank, seed) in [(29, 34, 24, 1), (23, 26, 17, 2), (20, 25, 16, 3), (50, 12, 9, 4)] {
+        let a = regression(n, rank, false, false, seed).features().to_dense();
+        let b = regression(rank, d, false, false, seed + 10).features().to_dense();
+        let unit = |j: usize| 10f64.powi(j as i32 % 7 - 3);
+        let x = Dense::from_fn(n, d, |i, j| {
+            unit(j) * (0..rank).map(|k| a[(i, k)] * b[(k, j)]).sum::<f64>()
+        });
+        let y = regression(n, 3, false, false, seed).values().unwrap().values().to_vec();
+        let samples = Samples::regression(x, y).unwrap();
+        let fitted = Linear::new().fit(&samples).unwrap();
+        let expected = smallest(&samples, true);
+        let norm = |w: &[f64]| w.iter().map(|w| w * w).sum::<f64>().sqrt();
+        let (found, best) = (norm(fitted.coefficients().row(0)), norm(&expected));
+        assert!((found / best - 1.0).abs() < 1e-6, "{n} × {d}: {found} {best}");
+    }
+    // One column twice, in two units and far from 0: what centring leaves is no second column.
+    let t = regression(33, 1, false, false, 5).features().to_dense();
+    let x = Dense::from_fn(33, 2, |i, j| [700.0, -0.03][j] * (1000.0 + 0.01 * t[(i, 0)]));
+    let y = (0..33).map(|i| f64::from(i % 5)).collect::<Vec<f64>>();
+    let samples = Samples::regression(x, y.clone()).unwrap();
+    let fitted = Linear::new().fit(&samples).unwrap();
+    assert!(
+        fitted.report.notes.iter().any(|note| note.contains("rank 1")),
+        "{:?}",
+        fitted.report.notes
+    );
+    let predicted = fitted.scores(samples.features()).unwrap();
+    let mean = y.iter().sum::<f64>() / 33.0;
+    let error = |of: &dyn Fn(usize) -> f64| (0..33).map(|i| (y[i] - of(i)).powi(2)).sum::<f64>();
+    assert!(error(&|i| predicted[(i, 0)]) <= error(&|_| mean) * (1.0 + 1e-9));
+}
+
+#[test]
 fn samples_that_are_alike_and_samples_without_weight_change_nothing() {
     let base = in_units(6, 15, false, false, 2);
     let rows: Vec<u32> = (0..6).chain([2, 2, 5]).collect();
