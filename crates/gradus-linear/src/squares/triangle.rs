@@ -21,8 +21,8 @@ pub(crate) struct MinimumNorm {
 }
 
 /// Solves for every target: of all best solutions the one whose coefficients are smallest in the units
-/// of the features as they were given. Singular values of the design below `rows · ε` of the largest, or what
-/// centring leaves of rounding errors, count as 0: the rank does not depend on those units if the design is scaled.
+/// of the features as they were given. Singular values of the design that rounding errors of the features
+/// explain count as 0: the rank does not depend on those units if the design is scaled.
 pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<MinimumNorm> {
     let (n, d, t) = (design.n(), design.d(), targets.len());
     let width = d + t;
@@ -81,7 +81,8 @@ pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<
     // Centring leaves rounding errors in units of the mean: [1000, 1001] has three digits less than [0, 1].
     let offset = design.given_center().iter().zip(design.given_scale());
     let offset = offset.map(|(c, s)| (c / s).abs());
-    let noise = (n.max(d) as f64) * f64::EPSILON * offset.fold(1.0, f64::max);
+    // A column that is a small difference of others carries their rounding errors, enlarged when it is scaled.
+    let noise = 64.0 * (n.max(d) as f64) * f64::EPSILON * offset.fold(1.0, f64::max);
     let least = svd.s.first().copied().unwrap_or_default() * noise;
     let rank = svd.s.iter().filter(|s| **s > least).count();
     // Along the singular vectors: w = S⁻¹ Uᵀ y.
