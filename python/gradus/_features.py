@@ -143,11 +143,28 @@ class _FeatureEstimator(Estimator):
             and "feature_names_in_" not in self.__dict__
         )
 
+    def _numbers_of(self, X: Any) -> Any:
+        """The array behind a pandas frame with the columns of training, all of one type of numbers; else ``X``."""
+        if (
+            type(X).__module__.partition(".")[0] != "pandas"
+            or self._encodes is not None
+            or getattr(X, "ndim", 0) != 2
+            or len(X) == 0
+            or not np.array_equal(X.columns, self.__dict__.get("feature_names_in_", ()))
+        ):
+            return X
+        kinds = set(X.dtypes)
+        if len(kinds) != 1 or next(iter(kinds)) not in (_DOUBLE, _SINGLE):
+            return X
+        array = X.to_numpy()
+        return array if array.flags.aligned else X
+
     def _predicted(self, X: Any, of_array: str, of_features: str) -> Any:
         """What a method of the model makes of the features."""
         model = self._fitted
-        if self._plain(X):
-            found, single = getattr(model, of_array)(X), X.dtype is _SINGLE
+        frame, X = X, self._numbers_of(X)
+        if frame is not X or self._plain(X):
+            found, single = getattr(model, of_array)(X), X.dtype == _SINGLE
         else:
             features, _, single = self._features(X, reset=False)
             found = getattr(model, of_features)(features)

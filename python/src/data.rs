@@ -153,6 +153,53 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
     }
 }
 
+impl Strided<f64> {
+    /// Elements that lie in a row in memory, from a place in the first `n_rows + (n_cols − 1) × steps[1]` on.
+    fn part_of_column(&self, start: usize, count: usize) -> &[f64] {
+        let end = self.steps[1].unsigned_abs() * (self.n_cols - 1) + self.n_rows;
+        assert!(
+            self.steps[0] == 1 && self.steps[1] > 0 && start + count <= end,
+            "within the array"
+        );
+        // SAFETY: the array is kept alive by whoever holds it, and has so many elements by the assertion.
+        unsafe { std::slice::from_raw_parts(self.first.add(start), count) }
+    }
+
+    /// `X wᵀ + b` of columns that lie one after another in memory, without putting them into rows; `None` if they do
+    /// not, or if a result is not finite (a caller that looks at the values says why).
+    fn affine(self, w: &Dense<f64>, b: &[f64]) -> Option<Dense<f64>> {
+        let (n, d, k) = (self.n_rows, self.n_cols, w.n_rows());
+        let by_column = usize::try_from(self.steps[1]).ok()?;
+        if self.steps[0] != 1 || by_column < n || (w.n_cols(), b.len()) != (d, k) {
+            return None;
+        }
+        let mut out = vec![0.0; n * k];
+        let rows = ROWS_OF_COLUMNS.min(n.max(1));
+        let finite = |(block, out): (usize, &mut [f64])| {
+            let (first, count) = (block * rows, out.len() / k);
+            let mut sums = vec![0.0; count];
+            for (target, &b) in b.iter().enumerate() {
+                sums.fill(b);
+                for (column, &w) in w.row(target).iter().enumerate() {
+                    let x = self.part_of_column(column * by_column + first, count);
+                    sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += w * x);
+                }
+                for (out, sum) in out.chunks_exact_mut(k).zip(&sums) {
+                    out[target] = *sum;
+                }
+            }
+            out.iter().all(|x| x.is_finite())
+        };
+        let blocks = out.par_chunks_mut(rows * k).enumerate();
+        // All blocks, so that the same work is done on any number of threads.
+        let finite: Vec<bool> = blocks.map(finite).collect();
+        if finite.into_iter().all(|finite| finite) { Dense::new(n, k, out).ok() } else { None }
+    }
+}
+
+/// Rows of columns that are worked on together: their sums stay in the nearest cache.
+const ROWS_OF_COLUMNS: usize = 2048;
+
 /// So many values are worked on together, and no other thread is woken for fewer.
 pub const SMALL: usize = 1 << 15;
 
@@ -207,6 +254,21 @@ impl<'a, 'py> Array<'a, 'py> {
             Self::Single(array) => inside(py, || array.to_dense())?,
         };
         dense.map_err(raise)
+    }
+
+    /// `X wᵀ + b`, if the columns lie one after another in memory and all is finite.
+    pub fn affine(
+        &self,
+        py: Python<'_>,
+        w: &Dense<f64>,
+        b: &[f64],
+    ) -> PyResult<Option<Dense<f64>>> {
+        match *self {
+            Self::Double(array) if array.n_rows * array.n_cols > SMALL && w.n_rows() > 0 => {
+                inside(py, || array.affine(w, b))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// `work` on all rows, or on blocks of them where the array is not as `work` takes it.

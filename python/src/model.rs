@@ -293,8 +293,15 @@ impl Model {
         if !self.is_linear() {
             return self.scores(py, &Features::dense(array)?);
         }
+        let array = Array::new(array)?;
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        if let Some(linear) = any.downcast_ref::<LinearModel>()
+            && let Some(scores) = array.affine(py, linear.coefficients(), linear.intercepts())?
+        {
+            return to_array(py, scores);
+        }
         let model = self.fitted.predictor().map_err(raise)?;
-        to_array(py, Array::new(array)?.work(py, |x| model.scores(x))?)
+        to_array(py, array.work(py, |x| model.scores(x))?)
     }
 
     /// The class predicted of each sample, as an index.
