@@ -467,7 +467,8 @@ fn samples(
 fn advise_on_target(error: gradus::Error, target: &[String]) -> Failure {
     match &error {
         gradus::Error::Row { column: Some(column), reason, .. }
-            if reason.contains("missing value") && target.contains(column) =>
+            if reason.contains("missing value")
+                && target.iter().any(|name| name == column.trim_matches('`')) =>
         {
             let advice = "it is to be predicted; leave its row out with --missing drop";
             gradus::Error::data(format!("{error} ({advice})")).into()

@@ -249,3 +249,30 @@ fn pipes_are_read_once() {
     let out = command.write_stdin("x\n5\n").assert().success().get_output().stdout.clone();
     assert!(String::from_utf8(out).unwrap().starts_with("x,y\n5,"));
 }
+
+#[test]
+fn info_tells_ratings_from_tables() {
+    let folder = Folder::new();
+    folder.write("german.csv", "name;größe;preis\nnagel;3,5;0,5\nmutter;2;1,5\n");
+    folder.write("lists.txt", "1 10 20 30\n2 10\n4 20 30 10 40 50\n5 30 40\n");
+    folder.write("one.csv", "x\n1\n2\n");
+    folder.write("ratings.csv", "user,item,rating\n1,a,5\n2,b,3\n");
+    folder.write("plain.dat", "1\t7\t5\n2\t7\t3\n");
+    for (file, is_ratings) in [
+        ("german.csv", false),
+        ("lists.txt", true),
+        ("one.csv", false),
+        ("ratings.csv", true),
+        ("plain.dat", true),
+    ] {
+        let told = folder.out(&format!("info {file}"));
+        assert_eq!(told.starts_with("ratings"), is_ratings, "{file}: {told}");
+    }
+    // An error in ratings is told as one, not hidden by a table.
+    folder.write("bad.csv", "user,item,rating\n1,a,x\n");
+    assert!(folder.err("info bad.csv").contains("bad.csv, line 2"));
+    // What is to be predicted cannot be filled in.
+    folder.write("gap.csv", "x,y\n1,2\n2,\n3,4\n");
+    let told = folder.err("fit ridge gap.csv --target y --missing mean -o m.gradus");
+    assert!(told.contains("--missing drop") && !told.contains("mean"), "{told}");
+}

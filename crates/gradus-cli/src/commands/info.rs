@@ -217,18 +217,21 @@ fn figure(x: f64) -> String {
 
 /// Whether a file is one of ratings: its header names users and items, or it has no header and no more columns than
 /// ratings have, or its rows are of different lengths, as those of an adjacency list.
-fn is_ratings(args: &InfoArgs) -> bool {
+fn is_ratings(args: &InfoArgs, context: Context) -> bool {
     let Ok(table) = args.input.table().head(&args.file) else { return true };
     let names: Vec<String> = table.names().iter().map(|&name| name.to_owned()).collect();
     let named = rating_columns(&names).iter().take(2).all(Option::is_some);
     let header = table.source().is_none_or(|source| source.layout.header);
-    named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols())
+    let quiet = Context { quiet: true, ..context };
+    // One column may be lists of items behind a user that blanks separate.
+    let lists = || table.n_cols() == 1 && args.input.ratings_for(&args.file, true, quiet).is_ok();
+    named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols()) || lists()
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {
     // A pipe cannot be read twice.
     let guess = !args.input.tells_ratings() && args.file.is_file();
-    if guess && !is_ratings(args) {
+    if guess && !is_ratings(args, context) {
         return table::run(&args.file, &args.input.table(), context);
     }
     let (ratings, summary) = args.input.ratings_for(&args.file, true, context)?;
