@@ -3,10 +3,9 @@
 //! Newton steps cost the cube of the features, or of the samples where these are fewer (see
 //! `rowspace.rs`), and need a few dozen steps whatever the cost `C`. Coordinates of the dual cost the
 //! number of entries for a pass, and need the more passes the larger `C` is. So the primal is the
-//! choice as long as a matrix of second derivatives is small, and the dual elsewhere. The primal by
-//! conjugate gradients, which forms no matrix, took 6 times as long as the dual on text and 20 to 60
-//! times as long on dense features that outnumber the samples. `bench/run svmgrid` measures both over
-//! a grid of shapes.
+//! choice as long as a matrix of second derivatives is small, and the dual elsewhere: the primal by
+//! conjugate gradients, which forms no matrix, is the slower one on text and on dense features that
+//! outnumber the samples. `bench/run svmgrid` measures both over a grid of shapes.
 
 use super::Solver;
 use super::newton::FORMED;
