@@ -148,7 +148,8 @@ def contestants(side, x, y, classes):
 
         return {
             "linear": (Linear(), y),
-            "ridge": (Ridge(regularization=1 / (2 * n)), y),
+            # scikit-learn solves sparse ones by iterations to its default tolerance, dense ones exactly, as gradus does.
+            "ridge": (Ridge(regularization=1 / (2 * n), **({"tol": 1e-4} if hasattr(x, "nnz") else {})), y),
             "lasso": (Lasso(regularization=alpha, tol=2e-4), y),
             "elasticnet": (ElasticNet(regularization=2 * alpha, l1_ratio=0.5, tol=2e-4), y),
             "logistic": (Logistic(regularization=1 / n, tol=min(1e-4 / steep, 1.0)), classes),

@@ -57,6 +57,9 @@ class _FeatureEstimator(Estimator):
         if reset:
             self._encodes = None
             self._single = False
+            at_once = self._ready(X, y)
+            if at_once is not None:
+                return at_once
         if is_frame(X) and (has_words(X) or self._from_frame(reset)):
             if y is not None:
                 y = _check_y(y, multi_output=checks.get("multi_output", False), y_numeric=checks.get("y_numeric", False), estimator=self)
@@ -93,6 +96,30 @@ class _FeatureEstimator(Estimator):
             features = _gradus.Features.dense(_aligned(X))
         if reset and self._encodes is None and hasattr(self, "feature_names_in_"):
             features = features.named([str(name) for name in self.feature_names_in_])
+        return features, y, single
+
+    def _ready(self, X: Any, y: Any) -> tuple[Any, Any, bool] | None:
+        """What `_features` gives, of arrays that need no more than the checks of the compiled part, and of pandas
+        frames of one type of numbers: scikit-learn's checks take longer than a fit of a few hundred samples."""
+        y = _numbers_behind(y)
+        if self.missing != "refuse" or type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "fiub":
+            return None
+        names = None
+        if _of_pandas(X):
+            names = np.asarray(X.columns, dtype=object)
+            if not all(isinstance(name, str) for name in names):
+                return None
+            X = _numbers_behind(X)
+        if not _is_matrix(X) or X.shape[0] != y.shape[0] or not np.isfinite(y.sum(dtype=np.float64)):
+            return None
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        features = _gradus.Features.dense(_aligned(X))
+        if names is not None:
+            self.feature_names_in_ = names
+            features = features.named(names.tolist())
+        single = X.dtype is _SINGLE
+        self._single = self._keeps_single and single
         return features, y, single
 
     def _from_frame(self, reset: bool) -> bool:
@@ -133,10 +160,7 @@ class _FeatureEstimator(Estimator):
     def _plain(self, X: Any) -> bool:
         """Whether these are features as the compiled part takes them, which checks width and values."""
         return (
-            type(X) is np.ndarray
-            and (X.dtype is _DOUBLE or X.dtype is _SINGLE)
-            and X.ndim == 2
-            and X.shape[0] > 0
+            _is_matrix(X)
             and X.shape[1] == self.n_features_in_
             and X.flags.aligned
             and self._encodes is None
@@ -146,18 +170,15 @@ class _FeatureEstimator(Estimator):
     def _numbers_of(self, X: Any) -> Any:
         """The array behind a pandas frame with the columns of training, all of one type of numbers; else ``X``."""
         if (
-            type(X).__module__.partition(".")[0] != "pandas"
+            not _of_pandas(X)
             or self._encodes is not None
             or getattr(X, "ndim", 0) != 2
             or len(X) == 0
             or not np.array_equal(X.columns, self.__dict__.get("feature_names_in_", ()))
         ):
             return X
-        kinds = set(X.dtypes)
-        if len(kinds) != 1 or next(iter(kinds)) not in (_DOUBLE, _SINGLE):
-            return X
-        array = X.to_numpy()
-        return array if array.flags.aligned else X
+        array = _numbers_behind(X)
+        return array if _is_matrix(array) and array.flags.aligned else X
 
     def _predicted(self, X: Any, of_array: str, of_features: str) -> Any:
         """What a method of the model makes of the features."""
@@ -198,6 +219,32 @@ class _FeatureEstimator(Estimator):
         if self._single:
             coefficients, intercepts = coefficients.astype(np.float32), intercepts.astype(np.float32)
         self.coef_, self.intercept_ = self._shaped(coefficients, intercepts)
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether this is an array of samples × features as the compiled part takes it, with at least one of each."""
+    return (
+        type(X) is np.ndarray
+        and (X.dtype is _DOUBLE or X.dtype is _SINGLE)
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] > 0
+    )
+
+
+def _of_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas"
+
+
+def _numbers_behind(X: Any) -> Any:
+    """The array behind a frame or a series of pandas whose columns are all of one type of NumPy's; else ``X``."""
+    if not _of_pandas(X):
+        return X
+    dtypes = getattr(X, "dtypes", None)
+    kinds = {dtypes} if isinstance(dtypes, np.dtype) else set(dtypes) if dtypes is not None else set()
+    if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
+        return X.to_numpy()
+    return X
 
 
 def _aligned(X: np.ndarray) -> np.ndarray:

@@ -70,7 +70,10 @@ unsafe impl<T: Sync> Sync for Strided<T> {}
 
 /// Rows that are copied together where a column lies in a row in memory: what is written of them
 /// stays in the nearest cache.
-const TILE: usize = 32;
+const TILE: usize = 64;
+
+/// Columns that are copied together: a line of memory of those that are written.
+const LINE: usize = 8;
 
 impl<T: Element + Copy + Into<f64>> Strided<T> {
     /// The matrix, unless elements do not lie at their natural addresses.
@@ -90,24 +93,29 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
             return;
         }
         assert!(first * d + out.len() <= self.n_rows * d, "rows of the matrix");
-        // SAFETY: row and column lie within the array, by the assertion above.
-        let at = |row: usize, column: usize| unsafe {
-            let [by_row, by_column] = self.steps;
-            *self.first.offset(row as isize * by_row + column as isize * by_column)
-        };
         if self.steps[1] == 1 {
             for (row, out) in out.chunks_exact_mut(d).enumerate() {
-                for (column, out) in out.iter_mut().enumerate() {
-                    *out = at(first + row, column).into();
-                }
+                // SAFETY: the row lies within the array, by the assertion above, and its elements side by side.
+                let from = unsafe {
+                    let start = self.first.offset((first + row) as isize * self.steps[0]);
+                    std::slice::from_raw_parts(start, d)
+                };
+                out.iter_mut().zip(from).for_each(|(out, &x)| *out = x.into());
             }
             return;
         }
+        // Columns by their bounds: a tile of few columns is written to whole lines of memory.
+        let [by_row, by_column] = self.steps;
         for (tile, out) in out.chunks_mut(TILE * d).enumerate() {
             let (first, rows) = (first + tile * TILE, out.len() / d);
-            for column in 0..d {
+            for columns in (0..d).step_by(LINE).map(|start| start..(start + LINE).min(d)) {
                 for row in 0..rows {
-                    out[row * d + column] = at(first + row, column).into();
+                    let out = &mut out[row * d..][columns.clone()];
+                    for (out, column) in out.iter_mut().zip(columns.clone()) {
+                        let at = (first + row) as isize * by_row + column as isize * by_column;
+                        // SAFETY: row and column lie within the array, by the assertion above.
+                        *out = unsafe { *self.first.offset(at) }.into();
+                    }
                 }
             }
         }

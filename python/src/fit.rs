@@ -1,9 +1,9 @@
 //! Fitting while Python goes on: without the GIL, with progress, and with Ctrl-C.
 
-use crate::data::{Features, Ratings, labels};
+use crate::data::{Features, Ratings, SMALL, labels};
 use crate::error::raise;
 use crate::model::Model;
-use crate::threads::Place;
+use crate::threads::{Place, works_alone};
 use gradus::core::estimator::{AnyData, AnyFitted, Run};
 use gradus::core::progress::{Event, Observer, Stop};
 use gradus::data::{Dense, Samples, Target};
@@ -15,17 +15,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often Python is asked whether someone pressed Ctrl-C, and progress is shown.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a fit may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(600);
-
-/// Samples of at most so many values are fitted by one thread: waking others would take longer than
-/// they save.
-const SMALL: usize = 1 << 13;
 
 /// An iteration of the fit, for Python to show.
 struct Step {
@@ -71,6 +67,45 @@ impl Observer for Latest {
             _ => {}
         }
     }
+}
+
+/// Asks Python for signals now and then, from the iterations of a fit on the thread that called.
+struct Signals {
+    stop: Stop,
+    next: Mutex<Instant>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Observer for Signals {
+    fn notice(&self, _: &Event<'_>) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < *next {
+            return;
+        }
+        *next = Instant::now() + LOOK;
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            self.stop.request();
+        }
+    }
+}
+
+/// Does a small fit on the calling thread: to wake another takes as long as the fit.
+fn here(
+    py: Python<'_>,
+    work: impl FnOnce(&Run<'_>) -> gradus::Result<AnyFitted> + Send,
+) -> PyResult<AnyFitted> {
+    let stop = Stop::new();
+    let next = Mutex::new(Instant::now() + LOOK);
+    let signals = Signals { stop: stop.clone(), next, raised: Mutex::default() };
+    let outcome = py.detach(|| {
+        let run = Run { stop, observer: &signals, ..Run::default() };
+        std::panic::catch_unwind(AssertUnwindSafe(|| work(&run)))
+    });
+    if let Some(error) = signals.raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    finished(outcome)
 }
 
 /// Does a fit in a pool; the calling thread waits for it and looks after Python's signals.
@@ -138,6 +173,11 @@ fn watched(
     // A signal may have come after the last look.
     py.check_signals()?;
     show(py)?;
+    finished(outcome)
+}
+
+/// What a fit gave, or why it gave nothing.
+fn finished(outcome: std::thread::Result<gradus::Result<AnyFitted>>) -> PyResult<AnyFitted> {
     outcome
         .map_err(|panic| {
             let text = panic
@@ -221,7 +261,11 @@ pub fn fit(
         let run = from_warm(run, warm.as_deref());
         model.fit(&params, &AnyData::Samples(samples), None, &run)
     };
-    let fitted = watched(py, small, progress, work, keep)?;
+    let fitted = if small && progress.is_none() && works_alone() {
+        here(py, work)?
+    } else {
+        watched(py, small, progress, work, keep)?
+    };
     Ok(Model { fitted: Arc::new(fitted) })
 }
 

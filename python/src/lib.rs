@@ -14,6 +14,9 @@ mod threads;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static MEMORY: gradus::core::memory::LargePages = gradus::core::memory::LargePages;
+
 /// The compiled part of gradus.
 #[pymodule]
 mod _gradus {

@@ -9,7 +9,7 @@ use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Ta
 use gradus::core::update::Adding;
 use gradus::data::{Dense, IdVec, Input, Inputs, Matrix};
 use gradus::linear::path::Path;
-use gradus::linear::{LinearModel, Link};
+use gradus::linear::{LinearModel, Link, SvmModel};
 use gradus::select::{RankingOptions, evaluate_ranking};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -58,16 +58,17 @@ impl Model {
     ) -> PyResult<T> {
         let (model, matrix) = (self.fitted.predictor().map_err(raise)?, &features.matrix);
         let (n, d) = matrix.shape();
-        if few(n, d) && self.is_linear() {
+        if few(n, d) && self.linear().is_some() {
             return work(model, matrix).map_err(raise);
         }
         inside(py, || work(model, matrix))?.map_err(raise)
     }
 
-    /// Whether its scores are sums over the features of a row.
-    fn is_linear(&self) -> bool {
+    /// The model whose scores are sums over the features of a row, if this is one or holds one.
+    fn linear(&self) -> Option<&LinearModel> {
         let any: &dyn std::any::Any = self.fitted.model.as_ref();
-        any.is::<LinearModel>()
+        let of_machine = || any.downcast_ref::<SvmModel>().and_then(SvmModel::linear);
+        any.downcast_ref().or_else(of_machine)
     }
 
     /// Indices of users and items; `None` for those the model does not know.
@@ -290,17 +291,13 @@ impl Model {
         py: Python<'py>,
         array: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        if !self.is_linear() {
+        let Some(model) = self.linear() else {
             return self.scores(py, &Features::dense(array)?);
-        }
+        };
         let array = Array::new(array)?;
-        let any: &dyn std::any::Any = self.fitted.model.as_ref();
-        if let Some(linear) = any.downcast_ref::<LinearModel>()
-            && let Some(scores) = array.affine(py, linear.coefficients(), linear.intercepts())?
-        {
+        if let Some(scores) = array.affine(py, model.coefficients(), model.intercepts())? {
             return to_array(py, scores);
         }
-        let model = self.fitted.predictor().map_err(raise)?;
         to_array(py, array.work(py, |x| model.scores(x))?)
     }
 

@@ -126,6 +126,19 @@ impl Place {
     }
 }
 
+/// Makes a pool of the calling thread alone, the first time it is asked: what it works on from then on, outside of the
+/// other pools, it does by itself. Whether it did: a thread of another pool cannot.
+///
+/// A pool without threads of its own lives on in a child process.
+pub fn works_alone() -> bool {
+    thread_local!(static ALONE: bool = {
+        let pool = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+        // Kept for as long as there is the thread: it may be in use whenever the thread works.
+        pool.map(std::mem::forget).is_ok()
+    });
+    ALONE.with(|alone| *alone)
+}
+
 /// Does work in the shared pool, without the GIL.
 pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let place = Place::new(false)?;

@@ -16,6 +16,9 @@ use output::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[global_allocator]
+static MEMORY: gradus::core::memory::LargePages = gradus::core::memory::LargePages;
+
 fn main() -> ExitCode {
     progress::watch_signals();
     let words: Vec<OsString> = std::env::args_os().collect();

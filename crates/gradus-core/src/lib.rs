@@ -12,6 +12,7 @@
 //! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
 //! | [`file`](mod@file) | the model file |
 //! | [`output`] | writing files: all or nothing, and nothing that should stay |
+//! | [`memory`] | an allocator for the large matrices of a command or a package |
 //! | [`text`] | text from data, made fit to show |
 //! | [`error`] | the one error type: argument, value, rule |
 
@@ -22,6 +23,7 @@ pub mod file;
 pub mod iterate;
 pub mod kernel;
 pub mod linalg;
+pub mod memory;
 pub mod output;
 pub mod params;
 pub mod predict;

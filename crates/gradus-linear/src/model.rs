@@ -1,5 +1,6 @@
 //! What a linear model learns: coefficients and intercepts, and what they mean.
 
+use crate::design::sparse_dot;
 use crate::sparse::{Path, Validation};
 use gradus_core::data::{Csr, Dense, Inputs, Matrix, Samples, Target};
 use gradus_core::estimator::Model;
@@ -141,7 +142,8 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
     }
     let level = Level::best();
     // About as many values in a block as a cache holds.
-    let step = ((1 << 15) / d.max(1)).max(16);
+    let held = features.values().len() / n.max(1);
+    let step = ((1 << 15) / held.max(1)).max(16);
     let fill = |(block, out): (usize, &mut [f64])| {
         let first = block * step;
         let rows = out.len() / k;
@@ -160,9 +162,7 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
                 for (row, out) in out.chunks_exact_mut(k).enumerate() {
                     let (columns, values) = x.row(first + row);
                     for ((out, w), b) in out.iter_mut().zip(w.rows()).zip(b) {
-                        let sum: f64 =
-                            columns.iter().zip(values).map(|(&c, x)| x * w[c as usize]).sum();
-                        *out = sum + b;
+                        *out = sparse_dot(columns, values, w) + b;
                     }
                 }
             }

@@ -54,7 +54,11 @@ impl<T: Copy + Default> Csr<T> {
                 "sparse matrix: row pointers must ascend from 0 to the number of entries",
             ));
         }
-        if let Some(&index) = indices.iter().find(|&&index| index as usize >= n_cols) {
+        // The largest, which the processor finds several at a time, and only then which one it is.
+        let largest = indices.iter().fold(0, |largest, &index| index.max(largest));
+        if largest as usize >= n_cols
+            && let Some(&index) = indices.iter().find(|&&index| index as usize >= n_cols)
+        {
             return Err(Error::data(format!(
                 "sparse matrix: column index {index} is not below {n_cols}"
             )));
@@ -161,10 +165,11 @@ impl<T: Copy + Default> Csr<T> {
         let mut indices = vec![0u32; self.nnz()];
         let mut values = vec![T::default(); self.nnz()];
         for row in 0..self.n_rows() {
-            for at in self.range(row) {
-                let slot = &mut next[self.indices[at] as usize];
+            let (columns, entries) = self.row(row);
+            for (&column, &value) in columns.iter().zip(entries) {
+                let slot = &mut next[column as usize];
                 indices[*slot] = row as u32;
-                values[*slot] = self.values[at];
+                values[*slot] = value;
                 *slot += 1;
             }
         }

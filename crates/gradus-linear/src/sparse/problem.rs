@@ -3,7 +3,7 @@
 //! Sums over samples are weighted and divided by the sum of the weights throughout.
 
 use super::moments::moments;
-use crate::design::{Design, Preparation};
+use crate::design::{Design, Preparation, sparse_dot};
 use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
@@ -384,7 +384,7 @@ impl<'a> Problem<'a> {
             for (j, g) in (first..).zip(part) {
                 if alive.is_none_or(|alive| alive[j]) {
                     let (rows, values) = columns.row(j);
-                    *g = (gathered(rows, values, v) - self.means[j] * sum) / self.scale[j];
+                    *g = (sparse_dot(rows, values, v) - self.means[j] * sum) / self.scale[j];
                 }
             }
         });
@@ -565,21 +565,4 @@ fn chosen_rows(by_column: &Csr<f64>, columns: &[u32]) -> (Vec<u32>, Vec<(u32, f6
         }
     }
     (starts, entries)
-}
-
-/// `Σ x v[row]`, in four sums side by side.
-#[inline]
-pub(super) fn gathered(rows: &[u32], values: &[f64], v: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (fours, rest) = rows.as_chunks::<4>();
-    let (value_fours, value_rest) = values.as_chunks::<4>();
-    for (rows, x) in fours.iter().zip(value_fours) {
-        for i in 0..4 {
-            sums[i] += x[i] * v[rows[i] as usize];
-        }
-    }
-    for (&row, x) in rest.iter().zip(value_rest) {
-        sums[0] += x * v[row as usize];
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }

@@ -3,7 +3,8 @@
 
 use super::anderson::{Anderson, DEPTH};
 use super::penalty::Penalty;
-use super::problem::{Problem, gathered};
+use super::problem::Problem;
+use crate::design::sparse_dot;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::progress::Stop;
 use rayon::prelude::*;
@@ -37,7 +38,7 @@ impl<'p, 'a> Residuals<'p, 'a> {
             Some(x) => {
                 let j = self.columns[at] as usize;
                 let (rows, values) = x.row(j);
-                (gathered(rows, values, &self.kept) + shift * problem.means[j]) / problem.scale[j]
+                (sparse_dot(rows, values, &self.kept) + shift * problem.means[j]) / problem.scale[j]
             }
         }
     }

@@ -16,6 +16,12 @@ const FIRST: usize = 512;
 /// Columns in a Gram matrix at most: 128 MB.
 const LARGEST: usize = 4096;
 
+/// Passes by the entries of columns that make the gap ten times smaller.
+const PASSES: f64 = 15.0;
+
+/// Products of columns for a Gram matrix that take as long as a pass over one column by its entries.
+const TOGETHER: f64 = 8.0;
+
 /// A working set is solved to this share of the gap of the whole problem.
 const INNER: f64 = 0.1;
 
@@ -183,7 +189,14 @@ impl<'p, 'a> Solver<'p, 'a> {
                 Some(_) => enough.min(share * standing.gap),
                 None => enough.max(share * standing.gap),
             });
-            passes += self.descend(penalty, new, goals, limits.passes - passes, limits.stop);
+            passes += self.descend(
+                penalty,
+                new,
+                standing.gap,
+                goals,
+                limits.passes - passes,
+                limits.stop,
+            );
             rounds += 1;
             self.refresh();
         };
@@ -315,12 +328,13 @@ impl<'p, 'a> Solver<'p, 'a> {
         new
     }
 
-    /// Minimises over the working set, to one goal by entries or another by a Gram matrix; the passes
-    /// it took.
+    /// Minimises over the working set from a gap of `start`, to one goal by entries or another by a Gram
+    /// matrix; the passes it took.
     fn descend(
         &mut self,
         penalty: Penalty,
         mut new: Vec<u32>,
+        start: f64,
         [goal, goal_by_gram]: [f64; 2],
         passes: usize,
         stop: &Stop,
@@ -329,7 +343,7 @@ impl<'p, 'a> Solver<'p, 'a> {
         let response = &problem.responses[self.t];
         let support = self.support();
         new.extend(support.iter().filter(|&&j| !self.quadratic.holds(j)));
-        if !self.gram_pays(&new) {
+        if !self.gram_pays(&new, start, goal) {
             let mut columns = new;
             columns.extend(self.quadratic.columns());
             columns.sort_unstable();
@@ -399,14 +413,20 @@ impl<'p, 'a> Solver<'p, 'a> {
         }
     }
 
-    /// Whether a pass by the Gram matrix with these columns is cheaper than one by their entries.
-    fn gram_pays(&self, new: &[u32]) -> bool {
+    /// Whether passes by the Gram matrix with these columns are cheaper than those by their entries that
+    /// take the gap from `start` to `goal`, the matrix included; on a path it serves other penalties, too.
+    fn gram_pays(&self, new: &[u32], start: f64, goal: f64) -> bool {
         let (problem, held) = (self.problem, self.quadratic.columns());
         if problem.gram.is_some() || held.len() == problem.d() {
             return true;
         }
         let n = held.len() + new.len();
         let entries: usize = held.iter().chain(new).map(|&j| problem.entries(j)).sum();
-        n <= LARGEST && n * n <= 4 * entries + WHOLE * WHOLE
+        if n > LARGEST || n * n > 4 * entries + WHOLE * WHOLE {
+            return false;
+        }
+        // A product of two columns takes as long as a pass over one, but many are made together.
+        let passes = PASSES * (1.0 + (start / goal).max(1.0).log10());
+        problem.is_path() || new.len() as f64 <= TOGETHER * passes
     }
 }

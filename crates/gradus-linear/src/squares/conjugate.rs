@@ -2,6 +2,7 @@
 
 use super::normal::norm;
 use crate::design::Design;
+use crate::parallel;
 use gradus_core::progress::Stop;
 
 /// A solution and how exact it is.
@@ -101,19 +102,18 @@ fn lengths(design: &Design<'_>) -> Vec<f64> {
         gradus_core::data::Matrix::Sparse(_) => {
             let total = design.total();
             let columns = design.columns().expect("a sparse matrix has columns");
-            (0..design.d())
-                .map(|column| {
-                    let (c, s) = (design.center()[column], design.scale()[column]);
-                    let (rows, values) = columns.row(column);
-                    let (mut held, mut sum) = (0.0, 0.0);
-                    for (&row, x) in rows.iter().zip(values) {
-                        let weight = design.weight(row as usize);
-                        held += weight;
-                        sum += weight * (x - c) * (x - c);
-                    }
-                    (sum + (total - held).max(0.0) * c * c) / (s * s)
-                })
-                .collect()
+            let entries = columns.nnz();
+            parallel::map((0..design.d()).collect(), entries, |column: usize| {
+                let (c, s) = (design.center()[column], design.scale()[column]);
+                let (rows, values) = columns.row(column);
+                let (mut held, mut sum) = (0.0, 0.0);
+                for (&row, x) in rows.iter().zip(values) {
+                    let weight = design.weight(row as usize);
+                    held += weight;
+                    sum += weight * (x - c) * (x - c);
+                }
+                (sum + (total - held).max(0.0) * c * c) / (s * s)
+            })
         }
     }
 }

@@ -4,12 +4,22 @@
 use super::normal::{Solved, norm};
 use crate::design::Design;
 use crate::parallel;
-use gradus_core::data::Matrix;
+use gradus_core::data::{Dense, Matrix};
+use gradus_core::kernel::{Level, dense};
 use gradus_core::linalg;
 use rayon::prelude::*;
 
 /// Rows of the matrix are multiplied in so many blocks.
 const BLOCKS: usize = 8;
+
+/// Samples whose products are summed over blocks of features: the sums stay in a cache.
+const FEW: usize = 384;
+
+/// Features in a block of them.
+const FEATURES: usize = 256;
+
+/// Sums over blocks of features are kept in at most so many parts.
+const PARTS: usize = 32;
 
 /// The smallest pivot, in units of the diagonal, down to which a factor is trusted.
 const PIVOT: f64 = 1e-9;
@@ -79,7 +89,7 @@ impl<'d, 'a> Dual<'d, 'a> {
         let mut margins = vec![0.0; n];
         for _ in 0..5 {
             let before = norm(&off);
-            if before <= 1e-15 * size {
+            if before <= 1e-14 * size {
                 break;
             }
             let mut step = off.clone();
@@ -117,11 +127,46 @@ impl DualFactor {
     }
 }
 
+/// The same for few samples with many features: no copy of the features is made.
+fn kernel_of_few(design: &Design<'_>, x: &Dense<f64>, roots: &[f64]) -> Vec<f64> {
+    let (n, d) = x.shape();
+    let level = Level::best();
+    let origin = vec![0.0; n];
+    let part = d.div_ceil(FEATURES).div_ceil(PARTS) * FEATURES;
+    let starts: Vec<usize> = (0..d).step_by(part.max(1)).collect();
+    let found: Vec<Vec<f64>> = parallel::map(starts, n * n * d, |first| {
+        let mut sums = vec![0.0; n * n];
+        let mut columns = vec![0.0; FEATURES * n];
+        for start in (first..(first + part).min(d)).step_by(FEATURES) {
+            let features = start..(start + FEATURES).min(first + part).min(d);
+            for (row, root) in roots.iter().enumerate() {
+                let x = &x.row(row)[features.clone()];
+                for (at, (x, j)) in x.iter().zip(features.clone()).enumerate() {
+                    columns[at * n + row] = root * (x - design.center()[j]) / design.scale()[j];
+                }
+            }
+            dense::gram(level, &columns[..features.len() * n], &origin, None, &mut sums);
+        }
+        sums
+    });
+    let mut kernel = vec![0.0; n * n];
+    for sums in &found {
+        kernel.iter_mut().zip(sums).for_each(|(kernel, x)| *kernel += x);
+    }
+    for i in 0..n {
+        for j in 0..i {
+            kernel[i * n + j] = kernel[j * n + i];
+        }
+    }
+    kernel
+}
+
 /// `W^½ X Xᵀ W^½`.
 fn kernel(design: &Design<'_>, roots: &[f64]) -> Vec<f64> {
     let (n, d) = (design.n(), design.d());
     let mut kernel = vec![0.0; n * n];
     match design.matrix() {
+        Matrix::Dense(x) if n <= FEW => return kernel_of_few(design, x, roots),
         Matrix::Dense(x) => {
             let mut z = x.values().to_vec();
             let rows = z.chunks_exact_mut(d.max(1)).enumerate().collect();
