@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`data`] | ratings, matrices, tables; readers, writers and generators |
 //! | [`kernel`] | small dense kernels, chosen at run time for the processor at hand |
+//! | [`parallel`] | work in pieces, on the threads of the pool |
 //! | [`random`] | seeds, and a stream of random numbers for each purpose and row |
 //! | [`params`] | a model's parameters, defined once |
 //! | [`estimator`] | the contract: parameters → fit → model and report |
@@ -25,6 +26,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod memory;
 pub mod output;
+pub mod parallel;
 pub mod params;
 pub mod predict;
 pub mod progress;

@@ -4,7 +4,7 @@
 //! is no thread of the pool: as much as a fit of a hundred rows. The pieces and the order of their
 //! results are the same either way, and so are the bits.
 
-use rayon::prelude::*;
+use gradus_core::parallel;
 
 /// Operations that are not worth another thread.
 const SMALL: usize = 1 << 16;
@@ -18,7 +18,7 @@ pub(crate) fn map<T: Send, R: Send>(
     if items.len() <= 1 || operations <= SMALL {
         items.into_iter().map(work).collect()
     } else {
-        items.into_par_iter().map(work).collect()
+        parallel::map(items, work)
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn each<T: Send>(items: Vec<T>, operations: usize, work: impl Fn(T) +
     if items.len() <= 1 || operations <= SMALL {
         items.into_iter().for_each(work);
     } else {
-        items.into_par_iter().for_each(work);
+        parallel::each(items, work);
     }
 }
 

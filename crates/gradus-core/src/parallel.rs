@@ -1,0 +1,182 @@
+//! Work in pieces, on the threads of the pool.
+//!
+//! Parallel iterators are compiled anew for every use of them, some three thousand lines of intermediate code each: they
+//! took the larger part of the time that gradus took to build. Here they are compiled once, for a function of the number
+//! of a piece, and what is left for each use is a short loop. A piece should be worth some microseconds: cut long vectors
+//! into chunks, and rows into blocks of rows.
+//!
+//! Results come in the order of the pieces, so that they do not depend on the number of threads.
+//!
+//! ```
+//! use gradus_core::parallel;
+//! let mut values = vec![1.0; 10_000];
+//! parallel::each(values.chunks_mut(4096), |chunk| chunk.iter_mut().for_each(|x| *x *= 2.0));
+//! let sums = parallel::map(values.chunks(4096), |chunk| chunk.iter().sum::<f64>());
+//! assert_eq!(sums.iter().sum::<f64>(), 20_000.0);
+//! ```
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::sync::{Mutex, PoisonError};
+
+/// Does `work` for every piece.
+pub fn each<T: Send>(pieces: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let pieces = Pieces::new(pieces);
+    run(pieces.len(), &|at| work(pieces.take(at)));
+}
+
+/// Does `work` for every piece; `state` makes what a thread uses from one piece to the next.
+pub fn each_with<S: Send, T: Send>(
+    pieces: impl IntoIterator<Item = T>,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, T) + Sync,
+) {
+    let (pieces, states) = (Pieces::new(pieces), States::new(state));
+    run(pieces.len(), &|at| states.lend(|state| work(state, pieces.take(at))));
+}
+
+/// What `work` makes of every piece, in order.
+pub fn map<T: Send, R: Send>(
+    pieces: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let pieces = Pieces::new(pieces);
+    let results = Results::new(pieces.len());
+    run(pieces.len(), &|at| results.put(at, work(pieces.take(at))));
+    results.into_vec()
+}
+
+/// What `work` makes of every piece, in order; `state` makes what a thread uses from one piece to the next.
+pub fn map_with<S: Send, T: Send, R: Send>(
+    pieces: impl IntoIterator<Item = T>,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, T) -> R + Sync,
+) -> Vec<R> {
+    let (pieces, states) = (Pieces::new(pieces), States::new(state));
+    let results = Results::new(pieces.len());
+    run(pieces.len(), &|at| states.lend(|state| results.put(at, work(state, pieces.take(at)))));
+    results.into_vec()
+}
+
+/// What `work` makes of every piece, in order, or the first error in that order.
+///
+/// # Errors
+/// That of the first piece whose work failed; the work on other pieces is done all the same.
+pub fn try_map<T: Send, R: Send, E: Send>(
+    pieces: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    map(pieces, work).into_iter().collect()
+}
+
+/// The one parallel loop.
+fn run(n: usize, work: &(dyn Fn(usize) + Sync)) {
+    match n {
+        0 => {}
+        1 => work(0),
+        _ => (0..n).into_par_iter().for_each(work),
+    }
+}
+
+/// Pieces that are taken once each.
+struct Pieces<T>(Vec<Mutex<Option<T>>>);
+
+impl<T> Pieces<T> {
+    fn new(pieces: impl IntoIterator<Item = T>) -> Self {
+        Self(pieces.into_iter().map(|piece| Mutex::new(Some(piece))).collect())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn take(&self, at: usize) -> T {
+        let piece = self.0[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+        piece.expect("the loop comes to every piece once")
+    }
+}
+
+/// Results that are put once each.
+struct Results<R>(Vec<Mutex<Option<R>>>);
+
+impl<R> Results<R> {
+    fn new(n: usize) -> Self {
+        Self((0..n).map(|_| Mutex::new(None)).collect())
+    }
+
+    fn put(&self, at: usize, result: R) {
+        *self.0[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    fn into_vec(self) -> Vec<R> {
+        let result = |slot: Mutex<Option<R>>| {
+            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            result.expect("the loop came to every piece")
+        };
+        self.0.into_iter().map(result).collect()
+    }
+}
+
+/// States that are not in use, made when there are none.
+struct States<S, F> {
+    idle: Mutex<Vec<S>>,
+    make: F,
+}
+
+impl<S, F: Fn() -> S> States<S, F> {
+    fn new(make: F) -> Self {
+        Self { idle: Mutex::new(Vec::new()), make }
+    }
+
+    fn lend(&self, work: impl FnOnce(&mut S)) {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut state = idle.unwrap_or_else(&self.make);
+        work(&mut state);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn results_come_in_the_order_of_the_pieces() {
+        for n in [0, 1, 2, 1000] {
+            let expected: Vec<usize> = (0..n).map(|x| x * x).collect();
+            assert_eq!(map(0..n, |x| x * x), expected);
+            let made = AtomicUsize::new(0);
+            let state = || made.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(map_with(0..n, state, |_, x| x * x), expected);
+            assert!(made.into_inner() <= n.min(rayon::current_num_threads()));
+        }
+    }
+
+    #[test]
+    fn every_piece_is_worked_on_once() {
+        let mut values = vec![0u32; 10_007];
+        each(values.chunks_mut(64).enumerate(), |(at, chunk)| {
+            chunk.iter_mut().for_each(|x| *x += at as u32);
+        });
+        assert!(values.iter().enumerate().all(|(at, x)| *x == at as u32 / 64));
+        each_with(values.chunks_mut(100), Vec::new, |seen: &mut Vec<u32>, chunk| {
+            seen.clear();
+            seen.extend_from_slice(chunk);
+            chunk.iter_mut().zip(seen.iter()).for_each(|(x, seen)| *x -= seen);
+        });
+        assert!(values.iter().all(|x| *x == 0));
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_told() {
+        let failing = |x: usize| if x % 100 == 99 { Err(x) } else { Ok(x) };
+        assert_eq!(try_map(0..1000, failing), Err(99));
+        assert_eq!(try_map(0..99, failing).map(|all| all.len()), Ok(99));
+    }
+
+    #[test]
+    #[should_panic(expected = "a piece that panics")]
+    fn a_panic_reaches_the_caller() {
+        each(0..100, |x| assert!(x != 50, "a piece that panics"));
+    }
+}
