@@ -61,34 +61,44 @@ struct RatingArgs {
 }
 
 pub fn command() -> Command {
-    let models = gradus::models().iter().map(|model| {
-        let (summary, _) = model.docs();
-        let command = FitArgs::augment_args(Command::new(model.name()).about(summary));
-        let command = match model.traits().task {
-            Task::Recommend => RatingArgs::augment_args(command),
-            Task::Regress | Task::Classify => SampleArgs::augment_args(command),
-        };
-        let keeps_no_state = !model.traits().resumable;
-        let command = command
-            .after_help(format!(
-                "`gradus models {}` explains the model.\n\n{}",
-                model.name(),
-                outputs::RULE
-            ))
-            .args(model.specs().iter().map(parameter));
-        // Refused with the reason if they are given all the same.
-        checkpoints::FLAGS
-            .iter()
-            .filter(|_| keeps_no_state)
-            .fold(command, |command, flag| command.mut_arg(flag, |arg| arg.hide(true)))
-    });
-    Command::new("fit")
-        .about("Train a model on a file of data")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand_value_name("MODEL")
-        .subcommand_help_heading("Models")
-        .subcommands(models)
+    Command::new("fit").about("Train a model on a file of data").defer(|command| {
+        command
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand_value_name("MODEL")
+            .subcommand_help_heading("Models")
+            .subcommands(by_model(of_model))
+    })
+}
+
+/// A subcommand for each model. Its flags are made when it is asked for: those of all models take
+/// longer than many a command does.
+pub(super) fn by_model(flags: fn(Command) -> Command) -> impl Iterator<Item = Command> {
+    gradus::models()
+        .iter()
+        .map(move |model| Command::new(model.name()).about(model.docs().0).defer(flags))
+}
+
+fn of_model(command: Command) -> Command {
+    let Ok(model) = gradus::find(command.get_name()) else { return command };
+    let command = FitArgs::augment_args(command);
+    let command = match model.traits().task {
+        Task::Recommend => RatingArgs::augment_args(command),
+        Task::Regress | Task::Classify => SampleArgs::augment_args(command),
+    };
+    let keeps_no_state = !model.traits().resumable;
+    let command = command
+        .after_help(format!(
+            "`gradus models {}` explains the model.\n\n{}",
+            model.name(),
+            outputs::RULE
+        ))
+        .args(model.specs().iter().map(parameter));
+    // Refused with the reason if they are given all the same.
+    checkpoints::FLAGS
+        .iter()
+        .filter(|_| keeps_no_state)
+        .fold(command, |command, flag| command.mut_arg(flag, |arg| arg.hide(true)))
 }
 
 /// `max_iter` → `max-iter`; a switch that is on by default is offered as `no-…`.
@@ -384,7 +394,8 @@ mod tests {
     fn every_parameter_of_every_model_is_a_flag() {
         for model in gradus::models() {
             let specs = model.specs();
-            let command = command();
+            let mut command = command();
+            command.build();
             let command = command.find_subcommand(model.name()).unwrap().clone();
             for spec in &specs {
                 let flag = flag_name(spec);

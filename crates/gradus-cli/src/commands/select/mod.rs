@@ -2,7 +2,7 @@
 
 mod show;
 
-use super::fit::{flag_name, is_on_by_default, is_switch, one_line, parameter};
+use super::fit::{by_model, flag_name, is_on_by_default, is_switch, one_line, parameter};
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
@@ -83,37 +83,40 @@ struct RowArgs {
 }
 
 pub fn command() -> Command {
-    let models = gradus::models().iter().map(|model| {
-        let (summary, _) = model.docs();
-        let command = SelectArgs::augment_args(Command::new(model.name()).about(summary));
-        let (command, more) = match model.traits().task {
-            Task::Recommend => (RatingArgs::augment_args(command), String::new()),
-            Task::Regress | Task::Classify => {
-                let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
-                    format!(
-                        " Without any, --{} is tried at 13 values at equal ratios ({range}).",
-                        flag_name(&spec)
-                    )
-                });
-                (RowArgs::augment_args(command), usual)
-            }
-        };
+    let about = "Choose a model's parameters by trying them on held-out data";
+    Command::new("select").about(about).defer(|command| {
         command
-            .after_help(format!(
-                "A parameter takes several values, as in 16,32,64, or a range of values at equal \
-                 ratios, as in 0.01..1:5 for five from 0.01 to 1. Every combination is tried, or \
-                 --tries of them at random.{more}\n\n{}",
-                outputs::RULE
-            ))
-            .args(model.specs().iter().map(values))
-    });
-    Command::new("select")
-        .about("Choose a model's parameters by trying them on held-out data")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand_value_name("MODEL")
-        .subcommand_help_heading("Models")
-        .subcommands(models)
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand_value_name("MODEL")
+            .subcommand_help_heading("Models")
+            .subcommands(by_model(of_model))
+    })
+}
+
+fn of_model(command: Command) -> Command {
+    let Ok(model) = gradus::find(command.get_name()) else { return command };
+    let command = SelectArgs::augment_args(command);
+    let (command, more) = match model.traits().task {
+        Task::Recommend => (RatingArgs::augment_args(command), String::new()),
+        Task::Regress | Task::Classify => {
+            let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
+                format!(
+                    " Without any, --{} is tried at 13 values at equal ratios ({range}).",
+                    flag_name(&spec)
+                )
+            });
+            (RowArgs::augment_args(command), usual)
+        }
+    };
+    command
+        .after_help(format!(
+            "A parameter takes several values, as in 16,32,64, or a range of values at equal \
+             ratios, as in 0.01..1:5 for five from 0.01 to 1. Every combination is tried, or \
+             --tries of them at random.{more}\n\n{}",
+            outputs::RULE
+        ))
+        .args(model.specs().iter().map(values))
 }
 
 /// Values of a parameter as they were typed: what they mean depends on --tries.
