@@ -145,14 +145,16 @@ import sys, time, numpy as np
 from gradus.factor import Als
 from gradus.linear import Lasso, Logistic, Svm, Ridge
 rng = np.random.default_rng(0)
-print("ready", flush=True)
-try:
-    {fit}
-    print("finished", flush=True)
-except KeyboardInterrupt:
-    print("interrupted", time.time(), flush=True)
-assert Ridge(regularization=1.0).fit(rng.normal(size=(20, 2)), rng.normal(size=20)).predict([[0.0, 0.0]]).shape == (1,)
-print("healthy", flush=True)
+for fit in {fits}:
+    fit = compile(fit, "fit", "exec")
+    print("ready", flush=True)
+    try:
+        exec(fit)
+        print("finished", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", time.time(), flush=True)
+    one = Ridge(regularization=1.0).fit(rng.normal(size=(20, 2)), rng.normal(size=20))
+    assert one.predict([[0.0, 0.0]]).shape == (1,)
 """
 
 LONG = {
@@ -164,23 +166,23 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("kind", LONG)
-def test_ctrl_c_stops_a_fit_within_a_second(kind):
+def test_ctrl_c_stops_a_fit_within_a_second():
     program = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM.format(fit=LONG[kind])],
+        [sys.executable, "-W", "ignore", "-c", PROGRAM.format(fits=list(LONG.values()))],
         stdout=subprocess.PIPE,
         text=True,
         stderr=subprocess.PIPE,
     )
-    assert program.stdout.readline() == "ready\n"
-    time.sleep(1.5)
-    sent = time.time()
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=30)
-    words = out.split()
-    assert words[0] == "interrupted", out + err
-    assert float(words[1]) - sent < 1.0
-    assert words[2] == "healthy"
+    for kind in LONG:
+        assert program.stdout.readline() == "ready\n", kind + program.stderr.read()
+        time.sleep(1.0)
+        sent = time.time()
+        program.send_signal(signal.SIGINT)
+        words = program.stdout.readline().split()
+        assert words[:1] == ["interrupted"], kind
+        assert float(words[1]) - sent < 1.0, kind
+    _, err = program.communicate(timeout=30)
+    assert program.returncode == 0, err
 
 
 def test_progress_is_shown_and_the_report_can_be_looked_at(capsys):
