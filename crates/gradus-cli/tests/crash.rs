@@ -45,7 +45,7 @@ impl Folder {
 
 /// How often to kill.
 fn crashes() -> u64 {
-    std::env::var("GRADUS_CRASHES").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
+    std::env::var("GRADUS_CRASHES").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
 }
 
 /// A few milliseconds, different each time, up to `most`.
@@ -113,7 +113,7 @@ fn killed_while_saving_the_old_file_or_the_new_one_is_there() {
     let folder = Folder::with_ratings(60_000);
     let path = folder.file("m.gradus");
     // A large file, so that the kill often falls into the writing of it.
-    let large = ["--max-iter", "1", "--rank", "512", "--holdout", "0.01"];
+    let large = ["--max-iter", "1", "--rank", "256", "--holdout", "0.01"];
     let fit = |seed: &str| folder.fit("m.gradus", &[&large[..], &["--seed", seed]].concat());
     let known: Vec<Vec<u8>> = ["1", "2"]
         .map(|seed| {
