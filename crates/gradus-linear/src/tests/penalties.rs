@@ -226,6 +226,26 @@ fn no_penalty_is_least_squares_to_the_last_digits() {
 }
 
 #[test]
+fn the_chosen_solution_does_not_depend_on_how_features_are_held() {
+    // The solution on the path is within the tolerance at once, and was not made exact if sparse.
+    for seed in 0..5 {
+        let dense = regression(60, 8, false, false, seed);
+        let sparse = regression(60, 8, true, false, seed);
+        let net = ElasticNet::new().tol(1e-5);
+        let (dense, sparse) = (net.fit(&dense).unwrap(), net.fit(&sparse).unwrap());
+        near(sparse.coefficients().values(), dense.coefficients().values(), 1e-9);
+        // A start that is good enough is made exact, too.
+        let lasso = Lasso::new().regularization(0.01).tol(1e-3);
+        let samples = regression(60, 8, true, false, seed);
+        let cold = lasso.fit(&samples).unwrap();
+        let job = Job::default().warm(&cold.model);
+        let near_by = lasso.clone().regularization(0.010_01).fit_job(&samples, &job).unwrap();
+        let exact = lasso.clone().regularization(0.010_01).tol(1e-14).fit(&samples).unwrap();
+        near(near_by.coefficients().values(), exact.coefficients().values(), 1e-9);
+    }
+}
+
+#[test]
 fn a_fitted_model_is_a_good_start() {
     let samples = regression(80, 30, false, false, 7);
     let lasso = Lasso::new().regularization(0.01).tol(1e-10);
