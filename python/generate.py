@@ -20,7 +20,38 @@ HERE = Path(__file__).resolve().parent / "gradus"
 sys.path.insert(0, str(HERE))
 
 BASES = {"regress": "Regressor", "classify": "Classifier", "recommend": "Recommender"}
-SOURCES = {"Regressor": "_features", "Classifier": "_features", "Recommender": "_ratings"}
+#: Models with a base of their own.
+SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor"}
+SOURCES = {
+    "Regressor": "_features",
+    "Classifier": "_features",
+    "Recommender": "_ratings",
+    "SupportVectorClassifier": "_machines",
+    "SupportVectorRegressor": "_machines",
+}
+
+
+def base_of(model: dict) -> str:
+    return SPECIAL.get(model["name"], BASES[model["task"]])
+
+
+#: What parameters take in Python besides what the registry says: in words, and as a type.
+ALSO = {
+    "class_weight": ("dict of class to weight", "dict[Any, float]"),
+    "kernel": ("function of two lists of samples", "Callable[[Any, Any], Any]"),
+    "folds": ("splitter or pairs of indices", "Any"),
+}
+MORE = {
+    "kernel": (
+        "A function is called with samples and the samples of training, and gives their kernel values, a row for "
+        "each sample: the machine is then fitted as `precomputed`, and keeps the samples."
+    ),
+    "folds": (
+        "Or a splitter of scikit-learn, or pairs of training and test indices, that put each sample into the test "
+        "set of one fold."
+    ),
+    "c": "Infinity is taken as the largest finite number.",
+}
 ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "linear": "Linear models and support vector machines.",
@@ -90,8 +121,8 @@ def param_doc(name: str, param: dict) -> str:
         typed += ", None}" if any(word == "none" for word, _ in kind) else "}"
     else:
         typed = kind + (" or None" if param["optional"] else "")
-    if name == "class_weight":
-        typed += " or dict of class to weight"
+    if name in ALSO:
+        typed += f" or {ALSO[name][0]}"
     lines = [f"{name} : {typed}, default {python_default(param)}"]
     body = tidy(param["doc"]).replace("\n", " ")
     if name == "random_state":
@@ -99,6 +130,8 @@ def param_doc(name: str, param: dict) -> str:
     rule = param["rule"][0].upper() + param["rule"][1:]
     if not isinstance(kind, list) and kind != "bool" and name != "random_state":
         body = f"{body} {rule}."
+    if name in MORE:
+        body = f"{body} {MORE[name]}"
     lines += textwrap.wrap(body, 96, initial_indent="    ", subsequent_indent="    ")
     if isinstance(kind, list):
         for word, meaning in kind:
@@ -106,6 +139,16 @@ def param_doc(name: str, param: dict) -> str:
             text = f"{shown}: {tidy(meaning)}".replace("\n", " ")
             lines += textwrap.wrap(text, 96, initial_indent="    - ", subsequent_indent="      ")
     return "\n".join(lines)
+
+
+_ANEW = "Whether another `fit` starts from the coefficients of the last one, where it has as many: it then takes fewer iterations to the same solution."
+WARM = {
+    "recommend": "Whether another `fit` starts from the model of the last one, not at random.",
+    "regress": f"{_ANEW} A fit that chooses its penalty starts anew.",
+    "classify": _ANEW,
+    "svm": f"{_ANEW} Kernel machines, `crammer_singer` and the penalty `l1` start anew.",
+    "svr": f"{_ANEW} Kernel machines start anew.",
+}
 
 
 def of_the_package(model: dict) -> list[dict]:
@@ -124,11 +167,25 @@ def of_the_package(model: dict) -> list[dict]:
                 "optional": False,
             }
         )
+    if model["name"] == "svm":
+        added.append(
+            {
+                "name": "decision_function_shape",
+                "doc": "What `decision_function` gives for more than two classes.",
+                "kind": [
+                    ("ovr", "a score for each class."),
+                    ("ovo", "a score for each pair of classes; of kernel machines, which tell pairs apart."),
+                ],
+                "rule": "must be one of these",
+                "default": "ovr",
+                "optional": False,
+            }
+        )
     if model["warm_start"]:
         added.append(
             {
                 "name": "warm_start",
-                "doc": "Whether another `fit` starts from the model of the last one, not at random.",
+                "doc": WARM.get(model["name"], WARM[model["task"]]),
                 "kind": "bool",
                 "rule": "must be true or false",
                 "default": False,
@@ -152,6 +209,18 @@ ATTRIBUTES = {
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
+    "SupportVectorClassifier": [
+        ("support_", "Of a kernel: which samples of training are support vectors, class after class."),
+        ("support_vectors_", "Of a kernel: the support vectors in that order, in the units of the features."),
+        ("n_support_", "Of a kernel: the number of support vectors of each class."),
+        ("dual_coef_", "Of a kernel: their coefficients, (classes − 1) × support vectors, a row for each of the other classes."),
+    ],
+    "SupportVectorRegressor": [
+        ("support_", "Of a kernel: which samples of training are support vectors, ascending."),
+        ("support_vectors_", "Of a kernel: the support vectors in that order, in the units of the features."),
+        ("n_support_", "Of a kernel: their number, as an array of one."),
+        ("dual_coef_", "Of a kernel: their coefficients, targets × support vectors."),
+    ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),
     ],
@@ -159,7 +228,8 @@ ATTRIBUTES = {
 
 
 def class_text(model: dict) -> str:
-    base = BASES[model["task"]]
+    base = base_of(model)
+    attributes = ATTRIBUTES[BASES[model["task"]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
@@ -168,7 +238,7 @@ def class_text(model: dict) -> str:
     doc += [param_doc(name, param) for name, param in params]
     doc += ["verbose : int, default 0", "    1 shows the steps of a fit as they are made."]
     doc += ["", "Attributes", "----------"]
-    for name, meaning in ATTRIBUTES[base]:
+    for name, meaning in attributes:
         doc += [name, *textwrap.wrap(meaning, 96, initial_indent="    ", subsequent_indent="    ")]
     doc += ["n_iter_", "    Iterations done.", "report_", "    What happened in the fit: a `gradus.Report`."]
     names = {param["name"] for param in model["params"]}
@@ -185,8 +255,10 @@ def class_text(model: dict) -> str:
     lines += ["", "    def __init__(", "        self,", "        *,"]
     for name, param in params:
         typed = "int | np.random.RandomState | np.random.Generator | None" if name == "random_state" else python_type(param)
-        if name == "class_weight":
-            typed = f'Literal["balanced"] | dict[Any, float] | None'
+        if name == "folds":
+            typed = f"int | {ALSO[name][1]}"
+        elif name in ALSO:
+            typed = f"{typed.removesuffix(' | None')} | {ALSO[name][1]}" + " | None" * typed.endswith(" | None")
         lines.append(f"        {name}: {typed} = {python_default(param)},")
     lines += ["        verbose: int = 0,", "    ) -> None:"]
     lines += [f"        self.{name} = {name}" for name, _ in params]
@@ -195,12 +267,12 @@ def class_text(model: dict) -> str:
 
 
 def module_text(family: str, models: list[dict]) -> str:
-    bases = sorted({BASES[model["task"]] for model in models})
+    bases = sorted({base_of(model) for model in models})
     names = sorted(model["class"] for model in models)
     classes = "\n\n\n".join(class_text(model) for model in models)
-    uses_numpy = "np.random" in re.sub(r'""".*?"""', "", classes, flags=re.S)
-    uses_any = "dict[Any" in classes
-    typing = ", ".join((["Any"] if uses_any else []) + (["Literal"] if "Literal[" in classes else []))
+    code = re.sub(r'""".*?"""', "", classes, flags=re.S)
+    uses_numpy = "np.random" in code
+    typing = ", ".join(name for name in ("Any", "Callable", "Literal") if re.search(rf"\b{name}\b", code))
     lines = [
         f'"""{ABOUT[family]}\n\nWritten by python/generate.py from the definitions in crates/gradus-{family}: change those.\n"""',
         "",

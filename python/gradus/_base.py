@@ -48,9 +48,12 @@ class Estimator(BaseEstimator):
             if spec["name"] == "seed":
                 record["seed"] = _seed(self.random_state)
                 continue
-            value = getattr(self, spec["name"])
-            record[spec["name"]] = _value(spec, value)
+            record[spec["name"]] = _value(spec, self._given(spec["name"]))
         return record
+
+    def _given(self, name: str) -> Any:
+        """A parameter, as the model file can hold it."""
+        return getattr(self, name)
 
     def _params_of(self, record: dict[str, Any]) -> dict[str, Any]:
         """The parameters of the constructor for those of a model file."""
@@ -189,6 +192,14 @@ def _value(spec: dict[str, Any], value: Any) -> Any:
             if not math.isfinite(value):
                 raise ValueError(f"parameter `{spec['name']}` = {value}: {spec['rule']}")
             return float(value)
+    elif kind == "list[float]":
+        # An array, too; text is a sequence of no numbers.
+        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
+            numbers = [number.item() if isinstance(number, np.generic) else number for number in value]
+            if all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
+                if not all(map(math.isfinite, numbers)):
+                    raise ValueError(f"parameter `{spec['name']}` = {numbers}: {spec['rule']}")
+                return [float(number) for number in numbers]
     elif isinstance(value, str):
         return value
     raise TypeError(f"parameter `{spec['name']}` = {value!r}: {spec['rule']}")

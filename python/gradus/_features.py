@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -291,22 +293,33 @@ class Regressor(RegressorMixin, _FeatureEstimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, target, dtype=np.float64, ensure_non_negative=True)
+        record = self._record()
+        folds = None
+        if not isinstance(getattr(self, "folds", 0), (int, np.integer)):
+            folds = _fold_of_each(self.folds, X, target)
+            record["folds"] = int(folds.max()) + 1
         progress = self._progress()
         model = _gradus.fit(
             self._kind,
-            json.dumps(self._record()),
+            json.dumps(record),
             features,
             y=target.reshape(target.shape[0], -1),
             weights=weights,
             target=names,
             progress=progress,
             warm=self._warm(),
+            folds=folds,
         )
         if progress is not None:
             progress.done()
         self._take(model)
         self._read_coefficients()
         return self
+
+    def _given(self, name: str) -> Any:
+        value = super()._given(name)
+        # Folds of one's own go to the compiled part beside the parameters.
+        return 2 if name == "folds" and not isinstance(value, (int, float, np.generic)) else value
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicts the numbers of samples.
@@ -499,7 +512,9 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
         """The probability of each class, samples × classes, in the order of ``classes_``."""
         found = self._predicted(X, "probabilities_of", "probabilities")
         if found is None:
-            raise AttributeError(f"this {type(self).__name__} was fitted without probabilities")
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: set it before `fit`"
+            )
         return found if self._order is None else found[:, np.argsort(self._order)]
 
     @available_if(_knows_probabilities)
@@ -514,6 +529,32 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
 
     def _shaped(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[Any, Any]:
         return self._ordered(coefficients.T).T, self._ordered(intercepts)
+
+
+def _fold_of_each(folds: Any, X: Any, y: np.ndarray) -> np.ndarray:
+    """The fold of every sample, by a splitter of scikit-learn or pairs of indices."""
+    try:
+        pairs = list(check_cv(folds).split(X, y))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"parameter `folds` = {folds!r}: must be a number, a splitter of scikit-learn or pairs of "
+            f"training and test indices: {error}"
+        ) from error
+    n = y.shape[0]
+    fold_of = np.full(n, len(pairs), dtype=np.uint32)
+    left_out = np.zeros(n, dtype=np.intp)
+    for fold, (train, test) in enumerate(pairs):
+        fold_of[test] = fold
+        left_out[test] += 1
+        if np.unique(train).size != n - np.unique(test).size or np.isin(train, test).any():
+            left_out[:] = 0
+            break
+    if not np.all(left_out == 1):
+        raise ValueError(
+            "parameter `folds`: every sample must be in the test set of exactly one fold, and in the "
+            "training sets of all others"
+        )
+    return fold_of
 
 
 def _target_names(y: Any) -> list[str] | None:

@@ -5,11 +5,12 @@ Written by python/generate.py from the definitions in crates/gradus-linear: chan
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Callable, Literal
 
 import numpy as np
 
 from gradus._features import Classifier, Regressor
+from gradus._machines import SupportVectorClassifier, SupportVectorRegressor
 
 __all__ = [
     "ElasticNet",
@@ -318,8 +319,10 @@ class Lasso(Regressor):
         The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
         coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
         here. Must be a number at least 0 and at most 1.
-    folds : int, default 5
-        Folds of the cross-validation. Must be an integer from 2 to 1000.
+    folds : int or splitter or pairs of indices, default 5
+        Folds of the cross-validation. Must be an integer from 2 to 1000. Or a splitter of scikit-
+        learn, or pairs of training and test indices, that put each sample into the test set of one
+        fold.
     n_lambdas : int, default 100
         Penalties on the path of the cross-validation, from the smallest that makes all coefficients
         0 down to a thousandth of it, or further where the error still falls there. Must be an
@@ -342,6 +345,10 @@ class Lasso(Regressor):
         - "median": the median of a column of numbers, the most frequent word of one of words.
         - "category": a category of its own: for words a feature, for numbers the mean and a feature
           that says so.
+    warm_start : bool, default False
+        Whether another `fit` starts from the coefficients of the last one, where it has as many: it
+        then takes fewer iterations to the same solution. A fit that chooses its penalty starts
+        anew.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -381,12 +388,13 @@ class Lasso(Regressor):
         positive: bool = False,
         max_iter: int = 100000,
         tol: float = 1e-06,
-        folds: int = 5,
+        folds: int | Any = 5,
         n_lambdas: int = 100,
         lambdas: list[float] | None = None,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -401,6 +409,7 @@ class Lasso(Regressor):
         self.rule = rule
         self.random_state = random_state
         self.missing = missing
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -463,8 +472,10 @@ class ElasticNet(Regressor):
         The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
         coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
         here. Must be a number at least 0 and at most 1.
-    folds : int, default 5
-        Folds of the cross-validation. Must be an integer from 2 to 1000.
+    folds : int or splitter or pairs of indices, default 5
+        Folds of the cross-validation. Must be an integer from 2 to 1000. Or a splitter of scikit-
+        learn, or pairs of training and test indices, that put each sample into the test set of one
+        fold.
     n_lambdas : int, default 100
         Penalties on the path of the cross-validation, from the smallest that makes all coefficients
         0 down to a thousandth of it, or further where the error still falls there. Must be an
@@ -487,6 +498,10 @@ class ElasticNet(Regressor):
         - "median": the median of a column of numbers, the most frequent word of one of words.
         - "category": a category of its own: for words a feature, for numbers the mean and a feature
           that says so.
+    warm_start : bool, default False
+        Whether another `fit` starts from the coefficients of the last one, where it has as many: it
+        then takes fewer iterations to the same solution. A fit that chooses its penalty starts
+        anew.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -527,12 +542,13 @@ class ElasticNet(Regressor):
         positive: bool = False,
         max_iter: int = 100000,
         tol: float = 1e-06,
-        folds: int = 5,
+        folds: int | Any = 5,
         n_lambdas: int = 100,
         lambdas: list[float] | None = None,
         rule: Literal["min", "one_se"] = 'min',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -548,6 +564,7 @@ class ElasticNet(Regressor):
         self.rule = rule
         self.random_state = random_state
         self.missing = missing
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
@@ -621,6 +638,9 @@ class Logistic(Classifier):
         - "median": the median of a column of numbers, the most frequent word of one of words.
         - "category": a category of its own: for words a feature, for numbers the mean and a feature
           that says so.
+    warm_start : bool, default False
+        Whether another `fit` starts from the coefficients of the last one, where it has as many: it
+        then takes fewer iterations to the same solution.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -666,6 +686,7 @@ class Logistic(Classifier):
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -678,10 +699,11 @@ class Logistic(Classifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.missing = missing
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
-class Svm(Classifier):
+class Svm(SupportVectorClassifier):
     """Support vector machines: classes by the widest margin, linear or with a kernel.
 
     Two classes `y = ±1` are told apart by the sign of `f(x) = w·x + b`, and
@@ -729,7 +751,8 @@ class Svm(Classifier):
     c : float, default 1.0
         The cost C of the losses against the width of the margin; more fits the samples closer. From
         a cost on that depends on the data the solution no longer changes: that of separable classes
-        has no slack. 1.7e308 stands for infinity. Must be a finite number greater than 0.
+        has no slack. 1.7e308 stands for infinity. Must be a finite number greater than 0. Infinity
+        is taken as the largest finite number.
     loss : {"auto", "hinge", "squared_hinge"}, default 'auto'
         What a margin below 1 costs.
         - "auto": Squared for linear machines, plain for those of a kernel.
@@ -739,8 +762,10 @@ class Svm(Classifier):
         The penalty on the coefficients of a linear machine.
         - "l2": `½‖w‖²`: the widest margin.
         - "l1": `‖w‖₁`: few features. Squared hinge loss, by coordinate descent over the features.
-    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"}, default 'linear'
-        How alike two samples are.
+    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"} or function of two lists of samples, default 'linear'
+        How alike two samples are. A function is called with samples and the samples of training,
+        and gives their kernel values, a row for each sample: the machine is then fitted as
+        `precomputed`, and keeps the samples.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
@@ -803,6 +828,14 @@ class Svm(Classifier):
         - "median": the median of a column of numbers, the most frequent word of one of words.
         - "category": a category of its own: for words a feature, for numbers the mean and a feature
           that says so.
+    decision_function_shape : {"ovr", "ovo"}, default 'ovr'
+        What `decision_function` gives for more than two classes.
+        - "ovr": a score for each class.
+        - "ovo": a score for each pair of classes; of kernel machines, which tell pairs apart.
+    warm_start : bool, default False
+        Whether another `fit` starts from the coefficients of the last one, where it has as many: it
+        then takes fewer iterations to the same solution. Kernel machines, `crammer_singer` and the
+        penalty `l1` start anew.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -818,6 +851,15 @@ class Svm(Classifier):
         Number of features, or columns of the frame, seen in `fit`.
     feature_names_in_
         Their names, if `fit` got a data frame.
+    support_
+        Of a kernel: which samples of training are support vectors, class after class.
+    support_vectors_
+        Of a kernel: the support vectors in that order, in the units of the features.
+    n_support_
+        Of a kernel: the number of support vectors of each class.
+    dual_coef_
+        Of a kernel: their coefficients, (classes − 1) × support vectors, a row for each of the
+        other classes.
     n_iter_
         Iterations done.
     report_
@@ -841,7 +883,7 @@ class Svm(Classifier):
         c: float = 1.0,
         loss: Literal["auto", "hinge", "squared_hinge"] = 'auto',
         penalty: Literal["l2", "l1"] = 'l2',
-        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] = 'linear',
+        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] | Callable[[Any, Any], Any] = 'linear',
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,
@@ -857,6 +899,8 @@ class Svm(Classifier):
         max_iter: int = 10000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        decision_function_shape: Literal["ovr", "ovo"] = 'ovr',
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.c = c
@@ -878,10 +922,12 @@ class Svm(Classifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.missing = missing
+        self.decision_function_shape = decision_function_shape
+        self.warm_start = warm_start
         self.verbose = verbose
 
 
-class Svr(Regressor):
+class Svr(SupportVectorRegressor):
     """Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
 
     `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is made as small as can be, for `f(x) = w·x + b`, the weight
@@ -905,7 +951,8 @@ class Svr(Regressor):
         The cost C of the losses against the flatness of the function, for the target in its own
         units. Left out, it is the standard deviation of the target, or 1 if the loss is squared:
         what C = 1 means for a target of deviation 1, so that the unit of the target does not
-        matter. Must be a finite number greater than 0, or left out.
+        matter. Must be a finite number greater than 0, or left out. Infinity is taken as the
+        largest finite number.
     epsilon : float or None, default None
         Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
         standard deviation of the target. Must be a finite number at least 0, or left out.
@@ -913,8 +960,10 @@ class Svr(Regressor):
         What an error beyond ε costs.
         - "insensitive": What is beyond: outliers pull no more than other samples outside the tube.
         - "squared_insensitive": Its square: smooth, and quicker to solve.
-    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"}, default 'linear'
-        How alike two samples are.
+    kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"} or function of two lists of samples, default 'linear'
+        How alike two samples are. A function is called with samples and the samples of training,
+        and gives their kernel values, a row for each sample: the machine is then fitted as
+        `precomputed`, and keeps the samples.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
@@ -967,6 +1016,9 @@ class Svr(Regressor):
         - "median": the median of a column of numbers, the most frequent word of one of words.
         - "category": a category of its own: for words a feature, for numbers the mean and a feature
           that says so.
+    warm_start : bool, default False
+        Whether another `fit` starts from the coefficients of the last one, where it has as many: it
+        then takes fewer iterations to the same solution. Kernel machines start anew.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -980,6 +1032,14 @@ class Svr(Regressor):
         Number of features, or columns of the frame, seen in `fit`.
     feature_names_in_
         Their names, if `fit` got a data frame.
+    support_
+        Of a kernel: which samples of training are support vectors, ascending.
+    support_vectors_
+        Of a kernel: the support vectors in that order, in the units of the features.
+    n_support_
+        Of a kernel: their number, as an array of one.
+    dual_coef_
+        Of a kernel: their coefficients, targets × support vectors.
     n_iter_
         Iterations done.
     report_
@@ -1003,7 +1063,7 @@ class Svr(Regressor):
         c: float | None = None,
         epsilon: float | None = None,
         loss: Literal["insensitive", "squared_insensitive"] = 'insensitive',
-        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] = 'linear',
+        kernel: Literal["linear", "rbf", "polynomial", "sigmoid", "precomputed"] | Callable[[Any, Any], Any] = 'linear',
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,
@@ -1016,6 +1076,7 @@ class Svr(Regressor):
         max_iter: int = 10000,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.c = c
@@ -1034,4 +1095,5 @@ class Svr(Regressor):
         self.max_iter = max_iter
         self.random_state = random_state
         self.missing = missing
+        self.warm_start = warm_start
         self.verbose = verbose

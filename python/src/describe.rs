@@ -24,7 +24,7 @@ pub fn describe() -> String {
             },
             "implicit": traits.implicit,
             "updates": traits.updates,
-            "warm_start": traits.task == Task::Recommend && traits.iterative && !traits.averages,
+            "warm_start": traits.warm_start && traits.iterative && !traits.averages,
             "params": model.specs().iter().map(param).collect::<Vec<_>>(),
         })
     });

@@ -208,9 +208,10 @@ fn record(params: &str) -> PyResult<Map<String, Value>> {
 }
 
 /// Fits the model `name` to samples. `y` holds numbers (samples × targets), or codes of `classes`.
-/// `warm` is a model of the same kind to start from.
+/// `warm` is a model of the same kind to start from, `folds` the fold of each sample where the model
+/// chooses by cross-validation.
 #[pyfunction]
-#[pyo3(signature = (name, params, features, y=None, codes=None, classes=None, weights=None, target=None, progress=None, warm=None))]
+#[pyo3(signature = (name, params, features, y=None, codes=None, classes=None, weights=None, target=None, progress=None, warm=None, folds=None))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
 pub fn fit(
     py: Python<'_>,
@@ -224,16 +225,15 @@ pub fn fit(
     target: Option<Vec<String>>,
     progress: Option<Py<PyAny>>,
     warm: Option<&Model>,
+    folds: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<Model> {
     let model = gradus::find(name).map_err(raise)?;
     let params = record(params)?;
     let values = match (y, codes, classes) {
         (Some(y), _, _) => {
             let (n, k) = (y.shape()[0], y.shape()[1]);
-            let values = match y.as_slice() {
-                Ok(values) => values.to_vec(),
-                Err(_) => y.as_array().iter().copied().collect(),
-            };
+            // By rows, whatever their order in memory: `as_slice` gives that of columns as it lies.
+            let values = y.as_array().iter().copied().collect();
             Target::Values(Dense::new(n, k, values).map_err(raise)?)
         }
         (None, Some(codes), Some(classes)) => {
@@ -242,6 +242,7 @@ pub fn fit(
         _ => return Err(PyRuntimeError::new_err("neither numbers nor classes to predict")),
     };
     let weights = weights.map(|weights| weights.as_array().to_vec());
+    let folds = folds.map(|folds| folds.as_array().to_vec());
     let (matrix, inputs) = (features.matrix.clone(), features.inputs.clone());
     let small = matrix.values().len() + matrix.n_rows() + matrix.n_cols() <= SMALL;
     let warm = warm.map(|warm| Arc::clone(&warm.fitted));
@@ -254,6 +255,9 @@ pub fn fit(
         }
         if let Some(weights) = weights {
             samples = samples.with_weights(weights)?;
+        }
+        if let Some(folds) = folds {
+            samples = samples.with_folds(folds)?;
         }
         if let Some(names) = target {
             samples = samples.with_target_names(names)?;

@@ -301,6 +301,16 @@ impl Model {
         to_array(py, array.work(py, |x| model.scores(x))?)
     }
 
+    /// The decision between each pair of classes, or `None` of a model that does not decide by pairs.
+    fn pair_decisions<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let found = self.with(py, features, |model, x| model.pair_decisions(x))?;
+        found.map(|values| to_array(py, values)).transpose()
+    }
+
     /// The class predicted of each sample, as an index.
     fn codes<'py>(
         &self,

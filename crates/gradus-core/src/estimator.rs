@@ -80,6 +80,8 @@ pub struct Traits {
     pub averages: bool,
     /// It takes in new ratings without a new fit, at least with its default parameters.
     pub updates: bool,
+    /// A fit can start from a fitted model ([`Job::warm`]) and takes fewer iterations then.
+    pub warm_start: bool,
     /// Fitted to convergence it is as good as stopped early, and started from the solution for a
     /// stronger penalty it converges to as good a one in fewer iterations: a search over penalties
     /// follows the path of them by default.
@@ -98,6 +100,7 @@ impl Traits {
         similar: true,
         averages: false,
         updates: false,
+        warm_start: true,
         warm_path: false,
     };
 
@@ -107,8 +110,13 @@ impl Traits {
     /// A model that predicts classes.
     pub const CLASSIFICATION: Self = Self { task: Task::Classify, ..Self::SUPERVISED };
 
-    const SUPERVISED: Self =
-        Self { iterative: false, resumable: false, similar: false, ..Self::DEFAULT };
+    const SUPERVISED: Self = Self {
+        iterative: false,
+        resumable: false,
+        similar: false,
+        warm_start: false,
+        ..Self::DEFAULT
+    };
 }
 
 /// What a model is for.

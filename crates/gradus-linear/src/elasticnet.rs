@@ -152,7 +152,7 @@ impl Fit for ElasticNet {
     const NAME: &'static str = "elasticnet";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
+    const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -146,7 +146,7 @@ impl Fit for Lasso {
     const NAME: &'static str = "lasso";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
+    const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

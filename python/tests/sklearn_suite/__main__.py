@@ -2,7 +2,8 @@
 
     python python/tests/sklearn_suite [arguments of pytest]
 
-Counts the tests that reach gradus and pass; fails if their share falls below what was reached before.
+Counts the tests that reach gradus and pass; fails if their share falls below what was reached before. Tests of
+scikit-learn's own machinery (`expected.INTERNAL`) and of parameters that gradus does not have are counted apart.
 `GRADUS_SUITE` names a file for the names of the tests by outcome.
 """
 
@@ -27,8 +28,8 @@ FILES = [
 ]
 
 
-#: The share of the tests that reach gradus that must pass. Raise it with what passes; the goal is 0.95.
-FLOOR = 0.8
+#: The share of the tests that reach gradus that must pass. Raise it with what passes.
+FLOOR = 0.97
 
 
 def main() -> int:

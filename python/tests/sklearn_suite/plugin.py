@@ -8,15 +8,17 @@ import re
 
 import adapters
 import pytest
-from expected import DIFFERENT
+from expected import DIFFERENT, INTERNAL
 
 adapters.install()
 
-_outcomes: dict[str, list[str]] = {"passed": [], "failed": [], "different": [], "unsupported": [], "elsewhere": []}
+_outcomes: dict[str, list[str]] = {
+    "passed": [], "failed": [], "different": [], "internal": [], "internal, passed": [], "unsupported": [], "elsewhere": []
+}
 
 
-def _reason(nodeid: str) -> str | None:
-    return next((reason for pattern, reason in DIFFERENT.items() if re.search(pattern, nodeid)), None)
+def _listed(name: str, patterns: dict[str, str]) -> bool:
+    return any(re.search(pattern, name) for pattern in patterns)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -30,15 +32,17 @@ def pytest_runtest_call(item):
 def pytest_runtest_makereport(item, call):
     report = yield
     if call.when == "call" and report.outcome != "skipped":
-        name = item.nodeid.split("site-packages/")[-1]
+        name = f"{item.path.name}::{item.name}"
         if adapters.calls["unsupported"] and report.outcome == "failed":
             kind = "unsupported"
         elif not adapters.calls["fits"]:
             kind = "elsewhere"
+        elif _listed(name, INTERNAL):
+            kind = "internal, passed" if report.outcome == "passed" else "internal"
         elif report.outcome == "passed":
             kind = "passed"
         else:
-            kind = "different" if _reason(name) else "failed"
+            kind = "different" if _listed(name, DIFFERENT) else "failed"
         report.gradus = (kind, name, adapters.calls["unsupported"][-1:])
     return report
 
@@ -60,7 +64,8 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(
         f"scikit-learn's tests that reach gradus: {reached}; passed {counts['passed']} "
         f"({100 * counts['passed'] / max(1, reached):.1f} %), different by design {counts['different']}, "
-        f"failed {counts['failed']}; parameters gradus does not have: {counts['unsupported']} more tests"
+        f"failed {counts['failed']}. Not counted: {counts['internal'] + counts['internal, passed']} of scikit-learn's "
+        f"own machinery ({counts['internal, passed']} of them pass), {counts['unsupported']} of parameters that gradus does not have"
     )
     if "GRADUS_SUITE" in os.environ:
         with open(os.environ["GRADUS_SUITE"], "w") as file:

@@ -68,6 +68,7 @@ pub struct Samples {
     target: Target,
     target_names: Vec<String>,
     weights: Option<Vec<f64>>,
+    folds: Option<Vec<u32>>,
 }
 
 impl Samples {
@@ -110,7 +111,7 @@ impl Samples {
             }
         };
         let inputs = Inputs::Plain(features.n_cols());
-        Ok(Self { inputs, features, target, target_names, weights: None })
+        Ok(Self { inputs, features, target, target_names, weights: None, folds: None })
     }
 
     /// Samples with a number to predict.
@@ -156,6 +157,23 @@ impl Samples {
             return Err(Error::data("weights: all are 0; there is nothing to learn from"));
         }
         self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// Says to which fold each sample belongs, for models that choose by cross-validation: samples of
+    /// one fold are judged by a fit to all others.
+    ///
+    /// # Errors
+    /// If there is not one for each sample.
+    pub fn with_folds(mut self, folds: Vec<u32>) -> Result<Self> {
+        if folds.len() != self.len() {
+            return Err(Error::Shape {
+                what: "folds".into(),
+                expected: format!("{} (one for each sample)", self.len()),
+                got: folds.len().to_string(),
+            });
+        }
+        self.folds = Some(folds);
         Ok(self)
     }
 
@@ -225,6 +243,11 @@ impl Samples {
         self.weights.as_deref()
     }
 
+    /// The fold of each sample, if it was said.
+    pub fn folds(&self) -> Option<&[u32]> {
+        self.folds.as_deref()
+    }
+
     /// The numbers to predict, samples × targets.
     ///
     /// # Errors
@@ -261,13 +284,14 @@ impl Samples {
     /// # Panics
     /// If a row is not below `len()`.
     pub fn select_rows(&self, rows: &[u32]) -> Self {
-        let weights = self.weights.as_ref();
+        let (weights, folds) = (self.weights.as_ref(), self.folds.as_ref());
         Self {
             inputs: self.inputs.clone(),
             features: self.features.select_rows(rows),
             target: self.target.select_rows(rows),
             target_names: self.target_names.clone(),
             weights: weights.map(|w| rows.iter().map(|&row| w[row as usize]).collect()),
+            folds: folds.map(|folds| rows.iter().map(|&row| folds[row as usize]).collect()),
         }
     }
 }

@@ -46,6 +46,7 @@ impl Binary<'_, '_> {
         &self,
         l1: f64,
         (tol, max_iter): (f64, usize),
+        start: Option<&[f64]>,
         guide: &mut Guide<'_>,
     ) -> Found {
         let (n, d, total) = (self.design.n(), self.design.d(), self.design.total());
@@ -78,6 +79,14 @@ impl Binary<'_, '_> {
             value = self.gradient(&x, &mut gradient);
         }
         let size = gradient.iter().fold(f64::MIN_POSITIVE, |most, g| most.max(g.abs()));
+        // A model of other data may be worse than none.
+        if let Some(start) = start {
+            let mut there = vec![0.0; d + 1];
+            let found = self.gradient(start, &mut there);
+            if found + penalty(start) < value + penalty(&x) {
+                (x, value, gradient) = (start.to_vec(), found, there);
+            }
+        }
         let broken = |j: usize, x: &[f64], gradient: &[f64]| {
             let (w, g) = (x[j], gradient[j]);
             if w == 0.0 { (g.abs() - l1).max(0.0) } else { (g + l1 * w.signum()).abs() }

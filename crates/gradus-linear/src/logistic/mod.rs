@@ -214,7 +214,7 @@ impl Fit for Logistic {
     const NAME: &'static str = "logistic";
     type Data = Samples;
     type Model = LinearModel;
-    const TRAITS: Traits = Traits { iterative: true, ..Traits::CLASSIFICATION };
+    const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();
@@ -361,13 +361,13 @@ impl Logistic {
         let found = match self.solver {
             LogisticSolver::Lbfgs => return self.optimised(&objective, 1, start, guide),
             LogisticSolver::Saga => {
-                saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), guide)
+                saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), start, guide)
             }
             LogisticSolver::Coordinate if !small || l1 == 0.0 => {
-                objective.coordinate(l1, limits, guide)
+                objective.coordinate(l1, limits, start, guide)
             }
             _ if small => objective.newton(l1, limits, start, guide),
-            _ if l1 > 0.0 => objective.coordinate(l1, limits, guide),
+            _ if l1 > 0.0 => objective.coordinate(l1, limits, start, guide),
             _ => return self.optimised(&objective, 1, start, guide),
         };
         let found = Found::from_point(found, 1);
@@ -405,7 +405,7 @@ impl Logistic {
         };
         let mut found = if self.solver == LogisticSolver::Saga {
             let limits = (self.tol, self.max_iter, self.seed);
-            let found = saga::solve(&objective, self.l1(), limits, guide);
+            let found = saga::solve(&objective, self.l1(), limits, start, guide);
             self.with_separation(&objective, Found::from_point(found, present.len()))
         } else {
             self.optimised(&objective, present.len(), start, guide)?

@@ -176,6 +176,7 @@ pub(super) fn solve<O: Scored>(
     objective: &O,
     l1: f64,
     (tol, max_iter, seed): (f64, usize, u64),
+    start: Option<&[f64]>,
     guide: &mut Guide<'_>,
 ) -> Found {
     let design = objective.design();
@@ -201,6 +202,38 @@ pub(super) fn solve<O: Scored>(
     let mut gradient = vec![0.0; point.len()];
     let mut value = objective.gradient(&point, &mut gradient);
     let size = distance(&point, &gradient, 0, 0.0).max(f64::MIN_POSITIVE);
+    let penalty = |point: &[f64]| l1 * point[..d * k].iter().map(|w| w.abs()).sum::<f64>();
+    // A model of other data may be worse than none.
+    if let Some(start) = start {
+        let mut there = vec![0.0; gradient.len()];
+        let found = objective.gradient(start, &mut there);
+        if found + penalty(start) < value {
+            (point, value, gradient) = (start.to_vec(), found, there);
+            for (score, w) in point[..d * k].chunks_exact(d).enumerate() {
+                w.iter().enumerate().for_each(|(j, w)| state.w[j * k + score] = *w);
+            }
+            state.b.copy_from_slice(&point[d * k..]);
+            // With the slopes of the start in memory its noise is small from the first step on.
+            for &row in &usable {
+                scores.copy_from_slice(&state.b);
+                rows.each(row, |j, x| {
+                    let w = &state.w[j * k..][..k];
+                    scores.iter_mut().zip(w).for_each(|(score, w)| *score += x * w);
+                });
+                objective.slopes(row, &mut scores);
+                scores.iter_mut().for_each(|slope| *slope *= factor(row));
+                kept[row * k..][..k].copy_from_slice(&scores);
+                rows.each(row, |j, x| {
+                    let mean = &mut state.mean[j * k..][..k];
+                    mean.iter_mut().zip(&scores).for_each(|(mean, slope)| *mean += slope * x / n);
+                });
+                if objective.has_intercept() {
+                    let mean = state.mean_b.iter_mut().zip(&scores);
+                    mean.for_each(|(mean, slope)| *mean += slope / n);
+                }
+            }
+        }
+    }
     let mut residual = distance(&point, &gradient, d * k, l1) / size;
     let mut stop_reason = StopReason::MaxIterations;
     for pass in 0..max_iter {
@@ -245,7 +278,7 @@ pub(super) fn solve<O: Scored>(
         point = state.point(&steps, (pass + 1) * usable.len());
         value = objective.gradient(&point, &mut gradient);
         residual = distance(&point, &gradient, d * k, l1) / size;
-        guide.iteration(value + l1 * point[..d * k].iter().map(|w| w.abs()).sum::<f64>());
+        guide.iteration(value + penalty(&point));
         if guide.stopped() {
             stop_reason = StopReason::Interrupted;
             break;
@@ -254,7 +287,7 @@ pub(super) fn solve<O: Scored>(
     if residual <= tol {
         stop_reason = StopReason::Converged;
     }
-    let objective = value + l1 * point[..d * k].iter().map(|w| w.abs()).sum::<f64>();
+    let objective = value + penalty(&point);
     Found { point, objective, residual, stop_reason }
 }
 

@@ -4,10 +4,11 @@ use super::folds;
 use super::path::{Path, PathOptions, Validation, largest};
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
+use crate::Linear;
 use crate::fitting::{check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
 use gradus_core::data::{Dense, Samples};
-use gradus_core::estimator::Job;
+use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, Ending, Guide, Rules};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
 use gradus_core::{Error, Result};
@@ -150,6 +151,14 @@ fn one(
     let problem = Problem::new(samples.features(), samples.weights(), targets, setting);
     problem.check(guide.model())?;
     let shape = (problem.n_targets(), problem.d());
+    // Without a penalty descent is slow along features that are alike, and least squares have a
+    // solution in closed form, to the last digits: descent has to certify it only.
+    let squares = if lambda == 0.0 && !spec.options.positive {
+        Linear::new().fit_intercept(fit_intercept).fit(samples).ok()
+    } else {
+        None
+    };
+    let start = squares.as_ref().map(|fitted| &fitted.model).or(start);
     let start = start.filter(|model| model.coefficients().shape() == shape);
     let stop = guide.stop().clone();
     let limits = Limits { tol, passes: max_iter, stop: &stop, polish: true };

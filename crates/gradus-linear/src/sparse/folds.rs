@@ -13,7 +13,11 @@ use rayon::prelude::*;
 /// Samples are put in an order that only their content and the seed decide, and dealt out in turn;
 /// equal samples go to one fold. So a choice does not depend on the order of the samples, a weight
 /// of 3 is as good as three equal samples, and no fold is judged by samples that others learn from.
+/// Folds that the samples bring are taken as they are.
 pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<usize>, usize)> {
+    if let Some(given) = samples.folds() {
+        return of_given(samples, given);
+    }
     let hashes: Vec<u64> = parallel::map((0..samples.len()).collect(), 8 * samples.len(), |row| {
         hash(samples, row, seed)
     });
@@ -30,6 +34,23 @@ pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<
     let folds = folds.min(distinct.len());
     let fold = |hash: &u64| distinct.binary_search(hash).map_or(0, |rank| rank % folds);
     Ok((hashes.iter().map(fold).collect(), folds))
+}
+
+/// The folds that were given, numbered without gaps.
+fn of_given(samples: &Samples, given: &[u32]) -> Result<(Vec<usize>, usize)> {
+    let counts = |row: usize| samples.weights().is_none_or(|weights| weights[row] > 0.0);
+    let mut used: Vec<u32> =
+        given.iter().enumerate().filter(|(row, _)| counts(*row)).map(|(_, fold)| *fold).collect();
+    used.sort_unstable();
+    used.dedup();
+    if used.len() < 2 {
+        return Err(Error::data(
+            "folds: cross-validation needs two folds at least with samples of a weight above 0",
+        ));
+    }
+    // A fold without weight has nothing to be judged by.
+    let place = |fold: &u32| used.binary_search(fold).unwrap_or_default();
+    Ok((given.iter().map(place).collect(), used.len()))
 }
 
 /// A hash of the content of a sample; entries that are 0 do not count, held or not.
@@ -193,5 +214,19 @@ mod tests {
         assert!(folds.iter().rev().eq(&other));
         assert_ne!(assign(&samples, 5, 1).unwrap().0, folds);
         assert!(assign(&samples.select_rows(&[0, 1]), 5, 0).is_err());
+    }
+
+    #[test]
+    fn folds_that_are_given_are_taken() {
+        let x = Dense::from_fn(4, 1, |row, _| row as f64);
+        let samples = Samples::regression(x, vec![0.0; 4]).unwrap();
+        assert!(samples.clone().with_folds(vec![0; 3]).is_err());
+        let given = samples.with_folds(vec![7, 2, 7, 9]).unwrap();
+        assert_eq!(assign(&given, 5, 0).unwrap(), (vec![1, 0, 1, 2], 3));
+        // Those of a part of the samples, which may lack a fold.
+        assert_eq!(assign(&given.select_rows(&[3, 0]), 5, 0).unwrap(), (vec![1, 0], 2));
+        assert!(assign(&given.select_rows(&[0, 2]), 5, 0).is_err());
+        let weighted = given.with_weights(vec![1.0, 0.0, 1.0, 1.0]).unwrap();
+        assert_eq!(assign(&weighted, 5, 0).unwrap(), (vec![0, 0, 0, 1], 2));
     }
 }

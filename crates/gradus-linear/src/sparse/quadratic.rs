@@ -17,7 +17,7 @@ const SETTLE: usize = 10;
 const IDLE: usize = 10;
 
 /// Columns that are solved for exactly at most: a third of a second.
-const EXACT: usize = 2000;
+pub(super) const EXACT: usize = 2000;
 
 /// The smallest pivot, in units of the diagonal, with which they are.
 const PIVOT: f64 = 1e-12;

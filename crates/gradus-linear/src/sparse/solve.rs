@@ -2,7 +2,7 @@
 
 use super::penalty::{Penalty, Standing};
 use super::problem::Problem;
-use super::quadratic::Quadratic;
+use super::quadratic::{EXACT, Quadratic};
 use super::residual;
 use gradus_core::progress::Stop;
 use gradus_core::report::StopReason;
@@ -354,12 +354,7 @@ impl<'p, 'a> Solver<'p, 'a> {
             self.scatter(&columns, &beta);
             return found;
         }
-        if !new.is_empty() {
-            let copied = &mut self.copied;
-            self.quadratic.add(&new, |columns, place, first, out, stride| {
-                problem.products(columns, place, first, out, stride, copied);
-            });
-        }
+        self.hold(&new);
         let columns = self.quadratic.columns().to_vec();
         let part =
             |values: &[f64]| -> Vec<f64> { columns.iter().map(|&j| values[j as usize]).collect() };
@@ -380,14 +375,28 @@ impl<'p, 'a> Solver<'p, 'a> {
         found
     }
 
+    /// Adds columns to the Gram matrix of the working set.
+    fn hold(&mut self, new: &[u32]) {
+        if !new.is_empty() {
+            let (problem, copied) = (self.problem, &mut self.copied);
+            self.quadratic.add(new, |columns, place, first, out, stride| {
+                problem.products(columns, place, first, out, stride, copied);
+            });
+        }
+    }
+
     /// Solves for the coefficients in use exactly, their signs as they are, if that is better. The
     /// solution within the tolerance depends on the way there; the exact one does not, so that dense
     /// and sparse features, or a weight and as many samples, agree.
     fn polish(&mut self, penalty: Penalty, standing: Standing, target: f64) -> Standing {
         let support = self.support();
-        if !support.iter().all(|&j| self.quadratic.holds(j)) {
+        // A start that is good enough needs no working set, and has none.
+        let missing: Vec<u32> =
+            support.iter().copied().filter(|&j| !self.quadratic.holds(j)).collect();
+        if !missing.is_empty() && (support.len() > EXACT || !self.gram_pays(&missing)) {
             return standing;
         }
+        self.hold(&missing);
         let q = &self.problem.responses[self.t].q;
         let signs: Vec<f64> = support.iter().map(|&j| self.beta[j as usize].signum()).collect();
         let right = |at: usize| q[support[at] as usize] - penalty.a * signs[at];

@@ -346,7 +346,7 @@ impl Fit for Svm {
     const NAME: &'static str = "svm";
     type Data = Samples;
     type Model = SvmModel;
-    const TRAITS: Traits = Traits { iterative: true, ..Traits::CLASSIFICATION };
+    const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

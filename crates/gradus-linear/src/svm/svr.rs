@@ -161,7 +161,7 @@ impl Fit for Svr {
     const NAME: &'static str = "svr";
     type Data = Samples;
     type Model = SvmModel;
-    const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
+    const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

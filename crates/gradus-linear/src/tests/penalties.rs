@@ -2,7 +2,7 @@
 
 use crate::path::{PathOptions, lambda_max};
 use crate::testing::{near, regression, repeated};
-use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, Loss, Ridge};
+use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, Loss, Ridge};
 use gradus_core::data::{Id, Samples};
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::file::Reader;
@@ -211,6 +211,41 @@ fn penalties_along_a_path_are_fitted_as_if_alone() {
 }
 
 #[test]
+fn no_penalty_is_least_squares_to_the_last_digits() {
+    // More features than descent could tell apart, and a target without noise: nothing is left over.
+    for sparse in [false, true] {
+        let samples = regression(300, 100, sparse, true, 3);
+        let exact: Vec<f64> = (0..100).map(|j| f64::from(j % 7) - 3.0).collect();
+        let y = samples.features().times(&exact);
+        let samples = Samples::regression(samples.features().clone(), y).unwrap();
+        let fitted = ElasticNet::new().regularization(0.0).tol(1e-18).fit(&samples).unwrap();
+        near(fitted.coefficients().values(), &exact, 1e-11);
+        assert!(fitted.report.certificate.as_ref().unwrap().holds());
+        assert!(fitted.report.iterations <= 2, "{}", fitted.report.iterations);
+    }
+}
+
+#[test]
+fn the_chosen_solution_does_not_depend_on_how_features_are_held() {
+    // The solution on the path is within the tolerance at once, and was not made exact if sparse.
+    for seed in 0..5 {
+        let dense = regression(60, 8, false, false, seed);
+        let sparse = regression(60, 8, true, false, seed);
+        let net = ElasticNet::new().tol(1e-5);
+        let (dense, sparse) = (net.fit(&dense).unwrap(), net.fit(&sparse).unwrap());
+        near(sparse.coefficients().values(), dense.coefficients().values(), 1e-9);
+        // A start that is good enough is made exact, too.
+        let lasso = Lasso::new().regularization(0.01).tol(1e-3);
+        let samples = regression(60, 8, true, false, seed);
+        let cold = lasso.fit(&samples).unwrap();
+        let job = Job::default().warm(&cold.model);
+        let near_by = lasso.clone().regularization(0.010_01).fit_job(&samples, &job).unwrap();
+        let exact = lasso.clone().regularization(0.010_01).tol(1e-14).fit(&samples).unwrap();
+        near(near_by.coefficients().values(), exact.coefficients().values(), 1e-9);
+    }
+}
+
+#[test]
 fn a_fitted_model_is_a_good_start() {
     let samples = regression(80, 30, false, false, 7);
     let lasso = Lasso::new().regularization(0.01).tol(1e-10);
@@ -224,11 +259,26 @@ fn a_fitted_model_is_a_good_start() {
         Samples::classification(samples.features().clone(), (0..80).map(class)).unwrap()
     };
     for samples in [labels(2), labels(3)] {
-        let logistic = Logistic::new().regularization(0.01);
-        let cold = logistic.fit(&samples).unwrap();
-        let warm = logistic.fit_job(&samples, &Job::default().warm(&cold.model)).unwrap();
-        near(warm.coefficients().values(), cold.coefficients().values(), 1e-5);
-        assert!(warm.report.iterations < cold.report.iterations, "{:?}", warm.report);
+        for solver in [
+            LogisticSolver::Auto,
+            LogisticSolver::Lbfgs,
+            LogisticSolver::Coordinate,
+            LogisticSolver::Saga,
+        ] {
+            let logistic = Logistic::new().regularization(0.01).solver(solver);
+            let cold = logistic.fit(&samples).unwrap();
+            let job = Job::default().warm(&cold.model);
+            let warm = logistic.fit_job(&samples, &job).unwrap();
+            near(warm.coefficients().values(), cold.coefficients().values(), 1e-4);
+            let (warm, cold) = (warm.report.iterations, cold.report.iterations);
+            assert!(3 * warm < cold, "{solver:?}: {warm} iterations, {cold} from 0");
+        }
+        // One step from the solution stays near it.
+        let saga = Logistic::new().regularization(0.01).solver(LogisticSolver::Saga);
+        let cold = saga.fit(&samples).unwrap();
+        let job = Job::default().warm(&cold.model);
+        let one = saga.clone().tol(0.0).max_iter(1).fit_job(&samples, &job).unwrap();
+        near(one.coefficients().values(), cold.coefficients().values(), 1e-4);
     }
     // A model of another shape is left aside.
     let other = lasso.fit(&regression(80, 3, false, false, 7)).unwrap();
