@@ -156,6 +156,9 @@ struct Course {
     iteration: usize,
     trace: Vec<Iteration>,
     clock: Vec<f64>,
+    /// The point of the trace whose state is set aside; kept under a name of its own.
+    #[serde(skip)]
+    best: Option<usize>,
 }
 
 impl Course {
@@ -193,8 +196,58 @@ impl Course {
     }
 }
 
-/// The best state set aside, and the point of the trace it came from.
-type Best<T> = Option<(usize, T)>;
+/// A solver with the state it has reached and the best one set aside: what the loop knows of them, so that it is
+/// compiled once for all solvers.
+trait Reached {
+    fn start(&mut self, restart: usize) -> Result<()>;
+    fn step(&mut self, watch: &Watch<'_>) -> Result<Option<f64>>;
+    fn validate(&self) -> Option<f64>;
+    fn validate_kept(&self, best: bool) -> Option<f64>;
+    fn keeps_last(&self) -> bool;
+    fn set_aside(&mut self);
+    fn write<'a>(&'a self, file: &mut Writer<'a>);
+}
+
+struct States<'s, S: Solver> {
+    solver: &'s S,
+    state: S::State,
+    best: Option<S::State>,
+}
+
+impl<S: Solver> Reached for States<'_, S> {
+    fn start(&mut self, restart: usize) -> Result<()> {
+        self.state = self.solver.start(restart)?;
+        Ok(())
+    }
+
+    fn step(&mut self, watch: &Watch<'_>) -> Result<Option<f64>> {
+        self.solver.step(&mut self.state, watch)
+    }
+
+    fn validate(&self) -> Option<f64> {
+        self.solver.validate(&self.state)
+    }
+
+    fn validate_kept(&self, best: bool) -> Option<f64> {
+        let best = self.best.as_ref().filter(|_| best);
+        self.solver.validate_kept(best.unwrap_or(&self.state))
+    }
+
+    fn keeps_last(&self) -> bool {
+        self.solver.keeps_last()
+    }
+
+    fn set_aside(&mut self) {
+        self.best = Some(self.state.clone());
+    }
+
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        self.solver.write_state(&self.state, "state.", file);
+        if let Some(best) = &self.best {
+            self.solver.write_state(best, "best.", file);
+        }
+    }
+}
 
 /// Runs a solver to its end and gives the best state with the report.
 ///
@@ -207,29 +260,43 @@ pub fn run<S: Solver, D>(
     job: &Job<'_, D>,
 ) -> Result<(S::State, Report)> {
     let watch = Watch { stop: &job.stop, observer: job.observer };
-    if let Some(checkpoint) = &job.checkpoint {
-        checkpoint.check()?;
-    }
-    let resumed = job.checkpoint.as_ref().filter(|c| c.resume && c.path.exists());
-    let (mut course, mut state, mut best) = match resumed {
-        Some(checkpoint) => read_checkpoint(solver, rules, checkpoint)?,
-        None => (Course::default(), solver.start(0)?, None),
-    };
-    if resumed.is_some() {
-        let (restart, iteration) = (course.restart, course.iteration);
-        job.observer.notice(&Event::Resumed { restart, iteration });
-    }
+    let checkpoint = job.checkpoint.as_ref();
+    let (course, mut states) =
+        match open_checkpoint(rules, checkpoint, solver.depends_on_max_iter())? {
+            Some((mut file, course)) => {
+                let best =
+                    course.best.map(|_| solver.read_state("best.", &mut file)).transpose()?;
+                let state = solver.read_state("state.", &mut file)?;
+                file.verify()?;
+                let (restart, iteration) = (course.restart, course.iteration);
+                job.observer.notice(&Event::Resumed { restart, iteration });
+                (course, States { solver, state, best })
+            }
+            None => (Course::default(), States { solver, state: solver.start(0)?, best: None }),
+        };
+    let (report, keeps_best) = repeat(&mut states, course, rules, &watch, checkpoint)?;
+    Ok((states.best.filter(|_| keeps_best).unwrap_or(states.state), report))
+}
+
+/// The loop. Gives the report, and whether the state that was set aside is the result.
+fn repeat(
+    states: &mut dyn Reached,
+    mut course: Course,
+    rules: &Rules<'_>,
+    watch: &Watch<'_>,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<(Report, bool)> {
     // What cannot be kept is no reason to throw away what was computed.
-    let keep = |course: &Course, state: &S::State, best: &Best<S::State>| {
-        if let Some(checkpoint) = &job.checkpoint {
-            let failure = write_checkpoint(solver, rules, checkpoint, course, state, best).err();
-            job.observer.notice(&Event::Checkpoint { failure: failure.as_ref() });
+    let keep = |course: &Course, states: &dyn Reached| {
+        if let Some(checkpoint) = checkpoint {
+            let failure = write_checkpoint(rules, checkpoint, course, states).err();
+            watch.observer.notice(&Event::Checkpoint { failure: failure.as_ref() });
         }
     };
     let before = course.clock.last().copied().unwrap_or(0.0);
     let begun = rules.since.unwrap_or_else(Instant::now);
     let mut written = Instant::now();
-    job.observer.notice(&Event::Started {
+    watch.observer.notice(&Event::Started {
         model: rules.model,
         max_iterations: rules.max_iter * rules.restarts,
         done: course.restart * rules.max_iter + course.iteration,
@@ -240,16 +307,16 @@ pub fn run<S: Solver, D>(
             if course.restart + 1 >= rules.restarts {
                 break reason;
             }
-            set_aside(&course, rules, &state, &mut best);
+            set_aside(&mut course, rules, states);
             course.restart += 1;
             course.iteration = 0;
-            state = solver.start(course.restart)?;
+            states.start(course.restart)?;
         }
-        let step = if job.stop.requested() { None } else { solver.step(&mut state, &watch)? };
+        let step = if watch.stopped() { None } else { states.step(watch)? };
         let Some(objective) = step else {
             // Before the first iteration there is nothing to keep.
             if !course.trace.is_empty() {
-                keep(&course, &state, &best);
+                keep(&course, states);
             }
             break StopReason::Interrupted;
         };
@@ -262,46 +329,39 @@ pub fn run<S: Solver, D>(
         }
         course.iteration += 1;
         let (restart, iteration) = (course.restart, course.iteration);
-        let validation = solver.validate(&state);
+        let validation = states.validate();
         let point = Iteration { restart, iteration, objective, validation };
         let seconds = before + begun.elapsed().as_secs_f64();
-        job.observer.notice(&Event::Iteration { point: &point, metric: rules.metric, seconds });
+        watch.observer.notice(&Event::Iteration { point: &point, metric: rules.metric, seconds });
         course.trace.push(point);
         course.clock.push(seconds);
-        if validation.is_some() && !solver.keeps_last() {
-            set_aside(&course, rules, &state, &mut best);
+        if validation.is_some() && !states.keeps_last() {
+            set_aside(&mut course, rules, states);
         }
-        if let Some(checkpoint) = &job.checkpoint
-            && written.elapsed() >= checkpoint.every
-        {
-            keep(&course, &state, &best);
+        if checkpoint.is_some_and(|checkpoint| written.elapsed() >= checkpoint.every) {
+            keep(&course, states);
             written = Instant::now();
         }
     };
     // A fit that only ran out of iterations can go on with more.
-    let kept = job.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.every < Duration::MAX);
+    let kept = checkpoint.is_some_and(|checkpoint| checkpoint.every < Duration::MAX);
     if kept && stop_reason == StopReason::MaxIterations {
-        keep(&course, &state, &best);
+        keep(&course, states);
     }
-    job.observer.notice(&Event::Finished);
+    watch.observer.notice(&Event::Finished);
 
     let last = course.trace.len().checked_sub(1).ok_or_else(|| {
         Error::data(format!("{}: interrupted before the first iteration was done", rules.model))
     })?;
-    let (at, state) = match best {
-        Some((at, best))
-            if course.iteration == 0
-                || course.badness(at, rules) <= course.badness(last, rules) =>
-        {
-            (at, best)
-        }
-        _ => (last, state),
-    };
+    let best = course.best.filter(|&at| {
+        course.iteration == 0 || course.badness(at, rules) <= course.badness(last, rules)
+    });
+    let at = best.unwrap_or(last);
     let report = Report {
         iterations: course.trace.len(),
         stop_reason,
         objective: course.trace[at].objective,
-        validation: solver.validate_kept(&state).or(course.trace[at].validation),
+        validation: states.validate_kept(best.is_some()).or(course.trace[at].validation),
         metric: rules.metric.to_owned(),
         higher_is_better: rules.higher_is_better,
         best: at,
@@ -314,7 +374,7 @@ pub fn run<S: Solver, D>(
         clock: course.clock,
         trace: course.trace,
     };
-    Ok((state, report))
+    Ok((report, best.is_some()))
 }
 
 /// Runs a fit that has a closed form, telling the observer as [`run`] would: one iteration.
@@ -462,11 +522,11 @@ pub fn guided<T, D>(
 }
 
 /// Keeps a copy of the state if the last point is the best so far.
-fn set_aside<T: Clone>(course: &Course, rules: &Rules<'_>, state: &T, best: &mut Best<T>) {
+fn set_aside(course: &mut Course, rules: &Rules<'_>, states: &mut dyn Reached) {
     let last = course.trace.len() - 1;
-    if best.as_ref().is_none_or(|(at, _)| course.badness(last, rules) < course.badness(*at, rules))
-    {
-        *best = Some((last, state.clone()));
+    if course.best.is_none_or(|at| course.badness(last, rules) < course.badness(at, rules)) {
+        course.best = Some(last);
+        states.set_aside();
     }
 }
 
@@ -475,32 +535,34 @@ fn checkpoint_kind(rules: &Rules<'_>) -> String {
     format!("{}.checkpoint", rules.model)
 }
 
-fn write_checkpoint<S: Solver>(
-    solver: &S,
+fn write_checkpoint(
     rules: &Rules<'_>,
     checkpoint: &Checkpoint,
     course: &Course,
-    state: &S::State,
-    best: &Best<S::State>,
+    states: &dyn Reached,
 ) -> Result<()> {
     let mut file = Writer::new(&checkpoint_kind(rules));
     file.set("params", &rules.params);
     file.set("fingerprint", &rules.fingerprint);
     file.set("course", course);
-    file.set("best", &best.as_ref().map(|(at, _)| at));
-    solver.write_state(state, "state.", &mut file);
-    if let Some((_, best)) = best {
-        solver.write_state(best, "best.", &mut file);
-    }
+    file.set("best", &course.best);
+    states.write(&mut file);
     file.save(&checkpoint.path)
 }
 
-fn read_checkpoint<S: Solver>(
-    solver: &S,
+/// The checkpoint to go on from, its states still to be read; `None` if the fit begins anew. `steps_vary` if the steps
+/// depend on `max_iter`.
+fn open_checkpoint(
     rules: &Rules<'_>,
-    checkpoint: &Checkpoint,
-) -> Result<(Course, S::State, Best<S::State>)> {
-    let mut file = Reader::open(&checkpoint.path)?;
+    checkpoint: Option<&Checkpoint>,
+    steps_vary: bool,
+) -> Result<Option<(Reader, Course)>> {
+    let Some(checkpoint) = checkpoint else { return Ok(None) };
+    checkpoint.check()?;
+    if !checkpoint.resume || !checkpoint.path.exists() {
+        return Ok(None);
+    }
+    let file = Reader::open(&checkpoint.path)?;
     let refuse = |reason: String| {
         Error::format(
             &checkpoint.path,
@@ -514,14 +576,15 @@ fn read_checkpoint<S: Solver>(
     for (name, value) in &rules.params {
         let other = params.get(name).unwrap_or(&Value::Null);
         // How long the fit goes on is no part of the state, unless the steps depend on it.
-        if other != value && (name != "max_iter" || solver.depends_on_max_iter()) {
+        if other != value && (name != "max_iter" || steps_vary) {
             return Err(refuse(format!("belongs to a fit with {name} = {other}, not {value}")));
         }
     }
     if file.get::<u64>("fingerprint")? != rules.fingerprint {
         return Err(refuse("belongs to a fit on other data".into()));
     }
-    let course: Course = file.get("course")?;
+    let mut course: Course = file.get("course")?;
+    course.best = file.get("best")?;
     let consistent = course.restart < rules.restarts.max(1)
         && course.iteration <= course.trace.len()
         && course.clock.len() == course.trace.len();
@@ -537,14 +600,10 @@ fn read_checkpoint<S: Solver>(
         // The starts before this one had the old number of iterations.
         return Err(refuse("has done more than one start with another max_iter".into()));
     }
-    let best = match file.get::<Option<usize>>("best")? {
-        Some(at) if at < course.trace.len() => Some((at, solver.read_state("best.", &mut file)?)),
-        Some(at) => return Err(file.broken(format!("no point {at} in its trace"))),
-        None => None,
-    };
-    let state = solver.read_state("state.", &mut file)?;
-    file.verify()?;
-    Ok((course, state, best))
+    if let Some(at) = course.best.filter(|&at| at >= course.trace.len()) {
+        return Err(file.broken(format!("no point {at} in its trace")));
+    }
+    Ok(Some((file, course)))
 }
 
 #[cfg(test)]

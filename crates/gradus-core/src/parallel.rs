@@ -15,8 +15,18 @@
 //! assert_eq!(sums.iter().sum::<f64>(), 20_000.0);
 //! ```
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// Rows of a matrix that make a piece.
+const ROWS: usize = 32;
+
+/// The numbers below `n`, so many in a block; the last block may be shorter.
+pub fn blocks(n: usize, block: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n).step_by(block).map(move |first| first..n.min(first + block))
+}
 
 /// Does `work` for every piece.
 pub fn each<T: Send>(pieces: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
@@ -34,6 +44,25 @@ pub fn each_with<S: Send, T: Send>(
     run(pieces.len(), &|at| states.lend(|state| work(state, pieces.take(at))));
 }
 
+/// Does `work` for every row of a matrix whose rows have `width` values; it gets the number of the row.
+pub fn each_row<T: Send>(values: &mut [T], width: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    map_rows(values, width, work);
+}
+
+/// Does two things at once, and gives the results of both.
+pub fn join<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let (mut of_a, mut of_b) = (None, None);
+    both([Box::new(|| of_a = Some(a())), Box::new(|| of_b = Some(b()))]);
+    (of_a.expect("both are done"), of_b.expect("both are done"))
+}
+
+fn both(tasks: [Box<dyn FnOnce() + Send + '_>; 2]) {
+    each(tasks, |task| task());
+}
+
 /// What `work` makes of every piece, in order.
 pub fn map<T: Send, R: Send>(
     pieces: impl IntoIterator<Item = T>,
@@ -43,6 +72,26 @@ pub fn map<T: Send, R: Send>(
     let results = Results::new(pieces.len());
     run(pieces.len(), &|at| results.put(at, work(pieces.take(at))));
     results.into_vec()
+}
+
+/// What `work` makes of every number below `n`, in order; so many of them are a piece.
+pub fn map_below<R: Send>(n: usize, block: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let parts = map(blocks(n, block), |numbers| numbers.map(&work).collect::<Vec<R>>());
+    parts.into_iter().flatten().collect()
+}
+
+/// What `work` makes of every row of a matrix whose rows have `width` values, in order; it gets the number of the row.
+pub fn map_rows<T: Send, R: Send>(
+    values: &mut [T],
+    width: usize,
+    work: impl Fn(usize, &mut [T]) -> R + Sync,
+) -> Vec<R> {
+    let blocks = values.chunks_mut((ROWS * width).max(1)).enumerate();
+    let parts = map(blocks, |(block, rows)| {
+        let rows = (block * ROWS..).zip(rows.chunks_exact_mut(width));
+        rows.map(|(row, values)| work(row, values)).collect::<Vec<R>>()
+    });
+    parts.into_iter().flatten().collect()
 }
 
 /// What `work` makes of every piece, in order; `state` makes what a thread uses from one piece to the next.
@@ -60,20 +109,36 @@ pub fn map_with<S: Send, T: Send, R: Send>(
 /// What `work` makes of every piece, in order, or the first error in that order.
 ///
 /// # Errors
-/// That of the first piece whose work failed; the work on other pieces is done all the same.
+/// That of the first piece whose work failed. Pieces after it may be left undone.
 pub fn try_map<T: Send, R: Send, E: Send>(
     pieces: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    map(pieces, work).into_iter().collect()
+    let failed = AtomicUsize::new(usize::MAX);
+    let results = map(pieces.into_iter().enumerate(), |(at, piece)| {
+        if at > failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = work(piece);
+        if result.is_err() {
+            failed.fetch_min(at, Ordering::Relaxed);
+        }
+        Some(result)
+    });
+    // All pieces before the first error were worked on.
+    results.into_iter().flatten().collect()
 }
 
-/// The one parallel loop.
+/// The one parallel loop. Pieces differ in size: a thread takes few at a time, so that none is left alone with many at
+/// the end.
 fn run(n: usize, work: &(dyn Fn(usize) + Sync)) {
     match n {
         0 => {}
         1 => work(0),
-        _ => (0..n).into_par_iter().for_each(work),
+        _ => {
+            let at_once = n / (64 * rayon::current_num_threads());
+            (0..n).into_par_iter().with_max_len(at_once.max(1)).for_each(work);
+        }
     }
 }
 
@@ -138,13 +203,13 @@ impl<S, F: Fn() -> S> States<S, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn results_come_in_the_order_of_the_pieces() {
         for n in [0, 1, 2, 1000] {
             let expected: Vec<usize> = (0..n).map(|x| x * x).collect();
             assert_eq!(map(0..n, |x| x * x), expected);
+            assert_eq!(map_below(n, 7, |x| x * x), expected);
             let made = AtomicUsize::new(0);
             let state = || made.fetch_add(1, Ordering::Relaxed);
             assert_eq!(map_with(0..n, state, |_, x| x * x), expected);
@@ -159,6 +224,12 @@ mod tests {
             chunk.iter_mut().for_each(|x| *x += at as u32);
         });
         assert!(values.iter().enumerate().all(|(at, x)| *x == at as u32 / 64));
+        each_row(&mut values[..10_005], 3, |row, values| {
+            values.iter_mut().for_each(|x| *x = row as u32);
+        });
+        assert!(values[..10_005].iter().enumerate().all(|(at, x)| *x == at as u32 / 3));
+        let sums = map_rows(&mut values[..9], 3, |row, values| (row, values.iter().sum::<u32>()));
+        assert_eq!(sums, [(0, 0), (1, 3), (2, 6)]);
         each_with(values.chunks_mut(100), Vec::new, |seen: &mut Vec<u32>, chunk| {
             seen.clear();
             seen.extend_from_slice(chunk);
@@ -168,9 +239,17 @@ mod tests {
     }
 
     #[test]
+    fn two_things_are_done_at_once() {
+        let mut sum = 0;
+        let (a, b) = join(|| (0..10).for_each(|x| sum += x), || "b".to_owned());
+        assert_eq!((a, b, sum), ((), "b".to_owned(), 45));
+    }
+
+    #[test]
     fn the_first_error_in_order_is_told() {
         let failing = |x: usize| if x % 100 == 99 { Err(x) } else { Ok(x) };
         assert_eq!(try_map(0..1000, failing), Err(99));
+        assert_eq!(try_map([9, 199, 8, 99], failing), Err(199));
         assert_eq!(try_map(0..99, failing).map(|all| all.len()), Ok(99));
     }
 

@@ -4,8 +4,7 @@ mod filter;
 mod shortlist;
 
 use crate::data::{Csr, Ids};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 
 pub use filter::{Categories, Filter};
 pub use shortlist::{Shortlist, TopN};
@@ -179,7 +178,7 @@ pub trait Recommend: Send + Sync {
     /// # Shapes
     /// One list for each user, in their order.
     fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
-        users.par_iter().map(|&user| self.top(&Target::User(user), n, filter)).collect()
+        parallel::try_map(users, |&user| self.top(&Target::User(user), n, filter))
     }
 
     /// The `n` users whom this item suits best, best first, without those who have rated it unless

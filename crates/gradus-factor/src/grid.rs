@@ -10,8 +10,8 @@
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::kernel::Rows;
 use gradus_core::kernel::sgd::{Entry, Extra, Movable};
+use gradus_core::parallel;
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 
 /// About so many ratings make a block, within the bounds below.
 const BLOCK: usize = 1 << 14;
@@ -170,13 +170,13 @@ impl Grid {
             }
             Band { entries, weights: kept, starts }
         };
-        Self { bands: users.bounds.par_windows(2).map(band).collect() }
+        Self { bands: parallel::map(users.bounds.windows(2), band) }
     }
 
     /// The same with the values of [`WEAVE`] users at a time taken in turns. A step has to wait for
     /// the one before it if that moved the same row; in turns the processor works on several.
     pub(crate) fn woven(mut self) -> Self {
-        self.bands.par_iter_mut().for_each(|band| {
+        parallel::each(&mut self.bands, |band| {
             let mut order: Vec<usize> = Vec::with_capacity(band.entries.len());
             for block in band.starts.windows(2) {
                 let entries = &band.entries[block[0]..block[1]];
@@ -232,13 +232,10 @@ pub(crate) fn rounds<T: Send>(
     for (done, &shift) in order.iter().enumerate() {
         items.rotate_left((shift + groups - turned) % groups);
         turned = shift;
-        let results = users
-            .par_iter_mut()
-            .zip(items.par_iter_mut())
-            .with_max_len(1)
-            .enumerate()
-            .map(|(group, (u, i))| work(group, (group + shift) % groups, u.again(), i.again()))
-            .collect();
+        let pairs = users.iter_mut().zip(&mut items).enumerate();
+        let results = parallel::map(pairs, |(group, (users, items))| {
+            work(group, (group + shift) % groups, users.again(), items.again())
+        });
         if !after(done, results) {
             return false;
         }

@@ -5,8 +5,7 @@ use crate::vectors::Vectors;
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::{self, Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
@@ -167,23 +166,20 @@ impl Half<'_> {
             targets: Vec::new(),
             products: Vec::new(),
         };
-        let sums: Vec<Sums> = blocks
-            .into_par_iter()
-            .map_init(work, |work, block| {
-                if watch.stopped() {
-                    return Sums::default();
-                }
-                let sums = block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
-                    sums.add(self.solve_row(row, out, bias, work))
-                });
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                // Some fifty times a half-step.
-                if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
-                    watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
-                }
-                sums
-            })
-            .collect();
+        let sums = parallel::map_with(blocks, work, |work, block| {
+            if watch.stopped() {
+                return Sums::default();
+            }
+            let sums = block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
+                sums.add(self.solve_row(row, out, bias, work))
+            });
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            // Some fifty times a half-step.
+            if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
+                watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
+            }
+            sums
+        });
         if done.into_inner() < n_blocks {
             return None;
         }

@@ -14,9 +14,8 @@ use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
 use gradus_core::recommend::{Scored, TopN};
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result};
+use gradus_core::{Error, Result, parallel};
 use gradus_select::metrics::ranking::ndcg;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The length of the list that is judged.
@@ -169,29 +168,25 @@ impl HeldItems {
     ) -> f64 {
         let stride = items.stride();
         let cases = self.cases(over);
-        let sums: Vec<f64> = cases
-            .par_chunks(USERS)
-            .map(|block| {
-                let rows = block.iter().flat_map(|(user, _)| users.row(place(*user)));
-                let factors: Vec<f32> = rows.copied().collect();
-                let mut best: Vec<TopN> = block.iter().map(|_| TopN::new(PLACES)).collect();
-                let mut scores = vec![0.0; block.len() * ITEMS];
-                for (at, rows) in items.as_slice().chunks(ITEMS * stride).enumerate() {
-                    let (first, count) = (at * ITEMS, rows.len() / stride);
-                    let scores = &mut scores[..block.len() * count];
-                    kernel::scores(level, items.k(), &factors, rows, scores);
-                    let lists = block.iter().zip(&mut best).zip(scores.chunks_exact(count));
-                    for ((case, best), scores) in lists {
-                        for (item, (product, bias)) in
-                            (first..).zip(scores.iter().zip(&bias[first..]))
-                        {
-                            self.offer(best, case, item as u32, product + bias);
-                        }
+        let sums: Vec<f64> = parallel::map(cases.chunks(USERS), |block| {
+            let rows = block.iter().flat_map(|(user, _)| users.row(place(*user)));
+            let factors: Vec<f32> = rows.copied().collect();
+            let mut best: Vec<TopN> = block.iter().map(|_| TopN::new(PLACES)).collect();
+            let mut scores = vec![0.0; block.len() * ITEMS];
+            for (at, rows) in items.as_slice().chunks(ITEMS * stride).enumerate() {
+                let (first, count) = (at * ITEMS, rows.len() / stride);
+                let scores = &mut scores[..block.len() * count];
+                kernel::scores(level, items.k(), &factors, rows, scores);
+                let lists = block.iter().zip(&mut best).zip(scores.chunks_exact(count));
+                for ((case, best), scores) in lists {
+                    for (item, (product, bias)) in (first..).zip(scores.iter().zip(&bias[first..]))
+                    {
+                        self.offer(best, case, item as u32, product + bias);
                     }
                 }
-                block.iter().zip(best).map(|(case, best)| gain(best, &case.1)).sum()
-            })
-            .collect();
+            }
+            block.iter().zip(best).map(|(case, best)| gain(best, &case.1)).sum()
+        });
         sums.iter().sum::<f64>() / cases.len() as f64
     }
 
@@ -210,26 +205,21 @@ impl HeldItems {
     ) -> f64 {
         let n_items = self.seen.n_cols();
         let cases = self.cases(over);
-        let each: Vec<Vec<f64>> = cases
-            .par_chunks(block)
-            .map_init(
-                || vec![0.0; n_items * block],
-                |scores, block| {
-                    let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
-                    let scores = &mut scores[..n_items * block.len()];
-                    score(&users, scores);
-                    let rows = block.iter().zip(scores.chunks_exact(n_items));
-                    rows.map(|(case, scores)| {
-                        let mut best = TopN::new(PLACES);
-                        for (item, &score) in scores.iter().enumerate() {
-                            self.offer(&mut best, case, item as u32, score);
-                        }
-                        gain(best, &case.1)
-                    })
-                    .collect()
-                },
-            )
-            .collect();
+        let room = || vec![0.0; n_items * block];
+        let each: Vec<Vec<f64>> = parallel::map_with(cases.chunks(block), room, |scores, block| {
+            let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
+            let scores = &mut scores[..n_items * block.len()];
+            score(&users, scores);
+            let rows = block.iter().zip(scores.chunks_exact(n_items));
+            rows.map(|(case, scores)| {
+                let mut best = TopN::new(PLACES);
+                for (item, &score) in scores.iter().enumerate() {
+                    self.offer(&mut best, case, item as u32, score);
+                }
+                gain(best, &case.1)
+            })
+            .collect()
+        });
         each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 

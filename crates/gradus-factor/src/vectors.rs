@@ -1,11 +1,10 @@
 //! Factors and biases of all users, or of all items.
 
 use crate::latent::{self, LatentFactors};
-use gradus_core::Result;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 
 /// A vector and a bias for each row of a side.
 #[derive(Clone, Debug)]
@@ -26,8 +25,7 @@ impl Vectors {
         // Small enough that the biases explain what they can before the factors do.
         let scale = 0.1 / (k as f64).sqrt();
         let stride = vectors.factors.stride();
-        let rows = vectors.factors.as_mut_slice().par_chunks_exact_mut(stride);
-        rows.enumerate().for_each(|(row, factors)| {
+        parallel::each_row(vectors.factors.as_mut_slice(), stride, |row, factors| {
             let index = (row as u64).wrapping_add((restart as u64) << 32);
             let mut stream = Stream::new(seed, purpose, index);
             for x in &mut factors[..k] {

@@ -8,7 +8,6 @@
 use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -214,7 +213,7 @@ impl<'a> Design<'a> {
     }
 
     /// Values that are held.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self.matrix.as_ref() {
             Matrix::Dense(x) => x.values().len(),
             Matrix::Sparse(x) => x.nnz(),
@@ -519,7 +518,9 @@ fn sparse_gram(
     let mut gram = vec![0.0; d * d];
     let Some(columns) = columns else { return (gram, vec![0.0; d]) };
     // Row `i` of the result: the rows of the matrix that have column `i`, weighted and added up.
-    gram.par_chunks_exact_mut(d.max(1)).enumerate().for_each(|(i, out)| {
+    let rows = gram.chunks_exact_mut(d.max(1)).enumerate().collect();
+    let operations = x.nnz() * (x.nnz() / x.n_rows().max(1) + 1);
+    parallel::each(rows, operations, |(i, out): (usize, &mut [f64])| {
         let (rows, values) = columns.row(i);
         for (&row, &value) in rows.iter().zip(values) {
             let by = weight(row) * value;
@@ -529,13 +530,10 @@ fn sparse_gram(
             }
         }
     });
-    let sums = (0..d)
-        .into_par_iter()
-        .map(|column| {
-            let (rows, values) = columns.row(column);
-            rows.iter().zip(values).map(|(&row, x)| weight(row) * x).sum()
-        })
-        .collect();
+    let sums = parallel::map_below(d, x.nnz(), |column| {
+        let (rows, values) = columns.row(column);
+        rows.iter().zip(values).map(|(&row, x)| weight(row) * x).sum()
+    });
     (gram, sums)
 }
 

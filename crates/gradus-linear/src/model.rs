@@ -7,8 +7,7 @@ use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{Level, dense};
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use serde::{Deserialize, Serialize};
 
 /// How a score becomes a prediction.
@@ -168,12 +167,7 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
             }
         }
     };
-    if n <= step {
-        // Another thread would cost more than a few rows do.
-        fill((0, scores.values_mut()));
-    } else {
-        scores.values_mut().par_chunks_mut(step * k).enumerate().for_each(fill);
-    }
+    parallel::each(scores.values_mut().chunks_mut((step * k).max(1)).enumerate(), fill);
     scores
 }
 
@@ -241,12 +235,7 @@ impl Predict for LinearModel {
                     out.copy_from_slice(&odds(*score));
                 }
             };
-            if n <= PAIRS {
-                fill((&mut both, scores.values()));
-            } else {
-                let blocks = scores.values().par_chunks(PAIRS);
-                both.par_chunks_mut(2 * PAIRS).zip(blocks).for_each(fill);
-            }
+            parallel::each(both.chunks_mut(2 * PAIRS).zip(scores.values().chunks(PAIRS)), fill);
             return Dense::new(n, 2, both).map(Some);
         }
         let k = scores.n_cols();

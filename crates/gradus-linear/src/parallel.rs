@@ -31,6 +31,34 @@ pub(crate) fn each<T: Send>(items: Vec<T>, operations: usize, work: impl Fn(T) +
     }
 }
 
+/// Does `work` for each row of a matrix whose rows have `width` values.
+pub(crate) fn each_row<T: Send>(
+    values: &mut [T],
+    width: usize,
+    operations: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if operations <= SMALL {
+        let rows = values.chunks_exact_mut(width.max(1)).enumerate();
+        rows.for_each(|(row, values)| work(row, values));
+    } else {
+        parallel::each_row(values, width, work);
+    }
+}
+
+/// What `work` gives for each number below `n`.
+pub(crate) fn map_below<R: Send>(
+    n: usize,
+    operations: usize,
+    work: impl Fn(usize) -> R + Sync,
+) -> Vec<R> {
+    if operations <= SMALL {
+        return (0..n).map(work).collect();
+    }
+    // Pieces of some thousand operations.
+    parallel::map_below(n, (n * 4096 / operations).max(1), work)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +68,7 @@ mod tests {
         let expected: Vec<usize> = (0..100).map(|x| x * x).collect();
         for operations in [0, SMALL + 1] {
             assert_eq!(map((0..100).collect(), operations, |x: usize| x * x), expected);
+            assert_eq!(map_below(100, operations, |x| x * x), expected);
         }
         let caller = std::thread::current().id();
         each((0..100).collect(), 10, |_: usize| assert_eq!(std::thread::current().id(), caller));

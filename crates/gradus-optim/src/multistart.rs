@@ -4,8 +4,7 @@ use crate::control::Optimizer;
 use crate::objective::Objective;
 use crate::outcome::Outcome;
 use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Runs an optimiser from several random points and keeps the best end: what one does about
 /// functions with many minima.
@@ -78,13 +77,10 @@ impl MultiStart {
         if self.starts == 0 {
             return Err(Error::parameter("starts", 0, "must be at least 1"));
         }
-        let runs: Vec<Result<Outcome>> = (0..self.starts)
-            .into_par_iter()
-            .map(|index| {
-                let start = draw(&mut Stream::new(self.seed, "optim.start", index as u64));
-                optimizer.minimize(objective, &start)
-            })
-            .collect();
+        let runs: Vec<Result<Outcome>> = parallel::map(0..self.starts, |index| {
+            let start = draw(&mut Stream::new(self.seed, "optim.start", index as u64));
+            optimizer.minimize(objective, &start)
+        });
         // A start where the function has no value is bad luck, unless all are.
         let (mut good, mut first_error) = (Vec::new(), None);
         for run in runs {

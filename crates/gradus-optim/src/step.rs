@@ -4,8 +4,7 @@
 //! precision, so that a model can keep what a rule remembers wherever it likes. A [`Stepper`] keeps
 //! it for you.
 
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -195,17 +194,12 @@ impl Rule {
         if x.len() < PARALLEL {
             return how.apply(x, memory, g);
         }
-        let tasks = x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
-        match memory {
-            [first, second, ..] => {
-                let memory = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
-                tasks.zip(memory).for_each(|((x, g), (a, b))| how.apply(x, &mut [a, b], g));
-            }
-            [first] => tasks
-                .zip(first.par_chunks_mut(CHUNK))
-                .for_each(|((x, g), a)| how.apply(x, &mut [a], g)),
-            [] => tasks.for_each(|(x, g)| how.apply(x, &mut [], g)),
-        }
+        let mut memory: Vec<_> = memory.iter_mut().map(|memory| memory.chunks_mut(CHUNK)).collect();
+        let chunks = x.chunks_mut(CHUNK).zip(g.chunks(CHUNK)).map(|(x, g)| {
+            let memory: Vec<&mut [F]> = memory.iter_mut().filter_map(Iterator::next).collect();
+            (x, g, memory)
+        });
+        parallel::each(chunks, |(x, g, mut memory)| how.apply(x, &mut memory, g));
     }
 }
 

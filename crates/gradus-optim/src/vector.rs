@@ -1,7 +1,7 @@
 //! Operations on long vectors: in parallel above some length, in blocks that depend on the length
 //! alone, so that results do not depend on the number of threads.
 
-use rayon::prelude::*;
+use gradus_core::parallel;
 
 /// Numbers in a block.
 const BLOCK: usize = 1 << 14;
@@ -73,8 +73,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     if a.len() < PARALLEL {
         return a.chunks(BLOCK).zip(b.chunks(BLOCK)).map(|(a, b)| block_dot(a, b)).sum();
     }
-    let parts: Vec<f64> =
-        a.par_chunks(BLOCK).zip(b.par_chunks(BLOCK)).map(|(a, b)| block_dot(a, b)).collect();
+    let parts = parallel::map(a.chunks(BLOCK).zip(b.chunks(BLOCK)), |(a, b)| block_dot(a, b));
     parts.into_iter().sum()
 }
 
@@ -103,7 +102,7 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     if y.len() < PARALLEL {
         return block_axpy(a, x, y);
     }
-    y.par_chunks_mut(BLOCK).zip(x.par_chunks(BLOCK)).for_each(|(y, x)| block_axpy(a, x, y));
+    parallel::each(y.chunks_mut(BLOCK).zip(x.chunks(BLOCK)), |(y, x)| block_axpy(a, x, y));
 }
 
 /// `y ← y + a x`, and the dot product of the new `y` with `z`, in one pass.
@@ -113,16 +112,11 @@ pub fn axpy_dot(a: f64, x: &[f64], y: &mut [f64], z: &[f64]) -> f64 {
         block_axpy(a, x, y);
         block_dot(y, z)
     };
-    if y.len() < PARALLEL {
-        return y.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(z.chunks(BLOCK)).map(step).sum();
+    let blocks = y.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(z.chunks(BLOCK));
+    if x.len() < PARALLEL {
+        return blocks.map(step).sum();
     }
-    let parts: Vec<f64> = y
-        .par_chunks_mut(BLOCK)
-        .zip(x.par_chunks(BLOCK))
-        .zip(z.par_chunks(BLOCK))
-        .map(step)
-        .collect();
-    parts.into_iter().sum()
+    parallel::map(blocks, step).into_iter().sum()
 }
 
 /// `x ← a x`.
@@ -131,7 +125,7 @@ pub fn scale(a: f64, x: &mut [f64]) {
     if x.len() < PARALLEL {
         return block(x);
     }
-    x.par_chunks_mut(BLOCK).for_each(block);
+    parallel::each(x.chunks_mut(BLOCK), block);
 }
 
 /// `out ← x + t d`.
@@ -140,10 +134,8 @@ pub fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
     if x.len() < PARALLEL {
         return block_move(x, t, d, out);
     }
-    out.par_chunks_mut(BLOCK)
-        .zip(x.par_chunks(BLOCK))
-        .zip(d.par_chunks(BLOCK))
-        .for_each(|((out, x), d)| block_move(x, t, d, out));
+    let blocks = out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(d.chunks(BLOCK));
+    parallel::each(blocks, |((out, x), d)| block_move(x, t, d, out));
 }
 
 /// `d ← z + b d`.
@@ -152,7 +144,7 @@ pub fn follow(z: &[f64], b: f64, d: &mut [f64]) {
     if d.len() < PARALLEL {
         return block_follow(z, b, d);
     }
-    d.par_chunks_mut(BLOCK).zip(z.par_chunks(BLOCK)).for_each(|(d, z)| block_follow(z, b, d));
+    parallel::each(d.chunks_mut(BLOCK).zip(z.chunks(BLOCK)), |(d, z)| block_follow(z, b, d));
 }
 
 /// `out ← −x`.
@@ -161,7 +153,7 @@ pub fn negate(x: &[f64], out: &mut [f64]) {
     if x.len() < PARALLEL {
         return block_negate(x, out);
     }
-    out.par_chunks_mut(BLOCK).zip(x.par_chunks(BLOCK)).for_each(|(out, x)| block_negate(x, out));
+    parallel::each(out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)), |(out, x)| block_negate(x, out));
 }
 
 /// `out ← a / b`, coordinate by coordinate, and the dot product of `a` with it.
@@ -173,16 +165,11 @@ pub fn divide_dot(a: &[f64], b: &[f64], out: &mut [f64]) -> f64 {
         }
         block_dot(a, out)
     };
+    let blocks = out.chunks_mut(BLOCK).zip(a.chunks(BLOCK)).zip(b.chunks(BLOCK));
     if a.len() < PARALLEL {
-        return out.chunks_mut(BLOCK).zip(a.chunks(BLOCK)).zip(b.chunks(BLOCK)).map(step).sum();
+        return blocks.map(step).sum();
     }
-    let parts: Vec<f64> = out
-        .par_chunks_mut(BLOCK)
-        .zip(a.par_chunks(BLOCK))
-        .zip(b.par_chunks(BLOCK))
-        .map(step)
-        .collect();
-    parts.into_iter().sum()
+    parallel::map(blocks, step).into_iter().sum()
 }
 
 /// `out ← a − b`.
@@ -191,21 +178,19 @@ pub fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
     if a.len() < PARALLEL {
         return block_subtract(a, b, out);
     }
-    out.par_chunks_mut(BLOCK)
-        .zip(a.par_chunks(BLOCK))
-        .zip(b.par_chunks(BLOCK))
-        .for_each(|((out, a), b)| block_subtract(a, b, out));
+    let blocks = out.chunks_mut(BLOCK).zip(a.chunks(BLOCK)).zip(b.chunks(BLOCK));
+    parallel::each(blocks, |((out, a), b)| block_subtract(a, b, out));
 }
 
 /// The distance of two points.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     let block =
         |(a, b): (&[f64], &[f64])| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
+    let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK));
     if a.len() < PARALLEL {
-        return a.chunks(BLOCK).zip(b.chunks(BLOCK)).map(block).sum::<f64>().sqrt();
+        return blocks.map(block).sum::<f64>().sqrt();
     }
-    let parts: Vec<f64> = a.par_chunks(BLOCK).zip(b.par_chunks(BLOCK)).map(block).collect();
-    parts.into_iter().sum::<f64>().sqrt()
+    parallel::map(blocks, block).into_iter().sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The features of samples: a dense or a sparse matrix in double precision.
 
 use super::{Csr, Dense};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 
 /// Entries that are looked at together.
 const BLOCK: usize = 1 << 14;
@@ -132,7 +131,7 @@ impl Matrix {
         let block = if values.len() <= 2 * BLOCK {
             values.chunks(BLOCK).position(|block| !fine(block))
         } else {
-            values.par_chunks(BLOCK).position_first(|block| !fine(block))
+            parallel::map(values.chunks(BLOCK), fine).iter().position(|fine| !fine)
         };
         let Some(block) = block else { return Ok(()) };
         let values = &values[block * BLOCK..];

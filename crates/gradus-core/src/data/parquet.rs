@@ -5,14 +5,13 @@
 
 use super::read::source::Input;
 use super::table::{Column, Interner, MISSING_WORD};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
-use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -246,10 +245,9 @@ impl ParquetFile {
             let mut columns: Vec<_> = columns.collect::<Result<_>>()?;
             while rows > 0 {
                 let n = rows.min(BATCH);
-                let pairs = columns.par_iter_mut().zip(fields.par_iter());
-                let cells = pairs.map(|(column, field)| self.decode(column, field, n, before));
-                let cells: Vec<Cells> = cells.collect::<Result<_>>()?;
-                take(cells)?;
+                take(parallel::try_map(columns.iter_mut().zip(fields), |(column, field)| {
+                    self.decode(column, field, n, before)
+                })?)?;
                 rows -= n;
                 before += n;
             }
@@ -351,8 +349,10 @@ impl ParquetFile {
         let fields: Vec<&Field> = self.fields.iter().filter(readable).collect();
         let mut growing: Vec<Growing> = fields.iter().map(|field| Growing::new(field)).collect();
         self.read(&fields, |cells| {
-            let pairs = growing.par_iter_mut().zip(fields.par_iter()).zip(cells.into_par_iter());
-            pairs.map(|((column, field), cells)| column.push(field, cells)).collect()
+            let pairs = growing.iter_mut().zip(&fields).zip(cells);
+            let pushed =
+                parallel::try_map(pairs, |((column, field), cells)| column.push(field, cells));
+            pushed.map(|_| ())
         })?;
         let remarks =
             self.fields.iter().filter(|field| !readable(field)).map(|field| {

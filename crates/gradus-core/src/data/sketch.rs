@@ -1,9 +1,8 @@
 //! A few hashes of rows, by which data is recognised.
 
 use super::{Id, Ids, Matrix, Ratings, Samples, Target};
-use crate::Result;
 use crate::file::{Reader, Writer, checksum};
-use rayon::prelude::*;
+use crate::{Result, parallel};
 
 /// How many hashes are kept: of a test set a tenth as large as the training data some 25 rows fall
 /// below the largest of them.
@@ -67,15 +66,13 @@ impl Sketch {
             let mut found = Smallest::new();
             hashes(block).for_each(|hash| found.push(hash));
             found.tidy();
-            Self { rows: 0, smallest: found.hashes }
+            found.hashes
         };
-        let none = || Self { rows: 0, smallest: Vec::new() };
-        let merged = |mut one: Self, other: Self| {
-            one.merge(&other);
-            one
-        };
-        let found = (0..blocks).into_par_iter().map(of_block).reduce(none, merged);
-        Self { rows: rows as u64, ..found }
+        let mut smallest = parallel::map(0..blocks, of_block).concat();
+        smallest.sort_unstable();
+        smallest.dedup();
+        smallest.truncate(KEPT);
+        Self { rows: rows as u64, smallest }
     }
 
     /// The share of rows with these hashes that are among those of the sketch, as far as it can

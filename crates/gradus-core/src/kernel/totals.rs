@@ -3,7 +3,7 @@
 use super::Level;
 use super::gram::Gram;
 use super::rows::{Rows, padded};
-use rayon::prelude::*;
+use crate::parallel;
 use std::ops::Range;
 
 /// Rows summed in single precision before they join the total, which is in double.
@@ -49,19 +49,16 @@ impl Totals {
         let block = BLOCK_BYTES / (4 * stride.max(1));
         // A few chunks at a time, so that only a few matrices are held; joined in order.
         for wave in starts.chunks(2 * rayon::current_num_threads()) {
-            let parts: Vec<Gram> = wave
-                .par_iter()
-                .map(|&start| {
-                    let end = n_rows.min(start + CHUNK);
-                    let indices: Vec<u32> = (0..(end - start) as u32).collect();
-                    let mut gram = Gram::with_block(k, level, block.clamp(16, CHUNK));
-                    gram.reset(None, 0.0);
-                    let factors = &rows.as_slice()[start * stride..end * stride];
-                    gram.accumulate(factors, &indices, &bias[start..end], None, &[]);
-                    gram
-                })
-                .collect();
-            totals.matrix.par_chunks_exact_mut(k.max(1)).enumerate().for_each(|(i, row)| {
+            let parts: Vec<Gram> = parallel::map(wave, |&start| {
+                let end = n_rows.min(start + CHUNK);
+                let indices: Vec<u32> = (0..(end - start) as u32).collect();
+                let mut gram = Gram::with_block(k, level, block.clamp(16, CHUNK));
+                gram.reset(None, 0.0);
+                let factors = &rows.as_slice()[start * stride..end * stride];
+                gram.accumulate(factors, &indices, &bias[start..end], None, &[]);
+                gram
+            });
+            parallel::each(totals.matrix.chunks_exact_mut(k.max(1)).enumerate(), |(i, row)| {
                 for part in &parts {
                     let from = &part.matrix()[i * stride..][..k];
                     for (sum, &v) in row[i..].iter_mut().zip(&from[i..]) {

@@ -5,14 +5,13 @@ use super::{Rule, Scorer, interrupted, not_empty, scores};
 use crate::catalogue::{Catalogue, Taste};
 use crate::latent::{Held, range};
 use derive_setters::Setters;
-use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::progress::Stop;
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -139,15 +138,11 @@ struct Side<'a> {
 impl Side<'_> {
     /// The biases of this side, those of the other being known.
     fn solve<T: Copy + Into<f64> + Sync>(&self, others: &[T]) -> Vec<f64> {
-        (0..self.rows.n_rows())
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|row| {
-                let (indices, values) = self.rows.row(row);
-                let weights = self.weights.map(|weights| &weights[self.rows.range(row)]);
-                one_bias(indices, values, weights, self.mean, self.damping, others)
-            })
-            .collect()
+        parallel::map_below(self.rows.n_rows(), 64, |row| {
+            let (indices, values) = self.rows.row(row);
+            let weights = self.weights.map(|weights| &weights[self.rows.range(row)]);
+            one_bias(indices, values, weights, self.mean, self.damping, others)
+        })
     }
 
     fn weight(&self, row: usize) -> f64 {

@@ -11,8 +11,7 @@ use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::progress::Event;
 use gradus_core::recommend::{Scored, TopN};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -151,23 +150,18 @@ impl Neighbours {
     fn similarities(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(Csr, f64)> {
         let (by_user, by_item) = self.weighted(data);
         let (n_items, done) = (data.n_items(), AtomicUsize::new(0));
-        let rows: Vec<Row> = (0..n_items)
-            .into_par_iter()
-            .map_init(
-                || (vec![0.0f64; n_items], Vec::new()),
-                |(sums, touched), item| {
-                    if job.stop.requested() {
-                        return Row::default();
-                    }
-                    let row = nearest(&by_user, &by_item, item, self.neighbours, sums, touched);
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    if done * 50 / n_items != (done - 1) * 50 / n_items {
-                        job.observer.notice(&Event::Within(done as f64 / n_items as f64));
-                    }
-                    row
-                },
-            )
-            .collect();
+        let state = || (vec![0.0f64; n_items], Vec::new());
+        let rows: Vec<Row> = parallel::map_with(0..n_items, state, |(sums, touched), item| {
+            if job.stop.requested() {
+                return Row::default();
+            }
+            let row = nearest(&by_user, &by_item, item, self.neighbours, sums, touched);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if done * 50 / n_items != (done - 1) * 50 / n_items {
+                job.observer.notice(&Event::Within(done as f64 / n_items as f64));
+            }
+            row
+        });
         if done.into_inner() < n_items {
             return Err(interrupted(Self::NAME));
         }

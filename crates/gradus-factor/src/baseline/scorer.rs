@@ -5,8 +5,7 @@ use gradus_core::data::{Csr, Ids};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Scored, Target};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// How items are scored. What every recommender does besides is in [`Scorer`].
 pub trait Rule: Sized + Send + Sync + 'static {
@@ -89,16 +88,12 @@ impl<R: Rule> Recommend for Scorer<R> {
         let known = |index: Option<u32>, ids: &Ids| {
             index.map(|index| index as usize).filter(|&index| index < ids.len())
         };
-        pairs
-            .par_iter()
-            .with_min_len(256)
-            .map(|&(user, item)| {
-                let taste =
-                    known(user, &self.catalogue.users).map(|user| self.catalogue.of_user(user));
-                let item = known(item, &self.catalogue.items);
-                self.clipped(self.rule.score(taste.as_ref(), item))
-            })
-            .collect()
+        parallel::map_below(pairs.len(), 256, |at| {
+            let (user, item) = pairs[at];
+            let taste = known(user, &self.catalogue.users).map(|user| self.catalogue.of_user(user));
+            let item = known(item, &self.catalogue.items);
+            self.clipped(self.rule.score(taste.as_ref(), item))
+        })
     }
 
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {

@@ -7,8 +7,8 @@ use gradus_core::data::Csr;
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{self, Level, RowPrior, RowProblem, RowSolver, Rows, padded};
+use gradus_core::parallel;
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows are handed to threads in blocks of about so many ratings, cut by the data alone.
@@ -124,30 +124,25 @@ impl Solver<'_> {
         }
         let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
         let scaled = Scaled::new(half.prior, half.noise, self.level);
-        let sums: Vec<Sums> = blocks
-            .into_par_iter()
-            .map_init(
-                || Workspace {
-                    solver: RowSolver::new(k, self.level),
-                    targets: Vec::new(),
-                    noise: vec![0.0; stride],
-                    linear: vec![0.0; stride],
-                    full: vec![0.0; k + 1],
-                },
-                |workspace, block| {
-                    if watch.stopped() {
-                        return Sums::default();
-                    }
-                    let sums = self.draw_block(half, &scaled, block, workspace);
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    // Some fifty times a half-step.
-                    if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
-                        watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
-                    }
-                    sums
-                },
-            )
-            .collect();
+        let workspace = || Workspace {
+            solver: RowSolver::new(k, self.level),
+            targets: Vec::new(),
+            noise: vec![0.0; stride],
+            linear: vec![0.0; stride],
+            full: vec![0.0; k + 1],
+        };
+        let sums = parallel::map_with(blocks, workspace, |workspace, block| {
+            if watch.stopped() {
+                return Sums::default();
+            }
+            let sums = self.draw_block(half, &scaled, block, workspace);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            // Some fifty times a half-step.
+            if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
+                watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
+            }
+            sums
+        });
         if done.into_inner() < n_blocks {
             return None;
         }

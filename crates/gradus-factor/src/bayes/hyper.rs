@@ -3,8 +3,7 @@
 use super::dense::Matrix;
 use gradus_core::kernel::Rows;
 use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Rows are summed in blocks of so many, block by block, whatever the number of threads.
 const BLOCK: usize = 512;
@@ -82,39 +81,31 @@ impl Moments {
                 to.iter_mut().zip(shift.row(row)).for_each(|(to, &z)| *to -= f64::from(z));
             }
         };
-        let blocks = n.div_ceil(BLOCK);
-        let bounds = |block: usize| block * BLOCK..n.min((block + 1) * BLOCK);
-        let sums: Vec<Vec<f64>> = (0..blocks)
-            .into_par_iter()
-            .map(|block| {
-                let (mut sum, mut values) = (vec![0.0; d], vec![0.0; d]);
-                for row in bounds(block) {
-                    take(row, &mut values);
-                    sum.iter_mut().zip(&values).for_each(|(sum, x)| *sum += x);
-                }
-                sum
-            })
-            .collect();
+        let sums = parallel::map(parallel::blocks(n, BLOCK), |rows| {
+            let (mut sum, mut values) = (vec![0.0; d], vec![0.0; d]);
+            for row in rows {
+                take(row, &mut values);
+                sum.iter_mut().zip(&values).for_each(|(sum, x)| *sum += x);
+            }
+            sum
+        });
         let mut mean = vec![0.0; d];
         for sum in sums {
             mean.iter_mut().zip(sum).for_each(|(mean, x)| *mean += x / n as f64);
         }
-        let parts: Vec<Matrix> = (0..blocks)
-            .into_par_iter()
-            .map(|block| {
-                let (mut part, mut values) = (Matrix::zeros(d), vec![0.0; d]);
-                for row in bounds(block) {
-                    take(row, &mut values);
-                    values.iter_mut().zip(&mean).for_each(|(x, mean)| *x -= mean);
-                    for i in 0..d {
-                        let x = values[i];
-                        let to = &mut part.row_mut(i)[i..];
-                        to.iter_mut().zip(&values[i..]).for_each(|(to, y)| *to += x * y);
-                    }
+        let parts = parallel::map(parallel::blocks(n, BLOCK), |rows| {
+            let (mut part, mut values) = (Matrix::zeros(d), vec![0.0; d]);
+            for row in rows {
+                take(row, &mut values);
+                values.iter_mut().zip(&mean).for_each(|(x, mean)| *x -= mean);
+                for i in 0..d {
+                    let x = values[i];
+                    let to = &mut part.row_mut(i)[i..];
+                    to.iter_mut().zip(&values[i..]).for_each(|(to, y)| *to += x * y);
                 }
-                part
-            })
-            .collect();
+            }
+            part
+        });
         let mut scatter = Matrix::zeros(d);
         for part in parts {
             scatter.values.iter_mut().zip(part.values).for_each(|(to, x)| *to += x);

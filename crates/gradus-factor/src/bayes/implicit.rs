@@ -16,8 +16,7 @@ use super::hyper::{Gaussian, MEAN_WEIGHT};
 use gradus_core::data::Csr;
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Rows are mapped in blocks of so many.
 const BLOCK: usize = 256;
@@ -82,27 +81,23 @@ impl Sweep<'_> {
         let source_centre = there.transposed().apply(&self.source_prior.mean);
         let scales: Vec<f32> =
             (0..self.lists.n_rows()).map(|row| scale(self.lists.range(row).len())).collect();
-        let swept: Vec<SweptGroup> = rows
-            .into_par_iter()
-            .zip(sources)
-            .enumerate()
-            .map(|(group, (rows, sources))| {
-                let part = |values: &[f64], fill: f64| {
-                    let values = values.iter().skip(16 * group).copied();
-                    let mut part = [fill; 16];
-                    part.iter_mut().zip(values).for_each(|(to, x)| *to = x);
-                    part
-                };
-                let group = Group {
-                    ridge: part(&ridge, 1.0).map(|d| d.max(1e-9)),
-                    centre: part(&centre, 0.0),
-                    source_centre: part(&source_centre, 0.0),
-                    live: self.rows.k().saturating_sub(16 * group).min(16),
-                    index: group,
-                };
-                self.sweep_group(&group, &scales, rows, sources)
-            })
-            .collect();
+        let groups = rows.into_iter().zip(sources).enumerate();
+        let swept = parallel::map(groups, |(group, (rows, sources))| {
+            let part = |values: &[f64], fill: f64| {
+                let values = values.iter().skip(16 * group).copied();
+                let mut part = [fill; 16];
+                part.iter_mut().zip(values).for_each(|(to, x)| *to = x);
+                part
+            };
+            let group = Group {
+                ridge: part(&ridge, 1.0).map(|d| d.max(1e-9)),
+                centre: part(&centre, 0.0),
+                source_centre: part(&source_centre, 0.0),
+                live: self.rows.k().saturating_sub(16 * group).min(16),
+                index: group,
+            };
+            self.sweep_group(&group, &scales, rows, sources)
+        });
         let d = self.rows.k();
         let mean = |of: fn(&SweptGroup) -> &[f64; 16]| -> Vec<f64> {
             back.transposed().apply(&swept.iter().flat_map(of).copied().take(d).collect::<Vec<_>>())
@@ -265,20 +260,19 @@ fn mapped(level: Level, rows: &Rows, matrix: &Matrix) -> Rows {
     let columns = as_rows(&matrix.transposed());
     let mut mapped = Rows::zeros(rows.n_rows(), d);
     let stride = rows.stride();
-    mapped
-        .as_mut_slice()
-        .par_chunks_mut(BLOCK * stride)
-        .zip(rows.as_slice().par_chunks(BLOCK * stride))
-        .for_each_init(
-            || vec![0.0; BLOCK * d],
-            |out, (to, from)| {
-                let out = &mut out[..from.len() / stride * d];
-                kernel::scores(level, d, from, columns.as_slice(), out);
-                for (to, from) in to.chunks_exact_mut(stride).zip(out.chunks_exact(d)) {
-                    to[..d].copy_from_slice(from);
-                }
-            },
-        );
+    let blocks = mapped.as_mut_slice().chunks_mut(BLOCK * stride);
+    let blocks = blocks.zip(rows.as_slice().chunks(BLOCK * stride));
+    parallel::each_with(
+        blocks,
+        || vec![0.0; BLOCK * d],
+        |out, (to, from)| {
+            let out = &mut out[..from.len() / stride * d];
+            kernel::scores(level, d, from, columns.as_slice(), out);
+            for (to, from) in to.chunks_exact_mut(stride).zip(out.chunks_exact(d)) {
+                to[..d].copy_from_slice(from);
+            }
+        },
+    );
     mapped
 }
 

@@ -12,7 +12,7 @@ use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
 use gradus_core::kernel::{self, Level, Rows, padded};
 use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
+use gradus_core::{Error, Result, parallel};
 use std::borrow::Cow;
 
 /// The variance of `p·q` at the start, in that of the ratings. Factors that start small take
@@ -291,7 +291,7 @@ impl iterate::Solver for Solver<'_> {
         let ((user_prior, to_users), (item_prior, to_items)) = {
             let names = ("bayes.user.hyper", "bayes.user.lists");
             let other = ("bayes.item.hyper", "bayes.item.lists");
-            let (users, items) = rayon::join(
+            let (users, items) = parallel::join(
                 || {
                     let old = state.to_users.as_ref();
                     self.prior(names, iteration, &state.users, old, (by_user, by_item))

@@ -11,8 +11,7 @@ use gradus_core::kernel::sgd::{Entry, Extra, Pair, PairRule, PairSums, sweep_pai
 use gradus_core::kernel::{Level, Rows};
 use gradus_core::random::Stream;
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Standard deviation of the scores at the start.
 const START: f64 = 0.1;
@@ -271,11 +270,9 @@ impl iterate::Solver for Solver<'_> {
         let (mut users, mut user_extras) = (state.users.clone(), state.user_extras.clone());
         let mut items = Rows::zeros(state.items.n_rows(), state.items.k());
         let stride = items.stride();
-        items
-            .as_mut_slice()
-            .par_chunks_exact_mut(stride)
-            .zip(&deal.rows)
-            .for_each(|(to, &row)| to.copy_from_slice(state.items.row(row as usize)));
+        parallel::each_row(items.as_mut_slice(), stride, |place, to| {
+            to.copy_from_slice(state.items.row(deal.rows[place] as usize));
+        });
         let mut item_extras: Vec<Extra> =
             deal.rows.iter().map(|&row| state.item_extras[row as usize]).collect();
         let mut totals = PairSums::default();
@@ -313,11 +310,9 @@ impl iterate::Solver for Solver<'_> {
             return Ok(None);
         }
         let mut sorted = Rows::zeros(items.n_rows(), items.k());
-        sorted
-            .as_mut_slice()
-            .par_chunks_exact_mut(stride)
-            .zip(&deal.places)
-            .for_each(|(to, &place)| to.copy_from_slice(items.row(place as usize)));
+        parallel::each_row(sorted.as_mut_slice(), stride, |row, to| {
+            to.copy_from_slice(items.row(deal.places[row] as usize));
+        });
         let item_extras = deal.places.iter().map(|&place| item_extras[place as usize]).collect();
         let steps = if steps > 0.0 { steps } else { 1.0 };
         *state = State {

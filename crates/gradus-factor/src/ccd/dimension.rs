@@ -7,11 +7,10 @@
 use crate::als::solve::{Solver, State};
 use crate::half::Side;
 use crate::vectors::Vectors;
-use gradus_core::Result;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
 use gradus_core::kernel::{self, Rows, fit_scalar};
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 use std::sync::Mutex;
 
 /// The solver by dimensions, around the state and the data of alternating least squares.
@@ -70,7 +69,7 @@ impl<'a> Descent<'a> {
     ) {
         let level = self.solver.level;
         errors.resize(side.rows.nnz(), 0.0);
-        blocks(side, errors).into_par_iter().for_each(|(first, last, errors)| {
+        parallel::each(blocks(side, errors), |(first, last, errors)| {
             let start = side.rows.indptr()[first];
             for row in first..last {
                 let range = side.rows.range(row);
@@ -104,7 +103,7 @@ impl<'a> Descent<'a> {
             work.push((first, errors, own, change));
             rest = (own_rest, change_rest);
         }
-        work.into_par_iter().for_each_init(Vec::new, |gathered, (first, errors, own, change)| {
+        parallel::each_with(work, Vec::new, |gathered, (first, errors, own, change)| {
             let start = side.rows.indptr()[first];
             for (row, (own, change)) in (first..).zip(own.iter_mut().zip(change)) {
                 let range = side.rows.range(row);
@@ -139,31 +138,24 @@ impl<'a> Descent<'a> {
     /// The sums `Σ w e` and `Σ w e²` over the errors of the users' side, block by block.
     fn sums(&self, errors: &mut [f32]) -> (f64, f64) {
         let side = &self.solver.users;
-        let parts: Vec<(f64, f64)> = blocks(side, errors)
-            .into_par_iter()
-            .map(|(first, _, errors)| {
-                let start = side.rows.indptr()[first];
-                errors.iter().enumerate().fold((0.0, 0.0), |(sum, squares), (at, &e)| {
-                    let w = side.weights.map_or(1.0, |w| f64::from(w[start + at]));
-                    let e = f64::from(e);
-                    (sum + w * e, squares + w * e * e)
-                })
+        let parts = parallel::map(blocks(side, errors), |(first, _, errors)| {
+            let start = side.rows.indptr()[first];
+            errors.iter().enumerate().fold((0.0, 0.0), |(sum, squares), (at, &e)| {
+                let w = side.weights.map_or(1.0, |w| f64::from(w[start + at]));
+                let e = f64::from(e);
+                (sum + w * e, squares + w * e * e)
             })
-            .collect();
+        });
         parts.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
     fn penalty(&self, side: &Side<'_>, rows: &Rows, bias: &[f32]) -> f64 {
-        let each: Vec<f64> = (0..side.rows.n_rows())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|row| {
-                let weights = side.weights.map(|weights| &weights[side.rows.range(row)]);
-                let lambda = self.solver.plan.rule.lambda(side.rows.range(row).len(), weights);
-                let all = rows.row(row).iter().chain([&bias[row]]);
-                f64::from(lambda) * all.map(|&x| f64::from(x) * f64::from(x)).sum::<f64>()
-            })
-            .collect();
+        let each = parallel::map_below(side.rows.n_rows(), 256, |row| {
+            let weights = side.weights.map(|weights| &weights[side.rows.range(row)]);
+            let lambda = self.solver.plan.rule.lambda(side.rows.range(row).len(), weights);
+            let all = rows.row(row).iter().chain([&bias[row]]);
+            f64::from(lambda) * all.map(|&x| f64::from(x) * f64::from(x)).sum::<f64>()
+        });
         each.iter().sum()
     }
 }
@@ -198,7 +190,9 @@ impl iterate::Solver for Descent<'_> {
         self.errors(by_user, mean, (&users, &user_bias), (&items, &item_bias), user_errors);
         let drift = self.sums(user_errors).0 / weight;
         mean += drift;
-        user_errors.par_iter_mut().for_each(|error| *error -= drift as f32);
+        parallel::each(user_errors.chunks_mut(1 << 14), |errors| {
+            errors.iter_mut().for_each(|error| *error -= drift as f32);
+        });
         self.errors(by_item, mean, (&items, &item_bias), (&users, &user_bias), item_errors);
 
         let ones = |n: usize| vec![1.0; n];

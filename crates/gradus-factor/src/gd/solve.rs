@@ -4,14 +4,13 @@ use super::Gd;
 use super::optimizer::{Point, advance};
 use crate::latent::{self, Held, LatentFactors, Parts};
 use crate::loss::Units;
-use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
 use gradus_core::kernel::sgd::{RowValues, row_gradient};
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1.
 const START: f64 = 0.1;
@@ -133,46 +132,42 @@ impl<'a> Solver<'a> {
             (rest, rest_bias) = (after, after_bias);
         }
         let units = self.units.affine();
-        let sums: Vec<(f64, f64)> = blocks
-            .into_par_iter()
-            .map(|(first, out, out_bias)| {
-                let mut sums = (0.0, 0.0);
-                for (row, (out, out_bias)) in
-                    (first..).zip(out.chunks_exact_mut(stride).zip(out_bias))
-                {
-                    let (indices, values) = side.rows.row(row);
-                    let values = RowValues {
-                        others: view.other.0.as_slice(),
-                        biases: view.other.1,
-                        indices,
-                        values,
-                        weights: side.weights.map(|weights| &weights[side.rows.range(row)]),
-                        units,
-                    };
-                    let (own, bias) = (view.own.0.row(row), view.own.1[row]);
-                    let constant = mean as f32 + bias;
-                    let found =
-                        row_gradient(self.level, k, self.units.loss, constant, own, &values, out);
-                    sums.0 += found.loss;
-                    let total = side.totals[row];
-                    if total <= 0.0 {
-                        continue;
-                    }
-                    let penalty = side.penalties[row];
-                    let bias_penalty = penalty * bias_ratio;
-                    let norm = f64::from(kernel::dot(self.level, own, own));
-                    sums.1 += penalty * norm + bias_penalty * f64::from(bias).powi(2);
-                    let (share, keep) = ((1.0 / total) as f32, (penalty / total) as f32);
-                    for (out, x) in out.iter_mut().zip(own) {
-                        *out = share * *out - keep * x;
-                    }
-                    if self.params.biases {
-                        *out_bias = share * found.bias - (bias_penalty / total) as f32 * bias;
-                    }
+        let sums = parallel::map(blocks, |(first, out, out_bias)| {
+            let mut sums = (0.0, 0.0);
+            for (row, (out, out_bias)) in (first..).zip(out.chunks_exact_mut(stride).zip(out_bias))
+            {
+                let (indices, values) = side.rows.row(row);
+                let values = RowValues {
+                    others: view.other.0.as_slice(),
+                    biases: view.other.1,
+                    indices,
+                    values,
+                    weights: side.weights.map(|weights| &weights[side.rows.range(row)]),
+                    units,
+                };
+                let (own, bias) = (view.own.0.row(row), view.own.1[row]);
+                let constant = mean as f32 + bias;
+                let found =
+                    row_gradient(self.level, k, self.units.loss, constant, own, &values, out);
+                sums.0 += found.loss;
+                let total = side.totals[row];
+                if total <= 0.0 {
+                    continue;
                 }
-                sums
-            })
-            .collect();
+                let penalty = side.penalties[row];
+                let bias_penalty = penalty * bias_ratio;
+                let norm = f64::from(kernel::dot(self.level, own, own));
+                sums.1 += penalty * norm + bias_penalty * f64::from(bias).powi(2);
+                let (share, keep) = ((1.0 / total) as f32, (penalty / total) as f32);
+                for (out, x) in out.iter_mut().zip(own) {
+                    *out = share * *out - keep * x;
+                }
+                if self.params.biases {
+                    *out_bias = share * found.bias - (bias_penalty / total) as f32 * bias;
+                }
+            }
+            sums
+        });
         sums.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 

@@ -11,7 +11,7 @@ use super::side::Block;
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{RowProblem, RowSolver, Rows, dots_at, padded, scores};
-use rayon::prelude::*;
+use gradus_core::parallel;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,13 +51,13 @@ impl Half<'_> {
         for at in 0..n_steps {
             let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
             let n_blocks = blocks.len();
-            let work = blocks.into_par_iter().zip(self.side.observations(&mut predicted));
+            let work = blocks.into_iter().zip(self.side.observations(&mut predicted));
             let finish = || {
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                 self.tell(watch, done, n_steps * n_blocks);
             };
             if at == 0 {
-                work.for_each(|(block, predicted)| {
+                parallel::each(work, |(block, predicted)| {
                     if !watch.stopped() {
                         self.predict_block(&block, predicted);
                         finish();
@@ -66,27 +66,21 @@ impl Half<'_> {
             } else {
                 let start = starts[at - 1];
                 let step = self.step(start..k.min(start + self.params.block));
-                work.for_each_init(
-                    || Work::new(self, &step),
-                    |work, (block, predicted)| {
-                        if !watch.stopped() {
-                            self.step_block(&step, block, predicted, work);
-                            finish();
-                        }
-                    },
-                );
+                let state = || Work::new(self, &step);
+                parallel::each_with(work, state, |work, (block, predicted)| {
+                    if !watch.stopped() {
+                        self.step_block(&step, block, predicted, work);
+                        finish();
+                    }
+                });
             }
             if done.load(Ordering::Relaxed) < (at + 1) * n_blocks {
                 return None;
             }
         }
-        let sums: Vec<Sums> = self
-            .side
-            .blocks(stride, factors.as_mut_slice(), &mut bias)
-            .into_par_iter()
-            .zip(self.side.observations(&mut predicted))
-            .map(|(block, predicted)| self.sum_block(&block, predicted))
-            .collect();
+        let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
+        let work = blocks.into_iter().zip(self.side.observations(&mut predicted));
+        let sums = parallel::map(work, |(block, predicted)| self.sum_block(&block, predicted));
         Some((bias, factors, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
@@ -95,13 +89,10 @@ impl Half<'_> {
         let (k, width) = (self.from.k(), columns.len());
         let weight = f64::from(self.unobserved);
         let mut fixed = Rows::zeros(self.fixed.n_rows(), width);
-        let (stride, from_stride) = (fixed.stride(), self.fixed.stride());
-        fixed
-            .as_mut_slice()
-            .par_chunks_exact_mut(stride)
-            .zip(self.fixed.as_slice().par_chunks_exact(from_stride))
-            .with_min_len(1024)
-            .for_each(|(to, from)| to[..width].copy_from_slice(&from[columns.clone()]));
+        let stride = fixed.stride();
+        parallel::each_row(fixed.as_mut_slice(), stride, |row, to| {
+            to[..width].copy_from_slice(&self.fixed.row(row)[columns.clone()]);
+        });
         let mut slopes = Rows::zeros(width + 1, k);
         let narrow = |to: &mut [f32], from: &[f64]| {
             to.iter_mut().zip(from).for_each(|(to, &v)| *to = (weight * v) as f32);

@@ -5,7 +5,7 @@ use super::{Ials, Solver};
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{Level, RowCg, RowProblem, RowSolver, Rows, Totals};
-use rayon::prelude::*;
+use gradus_core::parallel;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A half-step: one side is solved while the other is held fixed.
@@ -75,28 +75,23 @@ impl Half<'_> {
         let base = self.totals.base(self.level, f64::from(self.unobserved));
         let blocks = self.side.blocks(self.fixed.stride(), factors.as_mut_slice(), &mut bias);
         let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
-        let sums: Vec<Sums> = blocks
-            .into_par_iter()
-            .map_init(
-                || {
-                    let k = self.from.k();
-                    let worker = if steps {
-                        Worker::Steps(Box::new(RowCg::new(k, self.level, Some(&base))))
-                    } else {
-                        Worker::Exact(Box::new(RowSolver::new(k, self.level)))
-                    };
-                    (worker, Vec::new())
-                },
-                |(worker, targets), block| {
-                    if watch.stopped() {
-                        return Sums::default();
-                    }
-                    let sums = self.solve_block(block, &base, worker, targets);
-                    self.tell(watch, done.fetch_add(1, Ordering::Relaxed) + 1, n_blocks);
-                    sums
-                },
-            )
-            .collect();
+        let state = || {
+            let k = self.from.k();
+            let worker = if steps {
+                Worker::Steps(Box::new(RowCg::new(k, self.level, Some(&base))))
+            } else {
+                Worker::Exact(Box::new(RowSolver::new(k, self.level)))
+            };
+            (worker, Vec::new())
+        };
+        let sums = parallel::map_with(blocks, state, |(worker, targets), block| {
+            if watch.stopped() {
+                return Sums::default();
+            }
+            let sums = self.solve_block(block, &base, worker, targets);
+            self.tell(watch, done.fetch_add(1, Ordering::Relaxed) + 1, n_blocks);
+            sums
+        });
         if done.into_inner() < n_blocks {
             return None;
         }

@@ -7,8 +7,8 @@
 
 use super::side::Side;
 use gradus_core::kernel::{self, Level, Rows, Totals};
+use gradus_core::parallel;
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 
 /// The length of a user's row, on average.
 const LENGTH: f64 = 0.1;
@@ -28,11 +28,10 @@ pub(super) fn start(
     let by_item = spread(level, items, &drawn);
     let mut found = spread(level, users, &by_item);
     let size = length(&found) / length(&drawn).max(f32::MIN_POSITIVE);
-    found
-        .as_mut_slice()
-        .par_iter_mut()
-        .zip(drawn.as_slice().par_iter())
-        .for_each(|(x, random)| *x += RANDOM * size * random);
+    let blocks = found.as_mut_slice().chunks_mut(1 << 14).zip(drawn.as_slice().chunks(1 << 14));
+    parallel::each(blocks, |(found, drawn)| {
+        found.iter_mut().zip(drawn).for_each(|(x, random)| *x += RANDOM * size * random);
+    });
     if !orthonormalise(level, &mut found) {
         return drawn;
     }
@@ -44,7 +43,7 @@ fn random(n_rows: usize, rank: usize, seed: u64, restart: usize) -> Rows {
     let mut rows = Rows::zeros(n_rows, rank);
     let scale = LENGTH / (rank as f64).sqrt();
     let stride = rows.stride();
-    rows.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, factors)| {
+    parallel::each_row(rows.as_mut_slice(), stride, |row, factors| {
         let index = (row as u64).wrapping_add((restart as u64) << 32);
         let mut stream = Stream::new(seed, "ials.users", index);
         for x in &mut factors[..rank] {
@@ -60,7 +59,7 @@ fn spread(level: Level, side: &Side<'_>, other: &Rows) -> Rows {
     let k = other.k();
     let mut rows = Rows::zeros(side.rows.n_rows(), k);
     let stride = rows.stride();
-    rows.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, out)| {
+    parallel::each_row(rows.as_mut_slice(), stride, |row, out| {
         let indices = side.rows.row(row).0;
         let weights = side.weights(row);
         kernel::sum_rows(level, k, other.as_slice(), indices, weights, out);
@@ -75,11 +74,9 @@ fn spread(level: Level, side: &Side<'_>, other: &Rows) -> Rows {
 
 /// The root of the sum of squares.
 fn length(rows: &Rows) -> f32 {
-    let parts: Vec<f64> = rows
-        .as_slice()
-        .par_chunks(1 << 14)
-        .map(|part| part.iter().map(|&x| f64::from(x) * f64::from(x)).sum())
-        .collect();
+    let parts: Vec<f64> = parallel::map(rows.as_slice().chunks(1 << 14), |part| {
+        part.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
+    });
     parts.into_iter().sum::<f64>().sqrt() as f32
 }
 
@@ -92,12 +89,14 @@ fn orthonormalise(level: Level, rows: &mut Rows) -> bool {
     let scale = LENGTH * (n_rows as f64 / k as f64).sqrt();
     let turn = inverse_transposed(k, &lower, scale);
     let (stride, places) = (rows.stride(), Vec::from_iter(0..k as u32));
-    rows.as_mut_slice().par_chunks_exact_mut(stride).for_each_init(
+    parallel::each_with(
+        rows.as_mut_slice().chunks_mut(32 * stride),
         || vec![0.0; stride],
-        |before, row| {
-            before.copy_from_slice(row);
-            let (matrix, before) = (turn.as_slice(), Some(&before[..k]));
-            kernel::sum_rows(level, k, matrix, &places, before, row);
+        |before, rows| {
+            for row in rows.chunks_exact_mut(stride) {
+                before.copy_from_slice(row);
+                kernel::sum_rows(level, k, turn.as_slice(), &places, Some(&before[..k]), row);
+            }
         },
     );
     true

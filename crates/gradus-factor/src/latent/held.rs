@@ -1,8 +1,7 @@
 //! Held-out ratings, and the error on them.
 
 use gradus_core::data::{Ids, Ratings};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Sums are taken over blocks of so many ratings, in order.
 const BLOCK: usize = 1 << 14;
@@ -55,7 +54,8 @@ impl Held {
         sums: &mut [f64],
         predict: impl Fn(Option<u32>, Option<u32>) -> f32 + Sync,
     ) {
-        self.pairs.par_chunks(BLOCK).zip(sums.par_chunks_mut(BLOCK)).for_each(|(pairs, sums)| {
+        let blocks = self.pairs.chunks(BLOCK).zip(sums.chunks_mut(BLOCK));
+        parallel::each(blocks, |(pairs, sums)| {
             for (pair, sum) in pairs.iter().zip(sums) {
                 *sum += f64::from(predict(pair.user, pair.item));
             }
@@ -87,21 +87,17 @@ impl Held {
         range: Option<(f32, f32)>,
         predict: impl Fn(Option<u32>, Option<u32>) -> f32 + Sync,
     ) -> f64 {
-        let sums: Vec<(f64, f64)> = self
-            .pairs
-            .par_chunks(BLOCK)
-            .map(|block| {
-                block.iter().fold((0.0, 0.0), |(sum, weight), pair| {
-                    let mut predicted = predict(pair.user, pair.item);
-                    if let Some((low, high)) = range {
-                        predicted = predicted.clamp(low, high);
-                    }
-                    let error = f64::from(predicted) - f64::from(pair.value);
-                    let w = f64::from(pair.weight);
-                    (sum + w * error * error, weight + w)
-                })
+        let sums = parallel::map(self.pairs.chunks(BLOCK), |block| {
+            block.iter().fold((0.0, 0.0), |(sum, weight), pair| {
+                let mut predicted = predict(pair.user, pair.item);
+                if let Some((low, high)) = range {
+                    predicted = predicted.clamp(low, high);
+                }
+                let error = f64::from(predicted) - f64::from(pair.value);
+                let w = f64::from(pair.weight);
+                (sum + w * error * error, weight + w)
             })
-            .collect();
+        });
         let (sum, weight) = sums.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
         (sum / weight).sqrt()
     }

@@ -25,11 +25,10 @@
 
 use super::LatentFactors;
 use super::top::Seeker;
-use gradus_core::Result;
 use gradus_core::kernel;
 use gradus_core::kernel::screen::{PANEL, Queries, Screen, TILE};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist};
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 use std::ops::Range;
 
 /// Users that share a pass over the items, so that these come from the nearer caches.
@@ -100,33 +99,29 @@ impl LatentFactors {
             || n.saturating_mul(8) > n_items
             || !Screen::pays(self.level)
         {
-            let blocks = users.par_chunks(FULL).zip(seekers.par_chunks(FULL));
-            return Ok(blocks
-                .flat_map_iter(|(users, seekers)| {
-                    let rows = users.iter().map(|&user| self.user_factors.row(user as usize));
-                    let factors: Vec<f32> = rows.flatten().copied().collect();
-                    self.top_block(&factors, seekers, n, filter, allowed.as_deref())
-                })
-                .collect());
+            let blocks = users.chunks(FULL).zip(seekers.chunks(FULL));
+            let lists = parallel::map(blocks, |(users, seekers)| {
+                let rows = users.iter().map(|&user| self.user_factors.row(user as usize));
+                let factors: Vec<f32> = rows.flatten().copied().collect();
+                self.top_block(&factors, seekers, n, filter, allowed.as_deref())
+            });
+            return Ok(lists.into_iter().flatten().collect());
         }
         let crowd = self.crowd(users);
         let catalogue = self.catalogue(&crowd, allowed.as_deref());
         let mut turns: Vec<usize> = (0..users.len()).collect();
         turns.sort_unstable_by(|&a, &b| crowd.radii[a].total_cmp(&crowd.radii[b]).then(a.cmp(&b)));
-        let found: Vec<Vec<Vec<Scored>>> = turns
-            .par_chunks(USERS)
-            .map(|turns| {
-                let members: Vec<Member<'_>> = turns
-                    .iter()
-                    .map(|&at| Member {
-                        row: self.user_factors.row(users[at] as usize),
-                        seeker: &seekers[at],
-                        column: crowd.column(crowd.radii[at]),
-                    })
-                    .collect();
-                self.top_group(&catalogue, &members, n, filter)
-            })
-            .collect();
+        let found = parallel::map(turns.chunks(USERS), |turns| {
+            let members: Vec<Member<'_>> = turns
+                .iter()
+                .map(|&at| Member {
+                    row: self.user_factors.row(users[at] as usize),
+                    seeker: &seekers[at],
+                    column: crowd.column(crowd.radii[at]),
+                })
+                .collect();
+            self.top_group(&catalogue, &members, n, filter)
+        });
         let mut lists = vec![Vec::new(); users.len()];
         for (at, list) in turns.into_iter().zip(found.into_iter().flatten()) {
             lists[at] = list;

@@ -27,7 +27,6 @@ pub use robust::Robust;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
-use gradus_core::Result;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
@@ -35,7 +34,7 @@ use gradus_core::kernel::gram::Gram;
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, ScoredUser, Target};
 use gradus_core::update::Update;
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
@@ -332,15 +331,12 @@ impl Recommend for LatentFactors {
         let known = |index: Option<u32>, ids: &Ids| index.filter(|&i| (i as usize) < ids.len());
         let users = (self.user_bias.as_slice(), &self.user_factors);
         let items = (self.item_bias.as_slice(), &self.item_factors);
-        pairs
-            .par_iter()
-            .with_min_len(1024)
-            .map(|&(user, item)| {
-                let (user, item) = (known(user, &self.users), known(item, &self.items));
-                let x = score(self.level, self.mean, users, items, user, item);
-                self.clipped(self.normal.as_ref().map_or(x, |normal| normal.undo(user, item, x)))
-            })
-            .collect()
+        parallel::map_below(pairs.len(), 1024, |at| {
+            let (user, item) = pairs[at];
+            let (user, item) = (known(user, &self.users), known(item, &self.items));
+            let x = score(self.level, self.mean, users, items, user, item);
+            self.clipped(self.normal.as_ref().map_or(x, |normal| normal.undo(user, item, x)))
+        })
     }
 
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {

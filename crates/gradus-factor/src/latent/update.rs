@@ -19,8 +19,7 @@ use crate::catalogue::History;
 use gradus_core::data::{Csr, Kept, Merged, Ratings};
 use gradus_core::kernel::Rows;
 use gradus_core::update::{Adding, Update, Updated};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use std::sync::Arc;
 
 impl Update for LatentFactors {
@@ -75,10 +74,9 @@ impl Update for LatentFactors {
         let mut items = merged.touched_items.clone();
         items.retain(|&item| how.items || !known[item as usize]);
         let columns = columns(&merged, &items, how.items);
-        let solved: Vec<Person> = columns
-            .par_iter()
-            .map(|column| self.solve_item(&column.users, &column.values, column.weights.as_deref()))
-            .collect::<Result<_>>()?;
+        let solved: Vec<Person> = parallel::try_map(&columns, |column| {
+            self.solve_item(&column.users, &column.values, column.weights.as_deref())
+        })?;
         for (&item, solved) in items.iter().zip(solved) {
             self.item_bias[item as usize] = solved.bias;
             self.item_factors.row_mut(item as usize).copy_from_slice(&solved.factors);
@@ -87,15 +85,11 @@ impl Update for LatentFactors {
         self.items_base.take();
 
         let (ratings, weights) = (&merged.ratings, merged.weights.as_deref());
-        let solved: Vec<Person> = merged
-            .touched_users
-            .par_iter()
-            .map(|&user| {
-                let (items, values) = ratings.row(user as usize);
-                let weights = weights.map(|weights| &weights[ratings.range(user as usize)]);
-                self.solve_person(items, values, weights)
-            })
-            .collect();
+        let solved: Vec<Person> = parallel::map(&merged.touched_users, |&user| {
+            let (items, values) = ratings.row(user as usize);
+            let weights = weights.map(|weights| &weights[ratings.range(user as usize)]);
+            self.solve_person(items, values, weights)
+        });
         for (&user, solved) in merged.touched_users.iter().zip(solved) {
             self.user_bias[user as usize] = solved.bias;
             self.user_factors.row_mut(user as usize).copy_from_slice(&solved.factors);

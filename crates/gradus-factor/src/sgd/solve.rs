@@ -4,14 +4,13 @@ use super::{Schedule, Sgd};
 use crate::grid::{self, Deal, Grid};
 use crate::latent::{self, Held, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
-use gradus_core::Result;
 use gradus_core::data::{Csr, Ratings};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Watch};
 use gradus_core::kernel::sgd::{Extra, Rule, sweep};
 use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::random::Stream;
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1. So small that the
 /// biases come first and only the directions the data ask for grow: on MovieLens the held-out error
@@ -47,14 +46,10 @@ struct Side {
 
 impl Side {
     fn new(params: &Sgd, units: &Units, rows: &Csr, weights: Option<&[f32]>, deal: Deal) -> Self {
-        let weights: Vec<f32> = deal
-            .rows
-            .par_iter()
-            .map(|&row| {
-                let range = rows.range(row as usize);
-                weights.map_or(range.len() as f32, |weights| weights[range].iter().sum())
-            })
-            .collect();
+        let weights: Vec<f32> = parallel::map_below(deal.rows.len(), 1024, |place| {
+            let range = rows.range(deal.rows[place] as usize);
+            weights.map_or(range.len() as f32, |weights| weights[range].iter().sum())
+        });
         let lambda = units.penalty(f64::from(params.regularization));
         let penalties = weights
             .iter()
@@ -74,20 +69,15 @@ impl Side {
 
     /// `Σ λ_row (‖γ‖² + ratio β²)`, in order.
     fn penalty(&self, rows: &Rows, extras: &[Extra], ratio: f64) -> f64 {
-        let blocks: Vec<f64> = extras
-            .par_chunks(BLOCK)
-            .enumerate()
-            .map(|(block, extras)| {
-                let one = |(place, extra): (usize, &Extra)| {
-                    let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
-                    let bias = f64::from(extra.bias);
-                    f64::from(self.weights[place])
-                        * f64::from(extra.penalty)
-                        * (f64::from(norm) + ratio * bias * bias)
-                };
-                (block * BLOCK..).zip(extras).map(one).sum()
-            })
-            .collect();
+        let one = |place: usize| {
+            let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
+            let bias = f64::from(extras[place].bias);
+            f64::from(self.weights[place])
+                * f64::from(extras[place].penalty)
+                * (f64::from(norm) + ratio * bias * bias)
+        };
+        let blocks: Vec<f64> =
+            parallel::map(parallel::blocks(extras.len(), BLOCK), |places| places.map(one).sum());
         blocks.iter().sum()
     }
 }
@@ -172,33 +162,33 @@ impl<'a> Solver<'a> {
         let unit = self.units.score();
         let (mut rows, mut extras) = (Rows::zeros(n, k), vec![Extra::default(); n]);
         let stride = rows.stride();
-        rows.as_mut_slice()
-            .par_chunks_exact_mut(stride)
-            .zip(&mut extras)
-            .enumerate()
-            .filter(|(place, _)| side.weights[*place] > 0.0)
-            .for_each(|(place, (factors, extra))| {
-                let row = side.deal.rows[place] as usize;
-                let index = (row as u64).wrapping_add((restart as u64) << 32);
-                let mut stream = Stream::new(self.params.seed, purpose, index);
-                for x in &mut factors[..k] {
-                    *x = (spread * stream.normal()) as f32;
+        parallel::each_row(rows.as_mut_slice(), stride, |place, factors| {
+            if side.weights[place] <= 0.0 {
+                return;
+            }
+            let row = side.deal.rows[place] as usize;
+            let index = (row as u64).wrapping_add((restart as u64) << 32);
+            let mut stream = Stream::new(self.params.seed, purpose, index);
+            for x in &mut factors[..k] {
+                *x = (spread * stream.normal()) as f32;
+            }
+            if let Some(warm) = warm {
+                let known = if of_users { warm.user_factors(row) } else { warm.item_factors(row) };
+                for (x, &known) in factors[..k].iter_mut().zip(known) {
+                    *x = (f64::from(known) / unit.sqrt()) as f32;
                 }
-                if let Some(warm) = warm {
-                    let (known, bias) = if of_users {
-                        (warm.user_factors(row), warm.user_bias()[row])
-                    } else {
-                        (warm.item_factors(row), warm.item_bias()[row])
-                    };
-                    for (x, &known) in factors[..k].iter_mut().zip(known) {
-                        *x = (f64::from(known) / unit.sqrt()) as f32;
-                    }
-                    if self.params.biases {
-                        extra.bias = (f64::from(bias) / unit) as f32;
-                    }
-                }
-                extra.penalty = side.penalties[place];
-            });
+            }
+        });
+        for (place, extra) in extras.iter_mut().enumerate() {
+            if side.weights[place] <= 0.0 {
+                continue;
+            }
+            extra.penalty = side.penalties[place];
+            if let Some(warm) = warm.filter(|_| self.params.biases) {
+                let bias = if of_users { warm.user_bias() } else { warm.item_bias() };
+                extra.bias = (f64::from(bias[side.deal.rows[place] as usize]) / unit) as f32;
+            }
+        }
         (rows, extras)
     }
 
@@ -207,13 +197,11 @@ impl<'a> Solver<'a> {
         let (unit, root) = (self.units.score(), self.units.score().sqrt());
         let mut factors = Rows::zeros(rows.n_rows(), rows.k());
         let stride = rows.stride();
-        factors.as_mut_slice().par_chunks_exact_mut(stride).zip(&side.deal.places).for_each(
-            |(out, &place)| {
-                for (out, &x) in out.iter_mut().zip(rows.row(place as usize)) {
-                    *out = (f64::from(x) * root) as f32;
-                }
-            },
-        );
+        parallel::each_row(factors.as_mut_slice(), stride, |row, out| {
+            for (out, &x) in out.iter_mut().zip(rows.row(side.deal.places[row] as usize)) {
+                *out = (f64::from(x) * root) as f32;
+            }
+        });
         let bias = |&place: &u32| (f64::from(extras[place as usize].bias) * unit) as f32;
         (side.deal.places.iter().map(bias).collect(), factors)
     }

@@ -5,8 +5,8 @@
 
 use super::matrix::ROWS;
 use gradus_core::kernel::{Level, block};
+use gradus_core::parallel;
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 
 /// Columns in a block.
 pub(super) const WIDTH: usize = 16;
@@ -59,8 +59,9 @@ impl Basis {
     pub(super) fn block(&self, first: usize) -> Vec<f64> {
         let count = (self.len - first).min(WIDTH);
         let mut block = vec![0.0; self.n * WIDTH];
-        let rows = block.par_chunks_exact_mut(WIDTH).zip(self.values.par_chunks_exact(self.room));
-        rows.for_each(|(to, from)| to[..count].copy_from_slice(&from[first..first + count]));
+        parallel::each_row(&mut block, WIDTH, |row, to| {
+            to[..count].copy_from_slice(&self.values[row * self.room + first..][..count]);
+        });
         block
     }
 
@@ -68,8 +69,8 @@ impl Basis {
     pub(super) fn times(&self, inner: usize, width: usize, y: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; self.n * width];
         if width > 0 {
-            let rows = product.par_chunks_mut(ROWS * width);
-            rows.zip(self.values.par_chunks(ROWS * self.room)).for_each(|(to, a)| {
+            let rows = product.chunks_mut(ROWS * width).zip(self.parts());
+            parallel::each(rows, |(to, a)| {
                 block::times(Level::best(), (a, self.room, inner), 1.0, width, y, to);
             });
         }
@@ -126,30 +127,31 @@ impl Basis {
     /// Takes off the block what lies in the basis, and gives its coefficients.
     fn project_out(&self, z: &mut [f64]) -> Vec<f64> {
         let level = Level::best();
-        let parts: Vec<Vec<f64>> = z
-            .par_chunks(ROWS * WIDTH)
-            .zip(self.values.par_chunks(ROWS * self.room))
-            .map(|(z, a)| {
-                let mut part = vec![0.0; self.len * WIDTH];
-                block::transposed_times(level, (a, self.room, self.len), WIDTH, z, &mut part);
-                part
-            })
-            .collect();
+        let parts = parallel::map(z.chunks(ROWS * WIDTH).zip(self.parts()), |(z, a)| {
+            let mut part = vec![0.0; self.len * WIDTH];
+            block::transposed_times(level, (a, self.room, self.len), WIDTH, z, &mut part);
+            part
+        });
         let mut inside = vec![0.0; self.len * WIDTH];
         for part in parts {
             inside.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
         }
-        z.par_chunks_mut(ROWS * WIDTH).zip(self.values.par_chunks(ROWS * self.room)).for_each(
-            |(z, a)| block::times(level, (a, self.room, self.len), -1.0, WIDTH, &inside, z),
-        );
+        parallel::each(z.chunks_mut(ROWS * WIDTH).zip(self.parts()), |(z, a)| {
+            block::times(level, (a, self.room, self.len), -1.0, WIDTH, &inside, z);
+        });
         inside
+    }
+
+    /// The rows in parts, to hand to threads.
+    fn parts(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks(ROWS * self.room)
     }
 }
 
 /// A block of random columns.
 pub(super) fn random_block(n: usize, seed: u64, index: u64) -> Vec<f64> {
     let mut block = vec![0.0; n * WIDTH];
-    block.par_chunks_mut(ROWS * WIDTH).enumerate().for_each(|(part, block)| {
+    parallel::each(block.chunks_mut(ROWS * WIDTH).enumerate(), |(part, block)| {
         let mut stream = Stream::new(seed, "svd.block", (index << 32) + part as u64);
         block.fill_with(|| stream.normal());
     });
@@ -163,14 +165,11 @@ fn add_product(sum: &mut [f64], a: &[f64], b: &[f64; WIDTH * WIDTH]) {
 
 /// Sums over the rows of a block, part by part.
 fn sums(z: &[f64], of: impl Fn(&[f64], &mut [f64; WIDTH]) + Sync) -> [f64; WIDTH] {
-    let parts: Vec<[f64; WIDTH]> = z
-        .par_chunks(ROWS * WIDTH)
-        .map(|part| {
-            let mut sums = [0.0; WIDTH];
-            part.chunks_exact(WIDTH).for_each(|row| of(row, &mut sums));
-            sums
-        })
-        .collect();
+    let parts = parallel::map(z.chunks(ROWS * WIDTH), |part| {
+        let mut sums = [0.0; WIDTH];
+        part.chunks_exact(WIDTH).for_each(|row| of(row, &mut sums));
+        sums
+    });
     let mut total = [0.0; WIDTH];
     for part in parts {
         total.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
@@ -203,7 +202,7 @@ fn orthonormalise(z: &mut [f64], least: &[f64; WIDTH], passes: usize) -> [f64; W
                 0.0
             };
             // All earlier columns at once; they are orthonormal already.
-            z.par_chunks_mut(ROWS * WIDTH).for_each(|part| {
+            parallel::each(z.chunks_mut(ROWS * WIDTH), |part| {
                 for row in part.chunks_exact_mut(WIDTH) {
                     let known: f64 = (0..column).map(|i| along[i] * row[i]).sum();
                     row[column] = (row[column] - known) * by;

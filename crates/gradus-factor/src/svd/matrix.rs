@@ -2,7 +2,7 @@
 
 use gradus_core::data::{Csr, Dense};
 use gradus_core::kernel::{Level, block};
-use rayon::prelude::*;
+use gradus_core::parallel;
 use std::borrow::Cow;
 
 /// Rows handed to a thread at a time.
@@ -42,9 +42,8 @@ impl Matrix for Dense<f64> {
         if n == 0 {
             return;
         }
-        let rows = self.values().par_chunks(ROWS * n);
-        rows.zip(y.par_chunks_mut((ROWS * width).max(1)))
-            .for_each(|(a, y)| block::times(level, (a, n, n), 1.0, width, x, y));
+        let rows = self.values().chunks(ROWS * n).zip(y.chunks_mut((ROWS * width).max(1)));
+        parallel::each(rows, |(a, y)| block::times(level, (a, n, n), 1.0, width, x, y));
     }
 
     fn transposed_times(&self, width: usize, x: &[f64], y: &mut [f64]) {
@@ -55,8 +54,8 @@ impl Matrix for Dense<f64> {
         if self.n_rows() == 0 {
             return;
         }
-        let parts = y.par_chunks_mut((COLUMNS * width).max(1)).enumerate();
-        parts.for_each(|(part, y)| {
+        let parts = y.chunks_mut((COLUMNS * width).max(1)).enumerate();
+        parallel::each(parts, |(part, y)| {
             let first = part * COLUMNS;
             let columns = COLUMNS.min(n - first);
             let a = &self.values()[first..];
@@ -93,8 +92,8 @@ fn sparse_times(matrix: &Csr, width: usize, x: &[f64], y: &mut [f64]) {
     let level = Level::best();
     // Short pieces: rows differ much in length.
     const ROWS: usize = 64;
-    let parts = y.par_chunks_mut((ROWS * width).max(1)).enumerate();
-    parts.for_each(|(part, y)| {
+    let parts = y.chunks_mut((ROWS * width).max(1)).enumerate();
+    parallel::each(parts, |(part, y)| {
         let first = part * ROWS;
         let last = matrix.n_rows().min(first + ROWS);
         let rows = (&matrix.indptr()[first..=last], matrix.indices(), matrix.values());

@@ -12,7 +12,7 @@ use crate::latent::{self, Squares};
 use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_core::kernel::{self, Level};
-use rayon::prelude::*;
+use gradus_core::parallel;
 
 /// Who hears whom.
 pub(super) struct Chorus<'a> {
@@ -78,7 +78,7 @@ impl<'a> Chorus<'a> {
     /// What the listeners hear: `z = S Y`.
     pub(super) fn hear(&self, voices: &Vectors) -> Vectors {
         let mut heard = Vectors::zeros(self.share.len(), voices.factors.k());
-        heard.blocks(&self.listeners.bounds).into_par_iter().for_each(|block| {
+        parallel::each(heard.blocks(&self.listeners.bounds), |block| {
             for (row, factors, bias) in block.rows() {
                 self.hear_one(row, voices, factors, bias);
             }
@@ -174,7 +174,7 @@ impl<'a> Chorus<'a> {
         let k = rest.speakers.factors.k();
         let mut pulls = Vectors::zeros(self.share.len(), k);
         let blocks = pulls.blocks(&self.listeners.bounds);
-        blocks.into_par_iter().for_each_init(Work::default, |work, block| {
+        parallel::each_with(blocks, Work::default, |work, block| {
             for (row, factors, bias) in block.rows() {
                 fill(row, work);
                 let indices = self.listeners.rows.row(row).0;
@@ -197,7 +197,7 @@ impl<'a> Chorus<'a> {
     /// What the pulls add up to at each speaker, `Sᵀ`, and `sign` times the penalty's own.
     fn answer(&self, pulls: &Vectors, sign: f32, voices: &Vectors) -> Vectors {
         let mut answer = Vectors::zeros(self.penalty.len(), pulls.factors.k());
-        answer.blocks(&self.speakers.bounds).into_par_iter().for_each(|block| {
+        parallel::each(answer.blocks(&self.speakers.bounds), |block| {
             for (j, factors, bias) in block.rows() {
                 let heard = self.heard[1].as_ref().map(|heard| &heard[self.speakers.rows.range(j)]);
                 *bias = pulls.sum(self.level, self.speakers.rows.row(j).0, heard, factors);
@@ -226,7 +226,7 @@ impl<'a> Chorus<'a> {
     fn preconditioned(&self, vectors: &Vectors, curvature: &[f32]) -> Vectors {
         let inverse = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
         let mut divided = vectors.clone();
-        divided.blocks(&self.speakers.bounds).into_par_iter().for_each(|block| {
+        parallel::each(divided.blocks(&self.speakers.bounds), |block| {
             for (j, factors, bias) in block.rows() {
                 let (penalty, count) = (self.penalty[j], self.counts[j]);
                 for (x, &c) in factors.iter_mut().zip(curvature) {
@@ -239,12 +239,9 @@ impl<'a> Chorus<'a> {
     }
 
     fn inner(&self, a: &Vectors, b: &Vectors) -> f64 {
-        let blocks: Vec<f64> = self
-            .speakers
-            .bounds
-            .par_windows(2)
-            .map(|bound| (bound[0]..bound[1]).map(|j| inner(self.level, a, b, j)).sum())
-            .collect();
+        let blocks: Vec<f64> = parallel::map(self.speakers.bounds.windows(2), |bound| {
+            (bound[0]..bound[1]).map(|j| inner(self.level, a, b, j)).sum()
+        });
         blocks.into_iter().sum()
     }
 }
@@ -257,7 +254,9 @@ fn inner(level: Level, a: &Vectors, b: &Vectors, row: usize) -> f64 {
 
 /// `to += by · what`.
 fn add(to: &mut Vectors, by: f32, what: &Vectors) {
-    let factors = to.factors.as_mut_slice().par_iter_mut().zip(what.factors.as_slice());
-    factors.with_min_len(1 << 14).for_each(|(x, &y)| *x += by * y);
+    let factors = to.factors.as_mut_slice().chunks_mut(1 << 14);
+    parallel::each(factors.zip(what.factors.as_slice().chunks(1 << 14)), |(to, what)| {
+        to.iter_mut().zip(what).for_each(|(x, &y)| *x += by * y);
+    });
     to.bias.iter_mut().zip(&what.bias).for_each(|(x, &y)| *x += by * y);
 }

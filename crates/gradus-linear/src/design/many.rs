@@ -4,7 +4,6 @@ use super::Design;
 use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::kernel::dense;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// What a look with curvature gathers, all for the centred and scaled features.
@@ -118,7 +117,7 @@ impl Design<'_> {
                     totals.iter_mut().zip(own).for_each(|(total, c)| *total += c);
                 }
                 let mut turned = vec![0.0; d * k];
-                turned.par_chunks_exact_mut(k.max(1)).enumerate().for_each(|(column, out)| {
+                parallel::each_row(&mut turned, k, k * columns.nnz(), |column, out| {
                     let (mean, s) = (center[column], scale[column]);
                     let (rows, values) = columns.row(column);
                     for (&row, x) in rows.iter().zip(values) {
@@ -190,33 +189,28 @@ impl Design<'_> {
                     parts.push((bound[0]..bound[1], part));
                     rest = after;
                 }
-                let values: Vec<f64> = parts
-                    .into_par_iter()
-                    .map(|(rows, put)| {
-                        for (row, put) in rows.clone().zip(put.chunks_exact_mut(k)) {
-                            put.copy_from_slice(&first);
-                            let (columns, values) = x.row(row);
-                            for (&column, value) in columns.iter().zip(values) {
-                                let v = &turned[column as usize * k..][..k];
-                                put.iter_mut().zip(v).for_each(|(p, v)| *p += value * v);
-                            }
+                let values: Vec<f64> = parallel::map(parts, k * x.nnz(), |(rows, put)| {
+                    for (row, put) in rows.clone().zip(put.chunks_exact_mut(k)) {
+                        put.copy_from_slice(&first);
+                        let (columns, values) = x.row(row);
+                        for (&column, value) in columns.iter().zip(values) {
+                            let v = &turned[column as usize * k..][..k];
+                            put.iter_mut().zip(v).for_each(|(p, v)| *p += value * v);
                         }
-                        look(rows, put)
-                    })
-                    .collect();
+                    }
+                    look(rows, put)
+                });
                 let mut slopes = vec![0.0; k];
                 for row in put.chunks_exact(k) {
                     slopes.iter_mut().zip(row).for_each(|(s, p)| *s += p);
                 }
                 if let Some(columns) = self.columns() {
-                    turned.par_chunks_mut(k * 256).enumerate().for_each(|(block, out)| {
-                        for (at, out) in out.chunks_exact_mut(k).enumerate() {
-                            out.fill(0.0);
-                            let (rows, values) = columns.row(block * 256 + at);
-                            for (&row, value) in rows.iter().zip(values) {
-                                let put = &put[row as usize * k..][..k];
-                                out.iter_mut().zip(put).for_each(|(o, p)| *o += value * p);
-                            }
+                    parallel::each_row(&mut turned, k, k * columns.nnz(), |column, out| {
+                        out.fill(0.0);
+                        let (rows, values) = columns.row(column);
+                        for (&row, value) in rows.iter().zip(values) {
+                            let put = &put[row as usize * k..][..k];
+                            out.iter_mut().zip(put).for_each(|(o, p)| *o += value * p);
                         }
                     });
                 }

@@ -4,7 +4,6 @@ use super::{Design, Preparation};
 use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::kernel::dense;
-use rayon::prelude::*;
 
 /// Rows whose products are summed in one part at least.
 const LEAST: usize = 512;
@@ -122,20 +121,17 @@ impl Design<'_> {
                 })
                 .1
             }
-            Some(columns) => (0..self.d())
-                .into_par_iter()
-                .map(|column| {
-                    let (rows, values) = columns.row(column);
-                    let c = self.center[column];
-                    let (mut held, mut sum) = (0.0, 0.0);
-                    for (&row, x) in rows.iter().zip(values) {
-                        let weight = weights[row as usize];
-                        held += weight;
-                        sum += weight * (x - c) * (x - c);
-                    }
-                    sum + (total - held).max(0.0) * c * c
-                })
-                .collect(),
+            Some(columns) => parallel::map_below(self.d(), columns.nnz(), |column| {
+                let (rows, values) = columns.row(column);
+                let c = self.center[column];
+                let (mut held, mut sum) = (0.0, 0.0);
+                for (&row, x) in rows.iter().zip(values) {
+                    let weight = weights[row as usize];
+                    held += weight;
+                    sum += weight * (x - c) * (x - c);
+                }
+                sum + (total - held).max(0.0) * c * c
+            }),
         };
         squares.iter_mut().zip(&self.scale).for_each(|(x, s)| *x /= s * s);
         squares

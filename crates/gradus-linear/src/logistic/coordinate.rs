@@ -7,12 +7,12 @@
 
 use super::newton::Found;
 use super::objective::{Binary, loss_and_doubt};
+use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::iterate::Guide;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::report::StopReason;
 use gradus_optim::Objective as _;
-use rayon::prelude::*;
 
 /// A column of the design.
 enum Column<'c> {
@@ -124,18 +124,14 @@ impl Binary<'_, '_> {
             set.sort_unstable();
             // Curvature of every sample at this point.
             self.design.times(&x[..d], x[d], &mut margins);
-            let curvature: Vec<f64> = margins
-                .par_iter()
-                .enumerate()
-                .map(|(row, m)| {
-                    let (_, doubt) = loss_and_doubt(*m);
-                    self.design.weight(row) * doubt * (1.0 - doubt) / total
-                })
-                .collect();
-            let curvatures: Vec<f64> = set
-                .par_iter()
-                .map(|&j| column(j).square(&curvature) / (scale[j] * scale[j]) + self.ridge)
-                .collect();
+            let curvature = parallel::map_below(n, 16 * n, |row| {
+                let (_, doubt) = loss_and_doubt(margins[row]);
+                self.design.weight(row) * doubt * (1.0 - doubt) / total
+            });
+            let curvatures = parallel::map_below(set.len(), self.design.size(), |at| {
+                let j = set[at];
+                column(j).square(&curvature) / (scale[j] * scale[j]) + self.ridge
+            });
             let whole: f64 = curvature.iter().sum();
             let mut step = vec![0.0; d + 1];
             // Curvature times the product of the step with the features.

@@ -9,10 +9,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::design::Design;
+use crate::parallel;
 use crate::squares::Spectrum;
 use gradus_core::data::Matrix;
 use gradus_core::linalg::{self, Eigen};
-use rayon::prelude::*;
 
 /// Rows that are looked at together.
 const ROWS: usize = 512;
@@ -100,34 +100,31 @@ pub(super) fn by_features(
         }
     }
     let shares = shares(design);
-    let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
-    let parts: Vec<Vec<f64>> = starts
-        .par_iter()
-        .map(|&start| {
-            let end = n.min(start + ROWS);
-            let mut z = vec![0.0; (end - start) * d];
-            for (row, out) in (start..end).zip(z.chunks_exact_mut(d)) {
-                formed(design, row, out);
-            }
-            let turned = linalg::product(end - start, d, d, &z, &vectors);
-            let squares: Vec<f64> = turned.iter().map(|z| z * z).collect();
-            let leverage = linalg::product(end - start, d, l, &squares, &shrink);
-            let mut sums = vec![0.0; l];
-            for (y, along) in targets.iter().zip(&along) {
-                let predicted = linalg::product(end - start, d, l, &turned, along);
-                for row in start..end {
-                    let weight = design.weight(row);
-                    let own = if intercept { weight / total } else { 0.0 };
-                    for at in 0..l {
-                        let place = (row - start) * l + at;
-                        let left = 1.0 - shares[row] * (own + weight * leverage[place]);
-                        sums[at] += weight * square((y[row] - predicted[place]) / left.max(1e-10));
-                    }
+    let starts = (0..n).step_by(ROWS).collect();
+    let parts = parallel::map(starts, n * d * (d + l), |start| {
+        let end = n.min(start + ROWS);
+        let mut z = vec![0.0; (end - start) * d];
+        for (row, out) in (start..end).zip(z.chunks_exact_mut(d)) {
+            formed(design, row, out);
+        }
+        let turned = linalg::product(end - start, d, d, &z, &vectors);
+        let squares: Vec<f64> = turned.iter().map(|z| z * z).collect();
+        let leverage = linalg::product(end - start, d, l, &squares, &shrink);
+        let mut sums = vec![0.0; l];
+        for (y, along) in targets.iter().zip(&along) {
+            let predicted = linalg::product(end - start, d, l, &turned, along);
+            for row in start..end {
+                let weight = design.weight(row);
+                let own = if intercept { weight / total } else { 0.0 };
+                for at in 0..l {
+                    let place = (row - start) * l + at;
+                    let left = 1.0 - shares[row] * (own + weight * leverage[place]);
+                    sums[at] += weight * square((y[row] - predicted[place]) / left.max(1e-10));
                 }
             }
-            sums
-        })
-        .collect();
+        }
+        sums
+    });
     added(parts, l).iter().map(|sum| sum / (total * targets.len() as f64)).collect()
 }
 
@@ -142,35 +139,32 @@ pub(super) fn by_samples(
 ) -> Vec<f64> {
     let (n, total) = (design.n(), design.total());
     let shares = shares(design);
-    lambdas
-        .par_iter()
-        .map(|lambda| {
-            let penalty = 2.0 * total * lambda;
-            let kept: Vec<f64> = eigen
-                .values
-                .iter()
-                .map(|value| value.max(0.0) / (value.max(0.0) + penalty).max(f64::MIN_POSITIVE))
-                .collect();
-            let mut leverage = vec![0.0; n];
-            for (u, kept) in eigen.vectors.chunks_exact(n).zip(&kept) {
-                leverage.iter_mut().zip(u).for_each(|(h, u)| *h += kept * u * u);
+    parallel::map(lambdas.to_vec(), lambdas.len() * n * n, |lambda| {
+        let penalty = 2.0 * total * lambda;
+        let kept: Vec<f64> = eigen
+            .values
+            .iter()
+            .map(|value| value.max(0.0) / (value.max(0.0) + penalty).max(f64::MIN_POSITIVE))
+            .collect();
+        let mut leverage = vec![0.0; n];
+        for (u, kept) in eigen.vectors.chunks_exact(n).zip(&kept) {
+            leverage.iter_mut().zip(u).for_each(|(h, u)| *h += kept * u * u);
+        }
+        let mut sum = 0.0;
+        for (along, y) in turned.iter().zip(targets) {
+            let mut fitted = vec![0.0; n];
+            for ((u, kept), along) in eigen.vectors.chunks_exact(n).zip(&kept).zip(along) {
+                fitted.iter_mut().zip(u).for_each(|(f, u)| *f += kept * along * u);
             }
-            let mut sum = 0.0;
-            for (along, y) in turned.iter().zip(targets) {
-                let mut fitted = vec![0.0; n];
-                for ((u, kept), along) in eigen.vectors.chunks_exact(n).zip(&kept).zip(along) {
-                    fitted.iter_mut().zip(u).for_each(|(f, u)| *f += kept * along * u);
-                }
-                for row in 0..n {
-                    let weight = design.weight(row);
-                    let own = if intercept { weight / total } else { 0.0 };
-                    let left = (1.0 - shares[row] * (own + leverage[row])).max(1e-10);
-                    sum += square((weight.sqrt() * y[row] - fitted[row]) / left);
-                }
+            for row in 0..n {
+                let weight = design.weight(row);
+                let own = if intercept { weight / total } else { 0.0 };
+                let left = (1.0 - shares[row] * (own + leverage[row])).max(1e-10);
+                sum += square((weight.sqrt() * y[row] - fitted[row]) / left);
             }
-            sum / (total * targets.len() as f64)
-        })
-        .collect()
+        }
+        sum / (total * targets.len() as f64)
+    })
 }
 
 /// A row of the centred and scaled features.

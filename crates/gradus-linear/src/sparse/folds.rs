@@ -6,7 +6,6 @@ use crate::parallel;
 use gradus_core::data::{Dense, Matrix, Samples};
 use gradus_core::progress::Stop;
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 
 /// The fold of each sample, and how many folds there are.
 ///
@@ -101,32 +100,28 @@ pub(super) fn scores(
     stop: &Stop,
 ) -> Vec<Fold> {
     let weight = |row: usize| samples.weights().map_or(1.0, |weights| weights[row]);
-    (0..folds)
-        .into_par_iter()
-        .map(|fold| {
-            let others: Vec<f64> = (0..samples.len())
-                .map(|row| if fold_of[row] == fold { 0.0 } else { weight(row) })
-                .collect();
-            let problem =
-                Problem::new(samples.features(), Some(&others), targets, options.setting());
-            let rows: Vec<u32> =
-                (0..samples.len() as u32).filter(|&row| fold_of[row as usize] == fold).collect();
-            let held = samples.features().select_rows(&rows);
-            let weights: Vec<f64> = rows.iter().map(|&row| weight(row as usize)).collect();
-            let mut found = Fold { errors: Vec::new(), last: Vec::new() };
-            for (t, grid) in grids.iter().enumerate() {
-                let start = before.map(|before| before[fold].last[t].as_slice());
-                let (path, _) = options.run(&problem, t, grid, start, stop, &mut |_| ());
-                let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
-                found.errors.push(errors(&path, &held, &y, &weights));
-                found.last.push(match path.lambdas.len() {
-                    0 => start.map(<[f64]>::to_vec).unwrap_or(vec![0.0; problem.d()]),
-                    n => path.dense(n - 1),
-                });
-            }
-            found
-        })
-        .collect()
+    gradus_core::parallel::map(0..folds, |fold| {
+        let others: Vec<f64> = (0..samples.len())
+            .map(|row| if fold_of[row] == fold { 0.0 } else { weight(row) })
+            .collect();
+        let problem = Problem::new(samples.features(), Some(&others), targets, options.setting());
+        let rows: Vec<u32> =
+            (0..samples.len() as u32).filter(|&row| fold_of[row as usize] == fold).collect();
+        let held = samples.features().select_rows(&rows);
+        let weights: Vec<f64> = rows.iter().map(|&row| weight(row as usize)).collect();
+        let mut found = Fold { errors: Vec::new(), last: Vec::new() };
+        for (t, grid) in grids.iter().enumerate() {
+            let start = before.map(|before| before[fold].last[t].as_slice());
+            let (path, _) = options.run(&problem, t, grid, start, stop, &mut |_| ());
+            let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
+            found.errors.push(errors(&path, &held, &y, &weights));
+            found.last.push(match path.lambdas.len() {
+                0 => start.map(<[f64]>::to_vec).unwrap_or(vec![0.0; problem.d()]),
+                n => path.dense(n - 1),
+            });
+        }
+        found
+    })
 }
 
 impl Fold {
@@ -142,16 +137,14 @@ impl Fold {
 /// The mean squared error of each penalty of a path.
 fn errors(path: &Path, features: &Matrix, y: &[f64], weights: &[f64]) -> Vec<f64> {
     let total: f64 = weights.iter().sum();
-    (0..path.lambdas.len())
-        .into_par_iter()
-        .map(|at| {
-            let w = Dense::new(1, features.n_cols(), path.dense(at));
-            let Ok(w) = w else { return f64::NAN };
-            let scores = crate::model::scores(features, &w, &path.intercepts[at..=at]);
-            let errors = scores.values().iter().zip(y).zip(weights);
-            errors.map(|((score, y), w)| w * (y - score) * (y - score)).sum::<f64>() / total
-        })
-        .collect()
+    let n = path.lambdas.len();
+    parallel::map((0..n).collect(), n * features.values().len(), |at| {
+        let w = Dense::new(1, features.n_cols(), path.dense(at));
+        let Ok(w) = w else { return f64::NAN };
+        let scores = crate::model::scores(features, &w, &path.intercepts[at..=at]);
+        let errors = scores.values().iter().zip(y).zip(weights);
+        errors.map(|((score, y), w)| w * (y - score) * (y - score)).sum::<f64>() / total
+    })
 }
 
 /// The choice by the errors of the folds.

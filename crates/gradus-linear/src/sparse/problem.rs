@@ -8,7 +8,6 @@ use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 use std::sync::OnceLock;
 
 /// Columns up to which a Gram matrix of all of them is made for one penalty.
@@ -198,23 +197,19 @@ impl<'a> Problem<'a> {
                 }
                 squares
             }
-            Some(columns) => (0..d)
-                .into_par_iter()
-                .with_min_len(256)
-                .map(|j| {
-                    let (rows, values) = columns.row(j);
-                    let mean = self.means[j];
-                    let (mut held, mut sum) = (0.0, 0.0);
-                    for (&row, x) in rows.iter().zip(values) {
-                        let share = share(row as usize);
-                        held += share;
-                        sum += share * (x - mean) * (x - mean);
-                    }
-                    // A full column has no zeros; rounding must not find some.
-                    let zeros = if rows.len() == n { 0.0 } else { (1.0 - held).max(0.0) };
-                    sum + zeros * mean * mean
-                })
-                .collect(),
+            Some(columns) => parallel::map_below(d, columns.nnz(), |j| {
+                let (rows, values) = columns.row(j);
+                let mean = self.means[j];
+                let (mut held, mut sum) = (0.0, 0.0);
+                for (&row, x) in rows.iter().zip(values) {
+                    let share = share(row as usize);
+                    held += share;
+                    sum += share * (x - mean) * (x - mean);
+                }
+                // A full column has no zeros; rounding must not find some.
+                let zeros = if rows.len() == n { 0.0 } else { (1.0 - held).max(0.0) };
+                sum + zeros * mean * mean
+            }),
         };
         for (j, square) in self.squares.iter_mut().enumerate() {
             let flat = is_flat(*square, self.means[j]);
@@ -413,7 +408,9 @@ impl<'a> Problem<'a> {
             (Matrix::Dense(_), None) => {
                 held.extend(self.copied(&columns[first..]));
                 let held = &*held;
-                out.par_chunks_exact_mut(stride).enumerate().for_each(|(at, out)| {
+                let operations = out.len() * self.matrix.n_rows();
+                let rows = out.chunks_exact_mut(stride).enumerate().collect();
+                parallel::each(rows, operations, |(at, out): (usize, &mut [f64])| {
                     for (out, other) in out.iter_mut().zip(&held[..=first + at]) {
                         *out = dense::dot(self.level, &held[first + at], other);
                     }
@@ -436,22 +433,22 @@ impl<'a> Problem<'a> {
                 let per_row = |entries: usize| entries / rows.n_rows().max(1) + 1;
                 let pays = new * per_row(rows.nnz()) > 2 * all + new * per_row(all);
                 let chosen = pays.then(|| chosen_rows(by_column, columns));
-                out.par_chunks_exact_mut(stride).with_max_len(1).enumerate().for_each(
-                    |(at, out)| {
-                        let j = columns[first + at] as usize;
-                        out.fill(0.0);
-                        match &chosen {
-                            Some(chosen) => self.chosen_products(chosen, by_column, j, out),
-                            None => self.sparse_products(rows, by_column, j, place, out),
-                        }
-                        let (mean, scale) = (self.means[j], self.scale[j]);
-                        for (out, &other) in out.iter_mut().zip(columns) {
-                            let other = other as usize;
-                            let product = *out - mean * self.means[other];
-                            *out = product / (scale * self.scale[other]);
-                        }
-                    },
-                );
+                let operations = out.len() + new * per_row(if pays { all } else { rows.nnz() });
+                let lines = out.chunks_exact_mut(stride).enumerate().collect();
+                parallel::each(lines, operations, |(at, out): (usize, &mut [f64])| {
+                    let j = columns[first + at] as usize;
+                    out.fill(0.0);
+                    match &chosen {
+                        Some(chosen) => self.chosen_products(chosen, by_column, j, out),
+                        None => self.sparse_products(rows, by_column, j, place, out),
+                    }
+                    let (mean, scale) = (self.means[j], self.scale[j]);
+                    for (out, &other) in out.iter_mut().zip(columns) {
+                        let other = other as usize;
+                        let product = *out - mean * self.means[other];
+                        *out = product / (scale * self.scale[other]);
+                    }
+                });
             }
         }
         for (at, out) in (first..columns.len()).zip(out.chunks_exact_mut(stride)) {

@@ -6,8 +6,8 @@ use super::penalty::Penalty;
 use super::problem::Problem;
 use crate::design::sparse_dot;
 use gradus_core::kernel::{Level, dense};
+use gradus_core::parallel;
 use gradus_core::progress::Stop;
-use rayon::prelude::*;
 
 /// Columns at hand, and what is kept of the residuals: of a sparse matrix `u r` with the shares `u`
 /// of the samples, of a dense one `√u r`, so that a product with a column is a gradient.
@@ -45,8 +45,7 @@ impl<'p, 'a> Residuals<'p, 'a> {
 
     /// `Xᵀr` of all columns at hand.
     fn gradients(&self) -> Vec<f64> {
-        let places = (0..self.columns.len()).into_par_iter().with_min_len(64);
-        places.map(|at| self.gradient(at, 0.0)).collect()
+        parallel::map_below(self.columns.len(), 64, |at| self.gradient(at, 0.0))
     }
 
     /// Takes `step` times the column at a place off the residuals.

@@ -7,7 +7,6 @@ use crate::parallel;
 use gradus_core::data::{Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
 use gradus_core::linalg;
-use rayon::prelude::*;
 
 /// Rows of the matrix are multiplied in so many blocks.
 const BLOCKS: usize = 8;
@@ -199,7 +198,8 @@ fn kernel(design: &Design<'_>, roots: &[f64]) -> Vec<f64> {
             }
         }
         Matrix::Sparse(x) => {
-            kernel.par_chunks_exact_mut(n.max(1)).enumerate().for_each(|(row, out)| {
+            let rows = kernel.chunks_exact_mut(n.max(1)).enumerate().collect();
+            parallel::each(rows, n * x.nnz(), |(row, out): (usize, &mut [f64])| {
                 let mut z: Vec<f64> =
                     design.center().iter().zip(design.scale()).map(|(c, s)| -c / s).collect();
                 let (columns, values) = x.row(row);

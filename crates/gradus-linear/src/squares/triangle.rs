@@ -1,10 +1,10 @@
 //! Least squares by an orthogonal triangle, without squaring the condition of the features.
 
 use crate::design::Design;
+use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::linalg;
 use gradus_core::{Error, Result};
-use rayon::prelude::*;
 
 /// Rows that become one triangle.
 const ROWS: usize = 4096;
@@ -50,15 +50,12 @@ pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<
     };
     let step = ROWS.max(2 * width);
     let starts: Vec<usize> = (0..n).step_by(step).collect();
-    let triangles: Vec<(usize, Vec<f64>)> = starts
-        .par_iter()
-        .map(|&start| {
-            let end = n.min(start + step);
-            let block = formed(start..end);
-            let rows = (end - start).min(width);
-            (rows, linalg::qr_upper(end - start, width, &block))
-        })
-        .collect();
+    let triangles = parallel::map(starts, n * width * width, |start| {
+        let end = n.min(start + step);
+        let block = formed(start..end);
+        let rows = (end - start).min(width);
+        (rows, linalg::qr_upper(end - start, width, &block))
+    });
     // Triangle on triangle, in order.
     let mut rows = 0;
     let mut triangle: Vec<f64> = Vec::new();

@@ -11,6 +11,7 @@
 use super::dual::Prepared;
 use super::newton::Watch;
 use super::problem::{squared_norm, sums};
+use crate::parallel;
 use gradus_core::random::Stream;
 
 /// What to learn.
@@ -183,18 +184,14 @@ fn best_numbers(
 
 /// The objectives of a point, and the slacks.
 fn judge(task: &Task<'_>, w: &[f64], b: &[f64], alpha: &[f64]) -> Solution {
-    use rayon::prelude::*;
     let (n, k, d) = (task.codes.len(), task.n_classes, task.n_features);
-    let slacks: Vec<f64> = (0..n)
-        .into_par_iter()
-        .map(|i| {
-            let class = task.codes[i] as usize;
-            let score = |m: usize| task.prepared.dot(i, &w[m * d..(m + 1) * d]) + b[m];
-            let own = score(class);
-            let other = (0..k).filter(|&m| m != class).map(score);
-            (1.0 + other.fold(f64::NEG_INFINITY, f64::max) - own).max(0.0)
-        })
-        .collect();
+    let slacks = parallel::map_below(n, k * task.prepared.matrix().values().len(), |i| {
+        let class = task.codes[i] as usize;
+        let score = |m: usize| task.prepared.dot(i, &w[m * d..(m + 1) * d]) + b[m];
+        let own = score(class);
+        let other = (0..k).filter(|&m| m != class).map(score);
+        (1.0 + other.fold(f64::NEG_INFINITY, f64::max) - own).max(0.0)
+    });
     let [loss, linear] = sums(n, |rows| {
         let (mut loss, mut linear) = (0.0, 0.0);
         for i in rows {

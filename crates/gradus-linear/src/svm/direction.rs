@@ -8,9 +8,9 @@
 //! eliminated first, by centring the samples.
 
 use super::problem::{Intercept, Problem};
+use crate::parallel;
 use gradus_core::data::Matrix;
 use gradus_core::kernel::{Level, dense, solve_semidefinite};
-use rayon::prelude::*;
 
 /// Turns `g` (the intercept last, 0 if it is free) into the direction, for the samples `rows` of
 /// curvature `h`.
@@ -39,11 +39,7 @@ pub(super) fn from_samples(problem: &Problem<'_>, rows: &[u32], h: &[f64], g: &m
         row[i..].iter_mut().for_each(|k| *k += one);
         row[i] += 1.0 / h[i];
     };
-    if m * m * d < 1 << 16 {
-        matrix.chunks_exact_mut(m).enumerate().for_each(fill);
-    } else {
-        matrix.par_chunks_exact_mut(m).enumerate().for_each(fill);
-    }
+    parallel::each(matrix.chunks_exact_mut(m).enumerate().collect(), m * m * d, fill);
     let mut y = vec![0.0; m];
     dense::dots(level, &x, &g[..d], &mut y);
     y.iter_mut().for_each(|y| *y += one * g[d]);

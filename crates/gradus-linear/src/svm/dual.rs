@@ -12,10 +12,10 @@
 use super::newton::Watch;
 use super::problem::{Intercept, Point, Problem};
 use crate::design::Design;
+use crate::parallel;
 use gradus_core::data::{Dense, Matrix};
 use gradus_core::kernel::{Level, dense, prefetch};
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// How many rows ahead memory is asked for.
@@ -29,6 +29,14 @@ pub(crate) struct Prepared<'a> {
     level: Level,
 }
 
+/// The sum of the squares of each row.
+pub(super) fn squared_norms(matrix: &Matrix) -> Vec<f64> {
+    parallel::map_below(matrix.n_rows(), matrix.values().len(), |row| match matrix {
+        Matrix::Dense(x) => x.row(row).iter().map(|x| x * x).sum(),
+        Matrix::Sparse(x) => x.row(row).1.iter().map(|x| x * x).sum(),
+    })
+}
+
 impl<'a> Prepared<'a> {
     pub(crate) fn new(design: &'a Design<'a>) -> Self {
         let matrix = design.matrix();
@@ -39,7 +47,8 @@ impl<'a> Prepared<'a> {
         let matrix = match matrix {
             Matrix::Dense(x) if scaled || centered => {
                 let mut values = x.values().to_vec();
-                values.par_chunks_mut(d.max(1)).for_each(|row| {
+                let operations = values.len();
+                parallel::each_row(&mut values, d, operations, |_, row| {
                     for ((x, c), s) in row.iter_mut().zip(center).zip(scale) {
                         *x = (*x - c) / s;
                     }
@@ -54,13 +63,7 @@ impl<'a> Prepared<'a> {
             }
             _ => Cow::Borrowed(matrix),
         };
-        let norms = (0..matrix.n_rows())
-            .into_par_iter()
-            .map(|row| match &*matrix {
-                Matrix::Dense(x) => x.row(row).iter().map(|x| x * x).sum(),
-                Matrix::Sparse(x) => x.row(row).1.iter().map(|x| x * x).sum::<f64>(),
-            })
-            .collect();
+        let norms = squared_norms(&matrix);
         Self { matrix, norms, level: Level::best() }
     }
 

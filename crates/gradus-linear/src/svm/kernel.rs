@@ -1,8 +1,9 @@
 //! Kernel functions, and rows of the kernel matrix.
 
+use super::dual::squared_norms;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense, eight, exp_all};
-use rayon::prelude::*;
+use gradus_core::parallel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,13 +77,7 @@ const BLOCK: usize = 1024;
 
 impl Points {
     pub(super) fn new(matrix: Matrix) -> Self {
-        let norms = (0..matrix.n_rows())
-            .into_par_iter()
-            .map(|row| match &matrix {
-                Matrix::Dense(x) => x.row(row).iter().map(|x| x * x).sum(),
-                Matrix::Sparse(x) => x.row(row).1.iter().map(|x| x * x).sum::<f64>(),
-            })
-            .collect();
+        let norms = squared_norms(&matrix);
         Self { matrix, norms }
     }
 
@@ -226,7 +221,7 @@ impl Points {
         if others.len() <= 2 * BLOCK {
             others.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).for_each(one);
         } else {
-            others.par_chunks(BLOCK).zip(out.par_chunks_mut(BLOCK)).for_each(one);
+            parallel::each(others.chunks(BLOCK).zip(out.chunks_mut(BLOCK)), one);
         }
     }
 
@@ -269,29 +264,30 @@ impl Points {
         (of, by): (&[u32], &[f64]),
     ) -> Vec<f64> {
         if function.kernel == Kernel::Precomputed {
-            let sum = |&i: &u32| {
+            let sum = |&i: &u32| -> f64 {
                 let each = of.iter().zip(by);
                 each.map(|(&j, by)| by * f64::from(self.entry(i as usize, j) as f32)).sum()
             };
-            return rows.par_iter().map(sum).collect();
+            return parallel::map(rows, sum);
         }
-        rows.par_chunks(8)
-            .flat_map_iter(|rows| {
-                let (vectors, norms) = (self.interleaved(rows), self.norms_of(rows));
-                let (mut values, mut sums) = (vec![0.0; 8 * BLOCK], [0.0; 8]);
-                for (of, by) in of.chunks(BLOCK).zip(by.chunks(BLOCK)) {
-                    let values = &mut values[..8 * of.len()];
-                    self.eight(function, (&vectors, &norms), of, values);
-                    for (values, by) in values.as_chunks::<8>().0.iter().zip(by) {
-                        for (sum, value) in sums.iter_mut().zip(values) {
-                            // Rounded as cached rows are, so that the sums belong to one matrix.
-                            *sum += by * f64::from(*value as f32);
-                        }
+        let eights = parallel::map(rows.chunks(8), |rows| {
+            let (vectors, norms) = (self.interleaved(rows), self.norms_of(rows));
+            let (mut values, mut sums) = (vec![0.0; 8 * BLOCK], [0.0; 8]);
+            for (of, by) in of.chunks(BLOCK).zip(by.chunks(BLOCK)) {
+                let values = &mut values[..8 * of.len()];
+                self.eight(function, (&vectors, &norms), of, values);
+                for (values, by) in values.as_chunks::<8>().0.iter().zip(by) {
+                    for (sum, value) in sums.iter_mut().zip(values) {
+                        // Rounded as cached rows are, so that the sums belong to one matrix.
+                        *sum += by * f64::from(*value as f32);
                     }
                 }
-                sums.into_iter().take(rows.len())
-            })
-            .collect()
+            }
+            sums
+        });
+        let mut sums = eights.concat();
+        sums.truncate(rows.len());
+        sums
     }
 }
 

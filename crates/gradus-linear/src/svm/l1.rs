@@ -19,12 +19,12 @@ use super::problem::{Intercept, Point, Problem, sums};
 use super::units::{self, MOST_COST};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
+use crate::parallel;
 use gradus_core::Result;
 use gradus_core::data::{Csr, Dense, Matrix, Samples};
 use gradus_core::iterate::Ending;
 use gradus_core::kernel::{Level, dense};
 use gradus_core::random::Stream;
-use rayon::prelude::*;
 
 /// Least share of the predicted decrease that a step must bring.
 const SUFFICIENT: f64 = 0.01;
@@ -298,7 +298,8 @@ fn certify(problem: &Problem<'_>, columns: &Columns, w: &[f64], b: f64, scores: 
         columns.each(j, |i, x| sum += beta[i] * x);
         sum.abs()
     };
-    let mut largest = (0..w.len()).into_par_iter().map(slope).reduce(|| 0.0, f64::max);
+    let slopes = parallel::map_below(w.len(), problem.design.size(), slope);
+    let mut largest = slopes.into_iter().fold(0.0, f64::max);
     if problem.intercept == Intercept::Penalized {
         largest = largest.max(beta.iter().sum::<f64>().abs() / penalty);
     }

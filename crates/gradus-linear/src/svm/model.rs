@@ -6,8 +6,7 @@ use gradus_core::data::{Csr, Dense, Inputs, Matrix};
 use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// A support vector machine: linear, or of a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +133,8 @@ impl KernelMachine {
         let (n, k, n_support) = (features.n_rows(), self.intercepts.len(), self.points.len());
         let all: Vec<u32> = (0..n_support as u32).collect();
         let mut out = Dense::full(n, k, 0.0);
-        out.values_mut().par_chunks_mut((8 * k).max(1)).enumerate().for_each(|(block, out)| {
+        let blocks = out.values_mut().chunks_mut((8 * k).max(1)).enumerate();
+        parallel::each(blocks, |(block, out)| {
             let rows = out.len() / k;
             let mut vectors = vec![0.0; 8 * self.center.len()];
             for lane in 0..rows {

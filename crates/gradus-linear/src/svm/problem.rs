@@ -10,6 +10,7 @@
 //! `|β_i| ≤ c_i`.
 
 use crate::design::Design;
+use gradus_core::parallel;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -137,10 +138,7 @@ pub(super) fn sums<const K: usize>(
         // Another thread would cost more than one block does.
         return look(0..n);
     }
-    let parts: Vec<[f64; K]> = (0..n.div_ceil(BLOCK))
-        .into_par_iter()
-        .map(|block| look(block * BLOCK..n.min((block + 1) * BLOCK)))
-        .collect();
+    let parts = parallel::map(parallel::blocks(n, BLOCK), look);
     let mut total = [0.0; K];
     for part in &parts {
         total.iter_mut().zip(part).for_each(|(total, x)| *total += x);

@@ -8,7 +8,7 @@ use super::dual::Prepared;
 use super::problem::{Intercept, Point, Problem};
 use gradus_core::data::{Dense, Matrix};
 use gradus_core::kernel::{Level, dense, eight};
-use rayon::prelude::*;
+use gradus_core::parallel;
 
 /// The lower triangle `L`. A sample that depends on earlier ones has a 0 on the diagonal.
 pub(super) fn triangle(prepared: &Prepared<'_>) -> Dense<f64> {
@@ -36,7 +36,7 @@ fn products(prepared: &Prepared<'_>) -> Vec<f64> {
     let (n, d, level) = (prepared.norms.len(), prepared.matrix().n_cols(), Level::best());
     let all: Vec<u32> = (0..n as u32).collect();
     let mut products = vec![0.0; n * n];
-    products.par_chunks_mut(8 * n.max(1)).enumerate().for_each(|(block, out)| {
+    parallel::each(products.chunks_mut(8 * n.max(1)).enumerate(), |(block, out)| {
         let (first, rows) = (8 * block, out.len() / n);
         let mut vectors = vec![0.0; 8 * d];
         for lane in 0..rows {

@@ -10,7 +10,6 @@ use super::newton::Watch;
 use super::problem::Loss;
 use crate::design::Design;
 use gradus_core::data::{Dense, Matrix};
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// The largest cost of features and targets of unit size. From a certain cost on the solution no
@@ -135,7 +134,7 @@ impl Units {
         let most = if loss.classes { MOST_COST } else { MOST_COST_OF_VALUES };
         let target = if loss.squared { 1.0 } else { self.target };
         let one = |&c: &f64| if c > 0.0 { c * self.features / target * self.features } else { 0.0 };
-        let scaled: Vec<f64> = costs.par_iter().map(one).collect();
+        let scaled: Vec<f64> = costs.iter().map(one).collect();
         let cut = |c: f64| if c > 0.0 { c.clamp(LEAST_COST, most) } else { c };
         // Zero by underflow is not zero by weight.
         let tiny =

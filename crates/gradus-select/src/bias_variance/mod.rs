@@ -13,8 +13,7 @@ pub use classes::{ClassBiasVariance, ClassPoint, class_bias_variance};
 
 use crate::metrics::rows::{self, Sum};
 use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use serde::Serialize;
 
 /// The decomposition of the squared error of one test row.
@@ -140,18 +139,15 @@ fn rounds<T: Send>(
     if n_test == 0 {
         return Err(Error::data("bias and variance: there are no test rows"));
     }
-    (0..n_rounds as u64)
-        .into_par_iter()
-        .map(|round| {
-            let mut stream = Stream::new(seed, "select.bias_variance", round);
-            let mut rows: Vec<u32> = (0..n_rows).map(|_| stream.index(n_rows) as u32).collect();
-            // In order: a sparse matrix is read front to back.
-            rows.sort_unstable();
-            let predicted = fit_predict(&rows)?;
-            rows::same_length("predictions", n_test, predicted.len())?;
-            Ok(predicted)
-        })
-        .collect()
+    parallel::try_map(0..n_rounds as u64, |round| {
+        let mut stream = Stream::new(seed, "select.bias_variance", round);
+        let mut rows: Vec<u32> = (0..n_rows).map(|_| stream.index(n_rows) as u32).collect();
+        // In order: a sparse matrix is read front to back.
+        rows.sort_unstable();
+        let predicted = fit_predict(&rows)?;
+        rows::same_length("predictions", n_test, predicted.len())?;
+        Ok(predicted)
+    })
 }
 
 #[cfg(test)]

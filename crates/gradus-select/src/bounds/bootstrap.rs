@@ -3,8 +3,7 @@
 use super::{Interval, Method, check_level};
 use crate::metrics::rows::{self, Sum};
 use gradus_core::random::{Stream, normal_quantile};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use serde::Serialize;
 
 /// Rows are left out in at most so many groups to find the skew of a statistic.
@@ -114,17 +113,16 @@ impl Bootstrap {
         let estimate = statistic(&all).ok_or_else(|| {
             Error::data("bootstrap: the statistic is not defined on the rows as they are")
         })?;
-        let drawn: Vec<Option<f64>> = (0..self.rounds as u64)
-            .into_par_iter()
-            .map_init(
-                || vec![0u32; n],
-                |rows, round| {
-                    let mut stream = self.stream(round);
-                    rows.iter_mut().for_each(|row| *row = stream.index(n) as u32);
-                    statistic(rows)
-                },
-            )
-            .collect();
+        let rounds = 0..self.rounds as u64;
+        let drawn = parallel::map_with(
+            rounds,
+            || vec![0u32; n],
+            |rows, round| {
+                let mut stream = self.stream(round);
+                rows.iter_mut().for_each(|row| *row = stream.index(n) as u32);
+                statistic(rows)
+            },
+        );
         let acceleration = match self.method {
             Method::Bca => {
                 let groups = GROUPS.min(n);
@@ -133,11 +131,7 @@ impl Bootstrap {
                         (0..n as u32).filter(|&row| row as usize % groups != group).collect();
                     statistic(&rows)
                 };
-                let left: Vec<Option<f64>> = if groups > 1 {
-                    (0..groups).into_par_iter().map(without).collect()
-                } else {
-                    vec![]
-                };
+                let left = if groups > 1 { parallel::map(0..groups, without) } else { vec![] };
                 acceleration(left.into_iter().flatten())
             }
             _ => 0.0,
@@ -191,7 +185,7 @@ impl Bootstrap {
                 }
             }
         };
-        let drawn: Vec<Option<f64>> = (0..self.rounds as u64).into_par_iter().map(round).collect();
+        let drawn = parallel::map(0..self.rounds as u64, round);
         let acceleration = match self.method {
             // The mean without a row, less the mean: in closed form.
             Method::Bca => acceleration((0..n).filter_map(|row| {

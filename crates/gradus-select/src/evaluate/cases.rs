@@ -4,8 +4,7 @@ use super::RankingOptions;
 use super::report::Skipped;
 use gradus_core::data::{Csr, Ids, Ratings};
 use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Someone to rank for.
 pub(super) struct Case {
@@ -313,13 +312,10 @@ impl<'a> Cases<'a> {
             .collect();
         let mut known =
             self.model.top_many(&users, n.saturating_add(extra), for_users)?.into_iter();
-        let mut lists: Vec<Vec<Scored>> = cases
-            .par_iter()
-            .map(|case| match &case.who {
-                Who::User(_) => Ok(Vec::new()),
-                Who::Profile(profile) => self.model.top(&Target::Profile(profile), n, &by_model),
-            })
-            .collect::<Result<_>>()?;
+        let mut lists: Vec<Vec<Scored>> = parallel::try_map(cases, |case| match &case.who {
+            Who::User(_) => Ok(Vec::new()),
+            Who::Profile(profile) => self.model.top(&Target::Profile(profile), n, &by_model),
+        })?;
         for ((list, case), seen) in lists.iter_mut().zip(cases).zip(&given) {
             if let Who::User(_) = case.who {
                 *list = known.next().unwrap_or_default();

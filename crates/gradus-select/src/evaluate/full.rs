@@ -4,8 +4,7 @@ use super::cases::{Case, Cases};
 use super::report::{Judged, Totals};
 use crate::metrics::ranking::{AtK, auc, hits, judged_order};
 use gradus_core::recommend::Scored;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// So many scores are held at a time, 8 bytes each.
 const SCORES: usize = 1 << 22;
@@ -33,20 +32,16 @@ pub(super) fn each(
     let block = (SCORES / n.max(1)).clamp(8, 1024);
     for block in cases.all.chunks(block) {
         let lists = cases.top(block, n)?;
-        let judged: Vec<(Judged, Vec<u32>)> = block
-            .par_iter()
-            .zip(lists)
-            .map(|(case, list)| {
-                let list = whole_ties(cases, case, list, longest)?;
-                let order = judged_order(first(&list, longest), &case.relevant);
-                let hits = hits(&order, &case.relevant, longest);
-                let at = lengths.iter().map(|&k| AtK::of(&hits, case.relevant.len(), k)).collect();
-                let auc = if with_auc { auc(&list, &case.relevant) } else { None };
-                // What a user is shown, in the order of the model.
-                let shown = list.iter().take(longest).map(|scored| scored.item).collect();
-                Ok((Judged { at, auc }, shown))
-            })
-            .collect::<Result<_>>()?;
+        let judged = parallel::try_map(block.iter().zip(lists), |(case, list)| {
+            let list = whole_ties(cases, case, list, longest)?;
+            let order = judged_order(first(&list, longest), &case.relevant);
+            let hits = hits(&order, &case.relevant, longest);
+            let at = lengths.iter().map(|&k| AtK::of(&hits, case.relevant.len(), k)).collect();
+            let auc = if with_auc { auc(&list, &case.relevant) } else { None };
+            // What a user is shown, in the order of the model.
+            let shown: Vec<u32> = list.iter().take(longest).map(|scored| scored.item).collect();
+            Ok::<_, Error>((Judged { at, auc }, shown))
+        })?;
         for (case, (judged, shown)) in block.iter().zip(judged) {
             take(case, judged, &shown);
         }

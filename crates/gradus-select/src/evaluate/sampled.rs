@@ -5,8 +5,7 @@ use super::report::{Judged, Totals};
 use crate::metrics::ranking::AtK;
 use gradus_core::random::Stream;
 use gradus_core::recommend::{Filter, Target};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Users judged at a time.
 const BLOCK: usize = 1024;
@@ -19,10 +18,7 @@ pub(super) fn judge(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals)
     }
     for block in cases.all.chunks(BLOCK) {
         let lengths = &totals.lengths;
-        let judged: Vec<Option<Judged>> = block
-            .par_iter()
-            .map(|case| one(cases, case, n, seed, lengths))
-            .collect::<Result<_>>()?;
+        let judged = parallel::try_map(block, |case| one(cases, case, n, seed, lengths))?;
         for (case, judged) in block.iter().zip(&judged) {
             match judged {
                 Some(judged) => totals.add(&case.relevant, judged, None),

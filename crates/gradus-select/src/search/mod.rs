@@ -22,10 +22,9 @@ pub use tally::{Lead, Score};
 
 use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
-use gradus_core::{Error, Result};
+use gradus_core::{Error, Result, parallel};
 use grid::Chain;
 use parts::{Part, Parts};
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally::{Scale, Tally};
@@ -171,12 +170,9 @@ impl Search<'_> {
                 offset += if let AnyData::Samples(held) = &part.held { held.len() } else { 0 };
                 cut.push(part);
             }
-            let tried: Result<Vec<Vec<Vec<Trial>>>> = cut
-                .par_iter()
-                .map(|part| {
-                    chains.par_iter().map(|chain| self.follow(chain, part, &tell)).collect()
-                })
-                .collect();
+            let tried = parallel::try_map(&cut, |part| {
+                parallel::try_map(chains, |chain| self.follow(chain, part, &tell))
+            });
             if self.stop.requested() {
                 break;
             }

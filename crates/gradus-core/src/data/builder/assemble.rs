@@ -6,8 +6,7 @@
 
 use super::chunk::{Chunk, Extras};
 use crate::data::{Csr, Duplicates, Ids, Ratings};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -65,18 +64,15 @@ fn scatter(
     let has = |extra: fn(Extras) -> bool| chunks.iter().any(|chunk| extra(chunk.extras()));
     let (weighted, timed) = (has(|extras| extras.weights), has(|extras| extras.times));
     let mut groups = split_chunks(chunks, n_groups(n, n_users));
-    let mut counts: Vec<Vec<usize>> = groups
-        .par_iter()
-        .map(|chunks| {
-            let mut counts = vec![0; n_users];
-            for chunk in chunks {
-                for &user in chunk.rows().users {
-                    counts[user_places[user as usize] as usize] += 1;
-                }
+    let mut counts = parallel::map(&groups, |chunks| {
+        let mut counts = vec![0; n_users];
+        for chunk in chunks {
+            for &user in chunk.rows().users {
+                counts[user_places[user as usize] as usize] += 1;
             }
-            counts
-        })
-        .collect();
+        }
+        counts
+    });
     let indptr = starts(&mut counts, n_users);
 
     let mut entries = zeros::<u64>(n);
@@ -86,7 +82,7 @@ fn scatter(
     let weight_places =
         weights.as_mut().map(|weights| atomic_u32(bytemuck::cast_slice_mut(weights)));
     let time_places = times.as_mut().map(|times| atomic_u64(bytemuck::cast_slice_mut(times)));
-    groups.par_iter_mut().zip(&mut counts).for_each(|(chunks, next)| {
+    parallel::each(groups.iter_mut().zip(&mut counts), |(chunks, next)| {
         for chunk in chunks.drain(..) {
             let rows = chunk.rows();
             for (k, &user) in rows.users.iter().enumerate() {
@@ -125,39 +121,32 @@ fn sort_rows(
         .zip(split_maybe(beside.times.as_deref_mut(), &lengths))
         .map(|(weights, times)| BesidePart { weights, times })
         .collect();
-    let parts = (
-        ranges,
-        split_mut(entries, &lengths),
-        beside,
-        split_mut(&mut indices, &lengths),
-        split_mut(&mut values, &lengths),
-    );
-    let n_repeats = parts
-        .into_par_iter()
-        .map(|(rows, entries, mut beside, indices, values)| {
-            let base = indptr[rows.start];
-            let mut n_repeats = 0;
-            for row in rows {
-                let at = indptr[row] - base..indptr[row + 1] - base;
-                let entries = &mut entries[at.clone()];
-                if !entries.is_sorted_by(|a, b| a >> 32 < b >> 32) {
-                    if beside.is_empty() {
-                        entries.sort_by_key(|entry| entry >> 32);
-                    } else {
-                        beside.sort_with(entries, at.clone());
-                    }
-                    let same = |pair: &&[u64]| pair[0] >> 32 == pair[1] >> 32;
-                    n_repeats += entries.windows(2).filter(same).count();
+    let places =
+        split_mut(&mut indices, &lengths).into_iter().zip(split_mut(&mut values, &lengths));
+    let parts = ranges.into_iter().zip(split_mut(entries, &lengths)).zip(beside).zip(places);
+    let n_repeats = parallel::map(parts, |(((rows, entries), mut beside), (indices, values))| {
+        let base = indptr[rows.start];
+        let mut n_repeats = 0;
+        for row in rows {
+            let at = indptr[row] - base..indptr[row + 1] - base;
+            let entries = &mut entries[at.clone()];
+            if !entries.is_sorted_by(|a, b| a >> 32 < b >> 32) {
+                if beside.is_empty() {
+                    entries.sort_by_key(|entry| entry >> 32);
+                } else {
+                    beside.sort_with(entries, at.clone());
                 }
-                let places = indices[at.clone()].iter_mut().zip(&mut values[at]);
-                for (&entry, (index, value)) in entries.iter().zip(places) {
-                    (*index, *value) = ((entry >> 32) as u32, f32::from_bits(entry as u32));
-                }
+                let same = |pair: &&[u64]| pair[0] >> 32 == pair[1] >> 32;
+                n_repeats += entries.windows(2).filter(same).count();
             }
-            n_repeats
-        })
-        .sum();
-    (indices, values, n_repeats)
+            let places = indices[at.clone()].iter_mut().zip(&mut values[at]);
+            for (&entry, (index, value)) in entries.iter().zip(places) {
+                (*index, *value) = ((entry >> 32) as u32, f32::from_bits(entry as u32));
+            }
+        }
+        n_repeats
+    });
+    (indices, values, n_repeats.into_iter().sum())
 }
 
 impl BesidePart<'_> {
@@ -287,15 +276,12 @@ pub(in crate::data) fn mean(values: &[f32], weights: Option<&[f32]>) -> (f32, Op
 pub(in crate::data) fn transpose(matrix: &Csr, weights: Option<&[f32]>) -> (Csr, Option<Vec<f32>>) {
     let (n, n_cols) = (matrix.nnz(), matrix.n_cols());
     let groups = split_rows(matrix.indptr(), n_groups(n, n_cols));
-    let mut counts: Vec<Vec<usize>> = groups
-        .par_iter()
-        .map(|rows| {
-            let mut counts = vec![0; n_cols];
-            let entries = matrix.indptr()[rows.start]..matrix.indptr()[rows.end];
-            matrix.indices()[entries].iter().for_each(|&column| counts[column as usize] += 1);
-            counts
-        })
-        .collect();
+    let mut counts = parallel::map(&groups, |rows| {
+        let mut counts = vec![0; n_cols];
+        let entries = matrix.indptr()[rows.start]..matrix.indptr()[rows.end];
+        matrix.indices()[entries].iter().for_each(|&column| counts[column as usize] += 1);
+        counts
+    });
     let indptr = starts(&mut counts, n_cols);
 
     let mut indices = zeros::<u32>(n);
@@ -305,7 +291,7 @@ pub(in crate::data) fn transpose(matrix: &Csr, weights: Option<&[f32]>) -> (Csr,
         let indices = atomic_u32(&mut indices);
         let values = atomic_u32(bytemuck::cast_slice_mut(&mut values));
         let places = transposed.as_mut().map(|w| atomic_u32(bytemuck::cast_slice_mut(w)));
-        groups.into_par_iter().zip(counts).for_each(|(rows, mut next)| {
+        parallel::each(groups.into_iter().zip(counts), |(rows, mut next)| {
             for row in rows {
                 for at in matrix.range(row) {
                     let next = &mut next[matrix.indices()[at] as usize];

@@ -7,7 +7,7 @@ mod intern;
 pub(super) use assemble::{mean, transpose};
 
 use super::{Duplicates, Id, IdSlice, Ids, Ratings};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 use chunk::{CHUNK_ROWS, Chunk, Extras};
 use intern::Interner;
 
@@ -242,7 +242,7 @@ impl RatingsBuilder {
             return Err(Error::data("no ratings"));
         }
         let ((users, user_places), (items, item_places)) =
-            rayon::join(|| self.users.finish(), || self.items.finish());
+            parallel::join(|| self.users.finish(), || self.items.finish());
         assemble::assemble(users, items, self.chunks, &user_places, &item_places, duplicates)
     }
 }

@@ -3,8 +3,7 @@
 use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
 use crate::data::table::MISSING_WORD;
 use crate::data::{Column, Csr, Dense, Matrix, Missing, Table};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 use std::borrow::Cow;
 
 /// A column of words with more than this is refused: it is mostly a name or an id.
@@ -408,7 +407,8 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
     }
     let mut values = crate::data::zeros(n_rows, n_cols)?;
     let rows_at_once = (BLOCK / n_cols.max(1)).max(1);
-    values.par_chunks_mut((rows_at_once * n_cols).max(1)).enumerate().for_each(|(block, out)| {
+    let blocks = values.chunks_mut((rows_at_once * n_cols).max(1)).enumerate();
+    parallel::each(blocks, |(block, out)| {
         let rows = block * rows_at_once..n_rows.min((block + 1) * rows_at_once);
         for (part, &start) in parts.iter().zip(&starts) {
             for (out, row) in out.chunks_exact_mut(n_cols).zip(rows.clone()) {

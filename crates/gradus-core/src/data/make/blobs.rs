@@ -3,8 +3,7 @@
 use super::setters;
 use crate::data::Dense;
 use crate::random::{Alias, Stream};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 
 /// Points around `n_centers` centres: `x = c_z + spread_z · N(0, I)`, `z` drawn by weight.
 ///
@@ -113,15 +112,14 @@ impl BlobsSpec {
             Alias::new(&self.weights)?
         };
         let mut values = crate::data::zeros(n, d)?;
-        let mut labels = vec![0; n];
-        values.par_chunks_mut(d).zip(&mut labels).enumerate().for_each(|(row, (point, label))| {
+        let labels = parallel::map_rows(&mut values, d, |row, point| {
             let mut stream = Stream::new(seed, "make blobs: point", row as u64);
             let center = table.sample(&mut stream);
             let spread = self.spreads.get(center).unwrap_or(&self.spreads[0]);
-            *label = center as u32;
             for (x, c) in point.iter_mut().zip(centers.row(center)) {
                 *x = c + spread * stream.normal();
             }
+            center as u32
         });
         Ok(MadeBlobs { points: Dense::new(n, d, values)?, labels, centers })
     }

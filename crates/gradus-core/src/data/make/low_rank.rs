@@ -3,8 +3,7 @@
 use super::{at_least, setters};
 use crate::data::{Csr, Dense};
 use crate::random::Stream;
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 
 /// How the mass of the planted factors is spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -125,19 +124,16 @@ impl LowRankSpec {
 
         // Exactly round(observed · rows · cols) entries: row r gets the difference of two roundings.
         let before = |row: usize| (self.observed * row as f64 * self.cols as f64).round() as usize;
-        let rows: Vec<(Vec<u32>, Vec<f32>)> = (0..self.rows)
-            .into_par_iter()
-            .map(|row| {
-                let mut stream = Stream::new(seed, "make low rank: row", row as u64);
-                let count = (before(row + 1) - before(row)).min(self.cols);
-                let columns = stream.sample(self.cols, count).expect("count is at most cols");
-                let values = columns
-                    .iter()
-                    .map(|&col| (made.value(row, col) + self.noise * stream.normal()) as f32)
-                    .collect();
-                (columns.into_iter().map(|col| col as u32).collect(), values)
-            })
-            .collect();
+        let rows: Vec<(Vec<u32>, Vec<f32>)> = parallel::map_below(self.rows, 32, |row| {
+            let mut stream = Stream::new(seed, "make low rank: row", row as u64);
+            let count = (before(row + 1) - before(row)).min(self.cols);
+            let columns = stream.sample(self.cols, count).expect("count is at most cols");
+            let values = columns
+                .iter()
+                .map(|&col| (made.value(row, col) + self.noise * stream.normal()) as f32)
+                .collect();
+            (columns.into_iter().map(|col| col as u32).collect(), values)
+        });
         let mut indptr = vec![0];
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for (columns, row) in rows {
@@ -161,7 +157,7 @@ impl LowRankSpec {
             chosen.iter().for_each(|&at| spikes[at] = (10.0 * low).sqrt());
         }
         let mut values = vec![0.0; n * self.rank];
-        values.par_chunks_mut(self.rank).enumerate().for_each(|(at, row)| {
+        parallel::each_row(&mut values, self.rank, |at, row| {
             let mut stream = Stream::new(seed, purpose, at as u64);
             row.iter_mut().for_each(|x| *x = scale * spikes[at] * stream.normal());
         });

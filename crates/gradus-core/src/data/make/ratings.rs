@@ -5,8 +5,7 @@ use super::titles::{N_GENRES, titles};
 use super::{at_least, setters, within};
 use crate::data::{Csr, Dense, Ids, Rating, Ratings};
 use crate::random::{Stream, power_law_weights};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 use std::ops::Range;
 
 /// Ratings per block: enough to keep a thread busy, little enough to hold several.
@@ -366,12 +365,10 @@ impl RatingsMaker {
         let mut draw = stream("user bias", 0);
         let user_bias = (0..n_users).map(|_| (spec.user_bias * draw.normal()) as f32).collect();
         let mut user_factors = vec![0.0f32; n_users * rank];
-        if rank > 0 {
-            user_factors.par_chunks_mut(rank).enumerate().for_each(|(user, row)| {
-                let mut draw = stream("user factors", user);
-                row.iter_mut().for_each(|x| *x = (root / balance * draw.normal()) as f32);
-            });
-        }
+        parallel::each_row(&mut user_factors, rank, |user, row| {
+            let mut draw = stream("user factors", user);
+            row.iter_mut().for_each(|x| *x = (root / balance * draw.normal()) as f32);
+        });
 
         let mut draw = stream("activity", 0);
         let activity: Vec<f64> =
@@ -441,9 +438,9 @@ impl RatingsMaker {
         let mut ready: Vec<RatingsBlock> = Vec::new();
         let wave = 4 * rayon::current_num_threads();
         for wave in blocks.chunks(wave).chain([&[][..]]) {
-            let (result, next) = rayon::join(
+            let (result, next) = parallel::join(
                 || ready.iter().try_for_each(&mut sink),
-                || wave.par_iter().map(|users| self.block(users.clone())).collect(),
+                || parallel::map(wave, |users| self.block(users.clone())),
             );
             done = done.and(result);
             if done.is_err() {

@@ -3,8 +3,7 @@
 use super::{at_least, check_sizes, setters, within};
 use crate::data::Dense;
 use crate::random::Stream;
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 
 /// What the target of a planted linear data set is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -152,8 +151,7 @@ impl RegressionSpec {
         let outliers = stream("outliers").sample(n, n_outliers)?;
 
         let mut values = crate::data::zeros(n, d)?;
-        let mut targets = vec![(0.0, 0.0); n];
-        values.par_chunks_mut(d).zip(&mut targets).enumerate().for_each(|(row, (x, target))| {
+        let targets = parallel::map_rows(&mut values, d, |row, x| {
             let mut stream = Stream::new(seed, "make regression: sample", row as u64);
             x.iter_mut().zip(&axes).for_each(|(x, axis)| *x = axis * stream.normal());
             for mirror in &reflections {
@@ -172,7 +170,7 @@ impl RegressionSpec {
                     f64::from(u8::from(one != moved))
                 }
             };
-            *target = (y, clean);
+            (y, clean)
         });
         let (y, clean) = targets.into_iter().unzip();
         let x = Dense::new(n, d, values)?;

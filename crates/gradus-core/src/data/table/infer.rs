@@ -2,9 +2,8 @@
 
 use super::cells::{Gathered, MISSING, RawColumn, code};
 use super::column::{Column, Interner, MISSING_WORD};
-use crate::Result;
+use crate::{Result, parallel};
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 /// A column with so many different texts among its numbers is not one of numbers.
 const MOST_STRAYS: usize = 10;
@@ -34,9 +33,7 @@ pub(super) struct Inferred {
 /// strays, which count as missing.
 pub(super) fn infer(gathered: Gathered, mark: u8) -> Result<(Vec<String>, Vec<Inferred>)> {
     let Gathered { names, columns, .. } = gathered;
-    let columns: Result<Vec<Inferred>> =
-        columns.into_par_iter().map(|column| of(column, mark)).collect();
-    Ok((names, columns?))
+    Ok((names, parallel::try_map(columns, |column| of(column, mark))?))
 }
 
 /// What a text of a column may be besides a word.

@@ -12,8 +12,7 @@ use super::Posterior;
 use crate::bayes::implicit;
 use gradus_core::kernel::{self, padded, solve_semidefinite};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Ratings of someone, in ascending order of the items.
 struct Rated<'a> {
@@ -47,7 +46,8 @@ impl Posterior {
         let rated = Rated::of(profile);
         let (k, d) = (self.rank, self.d());
         let mut vector = vec![0.0; padded(self.wide())];
-        vector.par_chunks_mut(k + 2).take(self.samples()).enumerate().for_each(|(sample, to)| {
+        let samples = vector.chunks_mut(k + 2).take(self.samples()).enumerate();
+        parallel::each(samples, |(sample, to)| {
             let Conditional { mean, vectors, pulls, mut system } = self.condition(sample, &rated);
             let mut x = vec![0.0; d];
             for (pull, v) in pulls.iter().zip(&vectors) {
@@ -94,16 +94,13 @@ impl Posterior {
                 Rated::of(&sorted)
             }
         };
-        let per_draw: Vec<Vec<f64>> = (0..self.samples())
-            .into_par_iter()
-            .map(|sample| {
-                let Conditional { vectors, pulls, mut system, .. } = self.condition(sample, &rated);
-                let mut direction = self.item_vector(sample, item).0;
-                solve_semidefinite(self.d(), &mut system, &mut direction);
-                let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
-                pulls.iter().zip(&vectors).map(|(pull, v)| pull * along(v)).collect()
-            })
-            .collect();
+        let per_draw: Vec<Vec<f64>> = parallel::map(0..self.samples(), |sample| {
+            let Conditional { vectors, pulls, mut system, .. } = self.condition(sample, &rated);
+            let mut direction = self.item_vector(sample, item).0;
+            solve_semidefinite(self.d(), &mut system, &mut direction);
+            let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
+            pulls.iter().zip(&vectors).map(|(pull, v)| pull * along(v)).collect()
+        });
         let share = self.scale / self.samples() as f64;
         let mut contributions: Vec<Contribution> = (0..rated.items.len())
             .map(|at| Contribution {

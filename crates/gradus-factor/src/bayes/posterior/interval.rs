@@ -1,13 +1,12 @@
 //! How sure a prediction is.
 
-use super::{Posterior, known};
+use super::{PAIRS, Posterior, known};
 use crate::bayes::dense::Matrix;
 use crate::bayes::samples::SPARSE;
 use gradus_core::kernel::{self, padded};
 use gradus_core::random::normal_quantile;
 use gradus_core::recommend::Interval;
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 
 /// Mean and standard deviations of what the posterior says of a rating, before clipping.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,28 +37,28 @@ impl Posterior {
         let covariances = if strange { self.covariances() } else { Vec::new() };
         let noise: f64 =
             self.noise.iter().map(|tau| 1.0 / tau).sum::<f64>() / self.samples() as f64;
-        pairs
-            .par_iter()
-            .with_min_len(64)
-            .map_init(
-                || (vec![0.0; padded(self.wide())], vec![0.0; padded(self.wide())]),
-                |(user, item), &(u, i)| {
-                    self.widen(u, &self.user_rows, &self.user_priors, false, user);
-                    self.widen_item(i, item);
-                    let (mean, mut variance) = self.moments(user, item);
-                    variance += u.map_or(0.0, |u| self.within_user(u, item));
-                    if u.is_none() || i.is_none() {
-                        variance += self.newcomer(&covariances, (user, u), (item, i));
-                    }
-                    let deviation = |variance: f64| (self.scale * variance.sqrt()) as f32;
-                    Spread {
-                        mean: self.rating(mean),
-                        deviation_of_mean: deviation(variance),
-                        deviation: deviation(variance + noise),
-                    }
-                },
-            )
-            .collect()
+        let wide = || vec![0.0; padded(self.wide())];
+        let spread =
+            |user: &mut [f32], item: &mut [f32], (u, i): (Option<usize>, Option<usize>)| {
+                self.widen(u, &self.user_rows, &self.user_priors, false, user);
+                self.widen_item(i, item);
+                let (mean, mut variance) = self.moments(user, item);
+                variance += u.map_or(0.0, |u| self.within_user(u, item));
+                if u.is_none() || i.is_none() {
+                    variance += self.newcomer(&covariances, (user, u), (item, i));
+                }
+                let deviation = |variance: f64| (self.scale * variance.sqrt()) as f32;
+                Spread {
+                    mean: self.rating(mean),
+                    deviation_of_mean: deviation(variance),
+                    deviation: deviation(variance + noise),
+                }
+            };
+        let spreads = parallel::map(pairs.chunks(PAIRS), |pairs| {
+            let (mut user, mut item) = (wide(), wide());
+            pairs.iter().map(|&pair| spread(&mut user, &mut item, pair)).collect::<Vec<_>>()
+        });
+        spreads.concat()
     }
 
     /// The interval that holds the rating of each pair with probability `level`, taking the sum of
@@ -127,9 +126,7 @@ impl Posterior {
                 },
             )
         };
-        let of = |priors: &[f32]| -> Vec<Matrix> {
-            priors.par_chunks(d * (d + 1)).map(inverse).collect()
-        };
+        let of = |priors: &[f32]| parallel::map(priors.chunks(d * (d + 1)), inverse);
         of(&self.user_priors).into_iter().zip(of(&self.item_priors)).collect()
     }
 

@@ -13,10 +13,12 @@ use gradus_core::estimator::Model;
 use gradus_core::file::{Reader, Writer};
 use gradus_core::kernel::{self, Bf16, Level, padded};
 use gradus_core::recommend::{Explanation, Filter, Interval, Recommend, Scored, Target};
-use gradus_core::{Error, Result};
-use rayon::prelude::*;
+use gradus_core::{Error, Result, parallel};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// Pairs that a thread predicts at a time.
+const PAIRS: usize = 64;
 
 /// Draws of the factors and biases of every item, and for each the mean of every user given it: a
 /// prediction is the mean over them.
@@ -216,19 +218,18 @@ impl Recommend for Posterior {
     }
 
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
-        pairs
-            .par_iter()
-            .with_min_len(64)
-            .map_init(
-                || (vec![0.0; padded(self.wide())], vec![0.0; padded(self.wide())]),
-                |(one, other), &(user, item)| {
-                    let (user, item) = (known(user, &self.users), known(item, &self.items));
-                    self.widen(user, &self.user_rows, &self.user_priors, false, one);
-                    self.widen_item(item, other);
-                    self.clipped(self.rating(kernel::dot(self.level, one, other)))
-                },
-            )
-            .collect()
+        let wide = || vec![0.0; padded(self.wide())];
+        let predicted = parallel::map(pairs.chunks(PAIRS), |pairs| {
+            let (mut one, mut other) = (wide(), wide());
+            let predict = |&(user, item): &(Option<u32>, Option<u32>)| {
+                let (user, item) = (known(user, &self.users), known(item, &self.items));
+                self.widen(user, &self.user_rows, &self.user_priors, false, &mut one);
+                self.widen_item(item, &mut other);
+                self.clipped(self.rating(kernel::dot(self.level, &one, &other)))
+            };
+            pairs.iter().map(predict).collect::<Vec<f32>>()
+        });
+        predicted.concat()
     }
 
     fn interval(

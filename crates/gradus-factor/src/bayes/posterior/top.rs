@@ -1,10 +1,9 @@
 //! The best items for someone, and the items most like another.
 
 use super::Posterior;
-use gradus_core::Result;
 use gradus_core::kernel::{self, padded};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Target, TopN};
-use rayon::prelude::*;
+use gradus_core::{Result, parallel};
 
 /// Items widened to single precision at a time: they stay in the second cache.
 const ITEMS: usize = 16;
@@ -28,17 +27,15 @@ impl Posterior {
     fn products(&self, vector: &[f32], edit: impl Fn(&mut [f32]) + Sync) -> Vec<f32> {
         let stride = padded(self.wide());
         let mut products = vec![0.0; self.items.len()];
-        products.par_chunks_mut(ITEMS).enumerate().for_each_init(
-            || vec![0.0; ITEMS * stride],
-            |wide, (block, products)| {
-                let wide = &mut wide[..products.len() * stride];
-                for (at, item) in wide.chunks_exact_mut(stride).enumerate() {
-                    self.widen_item(Some(block * ITEMS + at), item);
-                    edit(item);
-                }
-                kernel::scores(self.level, self.wide(), vector, wide, products);
-            },
-        );
+        let (blocks, wide) = (products.chunks_mut(ITEMS).enumerate(), || vec![0.0; ITEMS * stride]);
+        parallel::each_with(blocks, wide, |wide, (block, products)| {
+            let wide = &mut wide[..products.len() * stride];
+            for (at, item) in wide.chunks_exact_mut(stride).enumerate() {
+                self.widen_item(Some(block * ITEMS + at), item);
+                edit(item);
+            }
+            kernel::scores(self.level, self.wide(), vector, wide, products);
+        });
         products
     }
 
