@@ -67,6 +67,9 @@ class _FeatureEstimator(Estimator):
                 y = _check_y(y, multi_output=checks.get("multi_output", False), y_numeric=checks.get("y_numeric", False), estimator=self)
                 check_consistent_length(X, y)
             return self._columns(X, reset), y, False
+        if not reset and self._plain_sparse(X):
+            features = _gradus.Features.sparse(X.data, X.indices, X.indptr, X.shape[1], "coef_" not in self.__dict__)
+            return features, y, X.dtype == _SINGLE
         if self._encodes == "frame":
             raise ValueError(
                 f"X: {type(self).__name__} was fitted to a data frame with columns of words; give a data "
@@ -166,6 +169,17 @@ class _FeatureEstimator(Estimator):
             and X.shape[1] == self.n_features_in_
             and X.flags.aligned
             and self._encodes is None
+            and "feature_names_in_" not in self.__dict__
+        )
+
+    def _plain_sparse(self, X: Any) -> bool:
+        """The same of a sparse matrix by rows."""
+        return (
+            type(X) in (scipy.sparse.csr_matrix, scipy.sparse.csr_array)
+            and (X.dtype == _DOUBLE or X.dtype == _SINGLE)
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.__dict__.get("n_features_in_")
             and "feature_names_in_" not in self.__dict__
         )
 

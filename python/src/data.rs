@@ -3,6 +3,7 @@
 use crate::error::raise;
 use crate::threads::inside;
 use gradus::core::estimator::{AnyData, Dataset as _};
+use gradus::core::parallel;
 use gradus::data::{
     Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
     MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
@@ -86,6 +87,16 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
         whole.then(|| Self { first, n_rows, n_cols, steps: [by_row / size, by_column / size] })
     }
 
+    /// A row whose elements lie side by side.
+    fn row(&self, row: usize) -> &[T] {
+        assert!(self.steps[1] == 1 && row < self.n_rows, "a row of the array");
+        // SAFETY: the row lies within the array, which is kept alive by whoever holds it, by the assertion.
+        unsafe {
+            let start = self.first.offset(row as isize * self.steps[0]);
+            std::slice::from_raw_parts(start, self.n_cols)
+        }
+    }
+
     /// Copies rows, one after another, in double precision.
     fn copy(&self, first: usize, out: &mut [f64]) {
         let d = self.n_cols;
@@ -95,12 +106,7 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
         assert!(first * d + out.len() <= self.n_rows * d, "rows of the matrix");
         if self.steps[1] == 1 {
             for (row, out) in out.chunks_exact_mut(d).enumerate() {
-                // SAFETY: the row lies within the array, by the assertion above, and its elements side by side.
-                let from = unsafe {
-                    let start = self.first.offset((first + row) as isize * self.steps[0]);
-                    std::slice::from_raw_parts(start, d)
-                };
-                out.iter_mut().zip(from).for_each(|(out, &x)| *out = x.into());
+                out.iter_mut().zip(self.row(first + row)).for_each(|(out, &x)| *out = x.into());
             }
             return;
         }
@@ -158,6 +164,48 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
         let parts = parts?;
         let k = parts.first().map_or(0, Dense::n_cols);
         Dense::new(n, k, parts.into_iter().flat_map(Dense::into_values).collect())
+    }
+}
+
+/// `Σ x w`, in eight sums side by side.
+fn dot<T: Copy + Into<f64>>(x: &[T], w: &[f64]) -> f64 {
+    let (xs, x_rest) = x.as_chunks::<8>();
+    let (ws, w_rest) = w.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (x, w) in xs.iter().zip(ws) {
+        for i in 0..8 {
+            sums[i] += x[i].into() * w[i];
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(w_rest).map(|(&x, w)| x.into() * w).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+impl Strided<f32> {
+    /// `X wᵀ + b` of rows that lie in a row in memory, without a copy of them in double precision; `None` if they do
+    /// not, or if a result is not finite (a caller that looks at the values says why).
+    fn affine(self, w: &Dense<f64>, b: &[f64]) -> Option<Dense<f64>> {
+        let (n, d, k) = (self.n_rows, self.n_cols, w.n_rows());
+        if self.steps[1] != 1 || (w.n_cols(), b.len()) != (d, k) {
+            return None;
+        }
+        let mut out = vec![0.0; n * k];
+        let rows = block_rows(d);
+        let finite = |(block, out): (usize, &mut [f64])| {
+            for (at, out) in out.chunks_exact_mut(k).enumerate() {
+                let x = self.row(block * rows + at);
+                for ((out, w), b) in out.iter_mut().zip(w.rows()).zip(b) {
+                    *out = dot(x, w) + b;
+                }
+            }
+            out.iter().all(|x| x.is_finite())
+        };
+        let finite = if n <= rows {
+            finite((0, &mut out))
+        } else {
+            parallel::map(out.chunks_mut(rows * k).enumerate(), finite).into_iter().all(|fine| fine)
+        };
+        if finite { Dense::new(n, k, out).ok() } else { None }
     }
 }
 
@@ -264,7 +312,7 @@ impl<'a, 'py> Array<'a, 'py> {
         dense.map_err(raise)
     }
 
-    /// `X wᵀ + b`, if the columns lie one after another in memory and all is finite.
+    /// `X wᵀ + b`, if the columns (of single precision the rows) lie one after another in memory and all is finite.
     pub fn affine(
         &self,
         py: Python<'_>,
@@ -272,9 +320,14 @@ impl<'a, 'py> Array<'a, 'py> {
         b: &[f64],
     ) -> PyResult<Option<Dense<f64>>> {
         match *self {
-            Self::Double(array) if array.n_rows * array.n_cols > SMALL && w.n_rows() > 0 => {
+            _ if w.n_rows() == 0 => Ok(None),
+            Self::Double(array) if array.n_rows * array.n_cols > SMALL => {
                 inside(py, || array.affine(w, b))
             }
+            Self::Single(array) if array.n_rows <= block_rows(array.n_cols) => {
+                Ok(array.affine(w, b))
+            }
+            Self::Single(array) => inside(py, || array.affine(w, b)),
             _ => Ok(None),
         }
     }

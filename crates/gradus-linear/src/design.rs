@@ -5,6 +5,7 @@
 //! the shape alone and what blocks give is added in order: results do not depend on the number of
 //! threads.
 
+use crate::moments::{Moments, moments};
 use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};
@@ -24,6 +25,12 @@ const SPARSE_BLOCK: usize = 1 << 14;
 /// A mean that is so many deviations from 0 is taken off the column itself.
 const FAR: f64 = 100.0;
 
+/// Columns whose sums over the rows are made together, where there are many columns.
+const COLUMNS: usize = 1024;
+
+/// Features up to which means and Gram matrix are made in one look.
+const GRAM_AT_ONCE: usize = 512;
+
 /// Dense sums over all rows are kept in at most so many parts.
 const PARTS: usize = 64;
 
@@ -40,6 +47,8 @@ pub(crate) struct Design<'a> {
     scale: Vec<f64>,
     /// What was taken off and divided by in all: as above, unless the matrix was copied for it.
     given: Option<(Vec<f64>, Vec<f64>)>,
+    /// `Xᵀ diag(w) X` of the centred columns and the weights of the samples, if it is known.
+    gram: Option<Vec<f64>>,
     /// The transpose of a sparse matrix, made when first asked for.
     by_column: OnceLock<Csr<f64>>,
     /// Row bounds of the blocks.
@@ -79,6 +88,58 @@ impl<'a> Design<'a> {
         weights: Option<&'a [f64]>,
         preparation: Preparation,
     ) -> Self {
+        let mut design = Self::bare(matrix, weights);
+        if preparation.center || preparation.scale {
+            let means = design.means();
+            let deviations = design.deviations(&means);
+            design.prepare(preparation, means, deviations);
+        }
+        design
+    }
+
+    /// The same for a solver that asks for the Gram matrix: where samples are many and features few,
+    /// means, deviations and Gram matrix come from one look at the samples.
+    pub(crate) fn with_gram(
+        matrix: &'a Matrix,
+        weights: Option<&'a [f64]>,
+        preparation: Preparation,
+    ) -> Self {
+        let x = match matrix {
+            Matrix::Dense(x) if preparation.center && x.n_rows() >= 2 * x.n_cols() => x,
+            _ => return Self::new(matrix, weights, preparation),
+        };
+        if x.n_cols() > GRAM_AT_ONCE {
+            return Self::new(matrix, weights, preparation);
+        }
+        let mut design = Self::bare(matrix, weights);
+        let total = design.total.max(f64::MIN_POSITIVE);
+        let no_target = Dense::full(x.n_rows(), 0, 0.0);
+        let Moments { means, mut gram, .. } = moments(x, weights, &no_target, &[], total, true);
+        gram.iter_mut().for_each(|x| *x *= total);
+        let d = x.n_cols();
+        let squares: Vec<f64> = (0..d).map(|j| gram[j * d + j]).collect();
+        let deviations = deviations(&squares, &means, total);
+        design.gram = Some(gram);
+        design.prepare(preparation, means, deviations);
+        design
+    }
+
+    /// Centres and scales by what is known of the columns.
+    fn prepare(&mut self, preparation: Preparation, means: Vec<f64>, deviations: Vec<f64>) {
+        let far = means.iter().zip(&deviations).any(|(mean, s)| mean.abs() > FAR * s);
+        if preparation.scale {
+            self.scale = deviations;
+        }
+        if preparation.center {
+            self.center = means;
+            if far {
+                self.copy_centred();
+            }
+        }
+    }
+
+    /// The design without centre and scale.
+    fn bare(matrix: &'a Matrix, weights: Option<&'a [f64]>) -> Self {
         let (n, d) = matrix.shape();
         let bounds = match matrix {
             Matrix::Dense(_) => {
@@ -102,32 +163,18 @@ impl<'a> Design<'a> {
             }
         };
         let total = weights.map_or(n as f64, |weights| weights.iter().sum());
-        let mut design = Self {
+        Self {
             matrix: Cow::Borrowed(matrix),
             weights,
             total,
             center: vec![0.0; d],
             scale: vec![1.0; d],
             given: None,
+            gram: None,
             by_column: OnceLock::new(),
             bounds,
             level: Level::best(),
-        };
-        if preparation.center || preparation.scale {
-            let means = design.means();
-            let deviations = design.deviations(&means);
-            let far = means.iter().zip(&deviations).any(|(mean, s)| mean.abs() > FAR * s);
-            if preparation.scale {
-                design.scale = deviations;
-            }
-            if preparation.center {
-                design.center = means;
-                if far {
-                    design.copy_centred();
-                }
-            }
         }
-        design
     }
 
     /// Centres and scales a copy of a dense matrix: where means are far larger than deviations,
@@ -146,6 +193,7 @@ impl<'a> Design<'a> {
         });
         if let Ok(copy) = Dense::new(n, d, values) {
             self.matrix = Cow::Owned(copy.into());
+            self.gram = None;
             let (center, scale) = (vec![0.0; d], vec![1.0; d]);
             self.given = Some((
                 std::mem::replace(&mut self.center, center),
@@ -250,17 +298,7 @@ impl<'a> Design<'a> {
 
     /// `out = Xᵀ r`, for centred and scaled `X`.
     pub(crate) fn transposed_times(&self, r: &[f64], out: &mut [f64]) {
-        match self.columns() {
-            None => {
-                let parts = self.sums(|rows, sums| {
-                    let x = self.dense_rows(rows).unwrap_or_default();
-                    dense::add_rows(self.level, x, &r[rows.clone()], sums);
-                    0.0
-                });
-                out.copy_from_slice(&parts.1);
-            }
-            Some(columns) => self.gather(columns, r, out),
-        }
+        self.raw_transposed(r, out);
         let sum: f64 = r.iter().sum();
         self.finish_gradient(sum, out);
     }
@@ -316,6 +354,11 @@ impl<'a> Design<'a> {
         let d = self.d();
         let total = weights.map_or(self.n() as f64, |weights| weights.iter().sum());
         let c = &self.center;
+        if let Some(gram) = self.gram.as_ref().filter(|_| weights == self.weights) {
+            let mut gram = gram.clone();
+            self.finish_gram(&mut gram);
+            return (gram, vec![0.0; d]);
+        }
         let (mut gram, mut sums) = match self.matrix.as_ref() {
             Matrix::Dense(_) => {
                 let (_, mut gram) = self.sums_with(d * d + d, |rows, sums| {
@@ -454,6 +497,9 @@ impl<'a> Design<'a> {
 
     fn raw_transposed(&self, r: &[f64], out: &mut [f64]) {
         match self.columns() {
+            None if self.is_wide() => self.by_columns(out, |row, x, out| {
+                dense::add_scaled(self.level, r[row], x, out);
+            }),
             None => {
                 let (_, sums) = self.sums(|rows, sums| {
                     let x = self.dense_rows(rows).unwrap_or_default();
@@ -466,10 +512,44 @@ impl<'a> Design<'a> {
         }
     }
 
+    /// Whether sums over rows are made for some of the columns at a time: sums of all columns for
+    /// each block of rows would take longer than the rows.
+    fn is_wide(&self) -> bool {
+        self.d() >= 4 * COLUMNS && self.n() <= self.d()
+    }
+
+    /// Sums over the rows of a dense matrix: `add(row, x, out)` adds what some columns of a row give
+    /// to their sums.
+    fn by_columns(&self, out: &mut [f64], add: impl Fn(usize, &[f64], &mut [f64]) + Sync) {
+        let Matrix::Dense(x) = self.matrix.as_ref() else { return };
+        let parts = out.chunks_mut(COLUMNS).enumerate().collect();
+        parallel::each(parts, self.size(), |(part, out): (usize, &mut [f64])| {
+            out.fill(0.0);
+            let columns = part * COLUMNS..part * COLUMNS + out.len();
+            for row in 0..x.n_rows() {
+                add(row, &x.row(row)[columns.clone()], out);
+            }
+        });
+    }
+
     /// The weighted standard deviation of each column around `means`; 1 where it is constant.
     fn deviations(&self, means: &[f64]) -> Vec<f64> {
         let total = self.total.max(f64::MIN_POSITIVE);
         let squares: Vec<f64> = match self.columns() {
+            None if self.is_wide() => {
+                let mut squares = vec![0.0; self.d()];
+                let Matrix::Dense(x) = self.matrix.as_ref() else { return squares };
+                let parts = squares.chunks_mut(COLUMNS).zip(means.chunks(COLUMNS)).enumerate();
+                parallel::each(parts.collect(), self.size(), |(part, (out, means))| {
+                    for row in 0..x.n_rows() {
+                        let (weight, x) = (self.weight(row), &x.row(row)[part * COLUMNS..]);
+                        for ((sum, x), mean) in out.iter_mut().zip(x).zip(means) {
+                            *sum += weight * (x - mean) * (x - mean);
+                        }
+                    }
+                });
+                squares
+            }
             None => {
                 let d = self.d();
                 self.sums(|rows, sums| {
@@ -498,13 +578,18 @@ impl<'a> Design<'a> {
                 })
             }
         };
-        let deviation = |(square, mean): (&f64, &f64)| {
-            let deviation = (square / total).sqrt();
-            // What rounding leaves of a constant column is none.
-            if deviation > 1e-14 * mean.abs() && deviation.is_normal() { deviation } else { 1.0 }
-        };
-        squares.iter().zip(means).map(deviation).collect()
+        deviations(&squares, means, total)
     }
+}
+
+/// Standard deviations from sums of squares; 1 of a constant column.
+fn deviations(squares: &[f64], means: &[f64], total: f64) -> Vec<f64> {
+    let deviation = |(square, mean): (&f64, &f64)| {
+        let deviation = (square / total).sqrt();
+        // What rounding leaves of a constant column is none.
+        if deviation > 1e-14 * mean.abs() && deviation.is_normal() { deviation } else { 1.0 }
+    };
+    squares.iter().zip(means).map(deviation).collect()
 }
 
 /// `Σ w x xᵀ` (upper triangle) and `Σ w x` of the rows of a sparse matrix.

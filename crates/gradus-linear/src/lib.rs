@@ -20,6 +20,7 @@ mod lasso;
 mod linear;
 mod logistic;
 mod model;
+mod moments;
 mod parallel;
 mod ridge;
 mod sparse;

@@ -241,7 +241,7 @@ impl Linear {
         guide: &Guide<'_>,
     ) -> Result<Vec<One>> {
         let means = if self.fit_intercept { means(samples)? } else { vec![0.0; targets.len()] };
-        let design = Design::new(
+        let design = Design::with_gram(
             samples.features(),
             samples.weights(),
             Preparation { center: self.fit_intercept, scale: true },

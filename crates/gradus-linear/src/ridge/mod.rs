@@ -171,7 +171,7 @@ impl Fit for Ridge {
             .collect();
         let rules = rules(self, begun, 1, 0, "rmse");
         let (model, mut report) = iterate::guided(&rules, job, |guide| {
-            let design = Design::new(
+            let design = Design::with_gram(
                 samples.features(),
                 samples.weights(),
                 Preparation { center: self.fit_intercept, scale: self.is_standardized() },

@@ -3,7 +3,6 @@
 mod anderson;
 pub(crate) mod fit;
 mod folds;
-mod moments;
 pub(crate) mod path;
 pub(crate) mod penalty;
 mod positive;

@@ -2,8 +2,8 @@
 //!
 //! Sums over samples are weighted and divided by the sum of the weights throughout.
 
-use super::moments::moments;
 use crate::design::{Design, Preparation, sparse_dot};
+use crate::moments::moments;
 use crate::parallel;
 use gradus_core::data::{Csr, Dense, Matrix};
 use gradus_core::kernel::{Level, dense};

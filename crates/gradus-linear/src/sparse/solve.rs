@@ -2,7 +2,7 @@
 
 use super::penalty::{Penalty, Standing};
 use super::problem::Problem;
-use super::quadratic::{EXACT, Quadratic};
+use super::quadratic::Quadratic;
 use super::residual;
 use gradus_core::progress::Stop;
 use gradus_core::report::StopReason;
@@ -15,6 +15,9 @@ const FIRST: usize = 512;
 
 /// Columns in a Gram matrix at most: 128 MB.
 const LARGEST: usize = 4096;
+
+/// Columns that a Gram matrix is made of for an exact solution alone.
+const MISSING: usize = 512;
 
 /// Passes by the entries of columns that make the gap ten times smaller.
 const PASSES: f64 = 15.0;
@@ -393,7 +396,7 @@ impl<'p, 'a> Solver<'p, 'a> {
         // A start that is good enough needs no working set, and has none.
         let missing: Vec<u32> =
             support.iter().copied().filter(|&j| !self.quadratic.holds(j)).collect();
-        if !missing.is_empty() && (support.len() > EXACT || !self.gram_pays(&missing)) {
+        if !missing.is_empty() && (missing.len() > MISSING || !self.gram_fits(&missing)) {
             return standing;
         }
         self.hold(&missing);
@@ -425,17 +428,20 @@ impl<'p, 'a> Solver<'p, 'a> {
     /// Whether passes by the Gram matrix with these columns are cheaper than those by their entries that
     /// take the gap from `start` to `goal`, the matrix included; on a path it serves other penalties, too.
     fn gram_pays(&self, new: &[u32], start: f64, goal: f64) -> bool {
-        let (problem, held) = (self.problem, self.quadratic.columns());
-        if problem.gram.is_some() || held.len() == problem.d() {
+        let problem = self.problem;
+        if problem.gram.is_some() || self.quadratic.columns().len() == problem.d() {
             return true;
-        }
-        let n = held.len() + new.len();
-        let entries: usize = held.iter().chain(new).map(|&j| problem.entries(j)).sum();
-        if n > LARGEST || n * n > 4 * entries + WHOLE * WHOLE {
-            return false;
         }
         // A product of two columns takes as long as a pass over one, but many are made together.
         let passes = PASSES * (1.0 + (start / goal).max(1.0).log10());
-        problem.is_path() || new.len() as f64 <= TOGETHER * passes
+        self.gram_fits(new) && (problem.is_path() || new.len() as f64 <= TOGETHER * passes)
+    }
+
+    /// Whether a pass by the Gram matrix with these columns is cheaper than one by their entries.
+    fn gram_fits(&self, new: &[u32]) -> bool {
+        let (problem, held) = (self.problem, self.quadratic.columns());
+        let n = held.len() + new.len();
+        let entries: usize = held.iter().chain(new).map(|&j| problem.entries(j)).sum();
+        problem.gram.is_some() || (n <= LARGEST && n * n <= 4 * entries + WHOLE * WHOLE)
     }
 }

@@ -17,6 +17,9 @@ const FEW: usize = 384;
 /// Features in a block of them.
 const FEATURES: usize = 256;
 
+/// Samples that are copied together.
+const LINE: usize = 8;
+
 /// Sums over blocks of features are kept in at most so many parts.
 const PARTS: usize = 32;
 
@@ -128,7 +131,7 @@ impl DualFactor {
 
 /// The same for few samples with many features: no copy of the features is made.
 fn kernel_of_few(design: &Design<'_>, x: &Dense<f64>, roots: &[f64]) -> Vec<f64> {
-    let (n, d) = x.shape();
+    let ((n, d), values) = (x.shape(), x.values());
     let level = Level::best();
     let origin = vec![0.0; n];
     let part = d.div_ceil(FEATURES).div_ceil(PARTS) * FEATURES;
@@ -136,12 +139,19 @@ fn kernel_of_few(design: &Design<'_>, x: &Dense<f64>, roots: &[f64]) -> Vec<f64>
     let found: Vec<Vec<f64>> = parallel::map(starts, n * n * d, |first| {
         let mut sums = vec![0.0; n * n];
         let mut columns = vec![0.0; FEATURES * n];
+        let (mut center, mut by) = ([0.0; FEATURES], [0.0; FEATURES]);
         for start in (first..(first + part).min(d)).step_by(FEATURES) {
             let features = start..(start + FEATURES).min(first + part).min(d);
-            for (row, root) in roots.iter().enumerate() {
-                let x = &x.row(row)[features.clone()];
-                for (at, (x, j)) in x.iter().zip(features.clone()).enumerate() {
-                    columns[at * n + row] = root * (x - design.center()[j]) / design.scale()[j];
+            for (at, j) in features.clone().enumerate() {
+                center[at] = design.center()[j];
+                by[at] = 1.0 / design.scale()[j];
+            }
+            // A line of memory of each column at a time.
+            for rows in (0..n).step_by(LINE).map(|row| row..(row + LINE).min(n)) {
+                for (at, columns) in columns.chunks_exact_mut(n).take(features.len()).enumerate() {
+                    for (row, to) in rows.clone().zip(&mut columns[rows.clone()]) {
+                        *to = roots[row] * by[at] * (values[row * d + start + at] - center[at]);
+                    }
                 }
             }
             dense::gram(level, &columns[..features.len() * n], &origin, None, &mut sums);

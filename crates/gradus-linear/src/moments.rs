@@ -20,13 +20,13 @@ const GUESS: usize = 256;
 const FAR: f64 = 100.0;
 
 /// What [`moments`] gives; all sums are divided by the sum of the weights.
-pub(super) struct Moments {
+pub(crate) struct Moments {
     /// Means of the features; 0 without centring.
-    pub(super) means: Vec<f64>,
+    pub(crate) means: Vec<f64>,
     /// `XᵀX` of the centred features, both triangles.
-    pub(super) gram: Vec<f64>,
+    pub(crate) gram: Vec<f64>,
     /// `Xᵀy` of each target.
-    pub(super) products: Vec<Vec<f64>>,
+    pub(crate) products: Vec<Vec<f64>>,
 }
 
 /// The moments of features and targets around their means, or around 0.
@@ -34,7 +34,7 @@ pub(super) struct Moments {
 /// Features, targets and a column of ones go through one Gram matrix around a guess of the means,
 /// the means of a few rows; what the guess was off by is in the products with the ones. A guess that
 /// was far off, as of rows that are sorted in an odd way, is made good by a second look.
-pub(super) fn moments(
+pub(crate) fn moments(
     x: &Dense<f64>,
     weights: Option<&[f64]>,
     y: &Dense<f64>,
