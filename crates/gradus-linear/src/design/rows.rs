@@ -107,8 +107,9 @@ impl Design<'_> {
     /// `Σ_i w_i x_ij²` of every column, for centred and scaled `x`.
     pub(crate) fn squares(&self, weights: &[f64]) -> Vec<f64> {
         let total: f64 = weights.iter().sum();
-        let mut squares = match self.columns() {
-            None => {
+        // Row by row, also of a sparse matrix: who asks for this alone needs no transpose.
+        let mut squares = match self.matrix() {
+            Matrix::Dense(_) => {
                 let (d, c) = (self.d().max(1), &self.center);
                 self.sums(|rows, sums| {
                     let x = self.dense_rows(rows).unwrap_or_default();
@@ -121,17 +122,21 @@ impl Design<'_> {
                 })
                 .1
             }
-            Some(columns) => parallel::map_below(self.d(), columns.nnz(), |column| {
-                let (rows, values) = columns.row(column);
-                let c = self.center[column];
-                let (mut held, mut sum) = (0.0, 0.0);
-                for (&row, x) in rows.iter().zip(values) {
-                    let weight = weights[row as usize];
-                    held += weight;
-                    sum += weight * (x - c) * (x - c);
+            Matrix::Sparse(x) => {
+                let (mut held, mut sums) = (vec![0.0; self.d()], vec![0.0; self.d()]);
+                for (row, &weight) in weights.iter().enumerate() {
+                    let (columns, values) = x.row(row);
+                    for (&column, x) in columns.iter().zip(values) {
+                        let (j, off) = (column as usize, x - self.center[column as usize]);
+                        held[j] += weight;
+                        sums[j] += weight * off * off;
+                    }
                 }
-                sum + (total - held).max(0.0) * c * c
-            }),
+                for ((sum, held), c) in sums.iter_mut().zip(&held).zip(&self.center) {
+                    *sum += (total - held).max(0.0) * c * c;
+                }
+                sums
+            }
         };
         squares.iter_mut().zip(&self.scale).for_each(|(x, s)| *x /= s * s);
         squares
@@ -139,6 +144,19 @@ impl Design<'_> {
 }
 
 impl Design<'_> {
+    /// `out = Xᵀ r`, once: a sparse matrix is not transposed for it.
+    pub(crate) fn transposed_times_once(&self, r: &[f64], out: &mut [f64]) {
+        let Matrix::Sparse(x) = self.matrix() else { return self.transposed_times(r, out) };
+        out.fill(0.0);
+        for (row, &by) in r.iter().enumerate().filter(|(_, by)| **by != 0.0) {
+            let (columns, values) = x.row(row);
+            for (&column, x) in columns.iter().zip(values) {
+                out[column as usize] += by * x;
+            }
+        }
+        self.finish_gradient(r.iter().sum(), out);
+    }
+
     /// Divides every column by `by` besides.
     pub(crate) fn divided(mut self, by: f64) -> Self {
         self.scale.iter_mut().for_each(|scale| *scale *= by);

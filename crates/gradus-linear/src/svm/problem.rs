@@ -306,7 +306,7 @@ impl Problem<'_> {
     pub(super) fn exact_point(&self, mut beta: Vec<f64>) -> Point {
         self.balance(&mut beta);
         let mut w = vec![0.0; self.design.d()];
-        self.design.transposed_times(&beta, &mut w);
+        self.design.transposed_times_once(&beta, &mut w);
         let mut scores = vec![0.0; self.n()];
         let penalized = self.intercept == Intercept::Penalized;
         let mut b = if penalized { beta.iter().sum::<f64>() / self.intercept_penalty } else { 0.0 };
