@@ -19,7 +19,8 @@ HERE = Path(__file__).resolve().parent / "gradus"
 # The compiled part alone: the package around it needs the files that are to be written.
 sys.path.insert(0, str(HERE))
 
-BASES = {"regress": "Regressor", "classify": "Classifier", "recommend": "Recommender"}
+#: The base of a model by the first of its capabilities.
+BASES = {"predict_values": "Regressor", "predict_classes": "Classifier", "recommend": "Recommender"}
 #: Models with a base of their own.
 SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor"}
 SOURCES = {
@@ -32,7 +33,7 @@ SOURCES = {
 
 
 def base_of(model: dict) -> str:
-    return SPECIAL.get(model["name"], BASES[model["task"]])
+    return SPECIAL.get(model["name"], BASES[model["capabilities"][0]])
 
 
 #: What parameters take in Python besides what the registry says: in words, and as a type.
@@ -57,7 +58,7 @@ ABOUT = {
     "linear": "Linear models and support vector machines.",
 }
 EXAMPLES = {
-    "regress": """
+    "predict_values": """
 >>> import numpy as np
 >>> from gradus.{family} import {name}
 >>> X = np.random.default_rng(0).normal(size=(60, 2))
@@ -65,7 +66,7 @@ EXAMPLES = {
 >>> model.predict([[1.0, 1.0]]).shape
 (1,)
 """,
-    "classify": """
+    "predict_classes": """
 >>> import numpy as np
 >>> from gradus.{family} import {name}
 >>> X = np.random.default_rng(0).normal(size=(60, 2))
@@ -144,8 +145,8 @@ def param_doc(name: str, param: dict) -> str:
 _ANEW = "Whether another `fit` starts from the coefficients of the last one, where it has as many: it then takes fewer iterations to the same solution."
 WARM = {
     "recommend": "Whether another `fit` starts from the model of the last one, not at random.",
-    "regress": f"{_ANEW} A fit that chooses its penalty starts anew.",
-    "classify": _ANEW,
+    "predict_values": f"{_ANEW} A fit that chooses its penalty starts anew.",
+    "predict_classes": _ANEW,
     "svm": f"{_ANEW} Kernel machines, `crammer_singer` and the penalty `l1` start anew.",
     "svr": f"{_ANEW} Kernel machines start anew.",
 }
@@ -156,7 +157,7 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["task"] != "recommend":
+    if model["capabilities"][0] != "recommend":
         added.append(
             {
                 "name": "missing",
@@ -185,7 +186,7 @@ def of_the_package(model: dict) -> list[dict]:
         added.append(
             {
                 "name": "warm_start",
-                "doc": WARM.get(model["name"], WARM[model["task"]]),
+                "doc": WARM.get(model["name"], WARM[model["capabilities"][0]]),
                 "kind": "bool",
                 "rule": "must be true or false",
                 "default": False,
@@ -229,7 +230,7 @@ ATTRIBUTES = {
 
 def class_text(model: dict) -> str:
     base = base_of(model)
-    attributes = ATTRIBUTES[BASES[model["task"]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
+    attributes = ATTRIBUTES[BASES[model["capabilities"][0]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
@@ -243,7 +244,7 @@ def class_text(model: dict) -> str:
     doc += ["n_iter_", "    Iterations done.", "report_", "    What happened in the fit: a `gradus.Report`."]
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
-    example = EXAMPLES[model["task"]].format(family=model["family"], name=model["class"], small=small)
+    example = EXAMPLES[model["capabilities"][0]].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")
     body = "\n".join(line.rstrip() for line in body.splitlines()).lstrip()

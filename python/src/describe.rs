@@ -1,6 +1,6 @@
 //! The registry, for the estimators of the package to be written from.
 
-use gradus::core::estimator::Task;
+use gradus::core::capability::Capability;
 use gradus::core::params::{ParamKind, ParamSpec};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -17,13 +17,9 @@ pub fn describe() -> String {
             "class": model.type_name(),
             "summary": summary,
             "docs": rest,
-            "task": match traits.task {
-                Task::Recommend => "recommend",
-                Task::Regress => "regress",
-                Task::Classify => "classify",
-            },
-            "implicit": traits.implicit,
-            "updates": traits.updates,
+            "capabilities": traits.capabilities.iter().map(|one| one.name()).collect::<Vec<_>>(),
+            "implicit": traits.is_implicit(),
+            "updates": traits.can(Capability::Update),
             "warm_start": traits.warm_start && traits.iterative && !traits.averages,
             "params": model.specs().iter().map(param).collect::<Vec<_>>(),
         })

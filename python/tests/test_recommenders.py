@@ -152,7 +152,7 @@ def test_what_was_learned_can_be_looked_at():
 
 def test_every_recommender_is_fitted_saved_and_opened(tmp_path):
     for name, kind in gradus.models().items():
-        if gradus._base.DESCRIBED[name]["task"] != "recommend":
+        if "recommend" not in gradus._base.DESCRIBED[name]["capabilities"]:
             continue
         params = {"rank": 3} if "rank" in kind().get_params() else {}
         if "max_iter" in kind().get_params():

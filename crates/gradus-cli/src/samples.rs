@@ -2,7 +2,8 @@
 
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{Args, ValueEnum};
-use gradus::core::estimator::Task;
+use gradus::core::capability::Capability;
+use gradus::core::estimator::Traits;
 use gradus::data::{
     Column, Delimiter, EncodeOptions, Encoded, Fill, Format, Id, Inputs, Libsvm, LibsvmOptions,
     Matrix, OnError, Samples, SamplesOptions, Table, TableOptions,
@@ -304,9 +305,9 @@ pub struct Features {
 
 impl SampleArgs {
     /// Reads samples to learn from.
-    pub fn samples(&self, path: &Path, task: Task, context: Context) -> Outcome<Samples> {
+    pub fn samples(&self, path: &Path, traits: Traits, context: Context) -> Outcome<Samples> {
         let source = self.read(path, None, context)?;
-        samples(path, source, self.options(task), None, context)
+        samples(path, source, self.options(traits), None, context)
     }
 
     /// Reads samples to learn from, and columns that are no features: for each sample the place of
@@ -314,12 +315,12 @@ impl SampleArgs {
     pub fn samples_apart<const N: usize>(
         &self,
         path: &Path,
-        task: Task,
+        traits: Traits,
         apart: [Option<&str>; N],
         context: Context,
     ) -> Outcome<(Samples, [Option<Vec<u32>>; N])> {
         let mut source = self.read(path, None, context)?;
-        let mut options = self.options(task);
+        let mut options = self.options(traits);
         let mut places = [const { None }; N];
         if let (Source::Table(table), MissingName::Drop) = (&mut source, self.missing) {
             let ignored: Result<Vec<String>, _> =
@@ -345,12 +346,12 @@ impl SampleArgs {
     pub fn held_out(
         &self,
         path: &Path,
-        task: Task,
+        traits: Traits,
         inputs: &Inputs,
         context: Context,
     ) -> Outcome<Samples> {
         let source = self.read(path, Some(inputs), context)?;
-        samples(path, source, self.options(task), Some(inputs), context)
+        samples(path, source, self.options(traits), Some(inputs), context)
     }
 
     fn read(&self, path: &Path, inputs: Option<&Inputs>, context: Context) -> Outcome<Source> {
@@ -360,10 +361,10 @@ impl SampleArgs {
         self.table.read(path, inputs, &names, context)
     }
 
-    fn options(&self, task: Task) -> SamplesOptions {
+    fn options(&self, traits: Traits) -> SamplesOptions {
         SamplesOptions {
             target: self.target.clone(),
-            classes: task == Task::Classify,
+            classes: traits.can(Capability::PredictClasses),
             weight: self.table.weight_column.clone(),
             encode: EncodeOptions {
                 leave_out: self.ignore.clone(),

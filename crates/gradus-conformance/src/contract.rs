@@ -1,7 +1,8 @@
 //! Parameters and docs: any model.
 
 use crate::{Check, Finding, broken_values, ensure, error_text};
-use gradus::core::estimator::{AnyData, Estimator, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus::data::{Dense, Id, Ratings, Samples};
 use serde_json::{Map, Value};
 
@@ -12,6 +13,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "every default obeys its own rule", run: defaults },
     Check { name: "a broken parameter is refused by name, value and rule", run: refused },
     Check { name: "an unknown parameter is refused by name", run: unknown },
+    Check { name: "it can do what it declares, and says so if asked for more", run: capable },
 ];
 
 fn documented(model: &dyn Estimator) -> Finding {
@@ -39,21 +41,41 @@ fn defaults(model: &dyn Estimator) -> Finding {
 }
 
 /// Fits on the smallest data there is.
-fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus::Result<()> {
-    let data = match model.traits().task {
-        Task::Recommend => {
-            AnyData::Ratings(Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?)
-        }
-        Task::Regress => {
-            let x = Dense::from_rows(&[[1.0], [2.0]]);
-            AnyData::Samples(Samples::regression(x, vec![1.0, 3.0])?)
-        }
-        Task::Classify => {
-            let x = Dense::from_rows(&[[1.0], [2.0]]);
-            AnyData::Samples(Samples::classification(x, [Id::Int(0), Id::Int(1)])?)
-        }
+fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus::Result<AnyFitted> {
+    let traits = model.traits();
+    let x = Dense::from_rows(&[[1.0], [2.0]]);
+    let data = if traits.can(Capability::PredictValues) {
+        AnyData::Samples(Samples::regression(x, vec![1.0, 3.0])?)
+    } else if traits.can(Capability::PredictClasses) {
+        AnyData::Samples(Samples::classification(x, [Id::Int(0), Id::Int(1)])?)
+    } else {
+        AnyData::Ratings(Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?)
     };
-    model.fit(params, &data, None, &Run::default()).map(|_| ())
+    model.fit(params, &data, None, &Run::default())
+}
+
+/// What a kind of model declares is what its fitted models implement.
+fn capable(model: &dyn Estimator) -> Finding {
+    let mut fitted = fit(model, &Map::new()).map_err(|error| error.to_string())?;
+    let mut can = fitted.capabilities();
+    can.extend(fitted.model.update().map(|_| Capability::Update));
+    let declared = model.traits().capabilities;
+    ensure!(can == declared, "it declares {declared:?} and can {can:?}");
+    ensure!(!declared.is_empty(), "it can do nothing");
+    let recommends = declared.contains(&Capability::Recommend);
+    ensure!(model.traits().recommender.is_some() == recommends, "traits of a recommender");
+    // A capability that it lacks is refused by one message, which says what it can do instead.
+    let refused = [
+        (Capability::Recommend, fitted.recommend().err()),
+        (Capability::PredictValues, fitted.predictor().err()),
+    ];
+    for (missing, error) in refused {
+        let Some(error) = error else { continue };
+        let text = error.to_string();
+        let told = text.contains(missing.verb()) && text.contains(declared[0].verb());
+        ensure!(told && text.contains(model.name()), "{text:?}");
+    }
+    Ok(())
 }
 
 fn refused(model: &dyn Estimator) -> Finding {

@@ -16,6 +16,7 @@ pub mod ratings;
 pub mod recommending;
 pub mod samples;
 
+use gradus::core::capability::Capability;
 use gradus::core::estimator::Estimator;
 use gradus::core::params::ParamKind;
 use serde_json::{Map, Value, json};
@@ -31,15 +32,31 @@ pub struct Check {
     pub run: fn(&dyn Estimator) -> Finding,
 }
 
+/// The laws of models that have a capability; `None` of a capability without any, which a test refuses.
+pub fn of_capability(capability: Capability) -> Option<&'static [Check]> {
+    match capability {
+        Capability::Recommend => Some(recommending::CHECKS),
+        Capability::Update => Some(recommending::UPDATING),
+        Capability::PredictValues | Capability::PredictClasses => Some(samples::PREDICTING),
+        _ => None,
+    }
+}
+
+/// The laws of models that learn from a kind of data; `None` of a kind without any, which a test refuses.
+pub fn of_data(kind: &str) -> Option<&'static [Check]> {
+    match kind {
+        "ratings" => Some(ratings::CHECKS),
+        "samples" => Some(samples::CHECKS),
+        _ => None,
+    }
+}
+
 /// All checks that apply to a model.
 pub fn checks(model: &dyn Estimator) -> Vec<&'static Check> {
     let mut checks: Vec<&Check> = contract::CHECKS.iter().collect();
-    if model.data() == "ratings" {
-        checks.extend(ratings::CHECKS);
-        checks.extend(recommending::CHECKS);
-    }
-    if model.data() == "samples" {
-        checks.extend(samples::CHECKS);
+    checks.extend(of_data(model.data()).unwrap_or_default());
+    for &capability in model.traits().capabilities {
+        checks.extend(of_capability(capability).unwrap_or_default());
     }
     checks
 }

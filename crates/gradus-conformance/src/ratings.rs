@@ -191,7 +191,7 @@ fn edges(model: &dyn Estimator) -> Finding {
     ];
     for (name, data) in cases {
         let data = found(data)?;
-        if model.traits().implicit && name == "negative values" {
+        if model.traits().is_implicit() && name == "negative values" {
             let text = error_text(fit(model, &data).map_err(gradus::Error::data))?;
             ensure!(text.contains("negative"), "{name}: {text:?}");
             continue;
@@ -288,7 +288,7 @@ fn report(model: &dyn Estimator) -> Finding {
     } else {
         ensure!(report.validation == scores.reduce(best), "not the best score");
     }
-    ensure!(report.higher_is_better == model.traits().implicit, "judged the wrong way round");
+    ensure!(report.higher_is_better == model.traits().is_implicit(), "judged the wrong way round");
     ensure!(report.baselines.len() >= 2, "no baselines");
     let mut expected = vec!["started"];
     expected.extend(vec!["iteration"; report.iterations]);

@@ -2,7 +2,7 @@
 
 use crate::ratings::{fit, made};
 use crate::{Check, Finding, ensure, error_text, found};
-use gradus::core::estimator::Estimator;
+use gradus::core::estimator::{Estimator, RecommenderTraits};
 use gradus::core::recommend::{Categories, Filter, Profile, Target};
 use gradus::core::update::Adding;
 use gradus::data::Csr;
@@ -14,7 +14,6 @@ pub const CHECKS: &[Check] = &[
     Check { name: "many users get what each gets alone", run: many },
     Check { name: "counts and categories are kept", run: limits },
     Check { name: "the users of an item are sorted and have not rated it", run: users_of_item },
-    Check { name: "new ratings leave all other users as they were", run: added },
     Check { name: "an unknown user or item is refused by number", run: unknown },
     Check { name: "similar items are sorted, in range, and not the item itself", run: similar },
     Check { name: "an explanation adds up to the score", run: explained },
@@ -22,6 +21,10 @@ pub const CHECKS: &[Check] = &[
     Check { name: "a profile that makes no sense is refused", run: profiles },
     Check { name: "a profile's own items are left out, whatever their order", run: profile_order },
 ];
+
+/// The checks on models that learn from new ratings.
+pub const UPDATING: &[Check] =
+    &[Check { name: "new ratings leave all other users as they were", run: added }];
 
 fn top(model: &dyn Estimator) -> Finding {
     let data = made(21)?;
@@ -132,11 +135,6 @@ fn users_of_item(model: &dyn Estimator) -> Finding {
 fn added(model: &dyn Estimator) -> Finding {
     let data = made(31)?;
     let mut fitted = fit(model, &data)?;
-    let can = fitted.model.update().is_some();
-    ensure!(can == model.traits().updates, "its traits say otherwise");
-    if !can {
-        return Ok(());
-    }
     let pairs: Vec<_> = (0..data.n_users() as u32)
         .filter(|&user| user != 2)
         .flat_map(|user| (0..data.n_items() as u32).map(move |item| (Some(user), Some(item))))
@@ -172,9 +170,13 @@ fn unknown(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
+fn traits(model: &dyn Estimator) -> Result<RecommenderTraits, String> {
+    model.traits().recommender.ok_or_else(|| "its traits do not tell of a recommender".to_owned())
+}
+
 fn similar(model: &dyn Estimator) -> Finding {
     let fitted = fit(model, &made(24)?)?;
-    let similar = model.traits().similar;
+    let similar = traits(model)?.similar;
     let model = found(fitted.recommend())?;
     if !similar {
         error_text(model.similar_items(5, 8))?;
@@ -210,7 +212,7 @@ fn explained(model: &dyn Estimator) -> Finding {
 }
 
 fn folded_in(model: &dyn Estimator) -> Finding {
-    if !model.traits().exact_fold_in {
+    if !traits(model)?.exact_fold_in {
         return Ok(());
     }
     let data = made(26)?;

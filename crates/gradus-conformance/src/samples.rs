@@ -2,7 +2,8 @@
 
 use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus::core::file::Reader;
 use gradus::core::params::ParamSpec;
 use gradus::core::predict::Predict;
@@ -21,18 +22,22 @@ pub const CHECKS: &[Check] = &[
     Check { name: "weights equal repetition", run: weights },
     Check { name: "saved and loaded it is the same", run: round_trip },
     Check { name: "a damaged file is an error, never a panic", run: damaged },
-    Check { name: "it learns what can be learned", run: learns },
-    Check {
-        name: "wide, constant, repeated and unlike columns give finite predictions",
-        run: edges,
-    },
     Check { name: "no samples, and no held-out samples, are refused", run: empty },
-    Check { name: "another number of features is refused by number", run: width },
     Check { name: "what is not finite is refused", run: finite },
     Check { name: "a target of the wrong kind is refused", run: wrong_target },
     Check { name: "the report tells what happened, with a certificate that holds", run: report },
     Check { name: "told to stop it leaves cleanly", run: stopped },
     Check { name: "it keeps a checkpoint only if it can be resumed", run: checkpoints },
+];
+
+/// The checks on models that predict from features.
+pub const PREDICTING: &[Check] = &[
+    Check { name: "it learns what can be learned", run: learns },
+    Check {
+        name: "wide, constant, repeated and unlike columns give finite predictions",
+        run: edges,
+    },
+    Check { name: "another number of features is refused by number", run: width },
     Check { name: "probabilities add up to 1 and favour the class predicted", run: probabilities },
 ];
 
@@ -55,23 +60,19 @@ fn with_classes(
     let mut score = |row: &[f64], class: usize| {
         w[class].iter().zip(row).map(|(w, x)| w * x).sum::<f64>() + 0.5 * stream.normal()
     };
-    match model.traits().task {
-        Task::Classify => {
-            let codes: Vec<Id<'_>> = x
-                .rows()
-                .map(|row| {
-                    let scores: Vec<f64> = (0..classes).map(|class| score(row, class)).collect();
-                    let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-                    Id::Int(best.unwrap_or(0) as i64)
-                })
-                .collect();
-            found(Samples::classification(x.clone(), codes))
-        }
-        _ => {
-            let y = x.rows().map(|row| score(row, 0) + 1.0).collect();
-            found(Samples::regression(x.clone(), y))
-        }
+    if !model.traits().can(Capability::PredictClasses) {
+        let y = x.rows().map(|row| score(row, 0) + 1.0).collect();
+        return found(Samples::regression(x.clone(), y));
     }
+    let codes: Vec<Id<'_>> = x
+        .rows()
+        .map(|row| {
+            let scores: Vec<f64> = (0..classes).map(|class| score(row, class)).collect();
+            let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+            Id::Int(best.unwrap_or(0) as i64)
+        })
+        .collect();
+    found(Samples::classification(x.clone(), codes))
 }
 
 /// Parameters that make a fit exact and sure, where the model has parameters of these names.
@@ -312,9 +313,10 @@ fn finite(model: &dyn Estimator) -> Finding {
 
 fn wrong_target(model: &dyn Estimator) -> Finding {
     let x = Dense::from_rows(&[[1.0], [2.0], [3.0]]);
-    let data = found(match model.traits().task {
-        Task::Classify => Samples::regression(x, vec![0.1, 0.2, 0.3]),
-        _ => Samples::classification(x, [Id::Int(1), Id::Int(2), Id::Int(1)]),
+    let data = found(if model.traits().can(Capability::PredictClasses) {
+        Samples::regression(x, vec![0.1, 0.2, 0.3])
+    } else {
+        Samples::classification(x, [Id::Int(1), Id::Int(2), Id::Int(1)])
     })?;
     let text =
         error_text(model.fit(&settled(model), &AnyData::Samples(data), None, &Run::default()))?;
@@ -353,7 +355,7 @@ fn stopped(model: &dyn Estimator) -> Finding {
 }
 
 fn probabilities(model: &dyn Estimator) -> Finding {
-    if model.traits().task != Task::Classify {
+    if !model.traits().can(Capability::PredictClasses) {
         return Ok(());
     }
     for classes in [2, 4] {

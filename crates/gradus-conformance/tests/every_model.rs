@@ -1,6 +1,7 @@
 //! Runs every check on every model of the registry.
 
-use gradus_conformance::checks;
+use gradus::core::capability::Capability;
+use gradus_conformance::{checks, of_capability, of_data};
 use std::panic::AssertUnwindSafe;
 
 #[test]
@@ -34,4 +35,16 @@ fn names_are_unique() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
+}
+
+#[test]
+fn every_capability_and_every_kind_of_data_has_laws() {
+    for &capability in Capability::ALL {
+        let laws = of_capability(capability).unwrap_or_default();
+        assert!(!laws.is_empty(), "no check of models that can {capability}");
+    }
+    for model in gradus::models() {
+        let laws = of_data(model.data()).unwrap_or_default();
+        assert!(!laws.is_empty(), "no check of models that learn from {}", model.data());
+    }
 }

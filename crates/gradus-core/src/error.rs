@@ -73,12 +73,14 @@ pub enum Error {
     },
 
     /// The model lacks a capability (it is a trait it does not implement).
-    #[error("model `{model}` cannot {capability}")]
+    #[error("model `{model}` cannot {capability}; {instead}")]
     Unsupported {
         /// The model's name.
         model: String,
         /// The verb asked for.
         capability: &'static str,
+        /// What it can do instead.
+        instead: String,
     },
 
     /// A file is not what its name or header promises.

@@ -6,12 +6,13 @@
 //! and its sisters. Everything else (save, load, command line, conformance tests) follows from
 //! these two and one line in the registry of the `gradus` crate.
 
+use crate::capability::{self, Capability};
 use crate::data::{Ratings, Samples, Sketch, Titles};
 use crate::file::{Reader, Writer};
 use crate::iterate::Checkpoint;
 use crate::output::Output;
 use crate::params::{self, Params};
-use crate::predict::Predict;
+use crate::predict::{Outputs, Predict};
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
@@ -29,7 +30,7 @@ pub trait Fit: Params {
     /// What it learns.
     type Model: Model;
     /// What can be expected of it.
-    const TRAITS: Traits = Traits::DEFAULT;
+    const TRAITS: Traits;
 
     /// Fits the model, with everything a long run may want: see [`Job`].
     ///
@@ -60,74 +61,87 @@ pub trait Fit: Params {
 /// command line chooses what to show by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// What it is for.
-    pub task: Task,
-    /// It takes steps and can be interrupted. False of a closed form.
+    /// What a fitted model can do.
+    pub capabilities: &'static [Capability],
+    /// The fit is iterative and can be interrupted. False of a closed form.
     pub iterative: bool,
-    /// It keeps checkpoints: an interrupted fit goes on to the same result. Of a model that does not,
-    /// an interrupted fit begins anew.
+    /// The fit keeps checkpoints: an interrupted fit goes on to the same result. Of a model that does
+    /// not, an interrupted fit begins anew.
     pub resumable: bool,
-    /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
-    /// pair that is absent means something too, and it is judged by ranking.
-    pub implicit: bool,
     /// A weight of 3 equals three observations.
     pub weights: bool,
-    /// Folding in a user by their training data gives the very user of the model.
-    pub exact_fold_in: bool,
-    /// It can say which items are alike.
-    pub similar: bool,
-    /// Its result is an average over iterations, so the last one is kept and not the best.
+    /// The result is an average over iterations, so the last one is kept and not the best.
     pub averages: bool,
-    /// It takes in new ratings without a new fit, at least with its default parameters.
-    pub updates: bool,
     /// A fit can start from a fitted model ([`Job::warm`]) and takes fewer iterations then.
     pub warm_start: bool,
     /// Fitted to convergence it is as good as stopped early, and started from the solution for a
     /// stronger penalty it converges to as good a one in fewer iterations: a search over penalties
     /// follows the path of them by default.
     pub warm_path: bool,
+    /// What only recommenders have; `None` of other models.
+    pub recommender: Option<RecommenderTraits>,
+}
+
+/// What can be expected of a recommender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecommenderTraits {
+    /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
+    /// pair that is absent means something too, and it is judged by ranking.
+    pub implicit: bool,
+    /// Folding in a user by their training data gives the very user of the model.
+    pub exact_fold_in: bool,
+    /// It can say which items are alike.
+    pub similar: bool,
+}
+
+impl RecommenderTraits {
+    /// A recommender of rated items that keeps every law.
+    pub const EXPLICIT: Self = Self { implicit: false, exact_fold_in: true, similar: true };
+
+    /// The same of signs of interest.
+    pub const IMPLICIT: Self = Self { implicit: true, ..Self::EXPLICIT };
 }
 
 impl Traits {
-    /// An iterative model of ratings that keeps every law.
-    pub const DEFAULT: Self = Self {
-        task: Task::Recommend,
+    /// An iterative recommender of rated items that keeps every law.
+    pub const RECOMMENDER: Self = Self {
+        capabilities: &[Capability::Recommend],
         iterative: true,
         resumable: true,
-        implicit: false,
         weights: true,
-        exact_fold_in: true,
-        similar: true,
         averages: false,
-        updates: false,
         warm_start: true,
         warm_path: false,
+        recommender: Some(RecommenderTraits::EXPLICIT),
     };
 
-    /// A model that predicts numbers.
-    pub const REGRESSION: Self = Self { task: Task::Regress, ..Self::SUPERVISED };
+    /// The same, which also learns from new ratings without a new fit.
+    pub const UPDATING_RECOMMENDER: Self =
+        Self { capabilities: &[Capability::Recommend, Capability::Update], ..Self::RECOMMENDER };
 
-    /// A model that predicts classes.
-    pub const CLASSIFICATION: Self = Self { task: Task::Classify, ..Self::SUPERVISED };
-
-    const SUPERVISED: Self = Self {
+    /// A model that predicts numbers from features, in closed form.
+    pub const REGRESSION: Self = Self {
+        capabilities: &[Capability::PredictValues],
         iterative: false,
         resumable: false,
-        similar: false,
         warm_start: false,
-        ..Self::DEFAULT
+        recommender: None,
+        ..Self::RECOMMENDER
     };
-}
 
-/// What a model is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Recommending items to users.
-    Recommend,
-    /// Predicting numbers.
-    Regress,
-    /// Predicting classes.
-    Classify,
+    /// A model that predicts classes from features, in closed form.
+    pub const CLASSIFICATION: Self =
+        Self { capabilities: &[Capability::PredictClasses], ..Self::REGRESSION };
+
+    /// Whether a fitted model has this capability.
+    pub fn can(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// Whether it is a recommender that learns from signs of interest.
+    pub fn is_implicit(&self) -> bool {
+        self.recommender.is_some_and(|traits| traits.implicit)
+    }
 }
 
 /// How a fit is run. Only `validation` and `warm` change its result.
@@ -357,9 +371,10 @@ fn add(
     events: &Ratings,
     how: &Adding,
 ) -> Result<Updated> {
+    let can = capabilities(model);
     let updated = model
         .update()
-        .ok_or(Error::Unsupported { model: kind.to_owned(), capability: "add ratings" })?
+        .ok_or_else(|| unsupported(kind, Capability::Update, &can))?
         .add(events, how)?;
     update::note(report, &updated);
     if let Some(training) = &mut report.training {
@@ -433,26 +448,46 @@ impl AnyFitted {
         add(self.kind, self.model.as_mut(), &mut self.report, events, how)
     }
 
+    /// What it can do.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        capabilities(self.model.as_ref())
+    }
+
     /// Its recommending side.
     ///
     /// # Errors
-    /// If this kind of model does not recommend.
+    /// If this kind of model does not recommend; the message says what it can do instead.
     pub fn recommend(&self) -> Result<&dyn Recommend> {
-        self.model
-            .recommend()
-            .ok_or(Error::Unsupported { model: self.kind.to_owned(), capability: "recommend" })
+        self.model.recommend().ok_or_else(|| self.unsupported(Capability::Recommend))
     }
 
     /// Its predicting side.
     ///
     /// # Errors
-    /// If this kind of model does not predict from features.
+    /// If this kind of model does not predict from features; the message says what it can do instead.
     pub fn predictor(&self) -> Result<&dyn Predict> {
-        self.model.predictor().ok_or(Error::Unsupported {
-            model: self.kind.to_owned(),
-            capability: "predict from features",
-        })
+        self.model.predictor().ok_or_else(|| self.unsupported(Capability::PredictValues))
     }
+
+    /// The error of a capability that it lacks.
+    pub fn unsupported(&self, capability: Capability) -> Error {
+        unsupported(self.kind, capability, &self.capabilities())
+    }
+}
+
+/// What a model can do without being changed.
+fn capabilities(model: &dyn Model) -> Vec<Capability> {
+    let recommends = model.recommend().map(|_| Capability::Recommend);
+    let predicts = model.predictor().map(|model| match model.outputs() {
+        Outputs::Values(_) => Capability::PredictValues,
+        Outputs::Classes { .. } => Capability::PredictClasses,
+    });
+    recommends.into_iter().chain(predicts).collect()
+}
+
+fn unsupported(kind: &str, missing: Capability, can: &[Capability]) -> Error {
+    let instead = format!("it can {}", capability::list(can));
+    Error::Unsupported { model: kind.to_owned(), capability: missing.verb(), instead }
 }
 
 /// A kind of model in its dynamic form: what the registry lists.

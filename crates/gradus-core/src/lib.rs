@@ -8,6 +8,7 @@
 //! | [`random`] | seeds, and a stream of random numbers for each purpose and row |
 //! | [`params`] | a model's parameters, defined once |
 //! | [`estimator`] | the contract: parameters → fit → model and report |
+//! | [`capability`] | what a fitted model can do |
 //! | [`iterate`] | the loop every iterative fit shares: stopping, restarts, checkpoints |
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
 //! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
@@ -17,6 +18,7 @@
 //! | [`text`] | text from data, made fit to show |
 //! | [`error`] | the one error type: argument, value, rule |
 
+pub mod capability;
 pub mod data;
 pub mod error;
 pub mod estimator;

@@ -3,7 +3,8 @@
 #[path = "../../../fuzz/checks/model_file.rs"]
 mod checks;
 
-use gradus::core::estimator::{AnyData, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, Run};
 use gradus::data::make::{BlobsSpec, RatingsSpec};
 use gradus::data::{Id, Samples};
 use serde_json::Map;
@@ -18,10 +19,10 @@ fn every_model_passes_the_check_of_the_fuzzer() {
     let values = made.labels.iter().map(|&label| f64::from(label)).collect();
     let numbers = Samples::regression(made.points, values).unwrap();
     for model in gradus::models() {
-        let data = match model.traits().task {
-            Task::Recommend => AnyData::Ratings(ratings.clone()),
-            Task::Regress => AnyData::Samples(numbers.clone()),
-            Task::Classify => AnyData::Samples(classes.clone()),
+        let data = match model.traits() {
+            traits if traits.can(Capability::Recommend) => AnyData::Ratings(ratings.clone()),
+            traits if traits.can(Capability::PredictValues) => AnyData::Samples(numbers.clone()),
+            _ => AnyData::Samples(classes.clone()),
         };
         let fitted = model.fit(&Map::new(), &data, None, &Run::default()).unwrap();
         let bytes = fitted.to_bytes().unwrap();

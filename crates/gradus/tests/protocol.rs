@@ -1,6 +1,6 @@
 //! One protocol for rankings: the validation of a fit, an evaluation and a search agree.
 
-use gradus::core::estimator::{AnyData, Run, Task};
+use gradus::core::estimator::{AnyData, Run};
 use gradus::core::progress::Stop;
 use gradus::data::make::RatingsSpec;
 use gradus::data::{Duplicates, Ratings, RatingsBuilder};
@@ -44,9 +44,7 @@ fn validation_evaluation_and_search_give_one_score() {
     let gone = (0..train.n_users()).filter(|&user| train.by_user().range(user).is_empty()).count();
     assert!(absent > 3 && gone > 0, "{absent} {gone}: nothing to tell protocols apart by");
     let options = RankingOptions { at: vec![20], ..RankingOptions::default() };
-    let implicit = gradus::models()
-        .iter()
-        .filter(|model| model.traits().task == Task::Recommend && model.traits().implicit);
+    let implicit = gradus::models().iter().filter(|model| model.traits().is_implicit());
     for model in implicit {
         let (name, params) = (model.name(), params(model.name()));
         let any = (AnyData::Ratings(train.clone()), AnyData::Ratings(held.clone()));

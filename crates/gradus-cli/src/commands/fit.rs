@@ -9,7 +9,8 @@ use crate::progress::stop_on_ctrl_c;
 use crate::samples::SampleArgs;
 use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus::core::output::{FileKind, Output};
 use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::core::report::StopReason;
@@ -82,9 +83,10 @@ pub(super) fn by_model(flags: fn(Command) -> Command) -> impl Iterator<Item = Co
 fn of_model(command: Command) -> Command {
     let Ok(model) = gradus::find(command.get_name()) else { return command };
     let command = FitArgs::augment_args(command);
-    let command = match model.traits().task {
-        Task::Recommend => RatingArgs::augment_args(command),
-        Task::Regress | Task::Classify => SampleArgs::augment_args(command),
+    let command = if model.traits().can(Capability::Recommend) {
+        RatingArgs::augment_args(command)
+    } else {
+        SampleArgs::augment_args(command)
     };
     let keeps_no_state = !model.traits().resumable;
     let command = command
@@ -180,11 +182,11 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = FitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let params = parameters(&model.specs(), matches);
     // Before the long wait for the data, not after it.
-    let of_items = match model.traits().task {
-        Task::Recommend => {
-            RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?.titles
-        }
-        Task::Regress | Task::Classify => TitlesArgs::default(),
+    let recommends = model.traits().can(Capability::Recommend);
+    let of_items = if recommends {
+        RatingArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?.titles
+    } else {
+        TitlesArgs::default()
     };
     let inputs = [&args.data].into_iter().chain(&args.validation).chain(of_items.inputs());
     let mut plan = FilePlan::new(args.force, inputs);
@@ -194,9 +196,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let seed = params.get("seed").and_then(Value::as_u64).unwrap_or(0);
     let titles = of_items.read()?;
 
-    let Loaded { train, held, told: data } = match model.traits().task {
-        Task::Recommend => ratings(&args, matches, model.traits().implicit, seed, context)?,
-        Task::Regress | Task::Classify => samples(&args, matches, model, seed, context)?,
+    let Loaded { train, held, told: data } = if recommends {
+        ratings(&args, matches, model.traits().is_implicit(), seed, context)?
+    } else {
+        samples(&args, matches, model, seed, context)?
     };
 
     let run = Run {
@@ -301,8 +304,8 @@ fn samples(
     context: Context,
 ) -> Outcome<Loaded> {
     let input = SampleArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let (task, begun) = (model.traits().task, Instant::now());
-    let all = input.samples(&args.data, task, context)?;
+    let (traits, begun) = (model.traits(), Instant::now());
+    let all = input.samples(&args.data, traits, context)?;
     let load = begun.elapsed().as_secs_f64();
     let n = all.len();
     let (train, held) = match (args.holdout, &args.validation) {
@@ -314,7 +317,7 @@ fn samples(
             (all.select_rows(&split.train), Some(all.select_rows(&split.test)))
         }
         (None, Some(path)) => {
-            let held = input.held_out(path, task, all.inputs(), context)?;
+            let held = input.held_out(path, traits, all.inputs(), context)?;
             (all, Some(held))
         }
         (None, None) => (all, None),

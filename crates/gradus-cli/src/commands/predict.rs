@@ -5,7 +5,7 @@ use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::samples::Features;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyFitted, Task};
+use gradus::core::estimator::AnyFitted;
 use gradus::core::predict::Outputs;
 use gradus::core::recommend::Interval;
 use gradus::data::{Column, Id};
@@ -57,7 +57,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let mut plan = FilePlan::new(args.force, [&args.model, &args.data]);
     let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
     let fitted = gradus::load(&args.model)?;
-    if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
+    if fitted.model.recommend().is_none() {
         return samples(&args, &fitted, &destination, context);
     }
     let model = fitted.recommend()?;
@@ -65,12 +65,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let known = Known::of(&pairs, model);
     let predicted = model.predict(&known.indices);
     let intervals = match args.interval {
-        Some(level) => Some(model.interval(&known.indices, level)?.ok_or_else(|| {
-            gradus::Error::Unsupported {
-                model: fitted.kind.to_owned(),
-                capability: "give intervals",
-            }
-        })?),
+        Some(level) => {
+            let intervals = model.interval(&known.indices, level)?;
+            Some(intervals.ok_or_else(|| without(&fitted, "give intervals", "`bayes` can"))?)
+        }
         None => None,
     };
     let intervals = intervals.as_deref();
@@ -87,6 +85,12 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     Ok(())
 }
 
+/// The error of something that a model cannot give beside its predictions.
+fn without(fitted: &AnyFitted, capability: &'static str, others: &str) -> gradus::Error {
+    let (model, instead) = (fitted.kind.to_owned(), others.to_owned());
+    gradus::Error::Unsupported { model, capability, instead }
+}
+
 /// Predictions of a model of features: a row for each row.
 fn samples(
     args: &PredictArgs,
@@ -96,8 +100,7 @@ fn samples(
 ) -> Outcome {
     let model = fitted.predictor()?;
     if args.interval.is_some() {
-        let capability = "give intervals";
-        return Err(gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability }.into());
+        return Err(without(fitted, "give intervals", "`bayes` can, of ratings").into());
     }
     let Features { matrix: features, table, rows } =
         args.input.table().features(&args.data, model.inputs(), context)?;
@@ -115,8 +118,7 @@ fn samples(
             columns.push((name.clone(), classes.iter().map(label).collect()));
             if args.probabilities {
                 let probabilities = model.probabilities(&features)?.ok_or_else(|| {
-                    let capability = "give probabilities";
-                    gradus::Error::Unsupported { model: fitted.kind.to_owned(), capability }
+                    without(fitted, "give probabilities", "`logistic` can, and `svm --probability`")
                 })?;
                 for (at, label) in labels.iter().enumerate() {
                     let values = probabilities.column(at).map(Value::from).collect();

@@ -5,7 +5,7 @@ use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyFitted, Task};
+use gradus::core::estimator::AnyFitted;
 use gradus::page::{Tested, page, samples_page};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let mut plan = FilePlan::new(args.force, inputs);
     let destination = plan.page_or_stdout("--output", &args.output)?;
     let mut fitted = gradus::load(&args.model)?;
-    if gradus::find(fitted.kind)?.traits().task != Task::Recommend {
+    if fitted.model.recommend().is_none() {
         return of_samples(&args, &fitted, &destination, context);
     }
     args.titles.add_to(&mut fitted, context)?;

@@ -160,7 +160,7 @@ impl Fit for Als {
     const NAME: &'static str = "als";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { updates: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits::UPDATING_RECOMMENDER;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -6,7 +6,7 @@ use crate::catalogue::{Catalogue, Taste};
 use crate::latent::{Held, range};
 use derive_setters::Setters;
 use gradus_core::data::{Csr, Ratings};
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
@@ -211,8 +211,12 @@ impl Fit for Bias {
     const NAME: &'static str = "bias";
     type Data = Ratings;
     type Model = Scorer<Biases>;
-    const TRAITS: Traits =
-        Traits { iterative: false, resumable: false, similar: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        iterative: false,
+        resumable: false,
+        recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::EXPLICIT }),
+        ..Traits::RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -6,7 +6,7 @@ use crate::latent::Held;
 use derive_setters::Setters;
 use gradus_core::Result;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
@@ -57,8 +57,12 @@ impl Fit for Mean {
     const NAME: &'static str = "mean";
     type Data = Ratings;
     type Model = Scorer<Constant>;
-    const TRAITS: Traits =
-        Traits { iterative: false, resumable: false, similar: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        iterative: false,
+        resumable: false,
+        recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::EXPLICIT }),
+        ..Traits::RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, Taste};
 use crate::ranking::{HeldItems, METRIC};
 use derive_setters::Setters;
 use gradus_core::data::{Csr, Ratings};
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
@@ -240,8 +240,12 @@ impl Fit for Neighbours {
     const NAME: &'static str = "neighbours";
     type Data = Ratings;
     type Model = Scorer<Similarities>;
-    const TRAITS: Traits =
-        Traits { iterative: false, resumable: false, implicit: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        iterative: false,
+        resumable: false,
+        recommender: Some(RecommenderTraits::IMPLICIT),
+        ..Traits::RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

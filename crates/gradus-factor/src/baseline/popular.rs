@@ -6,7 +6,7 @@ use crate::ranking::{HeldItems, METRIC};
 use derive_setters::Setters;
 use gradus_core::Result;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
@@ -88,9 +88,8 @@ impl Fit for Popular {
     const TRAITS: Traits = Traits {
         iterative: false,
         resumable: false,
-        implicit: true,
-        similar: false,
-        ..Traits::DEFAULT
+        recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::IMPLICIT }),
+        ..Traits::RECOMMENDER
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {

@@ -152,7 +152,7 @@ impl Fit for Bayes {
     const NAME: &'static str = "bayes";
     type Data = Ratings;
     type Model = Posterior;
-    const TRAITS: Traits = Traits { averages: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { averages: true, ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -5,7 +5,7 @@ mod solve;
 use crate::latent::LatentFactors;
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
@@ -139,7 +139,13 @@ impl Fit for Bpr {
     const NAME: &'static str = "bpr";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { implicit: true, exact_fold_in: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        recommender: Some(RecommenderTraits {
+            exact_fold_in: false,
+            ..RecommenderTraits::IMPLICIT
+        }),
+        ..Traits::RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

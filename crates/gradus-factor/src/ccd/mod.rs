@@ -8,7 +8,7 @@ use crate::half::Method;
 use crate::latent::{LatentFactors, Normalised, Normalize, Scaling, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
@@ -139,7 +139,13 @@ impl Fit for Ccd {
     const NAME: &'static str = "ccd";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { exact_fold_in: false, updates: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        recommender: Some(RecommenderTraits {
+            exact_fold_in: false,
+            ..RecommenderTraits::EXPLICIT
+        }),
+        ..Traits::UPDATING_RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -10,7 +10,7 @@ use crate::latent::{Implicit, LatentFactors};
 use crate::ranking::HeldItems;
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
@@ -228,8 +228,11 @@ impl Fit for Ials {
     type Model = LatentFactors;
     /// Folding in is exact where the rows are: with `solver = cholesky`, which `auto` takes up to rank
     /// 32. Rows of `cg` and `blocks` end near enough to it for the same recommendations.
-    const TRAITS: Traits =
-        Traits { implicit: true, updates: true, warm_path: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        warm_path: true,
+        recommender: Some(RecommenderTraits::IMPLICIT),
+        ..Traits::UPDATING_RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -6,7 +6,7 @@ use crate::baseline;
 use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
@@ -193,7 +193,13 @@ impl Fit for Sgd {
     const NAME: &'static str = "sgd";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { exact_fold_in: false, updates: true, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits {
+        recommender: Some(RecommenderTraits {
+            exact_fold_in: false,
+            ..RecommenderTraits::EXPLICIT
+        }),
+        ..Traits::UPDATING_RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

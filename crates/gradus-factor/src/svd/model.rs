@@ -8,7 +8,7 @@ use crate::ranking::{HeldItems, METRIC, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules, Solver, Watch};
 use gradus_core::kernel::{self, Level, Rows};
@@ -226,7 +226,8 @@ impl Fit for PureSvd {
     const NAME: &'static str = "svd";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits { implicit: true, ..Traits::DEFAULT };
+    const TRAITS: Traits =
+        Traits { recommender: Some(RecommenderTraits::IMPLICIT), ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

@@ -7,7 +7,7 @@ use crate::baseline;
 use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
 use gradus_core::data::Ratings;
-use gradus_core::estimator::{Fit, Fitted, Job};
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::{Error, Result};
@@ -156,6 +156,7 @@ impl Fit for Svdpp {
     const NAME: &'static str = "svdpp";
     type Data = Ratings;
     type Model = LatentFactors;
+    const TRAITS: Traits = Traits::RECOMMENDER;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let begun = Instant::now();

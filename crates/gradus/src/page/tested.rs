@@ -79,7 +79,7 @@ impl Tested {
         if data.is_empty() {
             return Err(Error::data(format!("{source}: holds no ratings")));
         }
-        let implicit = crate::find(fitted.kind)?.traits().implicit;
+        let implicit = crate::find(fitted.kind)?.traits().is_implicit();
         let training = kept(model)?;
         let predicts = has_values && !implicit;
         let scale = predicts.then(|| {

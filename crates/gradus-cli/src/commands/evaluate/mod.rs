@@ -8,7 +8,7 @@ mod samples;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::Task;
+use gradus::core::capability::Capability;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -113,7 +113,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         EvaluateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
     let fitted = gradus::load(&args.model)?;
     let traits = gradus::find(fitted.kind)?.traits();
-    if traits.task != Task::Recommend {
+    if !traits.can(Capability::Recommend) {
         return samples::run(&args, &fitted, context);
     }
     if args.against.is_some() {
@@ -122,7 +122,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             fitted.kind
         )));
     }
-    let implicit = traits.implicit;
+    let implicit = traits.is_implicit();
     if implicit || args.ranking {
         return ranking::run(&args, &fitted, implicit, context);
     }

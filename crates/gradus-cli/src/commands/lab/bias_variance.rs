@@ -4,7 +4,8 @@ use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::samples::SampleArgs;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus::core::output::FileKind;
 use gradus::data::make::{RegressionSpec, Target};
 use gradus::data::{Id, Samples};
@@ -121,7 +122,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let kind = if extension == "svg" { FileKind::Drawing } else { FileKind::Page };
     let output = FilePlan::new(args.force, &args.data).output("--output", &args.output, kind)?;
     let model = gradus::find(&args.model)?;
-    if model.traits().task == Task::Recommend {
+    if model.traits().can(Capability::Recommend) {
         return Err(Failure::Usage(format!(
             "`{}` is a recommender; this experiment is for models that predict from features",
             args.model
@@ -135,7 +136,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let data = match &args.data {
         Some(_) => read(&args, model, context)?,
-        None => planted(&args, model.traits().task)?,
+        None => planted(&args, model.traits().can(Capability::PredictClasses))?,
     };
     context.remark(format_args!(
         "{}; {} fits to do",
@@ -201,7 +202,7 @@ fn axis(model: &dyn Estimator, name: &str, values: &str) -> Outcome<Axis> {
 }
 
 /// Planted samples: a pool to draw from, and others to test on.
-fn planted(args: &BiasVarianceArgs, task: Task) -> Outcome<Data> {
+fn planted(args: &BiasVarianceArgs, classes: bool) -> Outcome<Data> {
     let (n, n_test) = (args.samples, 500);
     if n == 0 {
         return Err(Failure::Usage("--samples 0: must be at least 1".into()));
@@ -209,28 +210,27 @@ fn planted(args: &BiasVarianceArgs, task: Task) -> Outcome<Data> {
     let n_pool = n.saturating_mul(POOL);
     let spec = RegressionSpec {
         noise: args.noise,
-        target: if task == Task::Classify { Target::Class } else { Target::Value },
+        target: if classes { Target::Class } else { Target::Value },
         ..RegressionSpec::new(n_pool.saturating_add(n_test), args.features)
     };
     let made = spec.make(args.seed)?;
-    let samples = match task {
-        Task::Classify => {
-            let ids = made.y.iter().map(|&y| Id::Int(y as i64));
-            Samples::classification(made.x, ids)?
-        }
-        _ => Samples::regression(made.x, made.y)?,
+    let samples = if classes {
+        Samples::classification(made.x, made.y.iter().map(|&y| Id::Int(y as i64)))?
+    } else {
+        Samples::regression(made.x, made.y)?
     };
     let clean = &made.clean[n_pool..];
-    let truth = match task {
-        Task::Classify => Truth::Classes(clean.iter().map(|&z| u32::from(z > 0.0)).collect()),
-        _ => Truth::Values(clean.to_vec()),
+    let truth = if classes {
+        Truth::Classes(clean.iter().map(|&z| u32::from(z > 0.0)).collect())
+    } else {
+        Truth::Values(clean.to_vec())
     };
     let rows: Vec<u32> = (0..samples.len() as u32).collect();
     Ok(Data {
         pool: samples.select_rows(&rows[..n_pool]),
         test: samples.select_rows(&rows[n_pool..]),
         truth,
-        noise: (task != Task::Classify).then_some(args.noise * args.noise),
+        noise: (!classes).then_some(args.noise * args.noise),
         step: POOL,
         told: format!(
             "planted data: {} features, {} fresh samples a round, {n_test} to test on",
@@ -242,7 +242,7 @@ fn planted(args: &BiasVarianceArgs, task: Task) -> Outcome<Data> {
 
 fn read(args: &BiasVarianceArgs, model: &dyn Estimator, context: Context) -> Outcome<Data> {
     let path = args.data.clone().unwrap_or_default();
-    let samples = args.input.samples(&path, model.traits().task, context)?;
+    let samples = args.input.samples(&path, model.traits(), context)?;
     let split = match samples.classes() {
         Ok((classes, _)) => rows::stratified_holdout(classes, args.holdout, args.seed)?.0,
         Err(_) => rows::holdout(samples.len(), args.holdout, args.seed)?,

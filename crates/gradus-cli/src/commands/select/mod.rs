@@ -9,7 +9,8 @@ use crate::outputs::{self, FilePlan, ForceArg};
 use crate::progress::stop_on_ctrl_c;
 use crate::samples::SampleArgs;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::{AnyData, Estimator, Run, Task};
+use gradus::core::capability::Capability;
+use gradus::core::estimator::{AnyData, Estimator, Run};
 use gradus::core::output::FileKind;
 use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::page::shown;
@@ -97,17 +98,16 @@ pub fn command() -> Command {
 fn of_model(command: Command) -> Command {
     let Ok(model) = gradus::find(command.get_name()) else { return command };
     let command = SelectArgs::augment_args(command);
-    let (command, more) = match model.traits().task {
-        Task::Recommend => (RatingArgs::augment_args(command), String::new()),
-        Task::Regress | Task::Classify => {
-            let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
-                format!(
-                    " Without any, --{} is tried at 13 values at equal ratios ({range}).",
-                    flag_name(&spec)
-                )
-            });
-            (RowArgs::augment_args(command), usual)
-        }
+    let (command, more) = if model.traits().can(Capability::Recommend) {
+        (RatingArgs::augment_args(command), String::new())
+    } else {
+        let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
+            format!(
+                " Without any, --{} is tried at 13 values at equal ratios ({range}).",
+                flag_name(&spec)
+            )
+        });
+        (RowArgs::augment_args(command), usual)
     };
     command
         .after_help(format!(
@@ -218,7 +218,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let random = args.tries.is_some();
     let specs = model.specs();
     let mut given = Given::read(&specs, matches, random)?;
-    let of_samples = model.traits().task != Task::Recommend;
+    let of_samples = !model.traits().can(Capability::Recommend);
     if given.varied().is_empty() && of_samples {
         let free = usual(&specs).filter(|(spec, _)| !given.fixed.contains_key(&spec.name));
         if let Some((spec, range)) = free {
@@ -351,11 +351,11 @@ fn load(
     context: Context,
 ) -> Outcome<Loaded> {
     let usage = |error: clap::Error| Failure::Usage(error.to_string());
-    let task = model.traits().task;
-    if task == Task::Recommend {
+    let traits = model.traits();
+    if traits.can(Capability::Recommend) {
         let RatingArgs { warm, cold, input } =
             RatingArgs::from_arg_matches(matches).map_err(usage)?;
-        let (ratings, _) = input.ratings_for(&args.data, model.traits().implicit, context)?;
+        let (ratings, _) = input.ratings_for(&args.data, traits.is_implicit(), context)?;
         return Ok(Loaded {
             told: format!("{} ratings", grouped(ratings.len())),
             data: AnyData::Ratings(ratings),
@@ -366,7 +366,7 @@ fn load(
     }
     let rows = RowArgs::from_arg_matches(matches).map_err(usage)?;
     let apart = [rows.group.as_deref(), rows.time.as_deref()];
-    let (samples, [group, time]) = rows.input.samples_apart(&args.data, task, apart, context)?;
+    let (samples, [group, time]) = rows.input.samples_apart(&args.data, traits, apart, context)?;
     Ok(Loaded {
         told: format!(
             "{} samples, {} features",
