@@ -73,6 +73,16 @@ pub(crate) fn sparse_dot(places: &[u32], values: &[f64], v: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
+/// The sum of many values, in eight sums side by side.
+fn sum(values: &[f64]) -> f64 {
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for values in eights {
+        sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
+    }
+    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
+}
+
 /// How the columns of a design are prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preparation {
@@ -299,8 +309,7 @@ impl<'a> Design<'a> {
     /// `out = Xᵀ r`, for centred and scaled `X`.
     pub(crate) fn transposed_times(&self, r: &[f64], out: &mut [f64]) {
         self.raw_transposed(r, out);
-        let sum: f64 = r.iter().sum();
-        self.finish_gradient(sum, out);
+        self.finish_gradient(sum(r), out);
     }
 
     /// One look at every sample: `look(rows, margins)` gets the margins `X v + b` of a block of

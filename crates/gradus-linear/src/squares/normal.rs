@@ -33,10 +33,14 @@ impl<'d, 'a> Normal<'d, 'a> {
 
     /// `XᵀW y`.
     pub(crate) fn right(&self, y: &[f64]) -> Vec<f64> {
-        let weighted: Vec<f64> =
-            y.iter().enumerate().map(|(row, y)| self.design.weight(row) * y).collect();
         let mut right = vec![0.0; self.design.d()];
-        self.design.transposed_times(&weighted, &mut right);
+        match self.design.weights() {
+            None => self.design.transposed_times(y, &mut right),
+            Some(weights) => {
+                let weighted: Vec<f64> = y.iter().zip(weights).map(|(y, w)| w * y).collect();
+                self.design.transposed_times(&weighted, &mut right);
+            }
+        }
         right
     }
 
