@@ -1,7 +1,7 @@
 //! Work in pieces, on the threads of the pool.
 //!
 //! Parallel iterators are compiled anew for every use of them, some three thousand lines of intermediate code each: they
-//! took the larger part of the time that gradus took to build. Here they are compiled once, for a function of the number
+//! were a third of the code that the compiler saw of the crate of recommenders. Here they are compiled once, for a function of the number
 //! of a piece, and what is left for each use is a short loop. A piece should be worth some microseconds: cut long vectors
 //! into chunks, and rows into blocks of rows.
 //!

@@ -62,22 +62,23 @@ struct RatingArgs {
 }
 
 pub fn command() -> Command {
-    Command::new("fit").about("Train a model on a file of data").defer(|command| {
-        command
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommand_value_name("MODEL")
-            .subcommand_help_heading("Models")
-            .subcommands(by_model(of_model))
-    })
+    Command::new("fit")
+        .about("Train a model on a file of data")
+        .defer(|command| by_model(command, of_model))
 }
 
-/// A subcommand for each model. Its flags are made when it is asked for: those of all models take
-/// longer than many a command does.
-pub(super) fn by_model(flags: fn(Command) -> Command) -> impl Iterator<Item = Command> {
-    gradus::models()
-        .iter()
-        .map(move |model| Command::new(model.name()).about(model.docs().0).defer(flags))
+/// Adds a subcommand for each model. The flags of a model are made when it is asked for: those of all
+/// models take longer than many a command does.
+pub(super) fn by_model(command: Command, flags: fn(Command) -> Command) -> Command {
+    let models = gradus::models().iter();
+    command
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("MODEL")
+        .subcommand_help_heading("Models")
+        .subcommands(
+            models.map(|model| Command::new(model.name()).about(model.docs().0).defer(flags)),
+        )
 }
 
 fn of_model(command: Command) -> Command {

@@ -24,8 +24,8 @@ enum Store<T> {
     Lent(Lent<T>),
 }
 
-/// Lent numbers, and where they lie: asking the owner for every row of a sparse matrix would take a
-/// third of the time of a product with it.
+/// Lent numbers, and where they lie: hot loops ask for every row of a sparse matrix, and a call of the
+/// owner for each cannot be inlined.
 struct Lent<T> {
     owner: Arc<dyn AsRef<[T]> + Send + Sync>,
     first: *const T,

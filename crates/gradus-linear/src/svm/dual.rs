@@ -11,7 +11,7 @@
 
 use super::newton::Watch;
 use super::problem::{Intercept, Point, Problem};
-use crate::design::Design;
+use crate::design::{Design, sparse_dot};
 use crate::parallel;
 use gradus_core::data::{Dense, Matrix};
 use gradus_core::kernel::{Level, dense, prefetch};
@@ -78,19 +78,7 @@ impl<'a> Prepared<'a> {
             Matrix::Dense(x) => dense::dot(self.level, x.row(row), w),
             Matrix::Sparse(x) => {
                 let (columns, values) = x.row(row);
-                // Four sums, so that one addition need not wait for another.
-                let mut sums = [0.0; 4];
-                let ((columns, last), (values, rest)) =
-                    (columns.as_chunks::<4>(), values.as_chunks::<4>());
-                for (columns, values) in columns.iter().zip(values) {
-                    for i in 0..4 {
-                        sums[i] += values[i] * w[columns[i] as usize];
-                    }
-                }
-                for (&column, x) in last.iter().zip(rest) {
-                    sums[0] += x * w[column as usize];
-                }
-                (sums[0] + sums[1]) + (sums[2] + sums[3])
+                sparse_dot(columns, values, w)
             }
         }
     }

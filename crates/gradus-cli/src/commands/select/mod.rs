@@ -85,14 +85,7 @@ struct RowArgs {
 
 pub fn command() -> Command {
     let about = "Choose a model's parameters by trying them on held-out data";
-    Command::new("select").about(about).defer(|command| {
-        command
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommand_value_name("MODEL")
-            .subcommand_help_heading("Models")
-            .subcommands(by_model(of_model))
-    })
+    Command::new("select").about(about).defer(|command| by_model(command, of_model))
 }
 
 fn of_model(command: Command) -> Command {
