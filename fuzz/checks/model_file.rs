@@ -1,8 +1,8 @@
 //! What is asked of any bytes given as a model file. Shared by the fuzz target and a test of the
 //! `gradus` crate, which runs it over the corpus and over every model of the registry.
 
-use gradus::core::file::Reader;
 use gradus::prelude::*;
+use gradus_file::Reader;
 
 /// Features of a model that are tried at most: a file may claim any number of them.
 const FEATURES: usize = 10_000;

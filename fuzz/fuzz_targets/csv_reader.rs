@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use gradus_core::data::{OnError, Ratings, ReadOptions, ReadSummary, read_ratings_from};
+use gradus_data::{OnError, Ratings, ReadOptions, ReadSummary, read_ratings_from};
 use libfuzzer_sys::fuzz_target;
 
 type Outcome = Result<(Ratings, Vec<String>, u64, u64), String>;

@@ -2,9 +2,9 @@
 
 use crate::error::raise;
 use crate::threads::inside;
-use gradus::core::estimator::{AnyData, Dataset as _};
-use gradus::core::parallel;
-use gradus::data::{
+use gradus_base::parallel;
+use gradus_core::estimator::{AnyData, Dataset as _};
+use gradus_data::{
     Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
     MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
 };
@@ -604,8 +604,8 @@ pub struct Ratings {
 
 impl Ratings {
     /// The ratings themselves.
-    pub fn ratings(&self) -> PyResult<&gradus::data::Ratings> {
-        gradus::data::Ratings::from_any(&self.data)
+    pub fn ratings(&self) -> PyResult<&gradus_data::Ratings> {
+        gradus_data::Ratings::from_any(&self.data)
             .ok_or_else(|| PyRuntimeError::new_err("these are no ratings"))
     }
 }
@@ -678,24 +678,24 @@ pub fn ids(column: &Bound<'_, PyAny>) -> PyResult<IdVec> {
 }
 
 /// Ids for Python: an `int64` array, or a list of text.
-pub fn ids_to_python<'py>(py: Python<'py>, ids: &gradus::data::Ids) -> PyResult<Bound<'py, PyAny>> {
+pub fn ids_to_python<'py>(py: Python<'py>, ids: &gradus_data::Ids) -> PyResult<Bound<'py, PyAny>> {
     match ids {
-        gradus::data::Ids::Int(values) => Ok(PyArray1::from_slice(py, values).into_any()),
-        gradus::data::Ids::Text(words) => Ok(PyList::new(py, words.iter())?.into_any()),
+        gradus_data::Ids::Int(values) => Ok(PyArray1::from_slice(py, values).into_any()),
+        gradus_data::Ids::Text(words) => Ok(PyList::new(py, words.iter())?.into_any()),
     }
 }
 
 /// Labels of classes in ascending order.
-pub fn labels(column: &Bound<'_, PyAny>) -> PyResult<gradus::data::Ids> {
+pub fn labels(column: &Bound<'_, PyAny>) -> PyResult<gradus_data::Ids> {
     if let Ok(array) = column.cast::<PyArray1<i64>>() {
-        return Ok(gradus::data::Ids::Int(array.try_readonly()?.as_array().to_vec()));
+        return Ok(gradus_data::Ids::Int(array.try_readonly()?.as_array().to_vec()));
     }
     let words: Vec<String> = column.extract()?;
-    Ok(gradus::data::Ids::Text(words.iter().map(String::as_str).collect::<TextIds>()))
+    Ok(gradus_data::Ids::Text(words.iter().map(String::as_str).collect::<TextIds>()))
 }
 
 /// The positions of the columns of users, items, ratings, weights and times, by their names.
 #[pyfunction]
 pub fn rating_columns(names: Vec<String>) -> [Option<usize>; 5] {
-    gradus::data::rating_columns(&names)
+    gradus_data::rating_columns(&names)
 }

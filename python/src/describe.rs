@@ -1,7 +1,7 @@
 //! The registry, for the estimators of the package to be written from.
 
-use gradus::core::capability::Capability;
-use gradus::core::params::{ParamKind, ParamSpec};
+use gradus_core::capability::Capability;
+use gradus_core::params::{ParamKind, ParamSpec};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

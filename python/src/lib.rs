@@ -15,7 +15,7 @@ mod threads;
 use pyo3::prelude::*;
 
 #[global_allocator]
-static MEMORY: gradus::core::memory::LargePages = gradus::core::memory::LargePages;
+static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages;
 
 /// The compiled part of gradus.
 #[pymodule]
@@ -38,7 +38,7 @@ mod _gradus {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Found out once, here: a fork in the middle of it would leave a child waiting.
-        gradus::core::kernel::Level::best();
+        gradus_kernel::Level::best();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

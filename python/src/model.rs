@@ -3,14 +3,14 @@
 use crate::data::{Array, Features, Ratings, SMALL, ids, ids_to_python, which};
 use crate::error::raise;
 use crate::threads::inside;
-use gradus::core::estimator::AnyFitted;
-use gradus::core::predict::Predict;
-use gradus::core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
-use gradus::core::update::Adding;
-use gradus::data::{Dense, IdVec, Input, Inputs, Matrix};
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
 use gradus::select::{RankingOptions, evaluate_ranking};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
+use gradus_core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
+use gradus_core::update::Adding;
+use gradus_data::{Dense, IdVec, Input, Inputs, Matrix};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-fn found(known: &gradus::data::Ids, wanted: &IdVec) -> Vec<i64> {
+fn found(known: &gradus_data::Ids, wanted: &IdVec) -> Vec<i64> {
     wanted.iter().map(|id| known.find(id).map_or(-1, i64::from)).collect()
 }
 
@@ -521,7 +521,7 @@ impl Model {
         let model = self.recommender()?;
         let found: gradus::Result<Vec<Vec<_>>> =
             inside(py, || users.iter().map(|&user| model.similar_users(user, n)).collect())?;
-        let as_items = |list: Vec<gradus::core::recommend::ScoredUser>| {
+        let as_items = |list: Vec<gradus_core::recommend::ScoredUser>| {
             list.into_iter().map(|s| Scored { item: s.user, score: s.score }).collect()
         };
         let found: Vec<Vec<Scored>> = found.map_err(raise)?.into_iter().map(as_items).collect();

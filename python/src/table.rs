@@ -2,7 +2,7 @@
 
 use crate::error::raise;
 use crate::threads::inside;
-use gradus::data::{Column, OnError, Table, TableOptions};
+use gradus_data::{Column, OnError, Table, TableOptions};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
-use gradus_core::kernel::{Level, RowProblem, RowSolver, Rows};
+use gradus_kernel::{Level, RowProblem, RowSolver, Rows};
 use rayon::prelude::*;
 
 const N_USERS: usize = 138_493;

@@ -3,8 +3,8 @@
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::samples::{OnErrorName, TableArgs, TableFormatName, delimiter};
 use clap::{Args, ValueEnum};
-use gradus::core::recommend::Recommend;
-use gradus::data::{
+use gradus_core::recommend::Recommend;
+use gradus_data::{
     Duplicates, Format, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary, read_pairs,
     read_ratings,
 };

@@ -11,13 +11,13 @@ mod progress;
 mod samples;
 mod splitting;
 
-use gradus::core::text::printable_lines;
+use gradus_base::text::printable_lines;
 use output::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 #[global_allocator]
-static MEMORY: gradus::core::memory::LargePages = gradus::core::memory::LargePages;
+static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages;
 
 fn main() -> ExitCode {
     progress::watch_signals();

@@ -1,6 +1,6 @@
 //! What the command prints: tables for people, JSON for programs, and how it fails.
 
-use gradus::core::text::{printable, printable_json, printable_lines};
+use gradus_base::text::{printable, printable_json, printable_lines};
 use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};

@@ -2,7 +2,7 @@
 
 use crate::output::{Failure, Outcome};
 use clap::Args;
-use gradus::core::output::{FileKind, Files, Output, OutputFile};
+use gradus_file::output::{FileKind, Files, Output, OutputFile};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 

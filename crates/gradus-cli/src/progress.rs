@@ -1,6 +1,6 @@
 //! The progress bar, and Ctrl-C.
 
-use gradus::core::progress::{Event, Observer, Stop};
+use gradus_core::progress::{Event, Observer, Stop};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,7 +129,7 @@ pub fn watch_signals() {
         if HEEDED.load(Ordering::Relaxed) && !STOP.requested() {
             STOP.request();
         } else {
-            gradus::core::output::remove_unfinished();
+            gradus_file::output::remove_unfinished();
             std::process::exit(130);
         }
     });
@@ -224,7 +224,7 @@ mod tests {
             bar.bar.set_style(ProgressStyle::with_template(&template(width)).unwrap());
             bar.bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(paper.clone())));
             bar.notice(&Event::Started { model: "elasticnet", max_iterations: 1000, done: 0 });
-            let point = gradus::core::report::Iteration {
+            let point = gradus_core::report::Iteration {
                 restart: 0,
                 iteration: 123,
                 objective: -1.234567e-100,

@@ -2,9 +2,9 @@
 
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::{Args, ValueEnum};
-use gradus::core::capability::Capability;
-use gradus::core::estimator::Traits;
-use gradus::data::{
+use gradus_core::capability::Capability;
+use gradus_core::estimator::Traits;
+use gradus_data::{
     Column, Delimiter, EncodeOptions, Encoded, Fill, Format, Id, Inputs, Libsvm, LibsvmOptions,
     Matrix, OnError, Samples, SamplesOptions, Table, TableOptions,
 };

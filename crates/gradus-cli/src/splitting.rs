@@ -2,8 +2,8 @@
 
 use crate::output::Outcome;
 use clap::ValueEnum;
-use gradus::data::Ratings;
-use gradus::select::split::{Amount, ColdUsers, cold_users, holdout, leave_last_out, per_user};
+use gradus_data::Ratings;
+use gradus_metrics::split::{Amount, ColdUsers, cold_users, holdout, leave_last_out, per_user};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SplitName {

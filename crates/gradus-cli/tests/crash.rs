@@ -56,7 +56,7 @@ fn moment(n: u64, most: u64) -> Duration {
 /// A file that is there must be whole.
 fn assert_whole(path: &Path) {
     if path.exists() {
-        let file = gradus::core::file::Reader::open(path);
+        let file = gradus_file::Reader::open(path);
         assert!(file.is_ok(), "{}: {}", path.display(), file.unwrap_err());
     }
 }

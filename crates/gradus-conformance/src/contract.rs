@@ -1,9 +1,9 @@
 //! Parameters and docs: any model.
 
 use crate::{Check, Finding, broken_values, ensure, error_text};
-use gradus::core::capability::Capability;
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
-use gradus::data::{Dense, Id, Ratings, Samples};
+use gradus_core::capability::Capability;
+use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_data::{Dense, Id, Ratings, Samples};
 use serde_json::{Map, Value};
 
 /// The checks of this module.

@@ -16,9 +16,9 @@ pub mod ratings;
 pub mod recommending;
 pub mod samples;
 
-use gradus::core::capability::Capability;
-use gradus::core::estimator::Estimator;
-use gradus::core::params::ParamKind;
+use gradus_core::capability::Capability;
+use gradus_core::estimator::Estimator;
+use gradus_core::params::ParamKind;
 use serde_json::{Map, Value, json};
 
 /// What a check finds: nothing, or what is wrong.

@@ -1,13 +1,13 @@
 //! Models that learn from ratings.
 
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
-use gradus::core::file::Reader;
-use gradus::core::iterate::Checkpoint;
-use gradus::core::progress::{Event, Observer, Stop};
-use gradus::core::report::StopReason;
-use gradus::data::make::RatingsSpec;
-use gradus::data::{Duplicates, Id, Ids, Ratings, RatingsBuilder};
+use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::iterate::Checkpoint;
+use gradus_core::progress::{Event, Observer, Stop};
+use gradus_core::report::StopReason;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids, Ratings, RatingsBuilder};
+use gradus_file::Reader;
 use std::sync::Mutex;
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 
 use crate::ratings::{fit, made};
 use crate::{Check, Finding, ensure, error_text, found};
-use gradus::core::estimator::{Estimator, RecommenderTraits};
-use gradus::core::recommend::{Categories, Filter, Profile, Target};
-use gradus::core::update::Adding;
-use gradus::data::Csr;
+use gradus_core::estimator::{Estimator, RecommenderTraits};
+use gradus_core::recommend::{Categories, Filter, Profile, Target};
+use gradus_core::update::Adding;
+use gradus_data::Csr;
 
 /// The checks of this module.
 pub const CHECKS: &[Check] = &[

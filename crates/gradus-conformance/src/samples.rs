@@ -2,15 +2,15 @@
 
 use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
-use gradus::core::capability::Capability;
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
-use gradus::core::file::Reader;
-use gradus::core::params::ParamSpec;
-use gradus::core::predict::Predict;
-use gradus::core::progress::Stop;
-use gradus::core::random::Stream;
-use gradus::core::report::StopReason;
-use gradus::data::{Csr, Dense, Id, Matrix, Samples, Target};
+use gradus_base::random::Stream;
+use gradus_core::capability::Capability;
+use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::params::ParamSpec;
+use gradus_core::predict::Predict;
+use gradus_core::progress::Stop;
+use gradus_core::report::StopReason;
+use gradus_data::{Csr, Dense, Id, Matrix, Samples, Target};
+use gradus_file::Reader;
 use serde_json::{Map, Value, json};
 
 /// The checks of this module.

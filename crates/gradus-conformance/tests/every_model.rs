@@ -1,7 +1,7 @@
 //! Runs every check on every model of the registry.
 
-use gradus::core::capability::Capability;
 use gradus_conformance::{checks, of_capability, of_data};
+use gradus_core::capability::Capability;
 use std::panic::AssertUnwindSafe;
 
 #[test]

@@ -7,17 +7,17 @@
 //! these two and one line in the registry of the `gradus` crate.
 
 use crate::capability::{self, Capability};
-use crate::data::{Ratings, Samples, Sketch, Titles};
-use crate::file::{Reader, Writer};
 use crate::iterate::Checkpoint;
-use crate::output::Output;
 use crate::params::{self, Params};
 use crate::predict::{Outputs, Predict};
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
 use crate::update::{self, Adding, Update, Updated};
-use crate::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::{Ratings, Samples, Sketch, Titles};
+use gradus_file::output::Output;
+use gradus_file::{Reader, Writer};
 use serde_json::{Map, Value};
 use std::path::Path;
 

@@ -6,11 +6,11 @@
 //! iterate in the same way.
 
 use crate::estimator::Job;
-use crate::file::{Reader, Writer};
-use crate::output::{self, FileKind};
 use crate::progress::{Event, Observer, Silent, Stop};
 use crate::report::{Certificate, Iteration, Report, StopReason};
-use crate::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_file::output::{self, FileKind};
+use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;

@@ -33,7 +33,7 @@
 //! assert_eq!(specs::<Thing>()[0].doc, "Number of latent dimensions.");
 //! ```
 
-use crate::{Error, Result};
+use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! What a model of features can do: predict numbers or classes.
 
-use crate::data::{Dense, Ids, Inputs, Matrix};
-use crate::file::{Reader, Writer};
-use crate::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::{Dense, Ids, Inputs, Matrix};
+use gradus_file::{Reader, Writer};
 
 /// What a model predicts.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ impl Outputs {
             Self::Values(names) => file.set("targets", names),
             Self::Classes { name, labels } => {
                 file.set("targets", &[name]);
-                file.ids("classes", labels);
+                labels.write("classes", file);
             }
         }
     }
@@ -39,7 +39,7 @@ impl Outputs {
         if !file.has("classes.int") && !file.has("classes.text") {
             return Ok(Self::Values(names));
         }
-        let labels = file.ids("classes")?;
+        let labels = Ids::read("classes", file)?;
         match <[String; 1]>::try_from(names) {
             Ok([name]) => Ok(Self::Classes { name, labels }),
             Err(_) => Err(file.broken("classes need one target")),

@@ -31,7 +31,7 @@ pub enum Event<'a> {
     /// The state was written to the checkpoint, or could not be. The fit goes on either way.
     Checkpoint {
         /// Why it could not be written.
-        failure: Option<&'a crate::Error>,
+        failure: Option<&'a gradus_base::Error>,
     },
     /// A share of the current iteration is done, from 0 to 1. Comes from worker threads.
     Within(f64),

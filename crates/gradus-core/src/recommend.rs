@@ -3,8 +3,8 @@
 mod filter;
 mod shortlist;
 
-use crate::data::{Csr, Ids};
-use crate::{Error, Result, parallel};
+use gradus_base::{Error, Result, parallel};
+use gradus_data::{Csr, Ids};
 
 pub use filter::{Categories, Filter};
 pub use shortlist::{Shortlist, TopN};

@@ -1,6 +1,6 @@
 //! What happened in a fit: returned beside every model, and kept in its file.
 
-use crate::data::Sketch;
+use gradus_data::Sketch;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Adding new ratings to a fitted model without fitting it again.
 
-use crate::Result;
-use crate::data::{Duplicates, Ratings};
 use crate::report::Report;
+use gradus_base::Result;
+use gradus_data::{Duplicates, Ratings};
 
 /// How new ratings are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Whom and what a recommender knows: ids and the history of the users. Shared by all recommenders
 //! of this crate.
 
-use gradus_core::data::{Csr, Ids, Ratings};
-use gradus_core::file::{Reader, Writer};
+use gradus_base::{Error, Result};
 use gradus_core::recommend::{Filter, Profile, Target};
-use gradus_core::{Error, Result};
+use gradus_data::{Csr, Ids, Ratings};
+use gradus_file::{Reader, Writer};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ impl History {
     }
 
     pub(crate) fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        file.csr("history", &self.ratings);
+        self.ratings.write("history", file);
         if let Some(weights) = &self.weights {
             file.tensor("history.weights", &[weights.len()], weights);
         }
     }
 
     pub(crate) fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
-        let ratings = file.csr("history", n_users, n_items)?;
+        let ratings = Csr::read("history", n_users, n_items, file)?;
         let weights = if file.has("history.weights") {
             Some(file.finite("history.weights", &[ratings.nnz()])?)
         } else {
@@ -102,8 +102,8 @@ impl Catalogue {
 
     pub(crate) fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("history", &self.history.is_some());
-        file.ids("users", &self.users);
-        file.ids("items", &self.items);
+        self.users.write("users", file);
+        self.items.write("items", file);
         if let Some(history) = &self.history {
             history.write(file);
         }
@@ -111,7 +111,7 @@ impl Catalogue {
 
     pub(crate) fn read(file: &mut Reader) -> Result<Self> {
         let kept: bool = file.get("history")?;
-        let (users, items) = (file.ids("users")?, file.ids("items")?);
+        let (users, items) = (Ids::read("users", file)?, Ids::read("items", file)?);
         let history =
             if kept { Some(History::read(file, users.len(), items.len())?) } else { None };
         Ok(Self { users, items, history })

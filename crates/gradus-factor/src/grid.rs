@@ -7,11 +7,11 @@
 //! Reference: Gemulla, Nijkamp, Haas, Sismanis: Large-scale matrix factorization with distributed
 //! stochastic gradient descent, 2011.
 
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::kernel::Rows;
-use gradus_core::kernel::sgd::{Entry, Extra, Movable};
-use gradus_core::parallel;
-use gradus_core::random::Stream;
+use gradus_base::parallel;
+use gradus_base::random::Stream;
+use gradus_data::{Csr, Ratings};
+use gradus_kernel::Rows;
+use gradus_kernel::sgd::{Entry, Extra, Movable};
 
 /// About so many ratings make a block, within the bounds below.
 const BLOCK: usize = 1 << 14;
@@ -246,7 +246,7 @@ pub(crate) fn rounds<T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::data::make::RatingsSpec;
+    use gradus_data::make::RatingsSpec;
 
     #[test]
     fn every_rating_is_in_one_block_and_blocks_of_a_round_share_nothing() {

@@ -2,10 +2,10 @@
 
 use crate::latent::Squares;
 use crate::vectors::Vectors;
-use gradus_core::data::{Csr, Ratings};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::{self, Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ratings};
+use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
@@ -197,7 +197,7 @@ impl Half<'_> {
         }));
         if let Some(centre) = self.centre {
             products.resize(indices.len(), 0.0);
-            kernel::dots(self.level, factors, indices, centre.factors.row(row), products);
+            gradus_kernel::dots(self.level, factors, indices, centre.factors.row(row), products);
             for (target, product) in targets.iter_mut().zip(products) {
                 *target -= centre.bias[row] + *product;
             }

@@ -1,9 +1,9 @@
 //! How errors are judged, for the solvers that follow a gradient.
 
 use crate::latent::{self, Link};
-use gradus_core::data::Ratings;
-use gradus_core::kernel::sgd;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::Ratings;
+use gradus_kernel::sgd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -9,13 +9,13 @@
 //! - what a user has in training is neither relevant nor ranked;
 //! - of equal scores the irrelevant item is ranked first.
 
-use gradus_core::data::{Csr, Ids, Ratings};
-use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Scored, TopN};
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result, parallel};
-use gradus_select::metrics::ranking::ndcg;
+use gradus_data::{Csr, Ids, Ratings};
+use gradus_kernel::{Level, Rows};
+use gradus_metrics::ranking::ndcg;
 use std::sync::Arc;
 
 /// The length of the list that is judged.
@@ -176,7 +176,7 @@ impl HeldItems {
             for (at, rows) in items.as_slice().chunks(ITEMS * stride).enumerate() {
                 let (first, count) = (at * ITEMS, rows.len() / stride);
                 let scores = &mut scores[..block.len() * count];
-                kernel::scores(level, items.k(), &factors, rows, scores);
+                gradus_kernel::scores(level, items.k(), &factors, rows, scores);
                 let lists = block.iter().zip(&mut best).zip(scores.chunks_exact(count));
                 for ((case, best), scores) in lists {
                     for (item, (product, bias)) in (first..).zip(scores.iter().zip(&bias[first..]))
@@ -258,8 +258,8 @@ fn gain(best: TopN, relevant: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::data::Id;
-    use gradus_core::data::make::RatingsSpec;
+    use gradus_data::Id;
+    use gradus_data::make::RatingsSpec;
 
     #[test]
     fn chance_is_the_mean_over_many_random_orders() {
@@ -271,7 +271,7 @@ mod tests {
             .map(|round| {
                 held.ndcg(|user, scores| {
                     let mut stream =
-                        gradus_core::random::Stream::new(round, "test.order", user as u64);
+                        gradus_base::random::Stream::new(round, "test.order", user as u64);
                     scores.fill_with(|| stream.uniform() as f32);
                 })
             })

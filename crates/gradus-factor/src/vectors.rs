@@ -1,10 +1,10 @@
 //! Factors and biases of all users, or of all items.
 
 use crate::latent::{self, LatentFactors};
-use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::random::Stream;
-use gradus_core::{Result, parallel};
+use gradus_base::random::Stream;
+use gradus_base::{Result, parallel};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, Rows};
 
 /// A vector and a bias for each row of a side.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Vectors {
         out: &mut [f32],
     ) -> f32 {
         let factors = self.factors.as_slice();
-        kernel::sum_rows(level, self.factors.k(), factors, indices, coefficients, out);
+        gradus_kernel::sum_rows(level, self.factors.k(), factors, indices, coefficients, out);
         let bias = |at: usize| f64::from(self.bias[indices[at] as usize]);
         let sum: f64 = match coefficients {
             Some(by) => (0..indices.len()).map(|at| f64::from(by[at]) * bias(at)).sum(),

@@ -4,10 +4,10 @@
 //! or `data.npy`, `indices.npy`, `indptr.npy` and `shape.npy`; and `weights.npy`, if there are any.
 //! `coefficients=true` prints coefficients, or scores of the first hundred samples.
 
-use gradus_core::data::{Csr, Id, Matrix, NpyArray, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Model as _};
 use gradus_core::params::Params;
-use gradus_core::{Error, Result};
+use gradus_data::{Csr, Id, Matrix, NpyArray, Samples};
 use gradus_linear::{LinearModel, Logistic, Ridge, Svm, SvmModel, Svr};
 use serde_json::{Map, Value, json};
 use std::path::Path;

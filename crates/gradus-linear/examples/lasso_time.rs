@@ -5,8 +5,8 @@
 //! target as little-endian doubles; META is a JSON object with `n` and `d`. SOLUTION becomes
 //! little-endian doubles: number of penalties, of entries, row starts, features, values.
 
-use gradus_core::data::{Csr, Dense, Libsvm, LibsvmOptions, Samples};
 use gradus_core::estimator::Fit;
+use gradus_data::{Csr, Dense, Libsvm, LibsvmOptions, Samples};
 use gradus_linear::ElasticNet;
 use gradus_linear::path::{PathOptions, path};
 use std::error::Error;

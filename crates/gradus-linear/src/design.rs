@@ -7,8 +7,8 @@
 
 use crate::moments::{Moments, moments};
 use crate::parallel;
-use gradus_core::data::{Csr, Dense, Matrix};
-use gradus_core::kernel::{Level, dense};
+use gradus_data::{Csr, Dense, Matrix};
+use gradus_kernel::{Level, dense};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;

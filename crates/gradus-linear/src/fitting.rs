@@ -1,13 +1,13 @@
 //! What every fit of a linear model begins and ends with.
 
 use crate::LinearModel;
-use gradus_core::data::{Samples, Target};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::Rules;
 use gradus_core::params;
 use gradus_core::predict::Predict;
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result};
+use gradus_data::{Samples, Target};
 use std::time::Instant;
 
 /// Refuses data that nothing can be learned from.

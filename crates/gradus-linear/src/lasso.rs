@@ -6,10 +6,10 @@ use crate::sparse::fit::{Spec, along, fit};
 use crate::sparse::path::PathOptions;
 use crate::{LinearModel, fitting};
 use derive_setters::Setters;
-use gradus_core::Result;
-use gradus_core::data::Samples;
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::params::Params;
+use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -48,7 +48,7 @@ use std::time::Instant;
 /// dual extrapolation, 2018. Bertrand, Massias: Anderson acceleration of coordinate descent, 2021.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Samples};
+/// use gradus_data::{Dense, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_linear::Lasso;
 /// // y = 2 x₁ + 1; the second feature has no part in it.
@@ -58,7 +58,7 @@ use std::time::Instant;
 /// let w = fitted.coefficients().row(0);
 /// assert!((w[0] - (2.0 - 0.1 / 1.25)).abs() < 1e-6 && w[1] == 0.0);
 /// assert!(fitted.report.certificate.as_ref().unwrap().holds());
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

@@ -2,12 +2,12 @@
 
 use crate::design::sparse_dot;
 use crate::sparse::{Path, Validation};
-use gradus_core::data::{Csr, Dense, Inputs, Matrix, Samples, Target};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::{Level, dense};
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Dense, Inputs, Matrix, Samples, Target};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, dense};
 use serde::{Deserialize, Serialize};
 
 /// How a score becomes a prediction.
@@ -410,8 +410,7 @@ mod tests {
     #[test]
     fn dense_and_sparse_features_have_the_same_scores() {
         let x = Dense::from_rows(&[[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]);
-        let sparse =
-            gradus_core::data::Csr::new(3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+        let sparse = gradus_data::Csr::new(3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
         let w = Dense::from_rows(&[[1.0, 10.0, 100.0], [-1.0, 0.0, 1.0]]);
         for x in [Matrix::from(x), sparse.unwrap().into()] {
             let scores = scores(&x, &w, &[0.5, 0.0]);

@@ -1,8 +1,8 @@
 //! Means, Gram matrix and products with the targets of dense samples, in one look at them.
 
 use crate::parallel;
-use gradus_core::data::Dense;
-use gradus_core::kernel::{Level, dense};
+use gradus_data::Dense;
+use gradus_kernel::{Level, dense};
 
 /// Values in a block of narrow rows: it stays in the cache while it is copied and multiplied.
 const BLOCK: usize = 1 << 15;
@@ -128,7 +128,7 @@ fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     #[test]
     fn moments_are_those_of_plain_loops() {

@@ -4,7 +4,7 @@
 //! is no thread of the pool: as much as a fit of a hundred rows. The pieces and the order of their
 //! results are the same either way, and so are the bits.
 
-use gradus_core::parallel;
+use gradus_base::parallel;
 
 /// Operations that are not worth another thread.
 const SMALL: usize = 1 << 16;

@@ -1,7 +1,7 @@
 //! Problems for tests.
 
-use gradus_core::data::{Csr, Dense, Id, Matrix, Samples};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::{Csr, Dense, Id, Matrix, Samples};
 
 /// Features with a target that depends on them, some weights, dense or sparse.
 pub(crate) fn regression(n: usize, d: usize, sparse: bool, weighted: bool, seed: u64) -> Samples {

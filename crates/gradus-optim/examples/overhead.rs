@@ -58,7 +58,7 @@ impl Objective for Timed {
     }
 }
 
-fn main() -> gradus_core::Result<()> {
+fn main() -> gradus_base::Result<()> {
     let dim = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2_000_000);
     let start: Vec<f64> = (0..dim).map(|j| ((j * 31) % 17) as f64 / 17.0 - 0.4).collect();
     let solvers: [Box<dyn Optimizer>; 4] = [

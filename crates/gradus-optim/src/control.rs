@@ -2,8 +2,8 @@
 
 use crate::objective::{Counted, Objective, check_point};
 use crate::outcome::{Outcome, Reason, Trace, TracePoint};
+use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
-use gradus_core::{Error, Result};
 use std::ops::ControlFlow;
 use std::time::Instant;
 

@@ -6,8 +6,8 @@ use crate::outcome::{Outcome, Reason};
 use crate::problem::{LeastSquares, Quadratic};
 use crate::proximal::{ElasticNet, Penalty as _};
 use crate::vector;
-use gradus_core::Result;
-use gradus_core::random::Stream;
+use gradus_base::Result;
+use gradus_base::random::Stream;
 use std::ops::ControlFlow;
 
 /// An objective whose slope along one coordinate is cheap, given something that is kept up to date:
@@ -51,14 +51,14 @@ pub enum Order {
 /// coordinate, taken over the sweep.
 ///
 /// ```
-/// use gradus_core::data::Dense;
+/// use gradus_data::Dense;
 /// use gradus_optim::{Coordinate, problem::LeastSquares, proximal::ElasticNet};
 ///
 /// let x = Dense::from_rows(&[[1.0, 0.1], [2.0, -0.1], [3.0, 0.05]]);
 /// let f = LeastSquares::new(x, vec![1.0, 2.0, 3.0], 0.0)?;
 /// let found = Coordinate::new().minimize(&f, &ElasticNet::l1(0.1), &[0.0, 0.0])?;
 /// assert!(found.x[0] > 0.9 && found.x[1] == 0.0);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Coordinate {
@@ -212,7 +212,7 @@ impl CoordinateWise for LeastSquares {
 mod tests {
     use super::*;
     use crate::Proximal;
-    use gradus_core::data::Dense;
+    use gradus_data::Dense;
 
     #[test]
     fn a_diagonal_quadratic_takes_one_sweep() {

@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
 use crate::step::{Rule, Stepper};
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// A fall of less than this share of the value is rounding.
 const ROUNDING: f64 = 1e-13;
@@ -41,7 +41,7 @@ pub enum StepSize {
 /// let fast = Descent::nesterov(1.0 / 20.0).minimize(&f, &[1.0, 1.0])?;
 /// assert!(plain.converged() && fast.converged());
 /// assert!(fast.iterations < plain.iterations);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Descent {

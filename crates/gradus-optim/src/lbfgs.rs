@@ -5,7 +5,7 @@ use crate::line_search::Wolfe;
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use std::collections::VecDeque;
 
 /// L-BFGS with a strong Wolfe line search: the method to try first on anything smooth.
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 ///
 /// let found = Lbfgs::new().gradient_tol(1e-9).minimize(&Rosenbrock::new(100), &[0.0; 100])?;
 /// assert!(found.value < 1e-10 && found.converged());
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lbfgs {

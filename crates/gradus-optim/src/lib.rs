@@ -18,7 +18,7 @@
 //! );
 //! let found = Lbfgs::new().minimize(&f, &[0.0, 0.0])?;
 //! assert!(found.converged() && (found.x[1] - 1.0).abs() < 1e-6);
-//! # Ok::<(), gradus_core::Error>(())
+//! # Ok::<(), gradus_base::Error>(())
 //! ```
 //!
 //! | what | where |

@@ -4,7 +4,7 @@
 //! derivative, all with respect to the prediction. None of them overflows: they are finite for
 //! predictions of any size up to 10¹⁰⁰.
 
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

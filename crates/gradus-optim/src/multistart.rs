@@ -3,8 +3,8 @@
 use crate::control::Optimizer;
 use crate::objective::Objective;
 use crate::outcome::Outcome;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result, parallel};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
 
 /// Runs an optimiser from several random points and keeps the best end: what one does about
 /// functions with many minima.
@@ -19,7 +19,7 @@ use gradus_core::{Error, Result, parallel};
 /// let f = objective::numeric(1, |x| (x[0] * x[0] - 1.0).powi(2) + 0.2 * x[0]);
 /// let found = MultiStart::new(8).within(&Lbfgs::new(), &f, &[-2.0], &[2.0])?;
 /// assert!((found.best().x[0] + 1.0).abs() < 0.1);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiStart {

@@ -4,7 +4,7 @@ use crate::control::{Control, Course, Optimizer, Watch, control_setters};
 use crate::objective::{Counted, Differences, Hessian, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// Truncated Newton: `H d = −g` is solved as well as the present gradient deserves by conjugate
 /// gradients, then the step is halved until the value falls enough.
@@ -24,7 +24,7 @@ use gradus_core::{Error, Result};
 ///
 /// let found = Newton::new().minimize(&Rosenbrock::new(10), &[-1.0; 10])?;
 /// assert!(found.value < 1e-10);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Newton {

@@ -4,7 +4,7 @@
 //! data; a user wraps two closures with [`from_fn`], or one with [`numeric`].
 
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use std::cell::{Cell, RefCell};
 
 /// A function of `dim` numbers that can be minimised.
@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 ///
 /// let found = Lbfgs::new().minimize(&Bowl, &[0.0, 0.0])?;
 /// assert!((found.x[0] - 3.0).abs() < 1e-6 && (found.x[1] + 1.0).abs() < 1e-6);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub trait Objective {
     /// How many numbers it is a function of.
@@ -134,7 +134,7 @@ pub struct FromFn<V, G> {
 /// let f = objective::from_fn(1, |x| x[0].cosh(), |x, g| g[0] = x[0].sinh());
 /// let found = Newton::new().minimize(&f, &[2.0])?;
 /// assert!(found.x[0].abs() < 1e-6);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn from_fn<V, G>(dim: usize, value: V, gradient: G) -> FromFn<V, G>
 where
@@ -175,7 +175,7 @@ pub struct Numeric<V> {
 /// let f = objective::numeric(2, |x| (x[0] * x[1] - 1.0).powi(2) + (x[0] - 2.0).powi(2));
 /// let found = Lbfgs::new().minimize(&f, &[1.0, 1.0])?;
 /// assert!((found.x[0] - 2.0).abs() < 1e-5 && (found.x[1] - 0.5).abs() < 1e-5);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn numeric<V: Fn(&[f64]) -> f64>(dim: usize, value: V) -> Numeric<V> {
     Numeric { dim, value }

@@ -5,7 +5,7 @@ use crate::objective::{Objective, check_point};
 use crate::outcome::Outcome;
 use crate::project::Set;
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// `½ weight · distance(x, set)²`: a soft version of lying in a set.
 ///
@@ -138,7 +138,7 @@ impl Objective for Penalised<'_> {
 /// let on_line = [Constraint { function: &line, kind: Kind::Zero }];
 /// let found = PenaltyMethod::new().minimize(&Lbfgs::new(), &f, &on_line, &[3.0, 0.0])?;
 /// assert!((found.outcome.x[0] - 0.5).abs() < 1e-5 && found.broken < 1e-6);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PenaltyMethod {

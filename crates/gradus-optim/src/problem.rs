@@ -2,9 +2,9 @@
 
 use crate::objective::{FiniteSum, Hessian, Objective};
 use crate::vector;
-use gradus_core::data::Dense;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
+use gradus_data::Dense;
 
 /// `½ x·Ax − b·x` with a symmetric matrix.
 #[derive(Clone, Debug)]
@@ -237,7 +237,7 @@ impl Objective for Factorisation {
 /// Least squares as a mean over samples: `1/(2N) Σ (xᵢ·w − yᵢ)² + ½ λ ‖w‖²`.
 ///
 /// ```
-/// use gradus_core::data::Dense;
+/// use gradus_data::Dense;
 /// use gradus_optim::{Newton, Optimizer, problem::LeastSquares};
 ///
 /// // y = 1 + 2 t, with a column of ones for the constant.
@@ -245,7 +245,7 @@ impl Objective for Factorisation {
 /// let f = LeastSquares::new(x, vec![1.0, 3.0, 5.0], 0.0)?;
 /// let found = Newton::new().minimize(&f, &[0.0, 0.0])?;
 /// assert!((found.x[0] - 1.0).abs() < 1e-5 && (found.x[1] - 2.0).abs() < 1e-5);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct LeastSquares {

@@ -5,7 +5,7 @@ use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::project::Set;
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use std::ops::ControlFlow;
 
 /// A function that is simple enough for its proximal step to be known:
@@ -166,7 +166,7 @@ impl Penalty for Indicator<'_> {
 /// `(x − prox(x − η ∇f))/η`: 0 exactly at a solution.
 ///
 /// ```
-/// use gradus_core::data::Dense;
+/// use gradus_data::Dense;
 /// use gradus_optim::{Proximal, problem::LeastSquares, proximal::ElasticNet};
 ///
 /// // A lasso: the second column is of no use, and gets exactly 0.
@@ -174,7 +174,7 @@ impl Penalty for Indicator<'_> {
 /// let f = LeastSquares::new(x, vec![1.0, 2.0, 3.0], 0.0)?;
 /// let found = Proximal::fista().minimize(&f, &ElasticNet::l1(0.1), &[0.0, 0.0])?;
 /// assert!(found.x[0] > 0.9 && found.x[1] == 0.0);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Proximal {
@@ -335,7 +335,7 @@ impl Proximal {
 /// let f = Quadratic::diagonal(&[1.0, 2.0, 4.0]);
 /// let found = Projected::new().minimize(&f, &Simplex::new(1.0), &[1.0, 0.0, 0.0])?;
 /// assert!((found.x[0] - 4.0 / 7.0).abs() < 1e-6);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Projected {

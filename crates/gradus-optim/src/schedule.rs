@@ -1,6 +1,6 @@
 //! How the length of a step changes over a run.
 
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! precision, so that a model can keep what a rule remembers wherever it likes. A [`Stepper`] keeps
 //! it for you.
 
-use gradus_core::{Error, Result, parallel};
+use gradus_base::{Error, Result, parallel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

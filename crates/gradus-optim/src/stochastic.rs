@@ -6,8 +6,8 @@ use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
 use crate::step::{Rule, Stepper};
 use crate::vector;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
 use std::ops::ControlFlow;
 
 /// Stochastic and mini-batch descent: each step follows the mean gradient of a few random terms.
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 /// The same seed gives the same result. Where high accuracy is wanted, [`Lbfgs`](crate::Lbfgs).
 ///
 /// ```
-/// use gradus_core::data::Dense;
+/// use gradus_data::Dense;
 /// use gradus_optim::{Schedule, Stochastic, problem::LeastSquares};
 ///
 /// let x = Dense::from_fn(200, 1, |i, _| i as f64 / 100.0);
@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 /// let sum = LeastSquares::new(x, y, 0.0)?;
 /// let found = Stochastic::sgd(Schedule::constant(0.1)).minimize(&sum, &[0.0])?;
 /// assert!((found.x[0] - 3.0).abs() < 1e-4);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stochastic {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::problem::LeastSquares;
     use crate::{Newton, Optimizer as _};
-    use gradus_core::data::Dense;
+    use gradus_data::Dense;
 
     fn noisy() -> LeastSquares {
         let mut stream = Stream::new(5, "test", 0);

@@ -5,7 +5,7 @@ use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
 use crate::vector;
-use gradus_core::Result;
+use gradus_base::Result;
 
 /// Steps of decreasing length against any subgradient; the best point seen is the result.
 ///
@@ -21,7 +21,7 @@ use gradus_core::Result;
 /// let f = objective::from_fn(1, |x| (x[0] - 2.0).abs(), |x, g| g[0] = (x[0] - 2.0).signum());
 /// let found = Subgradient::new(1.0).minimize(&f, &[10.0])?;
 /// assert!((found.x[0] - 2.0).abs() < 0.05);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Subgradient {

@@ -1,7 +1,7 @@
 //! Operations on long vectors: in parallel above some length, in blocks that depend on the length
 //! alone, so that results do not depend on the number of threads.
 
-use gradus_core::parallel;
+use gradus_base::parallel;
 
 /// Numbers in a block.
 const BLOCK: usize = 1 << 14;
@@ -196,7 +196,7 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     fn random(n: usize, index: u64) -> Vec<f64> {
         let mut stream = Stream::new(3, "optim.vector", index);

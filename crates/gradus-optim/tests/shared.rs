@@ -1,7 +1,7 @@
 //! Problems with known solutions, run by every solver that claims to solve them.
 
-use gradus_core::data::Dense;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::Dense;
 use gradus_optim::loss::{Loss, sigmoid};
 use gradus_optim::problem::{LeastSquares, Quadratic};
 use gradus_optim::project::Bounds;

@@ -5,12 +5,12 @@
 //! F1, the area under a curve), in fewer rounds where rows are many. The accuracy also has
 //! Hoeffding's interval, which holds whatever the data is like.
 
-use crate::bounds::{Bootstrap, Hoeffding, Interval, Method, effective_size};
-use crate::metrics::classification::{Average, Confusion, LEAST_PROBABILITY, macro_auc, roc_auc};
-use crate::metrics::regression::{RegressionErrors, regression_errors};
-use gradus_core::data::{Dense, Ids, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::predict::Predict;
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Ids, Samples};
+use gradus_metrics::bounds::{Bootstrap, Hoeffding, Interval, Method, effective_size};
+use gradus_metrics::classification::{Average, Confusion, LEAST_PROBABILITY, macro_auc, roc_auc};
+use gradus_metrics::regression::{RegressionErrors, regression_errors};
 use serde::Serialize;
 
 /// Draws of the bootstrap at most, and at least.
@@ -265,9 +265,9 @@ fn of_scores(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::classification::{brier_many, log_loss_many};
-    use gradus_core::data::{Id, Inputs, Matrix};
     use gradus_core::predict::Outputs;
+    use gradus_data::{Id, Inputs, Matrix};
+    use gradus_metrics::classification::{brier_many, log_loss_many};
 
     /// Predicts its feature, or the probabilities that it has in its features.
     struct Echo(Inputs, Outputs);

@@ -4,7 +4,7 @@
 //! use gradus::prelude::*;
 //!
 //! let ratings = gradus::data::make::RatingsSpec::new(80, 40, 1500).make(1)?.ratings;
-//! let (train, test) = gradus::select::split::holdout(&ratings, 0.1, 1)?;
+//! let (train, test) = gradus::metrics::split::holdout(&ratings, 0.1, 1)?;
 //! let fitted = Als::new().rank(4).fit_job(&train, &Job::default().validation(&test))?;
 //! println!("held-out RMSE {:.3}", fitted.report.validation.unwrap());
 //! let best = fitted.top(&Target::User(0), 5, &Filter::default())?;
@@ -12,15 +12,23 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! One import, the [`prelude`], serves most programs. The rooms behind it: [`core`] (data, the
-//! contract, the model file), [`optim`] (losses and optimisers), [`factor`] (latent factor models),
-//! [`select`] (splits, metrics), [`report`] (plots) with the [`page`] of a model.
-//! [`models`] lists every model there is, and [`load`] opens a model file of any kind.
+//! One import, the [`prelude`], serves most programs. [`models`] lists every model there is, and
+//! [`load`] opens a model file of any kind.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`data`] | ratings, samples, tables and matrices: reading, writing, making them |
+//! | [`model`] | the contract: parameters, fits, what models can do, the model file; to define a model of your own |
+//! | [`recommenders`], [`linear`] | the models, by family |
+//! | [`optim`] | losses and optimisers |
+//! | [`metrics`] | metrics, splits, and intervals around a score |
+//! | [`select`] | evaluating a model, and choosing parameters by trying them |
+//! | [`report`], [`page`] | charts, and the page of a model |
 
-pub use gradus_core as core;
-pub use gradus_core::{Error, Result, data};
-pub use gradus_factor as factor;
+pub use gradus_base::{Error, Result};
+pub use gradus_data as data;
 pub use gradus_linear as linear;
+pub use gradus_metrics as metrics;
 pub use gradus_optim as optim;
 pub use gradus_report as report;
 pub use gradus_select as select;
@@ -29,6 +37,28 @@ pub mod page;
 mod registry;
 
 pub use registry::{find, from_bytes, load, models};
+
+/// The contract of a model, for those who fit models by name or define their own.
+pub mod model {
+    pub use gradus_base::parallel;
+    pub use gradus_base::random::Stream;
+    pub use gradus_core::capability::Capability;
+    pub use gradus_core::estimator::{
+        AnyData, AnyFitted, Dataset, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits,
+        Run, Traits,
+    };
+    pub use gradus_core::iterate::Checkpoint;
+    pub use gradus_core::params::{ParamSpec, Params};
+    pub use gradus_core::predict::{Outputs, Predict};
+    pub use gradus_core::progress::{Observer, Silent, Stop};
+    pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
+    pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::update::{Adding, Update, Updated};
+    pub use gradus_file::{Reader, Writer};
+}
+
+/// Latent factor models: recommenders and matrix factorisation.
+pub use gradus_factor as recommenders;
 
 /// The chapters of the book, so that their examples run.
 #[cfg(doctest)]
@@ -41,13 +71,13 @@ mod book {
 
 /// What most programs need.
 pub mod prelude {
-    pub use crate::factor::{Als, Bayes, Ials, LatentFactors};
-    pub use crate::linear::{LinearModel, Ridge};
-    pub use gradus_core::data::{Dense, Id, Ids, Matrix, Ratings, Samples};
+    pub use gradus_base::{Error, Result};
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
     pub use gradus_core::predict::Predict;
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
     pub use gradus_core::report::{Report, StopReason};
     pub use gradus_core::update::{Adding, Updated};
-    pub use gradus_core::{Error, Result};
+    pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
+    pub use gradus_factor::{Als, Bayes, Ials, LatentFactors};
+    pub use gradus_linear::{ElasticNet, Lasso, Linear, LinearModel, Logistic, Ridge, Svm, Svr};
 }

@@ -1,12 +1,12 @@
 //! Every model there is. A new one joins with one line here, and has the command line, saving,
 //! loading and the conformance suite from then on.
 
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{AnyFitted, Entry, Estimator};
-use gradus_core::file::Reader;
-use gradus_core::{Error, Result};
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
+use gradus_file::Reader;
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use std::path::Path;
 

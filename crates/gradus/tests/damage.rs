@@ -1,11 +1,11 @@
 //! A flipped bit anywhere in a model file or a checkpoint is noticed.
 
-use gradus::core::estimator::{AnyData, Run};
-use gradus::core::file::Reader;
-use gradus::core::iterate::Checkpoint;
-use gradus::core::progress::{Event, Observer, Stop};
-use gradus::data::make::{RatingsSpec, RegressionSpec};
-use gradus::data::{Ratings, Samples};
+use gradus_core::estimator::{AnyData, Run};
+use gradus_core::iterate::Checkpoint;
+use gradus_core::progress::{Event, Observer, Stop};
+use gradus_data::make::{RatingsSpec, RegressionSpec};
+use gradus_data::{Ratings, Samples};
+use gradus_file::Reader;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -81,11 +81,11 @@ fn no_checkpoint_with_a_flipped_bit_is_resumed() {
         let mut bad = good.clone();
         bad[at] ^= bit;
         std::fs::write(&path, bad).unwrap();
-        let resumed = fit(Stop::new(), &gradus::core::progress::Silent);
+        let resumed = fit(Stop::new(), &gradus_core::progress::Silent);
         assert!(resumed.is_err(), "bit {bit} of byte {at} of {}", good.len());
     }
     std::fs::write(&path, &good).unwrap();
-    assert_eq!(fit(Stop::new(), &gradus::core::progress::Silent).unwrap().report.iterations, 3);
+    assert_eq!(fit(Stop::new(), &gradus_core::progress::Silent).unwrap().report.iterations, 3);
     checkpoint.remove().unwrap();
 }
 

@@ -3,10 +3,10 @@
 #[path = "../../../fuzz/checks/model_file.rs"]
 mod checks;
 
-use gradus::core::capability::Capability;
-use gradus::core::estimator::{AnyData, Run};
-use gradus::data::make::{BlobsSpec, RatingsSpec};
-use gradus::data::{Id, Samples};
+use gradus_core::capability::Capability;
+use gradus_core::estimator::{AnyData, Run};
+use gradus_data::make::{BlobsSpec, RatingsSpec};
+use gradus_data::{Id, Samples};
 use serde_json::Map;
 
 /// Recommenders and models of features alike: the fuzzer once took every model for a recommender.

@@ -1,11 +1,11 @@
 //! The page of a classifier.
 
-use gradus::core::estimator::AnyFitted;
-use gradus::core::report::{Report, StopReason};
-use gradus::data::make::BlobsSpec;
-use gradus::data::{Dense, Id, Samples};
 use gradus::linear::{LinearModel, Link};
 use gradus::page::samples_page;
+use gradus_core::estimator::AnyFitted;
+use gradus_core::report::{Report, StopReason};
+use gradus_data::make::BlobsSpec;
+use gradus_data::{Dense, Id, Samples};
 use serde_json::Map;
 
 /// Clouds around centres, and the model that knows the centres: `s = c·x − c²/2` for each.

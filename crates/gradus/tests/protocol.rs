@@ -1,12 +1,12 @@
 //! One protocol for rankings: the validation of a fit, an evaluation and a search agree.
 
-use gradus::core::estimator::{AnyData, Run};
-use gradus::core::progress::Stop;
-use gradus::data::make::RatingsSpec;
-use gradus::data::{Duplicates, Ratings, RatingsBuilder};
 use gradus::select::search::{Plan, Rows, Search};
-use gradus::select::split::holdout;
 use gradus::select::{RankingOptions, evaluate_ranking};
+use gradus_core::estimator::{AnyData, Run};
+use gradus_core::progress::Stop;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Ratings, RatingsBuilder};
+use gradus_metrics::split::holdout;
 use serde_json::{Map, json};
 
 /// Few ratings of many items, so that a split leaves items and users without any in training; some

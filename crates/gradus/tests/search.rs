@@ -1,9 +1,9 @@
 //! Choosing parameters, over a real model.
 
-use gradus::core::estimator::{AnyData, Run};
-use gradus::core::progress::Stop;
-use gradus::data::make::RatingsSpec;
 use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Rows, Search};
+use gradus_core::estimator::{AnyData, Run};
+use gradus_core::progress::Stop;
+use gradus_data::make::RatingsSpec;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

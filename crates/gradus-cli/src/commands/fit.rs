@@ -9,14 +9,14 @@ use crate::progress::stop_on_ctrl_c;
 use crate::samples::SampleArgs;
 use crate::splitting::SplitName;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::capability::Capability;
-use gradus::core::estimator::{AnyData, AnyFitted, Estimator, Run};
-use gradus::core::output::{FileKind, Output};
-use gradus::core::params::{ParamKind, ParamSpec};
-use gradus::core::report::StopReason;
-use gradus::data::Ratings;
 use gradus::page::shown;
-use gradus::select::split::rows;
+use gradus_core::capability::Capability;
+use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::params::{ParamKind, ParamSpec};
+use gradus_core::report::StopReason;
+use gradus_data::Ratings;
+use gradus_file::output::{FileKind, Output};
+use gradus_metrics::split::rows;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -337,7 +337,7 @@ fn samples(
         "features": train.n_features(),
         "sparse": train.features().is_sparse(),
         "classes": train.labels().map(|labels| labels.len()),
-        "held_out": held.as_ref().map(gradus::data::Samples::len),
+        "held_out": held.as_ref().map(gradus_data::Samples::len),
         "load_seconds": load,
     });
     Ok(Loaded { train: AnyData::Samples(train), held: held.map(AnyData::Samples), told })

@@ -5,13 +5,13 @@ mod table;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::AnyFitted;
-use gradus::core::file::Reader;
-use gradus::core::output::FileKind;
-use gradus::core::predict::Predict as _;
-use gradus::data::rating_columns;
 use gradus::linear::LinearModel;
 use gradus::page::{largest_coefficients, linear_model, score_names, shown};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict as _;
+use gradus_data::rating_columns;
+use gradus_file::Reader;
+use gradus_file::output::FileKind;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -113,7 +113,7 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
             "facts": facts,
             "params": fitted.params,
             "report": fitted.report,
-            "titles": fitted.titles.as_ref().map(gradus::data::Titles::len),
+            "titles": fitted.titles.as_ref().map(gradus_data::Titles::len),
             "coefficients": linear.map(coefficients_json),
         }));
     }

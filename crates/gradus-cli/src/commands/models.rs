@@ -2,9 +2,9 @@
 
 use crate::output::{Context, Outcome, Table};
 use clap::{Arg, ArgMatches, Command};
-use gradus::core::estimator::Estimator;
-use gradus::core::params::{ParamKind, ParamSpec};
 use gradus::page::shown;
+use gradus_core::estimator::Estimator;
+use gradus_core::params::{ParamKind, ParamSpec};
 use serde_json::{Value, json};
 
 pub fn command() -> Command {

@@ -5,10 +5,10 @@ use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::samples::Features;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::AnyFitted;
-use gradus::core::predict::Outputs;
-use gradus::core::recommend::Interval;
-use gradus::data::{Column, Id};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Outputs;
+use gradus_core::recommend::Interval;
+use gradus_data::{Column, Id};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ fn samples(
             }
         }
     }
-    let n = table.as_ref().map_or(features.n_rows(), gradus::data::Table::n_rows);
+    let n = table.as_ref().map_or(features.n_rows(), gradus_data::Table::n_rows);
     let mut columns = spread(columns, &rows, n);
     if let Some(table) = table.filter(|_| !args.only_predictions) {
         columns = beside(&table, columns);
@@ -159,7 +159,7 @@ fn spread(columns: Vec<(String, Vec<Value>)>, rows: &[u32], n: usize) -> Vec<(St
 /// The columns of the file, then the predictions; a prediction of a column that is there is called
 /// `predicted_…`.
 fn beside(
-    table: &gradus::data::Table,
+    table: &gradus_data::Table,
     predictions: Vec<(String, Vec<Value>)>,
 ) -> Vec<(String, Vec<Value>)> {
     let cell = |column: &Column, row: usize| match column {

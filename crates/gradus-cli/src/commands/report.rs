@@ -5,8 +5,8 @@ use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::estimator::AnyFitted;
 use gradus::page::{Tested, page, samples_page};
+use gradus_core::estimator::AnyFitted;
 use std::io::Write as _;
 use std::path::PathBuf;
 

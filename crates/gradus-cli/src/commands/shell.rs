@@ -4,7 +4,7 @@ use crate::output::{Context, Failure, Outcome};
 use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, value_parser};
 use clap_complete::Shell;
-use gradus::core::output::FileKind;
+use gradus_file::output::FileKind;
 use std::io::Write as _;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use crate::output::{Context, Outcome, grouped};
 use clap::Args;
-use gradus::core::estimator::AnyFitted;
-use gradus::core::recommend::Recommend;
-use gradus::data::Titles;
+use gradus_core::estimator::AnyFitted;
+use gradus_core::recommend::Recommend;
+use gradus_data::Titles;
 use std::path::PathBuf;
 
 // Not a doc comment: clap would show it in place of the command's.

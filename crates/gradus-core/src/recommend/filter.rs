@@ -1,8 +1,8 @@
 //! Which items may be recommended: one filter for every model.
 
 use super::{Scored, Shortlist};
-use crate::data::Csr;
-use crate::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::Csr;
 
 /// Which items may be recommended.
 ///

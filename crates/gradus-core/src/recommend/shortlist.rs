@@ -185,7 +185,7 @@ impl Limited<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use gradus_base::random::Stream;
 
     fn sorted(mut all: Vec<Scored>) -> Vec<Scored> {
         all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));

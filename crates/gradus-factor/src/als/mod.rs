@@ -5,11 +5,11 @@ pub(crate) mod solve;
 use crate::baseline;
 use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

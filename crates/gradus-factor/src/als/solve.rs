@@ -3,11 +3,11 @@
 use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
 use crate::vectors::Vectors;
-use gradus_core::Result;
-use gradus_core::data::Ratings;
-use gradus_core::file::{Reader, Writer};
+use gradus_base::Result;
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::Level;
+use gradus_data::Ratings;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::Level;
 
 /// What to fit, and how.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 use super::*;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids};
 use gradus_core::iterate::Solver as _;
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids};
 use std::sync::Mutex;
 
 fn made(seed: u64) -> Ratings {
@@ -418,7 +418,7 @@ fn saved_and_loaded_it_is_the_same() {
     for params in [small(), small().rank(16), small().keep_history(false).clip(false)] {
         let fitted = params.fit(&data).unwrap();
         let bytes = fitted.to_bytes().unwrap();
-        let mut file = gradus_core::file::Reader::from_bytes(bytes.clone()).unwrap();
+        let mut file = gradus_file::Reader::from_bytes(bytes.clone()).unwrap();
         let loaded = Fitted::<Als>::read(&mut file).unwrap();
         assert_eq!(loaded.params, fitted.params);
         assert_eq!(loaded.report.trace, fitted.report.trace);

@@ -24,10 +24,10 @@ pub use popular::{Measure, Popular, Popularity};
 pub use scorer::{Rule, Scorer};
 
 use crate::latent::{Held, range};
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
 
 /// Damping of the biases that other models are compared with.
 const DAMPING: f64 = 5.0;

@@ -4,14 +4,14 @@ use super::{Rule, Scorer, interrupted, not_empty, not_negative};
 use crate::catalogue::{Catalogue, Taste};
 use crate::ranking::{HeldItems, METRIC};
 use derive_setters::Setters;
-use gradus_core::data::{Csr, Ratings};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::progress::Event;
 use gradus_core::recommend::{Scored, TopN};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ratings};
+use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -310,11 +310,11 @@ impl Rule for Similarities {
     const FROM_HISTORY: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        file.csr("similarity", &self.matrix);
+        self.matrix.write("similarity", file);
     }
 
     fn read(file: &mut Reader, _: usize, n_items: usize) -> Result<Self> {
-        let matrix = file.csr("similarity", n_items, n_items)?;
+        let matrix = Csr::read("similarity", n_items, n_items, file)?;
         if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
             return Err(file.broken("matrix `similarity`: the items of a row do not ascend"));
         }

@@ -1,11 +1,11 @@
 //! A recommender that is not latent: a rule that scores items from what a user rated.
 
 use crate::catalogue::{self, Catalogue, Taste};
-use gradus_core::data::{Csr, Ids};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::file::{Reader, Writer};
 use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Scored, Target};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ids};
+use gradus_file::{Reader, Writer};
 
 /// How items are scored. What every recommender does besides is in [`Scorer`].
 pub trait Rule: Sized + Send + Sync + 'static {

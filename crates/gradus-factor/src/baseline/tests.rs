@@ -2,10 +2,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::*;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids};
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids};
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(70, 40, 900) }.make(seed).unwrap().ratings
@@ -242,7 +242,7 @@ fn an_item_nobody_shares_has_no_neighbours() {
 fn neighbours_beat_popularity_where_tastes_differ() {
     // Two camps that share nothing, each choosing at random within its half of the items.
     let mut rows = Vec::new();
-    let mut stream = gradus_core::random::Stream::new(1, "test.camps", 0);
+    let mut stream = gradus_base::random::Stream::new(1, "test.camps", 0);
     for user in 0..80i64 {
         for item in stream.sample(30, 12).unwrap() {
             rows.push((Id::Int(user), Id::Int(item as i64 + 30 * (user % 2)), 1.0));

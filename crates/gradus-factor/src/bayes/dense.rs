@@ -142,7 +142,7 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     fn positive(n: usize, seed: u64) -> Matrix {
         let mut stream = Stream::new(seed, "test.matrix", 0);

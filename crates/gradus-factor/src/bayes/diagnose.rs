@@ -83,7 +83,7 @@ fn effective(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     /// A chain in which each value keeps the share `rho` of the one before.
     fn chain(n: usize, rho: f64) -> Vec<f64> {

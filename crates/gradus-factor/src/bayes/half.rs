@@ -3,12 +3,12 @@
 use super::hyper::Gaussian;
 use super::implicit::as_rows;
 use super::solve::{Factors, Solver};
-use gradus_core::data::Csr;
+use gradus_base::parallel;
+use gradus_base::random::Stream;
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::gram::Gram;
-use gradus_core::kernel::{self, Level, RowPrior, RowProblem, RowSolver, Rows, padded};
-use gradus_core::parallel;
-use gradus_core::random::Stream;
+use gradus_data::Csr;
+use gradus_kernel::gram::Gram;
+use gradus_kernel::{Level, RowPrior, RowProblem, RowSolver, Rows, padded};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows are handed to threads in blocks of about so many ratings, cut by the data alone.
@@ -178,7 +178,7 @@ impl Solver<'_> {
             full.copy_from_slice(&scaled.linear);
             if let Some(gains) = half.gains {
                 // Λ/τ times what the list adds to the mean.
-                kernel::scores(
+                gradus_kernel::scores(
                     self.level,
                     k + 1,
                     gains.row(row),

@@ -1,9 +1,9 @@
 //! The Gaussian that the rows of one side come from, drawn given the rows.
 
 use super::dense::Matrix;
-use gradus_core::kernel::Rows;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result, parallel};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
+use gradus_kernel::Rows;
 
 /// Rows are summed in blocks of so many, block by block, whatever the number of threads.
 const BLOCK: usize = 512;

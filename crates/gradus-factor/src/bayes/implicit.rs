@@ -13,10 +13,10 @@
 
 use super::dense::Matrix;
 use super::hyper::{Gaussian, MEAN_WEIGHT};
-use gradus_core::data::Csr;
-use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result, parallel};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
+use gradus_data::Csr;
+use gradus_kernel::{Level, Rows};
 
 /// Rows are mapped in blocks of so many.
 const BLOCK: usize = 256;
@@ -267,7 +267,7 @@ fn mapped(level: Level, rows: &Rows, matrix: &Matrix) -> Rows {
         || vec![0.0; BLOCK * d],
         |out, (to, from)| {
             let out = &mut out[..from.len() / stride * d];
-            kernel::scores(level, d, from, columns.as_slice(), out);
+            gradus_kernel::scores(level, d, from, columns.as_slice(), out);
             for (to, from) in to.chunks_exact_mut(stride).zip(out.chunks_exact(d)) {
                 to[..d].copy_from_slice(from);
             }

@@ -6,9 +6,9 @@
 
 use super::hyper::Gaussian;
 use super::solve::{Factors, Priors};
-use gradus_core::Result;
-use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::{Bf16, Rows};
+use gradus_base::Result;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Bf16, Rows};
 
 /// The sizes of a sample.
 #[derive(Clone, Copy, Debug)]

@@ -7,12 +7,12 @@ use super::implicit::{Lists, Sweep};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
 use crate::latent::{self, Held};
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::file::{Reader, Writer};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::{self, Level, Rows, padded};
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ratings};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, Rows, padded};
 use std::borrow::Cow;
 
 /// The variance of `p·q` at the start, in that of the ratings. Factors that start small take
@@ -211,7 +211,7 @@ impl<'a> Solver<'a> {
         let k = self.params.rank;
         let (user, user_bias) = row_of(users, &priors.users, user, k);
         let (item, item_bias) = row_of(items, &priors.items, item, k);
-        let product = kernel::dot(self.level, &user, &item);
+        let product = gradus_kernel::dot(self.level, &user, &item);
         (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
     }
 
@@ -224,7 +224,8 @@ impl<'a> Solver<'a> {
             .map(|_| {
                 let user = stream.index(users.bias.len());
                 let item = stream.index(items.bias.len());
-                let product = kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
+                let product =
+                    gradus_kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
                 f64::from(product + users.bias[user] + items.bias[item])
             })
             .collect();

@@ -2,12 +2,12 @@ use super::dense::Matrix;
 use super::hyper::{Gaussian, MEAN_WEIGHT};
 use super::implicit::{Sweep, scale};
 use super::*;
-use gradus_core::data::{Duplicates, Ids};
-use gradus_core::kernel::{Level, Rows, solve_semidefinite};
+use gradus_base::random::Stream;
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_core::random::Stream;
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
+use gradus_data::{Duplicates, Ids};
+use gradus_kernel::{Level, Rows, solve_semidefinite};
 
 /// Ratings with a planted truth: rank 2, biases, noise of 0.5 about 3.5. Gives the training ratings
 /// and, for held-out pairs, the expected rating and the rating.

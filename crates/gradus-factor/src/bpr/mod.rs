@@ -4,11 +4,11 @@ mod solve;
 
 use crate::latent::LatentFactors;
 use derive_setters::Setters;
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;

@@ -4,14 +4,14 @@ use super::{Bpr, Negatives, Schedule};
 use crate::grid::{self, Deal, Grid};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
 use crate::ranking::{HeldItems, Over};
-use gradus_core::data::Ratings;
-use gradus_core::file::{Reader, Writer};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::sgd::{Entry, Extra, Pair, PairRule, PairSums, sweep_pairs};
-use gradus_core::kernel::{Level, Rows};
-use gradus_core::random::Stream;
 use gradus_core::report::Baseline;
-use gradus_core::{Error, Result, parallel};
+use gradus_data::Ratings;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::sgd::{Entry, Extra, Pair, PairRule, PairSums, sweep_pairs};
+use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores at the start.
 const START: f64 = 0.1;

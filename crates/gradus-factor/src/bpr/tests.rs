@@ -1,10 +1,10 @@
 use super::*;
 use crate::grid::{Deal, Grid};
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids};
 
 /// Two tastes: even users choose among the first half of the items, odd ones among the second.
 fn tastes(n_users: u32, n_items: u32, each: u64, seed: u64) -> Ratings {
@@ -95,9 +95,8 @@ fn pairs_are_of_an_item_the_user_has_and_one_they_have_not() {
 
 #[test]
 fn popular_items_are_drawn_more_often() {
-    let entries: Vec<_> = (0..4000)
-        .map(|user| gradus_core::kernel::sgd::Entry { user, item: 3, value: 1.0 })
-        .collect();
+    let entries: Vec<_> =
+        (0..4000).map(|user| gradus_kernel::sgd::Entry { user, item: 3, value: 1.0 }).collect();
     let sums = [1.0, 3.0, 7.0, 15.0];
     let mut counts = [0; 4];
     solve::draw_pairs((&entries, None), 4, Some(&sums), &mut Stream::new(1, "p", 0), |pairs| {
@@ -173,7 +172,7 @@ fn held_out_data_must_be_of_use() {
 
 #[test]
 fn the_held_out_score_is_that_of_the_recommendations() {
-    use gradus_select::metrics::ranking::ndcg;
+    use gradus_metrics::ranking::ndcg;
     let data = RatingsSpec::new(80, 60, 1200).make(6).unwrap().ratings;
     let (train, held) = data.partition(|at| at % 5 != 0);
     let params = Bpr::new().rank(5).max_iter(3);

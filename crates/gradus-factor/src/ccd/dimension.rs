@@ -7,10 +7,10 @@
 use crate::als::solve::{Solver, State};
 use crate::half::Side;
 use crate::vectors::Vectors;
-use gradus_core::file::{Reader, Writer};
+use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::{self, Rows, fit_scalar};
-use gradus_core::{Result, parallel};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Rows, fit_scalar};
 use std::sync::Mutex;
 
 /// The solver by dimensions, around the state and the data of alternating least squares.
@@ -77,7 +77,7 @@ impl<'a> Descent<'a> {
                 for at in range {
                     let index = side.rows.indices()[at] as usize;
                     let known = own.1[row] + other.1[index];
-                    let product = kernel::dot(level, factors, other.0.row(index));
+                    let product = gradus_kernel::dot(level, factors, other.0.row(index));
                     let value = (f64::from(side.rows.values()[at]) - mean) as f32;
                     errors[at - start] = value - known - product;
                 }

@@ -1,7 +1,7 @@
 use super::*;
-use gradus_core::data::Duplicates;
-use gradus_core::data::make::RatingsSpec;
 use gradus_core::iterate::Solver as _;
+use gradus_data::Duplicates;
+use gradus_data::make::RatingsSpec;
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(90, 50, 1500) }.make(seed).unwrap().ratings

@@ -1,6 +1,6 @@
 //! How a gradient becomes a step.
 
-use gradus_core::kernel::Rows;
+use gradus_kernel::Rows;
 use gradus_optim::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,13 +4,13 @@ use super::Gd;
 use super::optimizer::{Point, advance};
 use crate::latent::{self, Held, LatentFactors, Parts};
 use crate::loss::Units;
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::file::{Reader, Writer};
+use gradus_base::random::Stream;
+use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::sgd::{RowValues, row_gradient};
-use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::random::Stream;
-use gradus_core::{Result, parallel};
+use gradus_data::{Csr, Ratings};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::sgd::{RowValues, row_gradient};
+use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1.
 const START: f64 = 0.1;
@@ -156,7 +156,7 @@ impl<'a> Solver<'a> {
                 }
                 let penalty = side.penalties[row];
                 let bias_penalty = penalty * bias_ratio;
-                let norm = f64::from(kernel::dot(self.level, own, own));
+                let norm = f64::from(gradus_kernel::dot(self.level, own, own));
                 sums.1 += penalty * norm + bias_penalty * f64::from(bias).powi(2);
                 let (share, keep) = ((1.0 / total) as f32, (penalty / total) as f32);
                 for (out, x) in out.iter_mut().zip(own) {
@@ -184,7 +184,7 @@ impl<'a> Solver<'a> {
         let of_items: f64 = (0..self.data.n_items())
             .map(|item| {
                 let row = x.items.row(item);
-                let norm = f64::from(kernel::dot(self.level, row, row));
+                let norm = f64::from(gradus_kernel::dot(self.level, row, row));
                 let bias = f64::from(x.item_bias[item]);
                 self.items.penalties[item] * (norm + ratio * bias * bias)
             })

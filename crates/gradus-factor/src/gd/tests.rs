@@ -1,10 +1,10 @@
 use super::optimizer::{Point, advance};
 use super::*;
 use crate::Als;
-use gradus_core::data::Id;
-use gradus_core::data::make::RatingsSpec;
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::recommend::Recommend;
+use gradus_data::Id;
+use gradus_data::make::RatingsSpec;
 
 const ALL: [Optimizer; 6] = [
     Optimizer::Gd,

@@ -8,10 +8,10 @@
 
 use super::rows::{Half, Solved, Sums, penalty};
 use super::side::Block;
+use gradus_base::parallel;
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::gram::Gram;
-use gradus_core::kernel::{RowProblem, RowSolver, Rows, dots_at, padded, scores};
-use gradus_core::parallel;
+use gradus_kernel::gram::Gram;
+use gradus_kernel::{RowProblem, RowSolver, Rows, dots_at, padded, scores};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -2,10 +2,10 @@
 
 use super::side::{Block, Side};
 use super::{Ials, Solver};
+use gradus_base::parallel;
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::gram::Gram;
-use gradus_core::kernel::{Level, RowCg, RowProblem, RowSolver, Rows, Totals};
-use gradus_core::parallel;
+use gradus_kernel::gram::Gram;
+use gradus_kernel::{Level, RowCg, RowProblem, RowSolver, Rows, Totals};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A half-step: one side is solved while the other is held fixed.

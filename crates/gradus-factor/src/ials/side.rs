@@ -1,8 +1,8 @@
 //! The data of one side, as the solvers need it.
 
 use crate::latent::Implicit;
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::{Csr, Ratings};
 
 /// Rows are handed to threads in blocks of about so many observations. The blocks depend on data
 /// and rank alone, and sums are taken block by block, so results do not depend on the number of

@@ -6,11 +6,11 @@ use super::side::{Side, check_values};
 use super::start::start;
 use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
 use crate::ranking::{HeldItems, Over};
-use gradus_core::data::Ratings;
-use gradus_core::file::{Reader, Writer};
+use gradus_base::{Error, Result};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::{Level, Rows, Totals};
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, Rows, Totals};
 
 /// The solver, bound to its data.
 pub(super) struct Problem<'a> {

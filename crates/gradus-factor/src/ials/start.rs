@@ -6,9 +6,9 @@
 //! none of them hides behind another.
 
 use super::side::Side;
-use gradus_core::kernel::{self, Level, Rows, Totals};
-use gradus_core::parallel;
-use gradus_core::random::Stream;
+use gradus_base::parallel;
+use gradus_base::random::Stream;
+use gradus_kernel::{Level, Rows, Totals};
 
 /// The length of a user's row, on average.
 const LENGTH: f64 = 0.1;
@@ -62,7 +62,7 @@ fn spread(level: Level, side: &Side<'_>, other: &Rows) -> Rows {
     parallel::each_row(rows.as_mut_slice(), stride, |row, out| {
         let indices = side.rows.row(row).0;
         let weights = side.weights(row);
-        kernel::sum_rows(level, k, other.as_slice(), indices, weights, out);
+        gradus_kernel::sum_rows(level, k, other.as_slice(), indices, weights, out);
         let total = weights.map_or(indices.len() as f32, |weights| weights.iter().sum());
         if total > 0.0 {
             let scale = 1.0 / total.sqrt();
@@ -95,7 +95,14 @@ fn orthonormalise(level: Level, rows: &mut Rows) -> bool {
         |before, rows| {
             for row in rows.chunks_exact_mut(stride) {
                 before.copy_from_slice(row);
-                kernel::sum_rows(level, k, turn.as_slice(), &places, Some(&before[..k]), row);
+                gradus_kernel::sum_rows(
+                    level,
+                    k,
+                    turn.as_slice(),
+                    &places,
+                    Some(&before[..k]),
+                    row,
+                );
             }
         },
     );

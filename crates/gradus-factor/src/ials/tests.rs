@@ -1,13 +1,13 @@
 use super::solve::Problem;
 use super::{Confidence, Ials, Solver, UnobservedOn};
 use crate::latent::LatentFactors;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids, Ratings};
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::{Checkpoint, Solver as _, Watch};
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids, Ratings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -368,7 +368,7 @@ fn folding_in_a_known_user_gives_their_very_factors() {
     for params in variants() {
         let fitted = params.solver(Solver::Cholesky).fit(&data).unwrap();
         let bytes = fitted.to_bytes().unwrap();
-        let mut file = gradus_core::file::Reader::from_bytes(bytes).unwrap();
+        let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
         let loaded = Fitted::<Ials>::read(&mut file).unwrap();
         for user in [0, 7, data.n_users() - 1] {
             let (items, values) = data.by_user().row(user);
@@ -442,7 +442,7 @@ fn the_held_out_score_is_ndcg_over_all_items_not_seen() {
 #[test]
 fn planted_interest_is_found_and_the_baselines_are_beaten() {
     // Two groups of users, each of which likes the items of its own half.
-    let mut stream = gradus_core::random::Stream::new(1, "test.groups", 0);
+    let mut stream = gradus_base::random::Stream::new(1, "test.groups", 0);
     let mut triplets = Vec::new();
     for user in 0..200i64 {
         for item in 0..100i64 {
@@ -615,7 +615,7 @@ fn a_new_item_is_what_a_dense_oracle_gives() {
                 }
             }
         }
-        gradus_core::kernel::solve_semidefinite(d, &mut a, &mut b);
+        gradus_kernel::solve_semidefinite(d, &mut a, &mut b);
         let got = factors.iter().copied().chain(biases.then_some(bias));
         for (got, want) in got.zip(&b) {
             assert!((f64::from(got) - want).abs() < 1e-4, "{biases}: {got} for {want}");

@@ -18,9 +18,9 @@
 //! same for any history but for `A`: it is left in the base, too.
 
 use super::{FoldIn, Implicit, LatentFactors, Person, Squares, fold_in};
-use gradus_core::kernel::solve_semidefinite;
+use gradus_base::{Error, Result};
 use gradus_core::recommend::{Contribution, Explanation, Target};
-use gradus_core::{Error, Result};
+use gradus_kernel::solve_semidefinite;
 
 /// What someone rated: items, values, weights.
 type Rated<'a> = (&'a [u32], &'a [f32], Option<&'a [f32]>);

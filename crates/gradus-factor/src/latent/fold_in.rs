@@ -2,9 +2,9 @@
 
 use super::link::working;
 use super::{Affine, Implicit, LatentFactors, Link, Pairs, Person, Robust};
-use gradus_core::kernel::{self, RowProblem, RowSolver, Rows, padded};
+use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
-use gradus_core::{Error, Result};
+use gradus_kernel::{RowProblem, RowSolver, Rows, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -265,7 +265,7 @@ impl LatentFactors {
         if let Some((bias, row)) = &centre {
             let mut products = vec![0.0; items.len()];
             let factors = self.item_factors.as_slice();
-            kernel::dots(self.level, factors, items, row, &mut products);
+            gradus_kernel::dots(self.level, factors, items, row, &mut products);
             targets.iter_mut().zip(products).for_each(|(target, x)| *target -= bias + x);
         }
         let mut person = self.solve_row(rule, &fixed, items, &targets, weights);

@@ -1,7 +1,7 @@
 //! Held-out ratings, and the error on them.
 
-use gradus_core::data::{Ids, Ratings};
-use gradus_core::{Error, Result, parallel};
+use gradus_base::{Error, Result, parallel};
+use gradus_data::{Ids, Ratings};
 
 /// Sums are taken over blocks of so many ratings, in order.
 const BLOCK: usize = 1 << 14;

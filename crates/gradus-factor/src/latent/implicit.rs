@@ -2,8 +2,8 @@
 
 use super::fold_in::Fixed;
 use super::{Affine, LatentFactors, Person};
-use gradus_core::kernel::gram::Gram;
-use gradus_core::kernel::{RowProblem, RowSolver, Totals, padded};
+use gradus_kernel::gram::Gram;
+use gradus_kernel::{RowProblem, RowSolver, Totals, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 //!   is done. Users are visited by their distance from the mean, so that neighbours are done
 //!   together.
 //! - **Eight bits.** What remains is multiplied in rounded form, see
-//!   [`screen`](gradus_core::kernel::screen): four times as many products to an instruction as in
+//!   [`screen`](gradus_kernel::screen): four times as many products to an instruction as in
 //!   single precision, from a quarter of the memory.
 //! - **Few in full.** What passes is scored by the very kernel of a single list, so lists are the
 //!   same to the last bit.
@@ -25,10 +25,9 @@
 
 use super::LatentFactors;
 use super::top::Seeker;
-use gradus_core::kernel;
-use gradus_core::kernel::screen::{PANEL, Queries, Screen, TILE};
+use gradus_base::{Result, parallel};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist};
-use gradus_core::{Result, parallel};
+use gradus_kernel::screen::{PANEL, Queries, Screen, TILE};
 use std::ops::Range;
 
 /// Users that share a pass over the items, so that these come from the nearer caches.
@@ -260,7 +259,8 @@ impl LatentFactors {
             if member.seeker.seen.binary_search(&item).is_ok() {
                 continue;
             }
-            let product = kernel::dot(self.level, member.row, self.item_factors.row(item as usize));
+            let product =
+                gradus_kernel::dot(self.level, member.row, self.item_factors.row(item as usize));
             // The same order of additions as in `score`.
             let score = member.seeker.constant + self.item_bias[item as usize] + product;
             if list.wants(score) {

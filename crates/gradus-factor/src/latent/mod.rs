@@ -27,21 +27,21 @@ pub use robust::Robust;
 
 use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
-use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_base::{Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::gram::Gram;
-use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, ScoredUser, Target};
 use gradus_core::update::Update;
-use gradus_core::{Result, parallel};
+use gradus_data::{Csr, Ids, Ratings};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::gram::Gram;
+use gradus_kernel::{Level, Rows};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
 /// The fitted model `r̂ = α + β_u + β_i + γ_u·γ_i`.
 ///
 /// ```
-/// use gradus_core::data::{Id, Ratings};
+/// use gradus_data::{Id, Ratings};
 /// use gradus_core::estimator::Fit;
 /// use gradus_core::recommend::{Filter, Recommend, Target};
 /// use gradus_factor::Als;
@@ -56,7 +56,7 @@ use std::sync::{Arc, OnceLock};
 /// let ann = model.users().find(Id::Text("ann")).unwrap();
 /// let best = model.top(&Target::User(ann), 10, &Filter::default())?;
 /// assert_eq!(model.items().get(best[0].item as usize), Id::Text("Big"));
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct LatentFactors {
@@ -105,7 +105,9 @@ pub(crate) fn score(
     let user_bias = user.map_or(0.0, |u| users.0[u as usize]);
     let item_bias = item.map_or(0.0, |i| items.0[i as usize]);
     let product = match (user, item) {
-        (Some(u), Some(i)) => kernel::dot(level, users.1.row(u as usize), items.1.row(i as usize)),
+        (Some(u), Some(i)) => {
+            gradus_kernel::dot(level, users.1.row(u as usize), items.1.row(i as usize))
+        }
         _ => 0.0,
     };
     mean as f32 + user_bias + item_bias + product
@@ -278,7 +280,7 @@ impl LatentFactors {
 
     /// The score of an item for someone, before link and clipping.
     fn person_score(&self, person: &Person, item: usize) -> f32 {
-        let product = kernel::dot(self.level, &person.factors, self.item_factors.row(item));
+        let product = gradus_kernel::dot(self.level, &person.factors, self.item_factors.row(item));
         // The same order of additions as in `score`.
         let x = self.mean as f32 + person.bias + self.item_bias[item] + product;
         self.undone(person.normal, item as u32, x)
@@ -401,8 +403,8 @@ impl Model for LatentFactors {
                 added: self.added,
             },
         );
-        file.ids("users", &self.users);
-        file.ids("items", &self.items);
+        self.users.write("users", file);
+        self.items.write("items", file);
         file.tensor("user_bias", &[self.user_bias.len()], &self.user_bias);
         file.tensor("item_bias", &[self.item_bias.len()], &self.item_bias);
         write_rows(file, "user_factors", &self.user_factors);
@@ -420,7 +422,7 @@ impl Model for LatentFactors {
 
     fn read(file: &mut Reader) -> Result<Self> {
         let scalars: Scalars = file.get("model")?;
-        let (users, items) = (file.ids("users")?, file.ids("items")?);
+        let (users, items) = (Ids::read("users", file)?, Ids::read("items", file)?);
         let (n_users, n_items) = (users.len(), items.len());
         let range_fits = scalars.range.is_none_or(|(low, high)| low <= high);
         let link_fits = scalars.link.makes_sense();

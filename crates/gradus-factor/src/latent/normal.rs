@@ -9,9 +9,9 @@
 //! are estimates of what others will think; they are drawn towards those of all items as if by
 //! [`PRIOR`] more ratings.
 
-use gradus_core::Result;
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::file::{Reader, Writer};
+use gradus_base::Result;
+use gradus_data::{Csr, Ratings};
+use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,8 @@
 //! term for each item.
 
 use super::{Affine, LatentFactors, Person};
-use gradus_core::kernel::{self, padded};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
 
 /// Other items that each item of a profile is compared with.
@@ -57,7 +57,7 @@ impl LatentFactors {
     fn pulls(&self, factors: &[f32], items: &[u32], others: &[u32]) -> Pulls {
         let score = |item: &u32| {
             let row = self.item_factors.row(*item as usize);
-            self.item_bias[*item as usize] + kernel::dot(self.level, factors, row)
+            self.item_bias[*item as usize] + gradus_kernel::dot(self.level, factors, row)
         };
         let other_scores: Vec<f32> = others.iter().map(score).collect();
         let mut pulls = Pulls {
@@ -93,7 +93,7 @@ impl LatentFactors {
         let norm = |items: &[u32]| {
             let norms = items.iter().map(|&item| {
                 let row = self.item_factors.row(item as usize);
-                kernel::dot(self.level, row, row)
+                gradus_kernel::dot(self.level, row, row)
             });
             norms.sum::<f32>() / items.len() as f32
         };
@@ -113,7 +113,7 @@ impl LatentFactors {
                     *sum += pull * x;
                 }
             }
-            let norm = |v: &[f32]| kernel::dot(self.level, v, v).sqrt();
+            let norm = |v: &[f32]| gradus_kernel::dot(self.level, v, v).sqrt();
             if norm(&gradient) <= FLAT * penalty * norm(&ahead) {
                 break;
             }
@@ -142,7 +142,7 @@ impl LatentFactors {
         let penalty = f64::from(Self::penalty(rule, items));
         let target = self.item_factors.row(item);
         let along = |item: &u32| {
-            f64::from(kernel::dot(self.level, self.item_factors.row(*item as usize), target))
+            f64::from(gradus_kernel::dot(self.level, self.item_factors.row(*item as usize), target))
         };
         let other_along: Vec<f64> = others.iter().map(along).collect();
         items

@@ -10,7 +10,7 @@
 use super::fold_in::Fixed;
 use super::{Affine, LatentFactors, Person, Scaling, Squares};
 use crate::loss::Loss;
-use gradus_core::kernel::{self, padded};
+use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
 
 /// The absolute loss is rounded off within this share of the mean error of a row of zeros.
@@ -138,7 +138,7 @@ impl LatentFactors {
         targets: &[f32],
         errors: &mut [f32],
     ) {
-        kernel::dots(self.level, fixed.factors.as_slice(), indices, &person.factors, errors);
+        gradus_kernel::dots(self.level, fixed.factors.as_slice(), indices, &person.factors, errors);
         for (error, target) in errors.iter_mut().zip(targets) {
             *error = target - person.bias - *error;
         }

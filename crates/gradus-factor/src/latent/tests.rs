@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::{Als, Ials};
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, RatingsBuilder};
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted};
-use gradus_core::kernel::padded;
-use gradus_core::random::Stream;
 use gradus_core::recommend::{Categories, Profile};
 use gradus_core::update::Adding;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, RatingsBuilder};
+use gradus_kernel::padded;
 
 /// A model of random factors, coarse enough for ties, with rows of zeros.
 fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> LatentFactors {

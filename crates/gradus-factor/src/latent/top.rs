@@ -1,9 +1,9 @@
 //! The best items for someone, the best users for an item, and the rows most like another.
 
 use super::{Affine, LatentFactors};
-use gradus_core::kernel::{self, Rows};
+use gradus_base::{Error, Result};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist, Target, TopN};
-use gradus_core::{Error, Result};
+use gradus_kernel::Rows;
 use std::fmt::Display;
 
 /// Items are scored in blocks of so many: their factors and the scores stay in the nearest caches.
@@ -36,7 +36,7 @@ impl LatentFactors {
     pub(super) fn scores_of_users(&self, item: usize) -> Vec<f32> {
         let mut scores = vec![0.0; self.users.len()];
         let (users, row) = (self.user_factors.as_slice(), self.item_factors.row(item));
-        kernel::scores(self.level, self.rank(), row, users, &mut scores);
+        gradus_kernel::scores(self.level, self.rank(), row, users, &mut scores);
         for (score, bias) in scores.iter_mut().zip(&self.user_bias) {
             // The same order of additions as in `score`.
             *score += self.mean as f32 + bias + self.item_bias[item];
@@ -65,7 +65,7 @@ impl LatentFactors {
             let first = block * ITEMS;
             let count = items.len() / stride;
             let scores = &mut scores[..seekers.len() * count];
-            kernel::scores(self.level, self.rank(), factors, items, scores);
+            gradus_kernel::scores(self.level, self.rank(), factors, items, scores);
             let biases = &self.item_bias[first..first + count];
             for ((seeker, best), scores) in
                 seekers.iter().zip(&mut best).zip(scores.chunks_exact(count))
@@ -106,16 +106,16 @@ impl LatentFactors {
         what: impl Display,
     ) -> Result<Vec<Scored>> {
         let own = rows.row(row);
-        let norm = kernel::dot(self.level, own, own).sqrt();
+        let norm = gradus_kernel::dot(self.level, own, own).sqrt();
         if norm == 0.0 {
             return Err(Error::data(format!("{what} has no factors to compare (too few ratings)")));
         }
         let mut scores = vec![0.0; rows.n_rows()];
-        kernel::scores(self.level, self.rank(), own, rows.as_slice(), &mut scores);
+        gradus_kernel::scores(self.level, self.rank(), own, rows.as_slice(), &mut scores);
         let mut best = TopN::new(n);
         for (other, &product) in scores.iter().enumerate() {
             let factors = rows.row(other);
-            let other_norm = kernel::dot(self.level, factors, factors).sqrt();
+            let other_norm = gradus_kernel::dot(self.level, factors, factors).sqrt();
             if other == row || other_norm == 0.0 {
                 continue;
             }

@@ -16,10 +16,10 @@
 
 use super::{FoldIn, LatentFactors, Person};
 use crate::catalogue::History;
-use gradus_core::data::{Csr, Kept, Merged, Ratings};
-use gradus_core::kernel::Rows;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::update::{Adding, Update, Updated};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Kept, Merged, Ratings};
+use gradus_kernel::Rows;
 use std::sync::Arc;
 
 impl Update for LatentFactors {

@@ -4,13 +4,13 @@ use super::{Schedule, Sgd};
 use crate::grid::{self, Deal, Grid};
 use crate::latent::{self, Held, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
-use gradus_core::data::{Csr, Ratings};
-use gradus_core::file::{Reader, Writer};
+use gradus_base::random::Stream;
+use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::sgd::{Extra, Rule, sweep};
-use gradus_core::kernel::{self, Level, Rows};
-use gradus_core::random::Stream;
-use gradus_core::{Result, parallel};
+use gradus_data::{Csr, Ratings};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::sgd::{Extra, Rule, sweep};
+use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1. So small that the
 /// biases come first and only the directions the data ask for grow: on MovieLens the held-out error
@@ -276,7 +276,7 @@ impl iterate::Solver for Solver<'_> {
             let item = item.map(|item| self.items.deal.places[item as usize] as usize);
             let product = match (user, item) {
                 (Some(user), Some(item)) => {
-                    kernel::dot(self.level, state.users.row(user), state.items.row(item))
+                    gradus_kernel::dot(self.level, state.users.row(user), state.items.row(item))
                 }
                 _ => 0.0,
             };

@@ -1,10 +1,10 @@
 use super::*;
 use crate::latent::Link;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids};
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids};
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(120, 60, 3000) }.make(seed).unwrap().ratings
@@ -50,7 +50,7 @@ fn an_epoch_matches_plain_arithmetic() {
             let solver = solve::Solver::new(&params, data, None, None).unwrap();
             let mut state = solver.start(0).unwrap();
             let (grid, user_deal, item_deal) = solver.parts();
-            let rows = |rows: &gradus_core::kernel::Rows, places: &[u32]| -> Vec<Row> {
+            let rows = |rows: &gradus_kernel::Rows, places: &[u32]| -> Vec<Row> {
                 places
                     .iter()
                     .map(|&place| Row {
@@ -309,7 +309,7 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
     assert!(right > 0.7, "{right}");
 
     let bytes = fitted.to_bytes().unwrap();
-    let mut file = gradus_core::file::Reader::from_bytes(bytes.clone()).unwrap();
+    let mut file = gradus_file::Reader::from_bytes(bytes.clone()).unwrap();
     let loaded = Fitted::<Sgd>::read(&mut file).unwrap();
     assert_eq!(loaded.link(), fitted.link());
     assert_eq!(loaded.predict(&pairs), predicted);

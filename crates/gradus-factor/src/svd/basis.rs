@@ -4,9 +4,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::matrix::ROWS;
-use gradus_core::kernel::{Level, block};
-use gradus_core::parallel;
-use gradus_core::random::Stream;
+use gradus_base::parallel;
+use gradus_base::random::Stream;
+use gradus_kernel::{Level, block};
 
 /// Columns in a block.
 pub(super) const WIDTH: usize = 16;

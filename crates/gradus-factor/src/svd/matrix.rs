@@ -1,8 +1,8 @@
 //! Matrices as the methods of this module see them: something to multiply a block with.
 
-use gradus_core::data::{Csr, Dense};
-use gradus_core::kernel::{Level, block};
-use gradus_core::parallel;
+use gradus_base::parallel;
+use gradus_data::{Csr, Dense};
+use gradus_kernel::{Level, block};
 use std::borrow::Cow;
 
 /// Rows handed to a thread at a time.

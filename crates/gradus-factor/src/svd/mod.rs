@@ -25,8 +25,8 @@ pub use model::PureSvd;
 pub use power::{RankOne, rank_one};
 
 use basis::{Basis, WIDTH};
-use gradus_core::data::Dense;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::Dense;
 use lanczos::{Aim, Lanczos};
 use matrix::Transposed;
 use small::jacobi_svd;
@@ -82,12 +82,12 @@ pub struct Svd {
 /// its range.
 ///
 /// ```
-/// use gradus_core::data::Dense;
+/// use gradus_data::Dense;
 /// use gradus_factor::svd;
 /// let a = Dense::from_rows(&[[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]);
 /// let best = svd::truncated(&a, 1, &svd::Options::default())?;
 /// assert!((best.s[0] - 4.0).abs() < 1e-12 && (best.error - 3.0).abs() < 1e-12);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn truncated(matrix: &dyn Matrix, k: usize, options: &Options) -> Result<Svd> {
     let total = check(matrix, k, options)?;

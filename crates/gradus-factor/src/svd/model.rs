@@ -7,13 +7,13 @@ use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
 use crate::ranking::{HeldItems, METRIC, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::file::{Reader, Writer};
 use gradus_core::iterate::{self, Rules, Solver, Watch};
-use gradus_core::kernel::{self, Level, Rows};
 use gradus_core::params::{self, Params};
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, Rows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -92,7 +92,7 @@ struct Decomposition<'a> {
 
 impl<'a> Decomposition<'a> {
     fn new(params: &PureSvd, data: &'a Ratings, held: Option<HeldItems>) -> Result<Self> {
-        let weighted = |rows: &'a gradus_core::data::Csr, weights: Option<&[f32]>| match weights {
+        let weighted = |rows: &'a gradus_data::Csr, weights: Option<&[f32]>| match weights {
             None => Cow::Borrowed(rows),
             Some(weights) => {
                 let values = rows.values().iter().zip(weights).map(|(v, w)| v * w).collect();
@@ -168,7 +168,7 @@ impl Decomposition<'_> {
         held.ndcg_in_blocks(over, 8, |block, scores| {
             let rows: Vec<f32> =
                 block.iter().flat_map(|&user| users.row(user as usize)).copied().collect();
-            kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
+            gradus_kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::matrix::Matrix;
 use super::{Options, check};
-use gradus_core::Result;
-use gradus_core::random::Stream;
+use gradus_base::Result;
+use gradus_base::random::Stream;
 
 /// The best approximation of rank one, `A ≈ s u vᵀ`.
 #[derive(Clone, Debug, PartialEq)]

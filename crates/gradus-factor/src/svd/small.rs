@@ -215,7 +215,7 @@ fn turn(a: &mut [f64], b: &mut [f64], cosine: f64, sine: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     fn symmetric(n: usize, rank: usize, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(seed, "test.symmetric", n as u64);

@@ -1,9 +1,9 @@
 use super::*;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Csr, Ratings};
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Job};
-use gradus_core::random::Stream;
 use gradus_core::recommend::{Profile, Recommend, Target};
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Csr, Ratings};
 
 /// All singular values, largest first: textbook one-sided Jacobi on the columns of the matrix.
 fn oracle(a: &Dense<f64>) -> Vec<f64> {
@@ -255,7 +255,7 @@ fn planted_structure_beats_popularity() {
     for user in 0..80i64 {
         for item in stream.sample(30, 12).unwrap() {
             let item = item as i64 + 30 * (user % 2);
-            rows.push((gradus_core::data::Id::Int(user), gradus_core::data::Id::Int(item), 1.0));
+            rows.push((gradus_data::Id::Int(user), gradus_data::Id::Int(item), 1.0));
         }
     }
     let (train, held) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);

@@ -5,11 +5,11 @@ use super::voices::{Chorus, Rest};
 use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts};
 use crate::vectors::Vectors;
-use gradus_core::Result;
-use gradus_core::data::Ratings;
-use gradus_core::file::{Reader, Writer};
+use gradus_base::Result;
 use gradus_core::iterate::{self, Watch};
-use gradus_core::kernel::Level;
+use gradus_data::Ratings;
+use gradus_file::{Reader, Writer};
+use gradus_kernel::Level;
 
 /// The users' and the items' side of the data.
 pub(super) fn sides(data: &Ratings) -> [Side<'_>; 2] {

@@ -1,11 +1,11 @@
 use super::*;
 use crate::Als;
 use crate::vectors::Vectors;
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Duplicates, Id, Ids};
+use gradus_base::random::Stream;
 use gradus_core::iterate::{Solver as _, Watch};
-use gradus_core::random::Stream;
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Duplicates, Id, Ids};
 use solve::{Solver, State};
 use voices::{Chorus, Rest};
 

@@ -10,9 +10,9 @@
 use crate::half::Side;
 use crate::latent::{self, Squares};
 use crate::vectors::Vectors;
+use gradus_base::parallel;
 use gradus_core::iterate::Watch;
-use gradus_core::kernel::{self, Level};
-use gradus_core::parallel;
+use gradus_kernel::Level;
 
 /// Who hears whom.
 pub(super) struct Chorus<'a> {
@@ -149,7 +149,7 @@ impl<'a> Chorus<'a> {
         let (factors, bias) = (rest.listeners.factors.row(row), rest.listeners.bias[row]);
         work.products.resize(indices.len(), 0.0);
         let others = rest.speakers.factors.as_slice();
-        kernel::dots(self.level, others, indices, factors, &mut work.products);
+        gradus_kernel::dots(self.level, others, indices, factors, &mut work.products);
         for (at, product) in work.products.iter_mut().enumerate() {
             let other = rest.speakers.bias[indices[at] as usize];
             *product = (f64::from(values[at]) - rest.mean) as f32 - bias - other - *product;
@@ -164,7 +164,7 @@ impl<'a> Chorus<'a> {
         self.hear_one(row, voices, &mut work.row, &mut bias);
         work.products.resize(indices.len(), 0.0);
         let others = rest.speakers.factors.as_slice();
-        kernel::dots(self.level, others, indices, &work.row, &mut work.products);
+        gradus_kernel::dots(self.level, others, indices, &work.row, &mut work.products);
         work.products.iter_mut().for_each(|product| *product += bias);
     }
 
@@ -183,7 +183,7 @@ impl<'a> Chorus<'a> {
                     products.iter_mut().zip(weights).for_each(|(x, &w)| *x *= w);
                 }
                 let others = rest.speakers.factors.as_slice();
-                kernel::sum_rows(self.level, k, others, indices, Some(products), factors);
+                gradus_kernel::sum_rows(self.level, k, others, indices, Some(products), factors);
                 factors.iter_mut().for_each(|x| *x *= self.share[row]);
                 if rest.biases {
                     let sum: f64 = products.iter().map(|&x| f64::from(x)).sum();
@@ -248,7 +248,7 @@ impl<'a> Chorus<'a> {
 
 /// The inner product of two rows with their biases.
 fn inner(level: Level, a: &Vectors, b: &Vectors, row: usize) -> f64 {
-    f64::from(kernel::dot(level, a.factors.row(row), b.factors.row(row)))
+    f64::from(gradus_kernel::dot(level, a.factors.row(row), b.factors.row(row)))
         + f64::from(a.bias[row]) * f64::from(b.bias[row])
 }
 

@@ -2,8 +2,8 @@
 
 use super::Design;
 use crate::parallel;
-use gradus_core::data::Matrix;
-use gradus_core::kernel::dense;
+use gradus_data::Matrix;
+use gradus_kernel::dense;
 use std::ops::Range;
 
 /// What a look with curvature gathers, all for the centred and scaled features.

@@ -2,8 +2,8 @@
 
 use super::{Design, Preparation};
 use crate::parallel;
-use gradus_core::data::Matrix;
-use gradus_core::kernel::dense;
+use gradus_data::Matrix;
+use gradus_kernel::dense;
 
 /// Rows whose products are summed in one part at least.
 const LEAST: usize = 512;

@@ -1,6 +1,6 @@
 use super::*;
-use gradus_core::data::Dense;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::Dense;
 
 fn sparse_like(n: usize, d: usize, seed: u64) -> [Matrix; 2] {
     let mut stream = Stream::new(seed, "design", 0);

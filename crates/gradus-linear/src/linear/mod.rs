@@ -9,12 +9,12 @@ use crate::sparse::non_negative;
 use crate::squares::{Dual, FACTORED, Normal, Scaling, conjugate, minimum_norm};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
-use gradus_core::data::{Dense, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Ending, Guide};
 use gradus_core::params::Params;
 use gradus_core::report::{Certificate, StopReason};
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Samples};
 use inference::Inference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ use std::time::Instant;
 /// quantiles, 1978. Madsen, Nielsen: A finite smoothing algorithm for linear ℓ1 estimation, 1993.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Samples};
+/// use gradus_data::{Dense, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_linear::{Linear, Loss};
 ///
@@ -65,7 +65,7 @@ use std::time::Instant;
 /// let samples = Samples::regression(x, vec![1.0, 3.0, 5.0, 7.0, 90.0])?;
 /// let fitted = Linear::new().loss(Loss::Absolute).fit(&samples)?;
 /// assert!((fitted.coefficients()[(0, 0)] - 2.0).abs() < 1e-6);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

@@ -7,8 +7,8 @@
 
 use crate::design::Design;
 use gradus_core::iterate::Guide;
-use gradus_core::linalg;
 use gradus_core::report::StopReason;
+use gradus_kernel::linalg;
 
 /// A regression problem with one target.
 pub(super) struct Problem<'d, 'a> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{held, near, regression, repeated};
+use gradus_base::random::Stream;
 use gradus_core::predict::Predict;
-use gradus_core::random::Stream;
 
 fn exact(loss: Loss) -> Linear {
     Linear { loss, tol: 1e-10, ..Linear::new() }

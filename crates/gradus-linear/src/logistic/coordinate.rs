@@ -8,10 +8,10 @@
 use super::newton::Found;
 use super::objective::{Binary, loss_and_doubt};
 use crate::parallel;
-use gradus_core::data::Matrix;
 use gradus_core::iterate::Guide;
-use gradus_core::kernel::{Level, dense};
 use gradus_core::report::StopReason;
+use gradus_data::Matrix;
+use gradus_kernel::{Level, dense};
 use gradus_optim::Objective as _;
 
 /// A column of the design.

@@ -10,12 +10,12 @@ use crate::design::{Design, Preparation};
 use crate::fitting::{check_held_out, check_samples, class_weights, held_out_log_loss, rules};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
-use gradus_core::data::{Dense, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Ending, Guide};
 use gradus_core::params::Params;
 use gradus_core::report::{Baseline, Certificate, StopReason};
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Samples};
 use gradus_optim::proximal::{Penalty, soft_threshold};
 use gradus_optim::{Control, Iterate, Lbfgs, Objective, Optimizer, Outcome, Proximal, Reason};
 use objective::{Binary, Softmax};
@@ -56,7 +56,7 @@ use std::time::Instant;
 /// with support for non-strongly convex composite objectives, 2014.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Id, Samples};
+/// use gradus_data::{Dense, Id, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_core::predict::Predict;
 /// use gradus_linear::Logistic;
@@ -66,7 +66,7 @@ use std::time::Instant;
 /// let fitted = Logistic::new().fit(&samples)?;
 /// let p = fitted.probabilities(&Dense::from_rows(&[[10.0]]).into())?.unwrap();
 /// assert!(p[(0, 1)] > 0.99);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

@@ -5,8 +5,8 @@
 use super::objective::{Binary, loss_and_doubt};
 use crate::design::Curved;
 use gradus_core::iterate::Guide;
-use gradus_core::linalg;
 use gradus_core::report::StopReason;
+use gradus_kernel::linalg;
 use gradus_optim::Objective as _;
 
 /// A first guess comes from one sample in so many.

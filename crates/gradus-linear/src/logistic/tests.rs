@@ -1,8 +1,8 @@
 use super::*;
 use crate::testing::{classification, near, repeated};
-use gradus_core::data::{Id, Ids};
+use gradus_base::random::Stream;
 use gradus_core::predict::Predict;
-use gradus_core::random::Stream;
+use gradus_data::{Id, Ids};
 
 /// The objective by the book.
 fn value(samples: &Samples, logistic: &Logistic, w: &Dense<f64>, b: &[f64]) -> f64 {

@@ -11,8 +11,8 @@
 use crate::design::Design;
 use crate::parallel;
 use crate::squares::Spectrum;
-use gradus_core::data::Matrix;
-use gradus_core::linalg::{self, Eigen};
+use gradus_data::Matrix;
+use gradus_kernel::linalg::{self, Eigen};
 
 /// Rows that are looked at together.
 const ROWS: usize = 512;

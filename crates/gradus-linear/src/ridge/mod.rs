@@ -10,13 +10,13 @@ use crate::sparse::{self, Path, PathOptions, Rule, Validation};
 use crate::squares::{Dual, FACTORED, Normal, Scaling, Spectrum, conjugate, norm};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
-use gradus_core::data::{Dense, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Ending, Guide};
-use gradus_core::linalg;
 use gradus_core::params::Params;
 use gradus_core::report::{Certificate, StopReason};
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Samples};
+use gradus_kernel::linalg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -45,7 +45,7 @@ use std::time::Instant;
 /// Reference: Hoerl, Kennard: Ridge regression: biased estimation for nonorthogonal problems, 1970.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Samples};
+/// use gradus_data::{Dense, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_core::predict::Predict;
 /// use gradus_linear::Ridge;
@@ -55,7 +55,7 @@ use std::time::Instant;
 /// let fitted = Ridge::new().regularization(0.01).fit(&samples)?;
 /// let predicted = fitted.scores(&Dense::from_rows(&[[4.0]]).into())?;
 /// assert!((predicted[(0, 0)] - 9.0).abs() < 0.2);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

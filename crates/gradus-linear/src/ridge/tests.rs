@@ -178,7 +178,7 @@ fn several_targets_are_fitted_as_if_alone() {
     let x = one.features().clone();
     let y = one.values().unwrap();
     let two = Dense::from_fn(40, 2, |r, c| if c == 0 { y[(r, 0)] } else { -2.0 * y[(r, 0)] });
-    let both = Samples::new(x, gradus_core::data::Target::Values(two)).unwrap();
+    let both = Samples::new(x, gradus_data::Target::Values(two)).unwrap();
     let ridge = Ridge::new().regularization(0.1);
     let (a, b) = (ridge.fit(&one).unwrap(), ridge.fit(&both).unwrap());
     near(b.coefficients().row(0), a.coefficients().row(0), 1e-12);

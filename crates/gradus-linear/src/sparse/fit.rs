@@ -7,11 +7,11 @@ use super::solve::{Limits, Solver};
 use crate::Linear;
 use crate::fitting::{check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
-use gradus_core::data::{Dense, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, Ending, Guide, Rules};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Samples};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

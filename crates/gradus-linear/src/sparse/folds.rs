@@ -3,9 +3,9 @@
 use super::path::{Path, PathOptions, Validation};
 use super::problem::Problem;
 use crate::parallel;
-use gradus_core::data::{Dense, Matrix, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Matrix, Samples};
 
 /// The fold of each sample, and how many folds there are.
 ///
@@ -100,7 +100,7 @@ pub(super) fn scores(
     stop: &Stop,
 ) -> Vec<Fold> {
     let weight = |row: usize| samples.weights().map_or(1.0, |weights| weights[row]);
-    gradus_core::parallel::map(0..folds, |fold| {
+    gradus_base::parallel::map(0..folds, |fold| {
         let others: Vec<f64> = (0..samples.len())
             .map(|row| if fold_of[row] == fold { 0.0 } else { weight(row) })
             .collect();

@@ -3,10 +3,10 @@
 use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
-use gradus_core::data::{Csr, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_core::report::StopReason;
-use gradus_core::{Error, Result};
+use gradus_data::{Csr, Samples};
 
 /// The share of the 1-norm that the largest penalty of a grid is taken for, if it is less: with no
 /// 1-norm no penalty makes all coefficients 0.
@@ -15,7 +15,7 @@ const LEAST_RATIO: f64 = 1e-3;
 /// How a path of lasso or elastic net is made; see [`path`].
 ///
 /// ```
-/// use gradus_core::data::{Dense, Samples};
+/// use gradus_data::{Dense, Samples};
 /// use gradus_linear::path::{PathOptions, path};
 /// let x = Dense::from_rows(&[[1.0, 0.0], [-1.0, 0.5], [2.0, -0.5], [-2.0, 0.0]]);
 /// let samples = Samples::regression(x, vec![1.1, -0.9, 2.0, -2.2])?;
@@ -23,7 +23,7 @@ const LEAST_RATIO: f64 = 1e-3;
 /// assert_eq!(path.lambdas.len(), 10);
 /// assert_eq!(path.coefficients.row(0).0.len(), 0); // All 0 at the largest penalty.
 /// assert!(path.gaps.iter().all(|gap| *gap <= 1e-6));
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathOptions {

@@ -129,7 +129,7 @@ impl Penalty {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     /// `½‖y − Xβ‖²/n + penalty`, and what [`Penalty::standing`] says of it.
     fn both(x: &[Vec<f64>], y: &[f64], beta: &[f64], penalty: Penalty) -> (f64, Standing) {

@@ -3,10 +3,10 @@
 use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
-use gradus_core::data::Samples;
+use gradus_base::{Error, Result};
 use gradus_core::iterate::Guide;
 use gradus_core::report::StopReason;
-use gradus_core::{Error, Result};
+use gradus_data::Samples;
 
 /// The solution for one target.
 pub(crate) struct NonNegative {

@@ -5,9 +5,9 @@
 use crate::design::{Design, Preparation, sparse_dot};
 use crate::moments::moments;
 use crate::parallel;
-use gradus_core::data::{Csr, Dense, Matrix};
-use gradus_core::kernel::{Level, dense};
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::{Csr, Dense, Matrix};
+use gradus_kernel::{Level, dense};
 use std::sync::OnceLock;
 
 /// Columns up to which a Gram matrix of all of them is made for one penalty.

@@ -3,9 +3,9 @@
 
 use super::anderson::{Anderson, DEPTH};
 use super::penalty::Penalty;
-use gradus_core::kernel::{Level, dense};
-use gradus_core::linalg;
 use gradus_core::progress::Stop;
+use gradus_kernel::linalg;
+use gradus_kernel::{Level, dense};
 
 /// Passes between two looks at the stop flag.
 const LOOK: usize = 16;

@@ -5,9 +5,9 @@ use super::anderson::{Anderson, DEPTH};
 use super::penalty::Penalty;
 use super::problem::Problem;
 use crate::design::sparse_dot;
-use gradus_core::kernel::{Level, dense};
-use gradus_core::parallel;
+use gradus_base::parallel;
 use gradus_core::progress::Stop;
+use gradus_kernel::{Level, dense};
 
 /// Columns at hand, and what is kept of the residuals: of a sparse matrix `u r` with the shares `u`
 /// of the samples, of a dense one `√u r`, so that a product with a column is a gradient.

@@ -1,11 +1,11 @@
 use super::*;
 use crate::testing::{held, near, regression, repeated};
 use crate::{ElasticNet, Lasso};
-use gradus_core::data::{Dense, Matrix, Samples, Target};
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::progress::Stop;
-use gradus_core::random::Stream;
 use gradus_core::report::StopReason;
+use gradus_data::{Dense, Matrix, Samples, Target};
 use proptest::prelude::*;
 
 /// The problem by the book: the prepared features in full, and plain coordinate descent.

@@ -86,7 +86,7 @@ pub(crate) fn conjugate(
 /// `Σ w x²` of every centred and scaled column.
 fn lengths(design: &Design<'_>) -> Vec<f64> {
     match design.matrix() {
-        gradus_core::data::Matrix::Dense(x) => {
+        gradus_data::Matrix::Dense(x) => {
             let mut sums = vec![0.0; design.d()];
             for (row, x) in x.rows().enumerate() {
                 let weight = design.weight(row);
@@ -99,7 +99,7 @@ fn lengths(design: &Design<'_>) -> Vec<f64> {
             }
             sums
         }
-        gradus_core::data::Matrix::Sparse(_) => {
+        gradus_data::Matrix::Sparse(_) => {
             let total = design.total();
             let columns = design.columns().expect("a sparse matrix has columns");
             let entries = columns.nnz();

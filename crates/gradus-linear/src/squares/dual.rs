@@ -4,9 +4,9 @@
 use super::normal::{Solved, norm};
 use crate::design::Design;
 use crate::parallel;
-use gradus_core::data::{Dense, Matrix};
-use gradus_core::kernel::{Level, dense};
-use gradus_core::linalg;
+use gradus_data::{Dense, Matrix};
+use gradus_kernel::linalg;
+use gradus_kernel::{Level, dense};
 
 /// Rows of the matrix are multiplied in so many blocks.
 const BLOCKS: usize = 8;

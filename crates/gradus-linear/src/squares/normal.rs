@@ -1,8 +1,8 @@
 //! The normal equations `(XᵀWX + μ) β = XᵀW y`.
 
 use crate::design::Design;
-use gradus_core::linalg::{self, Eigen};
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_kernel::linalg::{self, Eigen};
 
 /// The normal equations of a design, for any number of targets and penalties.
 pub(crate) struct Normal<'d, 'a> {

@@ -2,9 +2,9 @@
 
 use crate::design::Design;
 use crate::parallel;
-use gradus_core::data::Matrix;
-use gradus_core::linalg;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
+use gradus_data::Matrix;
+use gradus_kernel::linalg;
 
 /// Rows that become one triangle.
 const ROWS: usize = 4096;

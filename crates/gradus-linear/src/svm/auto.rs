@@ -9,7 +9,7 @@
 
 use super::Solver;
 use super::newton::FORMED;
-use gradus_core::data::Matrix;
+use gradus_data::Matrix;
 
 /// The solver for features of this shape.
 pub(super) fn choose(features: &Matrix) -> Solver {

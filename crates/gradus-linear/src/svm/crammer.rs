@@ -12,7 +12,7 @@ use super::dual::Prepared;
 use super::newton::Watch;
 use super::problem::{squared_norm, sums};
 use crate::parallel;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
 
 /// What to learn.
 pub(super) struct Task<'a> {

@@ -9,8 +9,8 @@
 
 use super::problem::{Intercept, Problem};
 use crate::parallel;
-use gradus_core::data::Matrix;
-use gradus_core::kernel::{Level, dense, solve_semidefinite};
+use gradus_data::Matrix;
+use gradus_kernel::{Level, dense, solve_semidefinite};
 
 /// Turns `g` (the intercept last, 0 if it is free) into the direction, for the samples `rows` of
 /// curvature `h`.

@@ -13,9 +13,9 @@ use super::newton::Watch;
 use super::problem::{Intercept, Point, Problem};
 use crate::design::{Design, sparse_dot};
 use crate::parallel;
-use gradus_core::data::{Dense, Matrix};
-use gradus_core::kernel::{Level, dense, prefetch};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::{Dense, Matrix};
+use gradus_kernel::{Level, dense, prefetch};
 use std::borrow::Cow;
 
 /// How many rows ahead memory is asked for.

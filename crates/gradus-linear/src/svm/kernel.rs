@@ -1,9 +1,9 @@
 //! Kernel functions, and rows of the kernel matrix.
 
 use super::dual::squared_norms;
-use gradus_core::data::{Csr, Dense, Matrix};
-use gradus_core::kernel::{Level, dense, eight, exp_all};
-use gradus_core::parallel;
+use gradus_base::parallel;
+use gradus_data::{Csr, Dense, Matrix};
+use gradus_kernel::{Level, dense, eight, exp_all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

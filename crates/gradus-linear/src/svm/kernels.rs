@@ -7,10 +7,10 @@ use super::newton::Watch;
 use super::smo;
 use super::units::{self, LEAST_COST, MOST_COST};
 use crate::design::{Design, Preparation};
-use gradus_core::data::{Dense, Matrix, Samples, Target};
+use gradus_base::{Error, Result};
 use gradus_core::iterate::Ending;
 use gradus_core::predict::Outputs;
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Matrix, Samples, Target};
 
 /// Features of an RBF kernel whose mean is so many deviations from 0 are centred: distances do not
 /// change, and keep their digits.

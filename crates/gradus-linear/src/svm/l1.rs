@@ -20,11 +20,11 @@ use super::units::{self, MOST_COST};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
 use crate::parallel;
-use gradus_core::Result;
-use gradus_core::data::{Csr, Dense, Matrix, Samples};
+use gradus_base::Result;
+use gradus_base::random::Stream;
 use gradus_core::iterate::Ending;
-use gradus_core::kernel::{Level, dense};
-use gradus_core::random::Stream;
+use gradus_data::{Csr, Dense, Matrix, Samples};
+use gradus_kernel::{Level, dense};
 
 /// Least share of the predicted decrease that a step must bring.
 const SUFFICIENT: f64 = 0.01;

@@ -6,11 +6,11 @@ use super::newton::Watch;
 use super::problem::{Intercept, Loss};
 use super::{Solver, auto, kernels, l1, linear, units};
 use crate::model::Link;
-use gradus_core::data::{Matrix, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::iterate::{Ending, Guide};
 use gradus_core::predict::Predict as _;
 use gradus_core::report::{CAUTION, Certificate, StopReason};
-use gradus_core::{Error, Result};
+use gradus_data::{Matrix, Samples};
 
 /// The parameters of both kinds of machine.
 #[derive(Clone)]

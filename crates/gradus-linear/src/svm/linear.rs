@@ -9,9 +9,9 @@ use super::units::{self, InUnits, Tamed, Units};
 use super::{Solver, crammer, dual, rowspace, subgradient};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
-use gradus_core::data::{Dense, Matrix, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::iterate::Ending;
-use gradus_core::{Error, Result};
+use gradus_data::{Dense, Matrix, Samples};
 
 /// Learns a linear machine for each part. `weights` is what each sample counts, without the cost.
 pub(super) fn learn(

@@ -43,12 +43,12 @@ mod units;
 
 use crate::ClassWeight;
 use derive_setters::Setters;
-use gradus_core::data::Samples;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::predict::Predict as _;
-use gradus_core::{Error, Result};
+use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -101,7 +101,7 @@ pub use svr::{InsensitiveLoss, Svr};
 /// kernel-based vector machines, 2001. Platt: Probabilistic outputs for support vector machines, 1999.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Id, Samples};
+/// use gradus_data::{Dense, Id, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_linear::Svm;
 /// let x = Dense::from_rows(&[[0.0], [1.0], [3.0], [4.0]]);
@@ -111,7 +111,7 @@ pub use svr::{InsensitiveLoss, Svr};
 /// let linear = fitted.linear().unwrap();
 /// assert!((linear.coefficients()[(0, 0)] - 1.0).abs() < 1e-3);
 /// assert!((linear.intercepts()[0] + 2.0).abs() < 1e-3);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

@@ -2,11 +2,11 @@
 
 use super::kernel::{KernelFunction, Points};
 use crate::model::{LinearModel, sigmoid};
-use gradus_core::data::{Csr, Dense, Inputs, Matrix};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::file::{Reader, Writer};
 use gradus_core::predict::{Outputs, Predict, check_features};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Dense, Inputs, Matrix};
+use gradus_file::{Reader, Writer};
 
 /// A support vector machine: linear, or of a kernel.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,7 +18,7 @@ use super::direction;
 use super::newton::{THINNED, Watch};
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
 use crate::design::Design;
-use gradus_core::kernel::solve_semidefinite;
+use gradus_kernel::solve_semidefinite;
 
 /// The largest σ of the first round.
 const FIRST: f64 = 300.0;

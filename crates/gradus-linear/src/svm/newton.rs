@@ -9,7 +9,7 @@
 use super::direction;
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
 use crate::design::Design;
-use gradus_core::kernel::solve_semidefinite;
+use gradus_kernel::solve_semidefinite;
 
 /// Up to so many features the matrix of second derivatives is formed.
 pub(super) const FORMED: usize = 1024;

@@ -9,12 +9,12 @@ use super::learn::{self, Options};
 use super::model::SvmModel;
 use super::newton::Watch;
 use crate::model::sigmoid;
-use gradus_core::Result;
-use gradus_core::data::{Dense, Matrix, Samples};
+use gradus_base::Result;
+use gradus_base::random::Stream;
 use gradus_core::iterate::Guide;
 use gradus_core::predict::Predict as _;
-use gradus_core::random::Stream;
 use gradus_core::report::CAUTION;
+use gradus_data::{Dense, Matrix, Samples};
 
 /// Parts the samples are cut into.
 const FOLDS: usize = 5;

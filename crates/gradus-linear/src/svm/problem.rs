@@ -10,7 +10,7 @@
 //! `|β_i| ≤ c_i`.
 
 use crate::design::Design;
-use gradus_core::parallel;
+use gradus_base::parallel;
 use rayon::prelude::*;
 use std::ops::Range;
 

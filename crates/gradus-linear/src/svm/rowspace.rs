@@ -6,9 +6,9 @@
 
 use super::dual::Prepared;
 use super::problem::{Intercept, Point, Problem};
-use gradus_core::data::{Dense, Matrix};
-use gradus_core::kernel::{Level, dense, eight};
-use gradus_core::parallel;
+use gradus_base::parallel;
+use gradus_data::{Dense, Matrix};
+use gradus_kernel::{Level, dense, eight};
 
 /// The lower triangle `L`. A sample that depends on earlier ones has a 0 on the diagonal.
 pub(super) fn triangle(prepared: &Prepared<'_>) -> Dense<f64> {

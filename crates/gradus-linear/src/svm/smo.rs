@@ -13,8 +13,8 @@
 use super::kernel::{KernelFunction, Points};
 use super::newton::Watch;
 use super::problem::Loss;
-use gradus_core::kernel::Level;
-use gradus_core::kernel::pairs::{self, Extremes, LEAST_CURVATURE};
+use gradus_kernel::Level;
+use gradus_kernel::pairs::{self, Extremes, LEAST_CURVATURE};
 
 /// A machine to learn: some of the points, their targets and costs.
 pub(super) struct Task<'a> {

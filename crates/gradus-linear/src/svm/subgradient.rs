@@ -11,7 +11,7 @@
 use super::dual::Prepared;
 use super::newton::Watch;
 use super::problem::{Intercept, Point, Problem};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
 
 pub(super) fn solve(
     problem: &Problem<'_>,

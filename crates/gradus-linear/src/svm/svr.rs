@@ -2,12 +2,12 @@
 
 use super::{Kernel, Seeded, Solver, SvmModel, learn, problem, rules};
 use derive_setters::Setters;
-use gradus_core::data::Samples;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_core::predict::Predict as _;
-use gradus_core::{Error, Result};
+use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -30,7 +30,7 @@ use std::time::Instant;
 /// linear support vector regression, 2012.
 ///
 /// ```
-/// use gradus_core::data::{Dense, Samples};
+/// use gradus_data::{Dense, Samples};
 /// use gradus_core::estimator::Fit;
 /// use gradus_linear::Svr;
 /// let x = Dense::from_fn(20, 1, |row, _| row as f64);
@@ -38,7 +38,7 @@ use std::time::Instant;
 /// let y = (0..20).map(|i| if i == 7 { 1000.0 } else { 3.0 * i as f64 + 1.0 }).collect();
 /// let fitted = Svr::new().c(10.0).epsilon(0.0).fit(&Samples::regression(x, y)?)?;
 /// assert!((fitted.linear().unwrap().coefficients()[(0, 0)] - 3.0).abs() < 1e-3);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

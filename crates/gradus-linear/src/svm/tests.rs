@@ -4,11 +4,11 @@ use super::newton::Watch;
 use super::problem::{Intercept, Loss, Problem};
 use super::*;
 use crate::design::{Design, Preparation};
-use gradus_core::data::{Csr, Dense, Id, Matrix};
+use gradus_base::random::Stream;
 use gradus_core::estimator::Model as _;
 use gradus_core::progress::Stop;
-use gradus_core::random::Stream;
 use gradus_core::report::StopReason;
+use gradus_data::{Csr, Dense, Id, Matrix};
 
 struct Nobody;
 
@@ -123,10 +123,10 @@ fn every_solver_finds_what_plain_coordinate_ascent_finds() {
             let epsilon = if classes { 0.0 } else { 0.2 };
             let loss = Loss { classes, squared, epsilon };
             let t: Vec<f64> = match samples.target() {
-                gradus_core::data::Target::Classes { codes, .. } => {
+                gradus_data::Target::Classes { codes, .. } => {
                     codes.iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect()
                 }
-                gradus_core::data::Target::Values(values) => values.values().to_vec(),
+                gradus_data::Target::Values(values) => values.values().to_vec(),
             };
             let x = samples.features().to_dense();
             let mut expected = oracle(&x, &t, &[0.7; 40], loss, bias);
@@ -176,10 +176,10 @@ fn a_free_intercept_agrees_among_primal_dual_and_pairs() {
 fn by_pairs(samples: &Samples, loss: Loss, c: f64) -> Vec<f64> {
     let points = kernel::Points::new(samples.features().clone());
     let targets: Vec<f64> = match samples.target() {
-        gradus_core::data::Target::Classes { codes, .. } => {
+        gradus_data::Target::Classes { codes, .. } => {
             codes.iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect()
         }
-        gradus_core::data::Target::Values(values) => values.values().to_vec(),
+        gradus_data::Target::Values(values) => values.values().to_vec(),
     };
     let n = samples.len();
     let task = smo::Task {
@@ -408,7 +408,7 @@ fn files_give_back_the_same_model() {
     ] {
         let fitted = svm.fit(&samples).unwrap();
         let bytes = fitted.to_bytes().unwrap();
-        let mut file = gradus_core::file::Reader::from_bytes(bytes).unwrap();
+        let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
         let read = Fitted::<Svm>::read(&mut file).unwrap();
         assert_eq!(read.model, fitted.model);
         assert!(!read.facts().is_empty());

@@ -2,7 +2,7 @@
 
 use super::tests::{line, near, noisy, sparse};
 use super::*;
-use gradus_core::data::{Dense, Id, Target};
+use gradus_data::{Dense, Id, Target};
 
 fn shifted(samples: &Samples, by: f64, factor: f64) -> Samples {
     let x = samples.features().to_dense();
@@ -72,7 +72,7 @@ fn kernel_values_that_are_given_make_the_same_machine() {
             let (a, b) = (fitted.scores(&new.clone().into()), own.scores(other.features()));
             near(a.unwrap().values(), b.unwrap().values(), 1e-4);
             let bytes = fitted.to_bytes().unwrap();
-            let mut file = gradus_core::file::Reader::from_bytes(bytes).unwrap();
+            let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
             assert_eq!(Fitted::<Svm>::read(&mut file).unwrap().model, fitted.model);
         }
     }
@@ -112,7 +112,7 @@ fn a_model_tells_its_support_vectors() {
     assert_eq!(pairs, machine.decisions(samples.features()).unwrap());
     assert_eq!(pairs.shape(), (150, 3));
     let bytes = fitted.to_bytes().unwrap();
-    let mut file = gradus_core::file::Reader::from_bytes(bytes).unwrap();
+    let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
     for name in ["support", "support.classes", "vectors", "coefficients", "intercepts"] {
         assert!(file.has(name), "{name}");
     }

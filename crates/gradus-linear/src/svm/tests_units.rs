@@ -2,9 +2,9 @@
 
 use super::tests::{all_of, line, near, noisy, numbers, sparse};
 use super::*;
-use gradus_core::data::{Dense, Id};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
 use gradus_core::report::StopReason;
+use gradus_data::{Dense, Id};
 
 /// Classes that a plane separates, by a margin that random samples leave.
 fn separable(n: usize, d: usize, seed: u64, scale: f64) -> Samples {

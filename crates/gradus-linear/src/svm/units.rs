@@ -9,7 +9,7 @@
 use super::newton::Watch;
 use super::problem::Loss;
 use crate::design::Design;
-use gradus_core::data::{Dense, Matrix};
+use gradus_data::{Dense, Matrix};
 use std::borrow::Cow;
 
 /// The largest cost of features and targets of unit size. From a certain cost on the solution no

@@ -2,8 +2,8 @@
 
 use crate::testing::regression;
 use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, Loss, Ridge};
-use gradus_core::data::{Csr, Dense, Id, Matrix, Samples};
 use gradus_core::estimator::Fit;
+use gradus_data::{Csr, Dense, Id, Matrix, Samples};
 
 fn assert_sound<P: Fit<Data = Samples, Model = LinearModel>>(
     params: &P,

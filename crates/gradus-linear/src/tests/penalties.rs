@@ -3,11 +3,11 @@
 use crate::path::{PathOptions, lambda_max};
 use crate::testing::{near, regression, repeated};
 use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, Loss, Ridge};
-use gradus_core::data::{Id, Samples};
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted, Job};
-use gradus_core::file::Reader;
 use gradus_core::predict::Predict;
-use gradus_core::random::Stream;
+use gradus_data::{Id, Samples};
+use gradus_file::Reader;
 
 /// `−Σ w x r / W` of each feature.
 fn slopes(samples: &Samples, model: &LinearModel) -> Vec<f64> {
@@ -128,7 +128,7 @@ fn ridge_measures_what_it_reports() {
     // Two equal features and no penalty: only the eigenvectors are left.
     let base = regression(30, 3, false, false, 5);
     let x = base.features().to_dense();
-    let x = gradus_core::data::Dense::from_fn(30, 4, |row, j| x[(row, j.min(2))] * 1e3);
+    let x = gradus_data::Dense::from_fn(30, 4, |row, j| x[(row, j.min(2))] * 1e3);
     let samples = Samples::new(x, base.target().clone()).unwrap();
     let fitted = Ridge::new().regularization(0.0).fit(&samples).unwrap();
     assert!(fitted.report.notes[0].contains("so alike"), "{:?}", fitted.report.notes);
@@ -137,7 +137,7 @@ fn ridge_measures_what_it_reports() {
     let none = LinearModel::new(
         &samples,
         crate::Link::Identity,
-        gradus_core::data::Dense::full(1, 4, 0.0),
+        gradus_data::Dense::full(1, 4, 0.0),
         vec![samples.values().unwrap().values().iter().sum::<f64>() / 30.0],
     );
     let share = norm(&slopes(&samples, &fitted)) / norm(&slopes(&samples, &none));

@@ -2,9 +2,9 @@
 
 use crate::testing::{held, near};
 use crate::{Logistic, LogisticSolver};
-use gradus_core::data::{Dense, Id, Samples};
+use gradus_base::random::Stream;
 use gradus_core::estimator::Fit;
-use gradus_core::random::Stream;
+use gradus_data::{Dense, Id, Samples};
 
 const SOLVERS: [LogisticSolver; 4] = [
     LogisticSolver::Newton,

@@ -4,11 +4,11 @@ use crate::design::{Design, Preparation};
 use crate::squares::{Scaling, conjugate};
 use crate::testing::{held, near, regression};
 use crate::{ElasticNet, Lasso, Linear, LinearModel, Ridge};
-use gradus_core::data::{Dense, Samples};
 use gradus_core::estimator::{Fit, Fitted};
-use gradus_core::linalg;
 use gradus_core::predict::Predict;
 use gradus_core::progress::Stop;
+use gradus_data::{Dense, Samples};
+use gradus_kernel::linalg;
 
 /// The best coefficients with the smallest norm, from the singular values of the features as given.
 fn smallest(samples: &Samples, intercept: bool) -> Vec<f64> {
@@ -152,7 +152,7 @@ fn conjugate_gradients_from_nothing_tend_to_the_smallest_solution() {
 fn planted(n: usize, seed: u64, units: &[f64], of_target: f64) -> Samples {
     let plain = regression(n, 8, false, false, seed);
     let x = plain.features().to_dense();
-    let mut stream = gradus_core::random::Stream::new(seed, "units", 0);
+    let mut stream = gradus_base::random::Stream::new(seed, "units", 0);
     let y: Vec<f64> = (0..n)
         .map(|row| {
             let signal = 2.0 * x[(row, 0)] - x[(row, 3)] + 0.5 * x[(row, 6)];

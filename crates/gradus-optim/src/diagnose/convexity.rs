@@ -1,8 +1,8 @@
 //! Is the function convex? Only a counter-example can tell for sure.
 
 use crate::objective::Objective;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
 
 /// A segment on which a function is not convex.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl Convexity {
 /// assert!(bowl.seems_convex());
 /// let factors = probe_convexity(&Factorisation::new(1.0), &[-1.0; 2], &[1.0; 2], 200, 0)?;
 /// assert!(factors.witness.is_some());
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 ///
 /// # Errors

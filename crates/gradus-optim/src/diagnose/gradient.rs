@@ -1,7 +1,7 @@
 //! Is the gradient that of the value?
 
 use crate::objective::{Objective, central_step, check_point};
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 use std::fmt;
 
 /// One coordinate of a gradient, as told and as seen.
@@ -54,7 +54,7 @@ impl fmt::Display for GradientCheck {
 /// let check = check_gradient(&wrong, &[2.0, 3.0])?;
 /// assert!(!check.passes(1e-5));
 /// assert_eq!(check.worst.index, 1);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 ///
 /// # Errors

@@ -2,8 +2,8 @@
 
 use crate::objective::{Objective, check_point, hessian};
 use crate::vector;
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
 use std::fmt;
 
 /// Lanczos steps at most; each is one Hessian product.
@@ -203,7 +203,7 @@ pub struct Optimality {
 ///
 /// assert_eq!(optimality(&Saddle::new(), &[0.0, 0.0], 1e-6)?.point, Point::Saddle);
 /// assert_eq!(optimality(&Saddle::new(), &[0.0, 1.0], 1e-6)?.point, Point::Minimum);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use super::curvature;
 use crate::objective::Objective;
 use crate::step::Rule;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// The factor by which the distance to the minimum shrinks in an iteration, in the long run, on a
 /// quadratic with curvatures from `smallest` to `largest`, by this rule at this rate.
@@ -82,7 +82,7 @@ pub struct Rates {
 /// let rates = diagnose::rates(&f, Rule::Plain, 0.1, &run.trace.points, &[0.0, 0.0])?;
 /// assert!((rates.predicted.unwrap() - 0.9).abs() < 1e-9);
 /// assert!((rates.seen.unwrap() - 0.9).abs() < 1e-3);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use super::{Set, positive, simplex};
 use crate::vector;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// The ball `‖x − c‖₂ ≤ r`.
 #[derive(Clone, Debug, PartialEq)]

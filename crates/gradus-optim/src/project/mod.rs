@@ -12,7 +12,7 @@ pub use ball::{Bounds, L1Ball, L2Ball};
 pub use rank::RankK;
 pub use simplex::Simplex;
 
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// A closed set of points with a nearest one to each point.
 pub trait Set {

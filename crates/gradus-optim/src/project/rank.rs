@@ -1,7 +1,7 @@
 //! Matrices of low rank.
 
 use super::Set;
-use gradus_core::{Error, Result};
+use gradus_base::{Error, Result};
 
 /// Matrices of `n_rows × n_cols` of at most this rank, by rows.
 ///

@@ -1,7 +1,7 @@
 //! The probability simplex.
 
 use super::{Set, positive};
-use gradus_core::Result;
+use gradus_base::Result;
 
 /// The simplex `xᵢ ≥ 0, Σ xᵢ = total`: shares of a whole.
 ///
@@ -71,7 +71,7 @@ impl Set for Simplex {
 
     fn check(&self, dim: usize) -> Result<()> {
         if dim == 0 {
-            return Err(gradus_core::Error::data("simplex: there are no coordinates"));
+            return Err(gradus_base::Error::data("simplex: there are no coordinates"));
         }
         positive("total", self.total)
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::vector;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
 
 fn sets(dim: usize) -> Vec<(&'static str, bool, Box<dyn Set>)> {
     let low: Vec<f64> = (0..dim).map(|j| -0.5 * j as f64).collect();

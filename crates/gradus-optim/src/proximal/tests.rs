@@ -2,8 +2,8 @@ use super::*;
 use crate::objective::from_fn;
 use crate::problem::{LeastSquares, Quadratic};
 use crate::project::{Bounds, L1Ball, L2Ball, RankK, Simplex};
-use gradus_core::data::Dense;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::Dense;
 
 /// The proximal step by trying every point of a grid that grows finer.
 fn by_force(h: &dyn Fn(&[f64]) -> f64, step: f64, x: [f64; 2]) -> [f64; 2] {

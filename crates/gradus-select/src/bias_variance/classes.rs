@@ -1,8 +1,8 @@
 //! Bias and variance of errors (0–1 loss), after Domingos.
 
 use super::rounds;
-use crate::metrics::rows::Sum;
-use gradus_core::Result;
+use gradus_base::Result;
+use gradus_metrics::rows::Sum;
 use serde::Serialize;
 
 /// The decomposition of the error of one test row.
@@ -61,7 +61,7 @@ pub struct ClassBiasVariance {
 /// })?;
 /// assert_eq!(found.bias, 0.5);
 /// assert_eq!(found.total, 0.5);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn class_bias_variance(
     n_rounds: usize,

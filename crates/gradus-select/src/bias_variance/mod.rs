@@ -11,9 +11,9 @@ mod classes;
 
 pub use classes::{ClassBiasVariance, ClassPoint, class_bias_variance};
 
-use crate::metrics::rows::{self, Sum};
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result, parallel};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
+use gradus_metrics::rows::{self, Sum};
 use serde::Serialize;
 
 /// The decomposition of the squared error of one test row.
@@ -78,7 +78,7 @@ pub struct BiasVariance {
 /// // Bias² is 2² at both; the variance that of the values, 2, over five of them.
 /// assert!((found.bias_squared - 4.0).abs() < 0.2 && (found.variance - 0.4).abs() < 0.1);
 /// assert!((found.total - found.bias_squared - found.variance).abs() < 1e-12);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn bias_variance(
     n_rounds: usize,

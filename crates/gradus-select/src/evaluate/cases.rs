@@ -2,9 +2,9 @@
 
 use super::RankingOptions;
 use super::report::Skipped;
-use gradus_core::data::{Csr, Ids, Ratings};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ids, Ratings};
 
 /// Someone to rank for.
 pub(super) struct Case {

@@ -2,9 +2,9 @@
 
 use super::cases::{Case, Cases};
 use super::report::{Judged, Totals};
-use crate::metrics::ranking::{AtK, auc, hits, judged_order};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Scored;
-use gradus_core::{Error, Result, parallel};
+use gradus_metrics::ranking::{AtK, auc, hits, judged_order};
 
 /// So many scores are held at a time, 8 bytes each.
 const SCORES: usize = 1 << 22;

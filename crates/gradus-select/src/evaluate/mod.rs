@@ -15,9 +15,9 @@ mod sampled;
 pub use report::{Estimate, RankingAt, RankingReport, RatingScale, Skipped};
 
 use cases::Cases;
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::recommend::Recommend;
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
 use report::Totals;
 
 /// How a ranking is judged. By default the whole catalogue is ranked, without what the user has in
@@ -80,7 +80,7 @@ impl RankingOptions<'_> {
 /// Judges a model's rankings by what its users did next: precision, recall, NDCG, MAP, MRR and hit
 /// rate at each length, novelty and coverage, and the area under the ROC curve if it is asked for.
 /// Each is the mean over users, with its standard error; definitions are in
-/// [`metrics::ranking`](crate::metrics::ranking).
+/// [`metrics::ranking`](gradus_metrics::ranking).
 ///
 /// A user is judged by the relevant test items that have a rating in training and that the user does
 /// not have in training; what is left out is counted in the report. Users and items that have no
@@ -88,7 +88,7 @@ impl RankingOptions<'_> {
 /// are left out, and such items are not ranked: the score does not depend on how the data was
 /// split. The validation of a fit and the search for parameters go by the same protocol. A relevant
 /// item that has the same score as
-/// others is placed behind them: see [`judged_order`](crate::metrics::ranking::judged_order).
+/// others is placed behind them: see [`judged_order`](gradus_metrics::ranking::judged_order).
 ///
 /// The result is the same on any number of threads. Memory is that of the test data and of the
 /// lists of a few hundred users.

@@ -2,7 +2,7 @@
 
 use super::RankingOptions;
 use super::cases::Cases;
-use crate::metrics::ranking::{AtK, novelty};
+use gradus_metrics::ranking::{AtK, novelty};
 use serde::Serialize;
 
 /// A mean over users.

@@ -2,10 +2,10 @@
 
 use super::cases::{Case, Cases, Who};
 use super::report::{Judged, Totals};
-use crate::metrics::ranking::AtK;
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Filter, Target};
-use gradus_core::{Error, Result, parallel};
+use gradus_metrics::ranking::AtK;
 
 /// Users judged at a time.
 const BLOCK: usize = 1024;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::metrics::ranking;
-use gradus_core::data::{Csr, Duplicates, Id, Ids, RatingsBuilder};
 use gradus_core::recommend::{Explanation, Filter, Scored, Target};
+use gradus_data::{Csr, Duplicates, Id, Ids, RatingsBuilder};
+use gradus_metrics::ranking;
 use proptest::prelude::*;
 
 /// A model that is a table of scores. Someone folded in is scored by the items near theirs.
@@ -359,7 +359,7 @@ fn sampling_is_on_average_what_chance_would_give() {
     // less what ties cost.
     let (mut model, test) = large();
     for (user, scores) in (0u32..).zip(&mut model.scores) {
-        let mut stream = gradus_core::random::Stream::new(5, "scores", u64::from(user));
+        let mut stream = gradus_base::random::Stream::new(5, "scores", u64::from(user));
         scores.iter_mut().for_each(|score| *score = stream.uniform() as f32);
     }
     let options =

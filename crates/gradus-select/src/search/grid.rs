@@ -1,7 +1,7 @@
 //! What to try: values of parameters, and the candidates they make together.
 
+use gradus_base::{Error, Result};
 use gradus_core::params::{ParamKind, ParamSpec};
-use gradus_core::{Error, Result};
 use serde_json::{Map, Value};
 
 /// A parameter and the values to try for it.
@@ -28,7 +28,7 @@ impl Axis {
     /// #     kind: ParamKind::Integer { min: 1, max: 100 },
     /// # };
     /// assert_eq!(Axis::parse(&spec, "3,10..40:3")?.values, [3, 10, 20, 40]);
-    /// # Ok::<(), gradus_core::Error>(())
+    /// # Ok::<(), gradus_base::Error>(())
     /// ```
     pub fn parse(spec: &ParamSpec, text: &str) -> Result<Self> {
         let mut values: Vec<Value> = Vec::new();

@@ -20,9 +20,9 @@ pub use grid::Axis;
 pub use random::{Dimension, Distribution, Random};
 pub use tally::{Lead, Score};
 
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
-use gradus_core::{Error, Result, parallel};
 use grid::Chain;
 use parts::{Part, Parts};
 use serde_json::{Map, Value};

@@ -1,11 +1,11 @@
 //! The parts of the data that candidates are fitted on and judged by.
 
 use super::{Plan, Rows};
-use crate::split;
-use crate::split::rows::{self, RowFolds, RowSplit, Scarce};
-use gradus_core::data::{Ratings, Samples};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::AnyData;
-use gradus_core::{Error, Result};
+use gradus_data::{Ratings, Samples};
+use gradus_metrics::split;
+use gradus_metrics::split::rows::{self, RowFolds, RowSplit, Scarce};
 
 /// Parts of samples may take so many bytes together while they are used.
 const MEMORY: usize = 1 << 29;

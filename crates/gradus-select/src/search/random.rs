@@ -1,9 +1,9 @@
 //! What to try at random: a distribution for each parameter, and candidates drawn from them.
 
 use super::Axis;
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
 use gradus_core::params::{ParamKind, ParamSpec};
-use gradus_core::random::Stream;
-use gradus_core::{Error, Result};
 use serde_json::{Map, Value};
 
 /// How the values of a parameter are drawn.
@@ -55,7 +55,7 @@ impl Dimension {
     /// # };
     /// let found = Dimension::parse(&spec, "0.001..10:log")?;
     /// assert_eq!(found.distribution, Distribution::LogUniform(0.001, 10.0));
-    /// # Ok::<(), gradus_core::Error>(())
+    /// # Ok::<(), gradus_base::Error>(())
     /// ```
     pub fn parse(spec: &ParamSpec, text: &str) -> Result<Self> {
         let range = text.split_once("..").filter(|_| !text.contains(','));
@@ -162,7 +162,7 @@ impl Random {
     /// let rank = Dimension { name: "rank".into(), distribution: Distribution::Integers(1, 3) };
     /// let random = Random { dimensions: vec![rank], tries: 100, seed: 1 };
     /// assert_eq!(random.candidates(&Default::default())?.len(), 3);
-    /// # Ok::<(), gradus_core::Error>(())
+    /// # Ok::<(), gradus_base::Error>(())
     /// ```
     pub fn candidates(&self, fixed: &Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
         if !(1..=100_000).contains(&self.tries) {

@@ -4,11 +4,11 @@
 //! units are independent of each other, the points of one are not. In cross-validation a user is a
 //! unit of several folds, and counts once in a standard error.
 
-use crate::bounds::{
+use gradus_base::Result;
+use gradus_metrics::bounds::{
     Bootstrap, Hoeffding, Interval, Method, least_differing, proportion, student_quantile,
 };
-use crate::metrics::rows::Sum;
-use gradus_core::Result;
+use gradus_metrics::rows::Sum;
 use serde::Serialize;
 
 /// How sure "sure" is: two standard errors and a bit, 95 % of a normal law.
@@ -374,7 +374,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gradus_core::random::Stream;
+    use gradus_base::random::Stream;
 
     /// Adds the points of a part as a fold.
     fn add(tally: &mut Tally, losses: &[&[f64]], points: &Points, choices: f64) {

@@ -1,12 +1,12 @@
 //! Searches over models of samples, by models made for it.
 
 use super::*;
-use gradus_core::data::{Dense, Id, Ids, Inputs, Matrix, Samples};
 use gradus_core::estimator::{Model, Traits};
-use gradus_core::file::{Reader, Writer};
 use gradus_core::params::{ParamKind, ParamSpec};
 use gradus_core::predict::{Outputs, Predict};
 use gradus_core::report::{Report, StopReason};
+use gradus_data::{Dense, Id, Ids, Inputs, Matrix, Samples};
+use gradus_file::{Reader, Writer};
 use serde_json::json;
 use std::sync::Mutex;
 
@@ -241,7 +241,7 @@ fn classes_are_judged_by_probabilities_or_by_their_share() {
     let best = &found.candidates[0];
     assert!((best.score.value - 0.9).abs() < 1e-12 && best.params["slope"] == 1.0);
     // The mean of five intervals of 80 samples each, two candidates.
-    let of_fold = crate::bounds::proportion(8, 80, 1.0 - 0.05 / 10.0).unwrap().width();
+    let of_fold = gradus_metrics::bounds::proportion(8, 80, 1.0 - 0.05 / 10.0).unwrap().width();
     let interval = best.score.interval;
     assert!(
         interval.contains(0.9) && (interval.width() / of_fold - 1.0).abs() < 0.1,

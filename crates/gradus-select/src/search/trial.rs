@@ -3,10 +3,10 @@
 use super::parts::Part;
 use super::tally::{Losses, Points, Scale};
 use crate::evaluate::{RankingOptions, ndcg_by_user};
-use crate::metrics::classification::LEAST_PROBABILITY;
-use gradus_core::data::{Ratings, Samples, Target as Truth};
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{AnyData, AnyFitted};
-use gradus_core::{Error, Result};
+use gradus_data::{Ratings, Samples, Target as Truth};
+use gradus_metrics::classification::LEAST_PROBABILITY;
 
 /// Places of a ranking that count.
 const PLACES: usize = 20;

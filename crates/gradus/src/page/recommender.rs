@@ -2,9 +2,9 @@
 
 use super::tested::{Coverage, Tested, TestedRanking, TestedRatings};
 use super::{against_baselines, close, held_out, objective, stats};
-use gradus_core::data::{Ids, Titles};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::recommend::{Filter, Recommend};
+use gradus_data::{Ids, Titles};
 use gradus_report::{Bars, Cell, Column, Line, Page, Section, Table, number, predicted_vs_true};
 use gradus_select::{Estimate, RankingAt};
 
@@ -162,7 +162,7 @@ fn errors(ratings: &TestedRatings, kind: &str) -> Table {
         Column::text("95 % interval"),
     ]);
     let between = |(low, high): (f64, f64)| format!("{} – {}", figure(low), figure(high));
-    let row = |name: &str, errors: &gradus_select::metrics::RatingErrors| -> Vec<Cell> {
+    let row = |name: &str, errors: &gradus_metrics::RatingErrors| -> Vec<Cell> {
         vec![
             name.into(),
             errors.rmse.into(),

@@ -2,18 +2,18 @@
 
 use super::path::paths;
 use super::{close, objective, stats};
-use gradus_core::Result;
-use gradus_core::data::Samples;
+use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::report::StopReason;
+use gradus_data::Samples;
 use gradus_linear::{LinearModel, SvmModel};
+use gradus_metrics::bounds::{Interval, wilson};
+use gradus_metrics::classification::{Bins, Calibration, PrecisionRecall, Roc, top_label};
 use gradus_report::{
     Bars, Cell, Column, Confusions, Curves, Page, Reliability, ReliabilityBin, Section, Table,
     number, predicted_vs_true, qq_plot, residual_plot,
 };
-use gradus_select::bounds::{Interval, wilson};
 use gradus_select::judge::{JudgedClasses, JudgedValues, Named, judge_classes, judge_values};
-use gradus_select::metrics::classification::{Bins, Calibration, PrecisionRecall, Roc, top_label};
 
 /// Coefficients that are shown.
 const COEFFICIENTS: usize = 24;
@@ -294,7 +294,7 @@ fn reliability(judged: &JudgedClasses, samples: &Samples) -> Result<Option<Relia
         (yes, p, "probability of the predicted class".to_owned(), "share that is right")
     };
     let found = Calibration::new(&yes, &p, 10, Bins::Uniform, weights.as_deref())?;
-    let bin = |bin: &gradus_select::metrics::classification::CalibrationBin| {
+    let bin = |bin: &gradus_metrics::classification::CalibrationBin| {
         let right = (bin.observed * bin.count as f64).round() as u64;
         let interval = wilson(right.min(bin.count as u64), bin.count as u64, 0.95).ok();
         ReliabilityBin {

@@ -1,12 +1,12 @@
 //! How a recommender does on data beside its training: the numbers that its page shows.
 
-use gradus_core::data::Ratings;
+use gradus_base::{Error, Result};
 use gradus_core::estimator::{AnyFitted, Fit as _};
 use gradus_core::recommend::Recommend;
-use gradus_core::{Error, Result};
+use gradus_data::Ratings;
 use gradus_factor::{Bias, Mean, Popular};
-use gradus_select::bounds::{Interval, wilson};
-use gradus_select::metrics::{RatingErrors, rating_errors};
+use gradus_metrics::bounds::{Interval, wilson};
+use gradus_metrics::{RatingErrors, rating_errors};
 use gradus_select::{RankingOptions, RankingReport, RatingScale, evaluate_ranking};
 
 /// Levels at which intervals of ratings are tried.

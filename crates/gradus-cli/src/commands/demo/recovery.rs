@@ -1,7 +1,7 @@
 //! How much of the planted factors the learned ones contain.
 
-use gradus::data::make::MadeRatings;
 use gradus::prelude::*;
+use gradus_data::make::MadeRatings;
 
 /// Canonical correlations between planted and learned item factors, largest first, over the items
 /// with enough ratings to be known. They do not depend on how either is rotated or scaled.

@@ -3,11 +3,11 @@
 use super::EvaluateArgs;
 use super::samples::{between, read, short};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
-use gradus::core::estimator::AnyFitted;
-use gradus::core::predict::Predict;
-use gradus::data::{Samples, Target};
-use gradus::select::bounds::{Comparison, Interval, Separation, compare as judge};
-use gradus::select::metrics::classification::LEAST_PROBABILITY;
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
+use gradus_data::{Samples, Target};
+use gradus_metrics::bounds::{Comparison, Interval, Separation, compare as judge};
+use gradus_metrics::classification::LEAST_PROBABILITY;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -8,7 +8,7 @@ mod samples;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::core::capability::Capability;
+use gradus_core::capability::Capability;
 use std::path::PathBuf;
 
 #[derive(Args)]

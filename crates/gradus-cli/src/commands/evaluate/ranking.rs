@@ -2,11 +2,11 @@
 
 use super::EvaluateArgs;
 use crate::output::{Context, Outcome, Table, grouped};
-use gradus::core::estimator::AnyFitted;
-use gradus::data::Ratings;
 use gradus::select::{
     Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, evaluate_ranking,
 };
+use gradus_core::estimator::AnyFitted;
+use gradus_data::Ratings;
 use serde_json::json;
 
 pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Context) -> Outcome {

@@ -3,11 +3,11 @@
 use super::EvaluateArgs;
 use crate::input::Known;
 use crate::output::{Context, Outcome, Table, grouped};
-use gradus::core::estimator::{AnyFitted, Fit as _};
-use gradus::core::recommend::Recommend;
-use gradus::data::{Ratings, rating_hash};
-use gradus::factor::{Bias, Mean};
-use gradus::select::metrics::{RatingErrors, rating_errors};
+use gradus::recommenders::{Bias, Mean};
+use gradus_core::estimator::{AnyFitted, Fit as _};
+use gradus_core::recommend::Recommend;
+use gradus_data::{Ratings, rating_hash};
+use gradus_metrics::{RatingErrors, rating_errors};
 use serde_json::{Value, json};
 
 pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> Outcome {

@@ -2,11 +2,11 @@
 
 use super::{EvaluateArgs, against};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
-use gradus::core::estimator::AnyFitted;
-use gradus::core::predict::Predict;
-use gradus::data::{Id, Ids, Samples};
-use gradus::select::bounds::Interval;
 use gradus::select::judge::{Named, judge_classes, judge_values};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
+use gradus_data::{Id, Ids, Samples};
+use gradus_metrics::bounds::Interval;
 use serde_json::{Map, Value, json};
 
 pub(super) fn run(args: &EvaluateArgs, fitted: &AnyFitted, context: Context) -> Outcome {

@@ -2,7 +2,7 @@
 
 use crate::output::{Context, Outcome, Table, grouped};
 use crate::samples::{TableArgs, remark_on_source};
-use gradus::data::Column;
+use gradus_data::Column;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::predict::quoted;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
-use gradus::data::make::{ItemIds, RatingsSpec};
+use gradus_data::make::{ItemIds, RatingsSpec};
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
-use gradus::data::Dense;
-use gradus::data::make::{BlobsSpec, RegressionSpec, Target};
+use gradus_data::Dense;
+use gradus_data::make::{BlobsSpec, RegressionSpec, Target};
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::lists::{Rows, Wanted};
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::Args;
-use gradus::core::recommend::{Categories, Filter, Recommend};
-use gradus::data::{Id, Ids};
+use gradus_core::recommend::{Categories, Filter, Recommend};
+use gradus_data::{Id, Ids};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use crate::output::{Context, Outcome, Table, grouped, seconds};
 use gradus::page::shown;
-use gradus::select::bounds::Interval;
 use gradus::select::search::{Found, Lead, Score};
+use gradus_metrics::bounds::Interval;
 use serde_json::{Value, json};
 
 pub(super) struct Shown<'a> {

@@ -2,8 +2,8 @@
 
 use super::{SplitArgs, write_all};
 use crate::output::{Context, Failure, Outcome, grouped};
-use gradus::core::output::{Output, OutputFile};
-use gradus::select::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
+use gradus_file::output::{Output, OutputFile};
+use gradus_metrics::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

@@ -10,9 +10,9 @@
 
 use super::Posterior;
 use crate::bayes::implicit;
-use gradus_core::kernel::{self, padded, solve_semidefinite};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
-use gradus_core::{Error, Result, parallel};
+use gradus_kernel::{padded, solve_semidefinite};
 
 /// Ratings of someone, in ascending order of the items.
 struct Rated<'a> {
@@ -115,7 +115,7 @@ impl Posterior {
         let (person, _) = self.person(target)?;
         let mut wide = vec![0.0; padded(self.wide())];
         self.widen_item(Some(item), &mut wide);
-        let score = self.rating(kernel::dot(self.level, &person, &wide));
+        let score = self.rating(gradus_kernel::dot(self.level, &person, &wide));
         let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
         Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
     }

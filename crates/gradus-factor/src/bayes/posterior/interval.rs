@@ -3,10 +3,10 @@
 use super::{PAIRS, Posterior, known};
 use crate::bayes::dense::Matrix;
 use crate::bayes::samples::SPARSE;
-use gradus_core::kernel::{self, padded};
-use gradus_core::random::normal_quantile;
+use gradus_base::random::normal_quantile;
+use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Interval;
-use gradus_core::{Error, Result, parallel};
+use gradus_kernel::padded;
 
 /// Mean and standard deviations of what the posterior says of a rating, before clipping.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,16 +80,16 @@ impl Posterior {
         Ok(self.spread(pairs).into_iter().map(ends).collect())
     }
 
-    /// The sum of the products over all draws, as [`kernel::dot`] gives it, and the variance of the
+    /// The sum of the products over all draws, as [`gradus_kernel::dot`] gives it, and the variance of the
     /// draws.
     fn moments(&self, user: &[f32], item: &[f32]) -> (f32, f64) {
         let (step, s) = (self.rank + 2, self.samples());
-        let sum = kernel::dot(self.level, user, item);
+        let sum = gradus_kernel::dot(self.level, user, item);
         let mean = f64::from(sum) / s as f64;
         let draws = user.chunks_exact(step).zip(item.chunks_exact(step)).take(s);
         let squares: f64 = draws
             .map(|(user, item)| {
-                let off = f64::from(kernel::dot(self.level, user, item)) - mean;
+                let off = f64::from(gradus_kernel::dot(self.level, user, item)) - mean;
                 off * off
             })
             .sum();

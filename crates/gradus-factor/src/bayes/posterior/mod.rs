@@ -8,12 +8,12 @@ pub use interval::Spread;
 
 use super::samples::{SPARSE, Samples};
 use super::solve::{Solver, State};
-use gradus_core::data::{Csr, Ids};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::file::{Reader, Writer};
-use gradus_core::kernel::{self, Bf16, Level, padded};
 use gradus_core::recommend::{Explanation, Filter, Interval, Recommend, Scored, Target};
-use gradus_core::{Error, Result, parallel};
+use gradus_data::{Csr, Ids};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Bf16, Level, padded};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const PAIRS: usize = 64;
 /// Rows are kept side by side in half precision, so that the mean over all draws is one dot product.
 ///
 /// ```
-/// use gradus_core::data::make::RatingsSpec;
+/// use gradus_data::make::RatingsSpec;
 /// use gradus_core::estimator::Fit;
 /// use gradus_core::recommend::Recommend;
 /// use gradus_factor::Bayes;
@@ -37,7 +37,7 @@ const PAIRS: usize = 64;
 /// let interval = model.interval(&pair, 0.9)?.unwrap()[0];
 /// let predicted = model.predict(&pair)[0];
 /// assert!(interval.low < predicted && predicted < interval.high);
-/// # Ok::<(), gradus_core::Error>(())
+/// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Posterior {
@@ -225,7 +225,7 @@ impl Recommend for Posterior {
                 let (user, item) = (known(user, &self.users), known(item, &self.items));
                 self.widen(user, &self.user_rows, &self.user_priors, false, &mut one);
                 self.widen_item(item, &mut other);
-                self.clipped(self.rating(kernel::dot(self.level, &one, &other)))
+                self.clipped(self.rating(gradus_kernel::dot(self.level, &one, &other)))
             };
             pairs.iter().map(predict).collect::<Vec<f32>>()
         });
@@ -280,8 +280,8 @@ impl Model for Posterior {
                 history: self.history.is_some(),
             },
         );
-        file.ids("users", &self.users);
-        file.ids("items", &self.items);
+        self.users.write("users", file);
+        self.items.write("items", file);
         file.tensor("user_samples", &[self.users.len(), s, d], &self.user_rows);
         file.tensor("item_samples", &[self.items.len(), s, d], &self.item_rows);
         let sparse = [self.users.len(), s.div_ceil(SPARSE), d];
@@ -293,7 +293,7 @@ impl Model for Posterior {
         file.tensor("user_priors", &[s, d + 1, d], &self.user_priors);
         file.tensor("item_priors", &[s, d + 1, d], &self.item_priors);
         if let Some(history) = &self.history {
-            file.csr("history", &history.ratings);
+            history.ratings.write("history", file);
             if let Some(weights) = &history.weights {
                 file.tensor("history.weights", &[weights.len()], weights);
             }
@@ -302,7 +302,7 @@ impl Model for Posterior {
 
     fn read(file: &mut Reader) -> Result<Self> {
         let scalars: Scalars = file.get("model")?;
-        let (users, items) = (file.ids("users")?, file.ids("items")?);
+        let (users, items) = (Ids::read("users", file)?, Ids::read("items", file)?);
         let (n_users, n_items) = (users.len(), items.len());
         let Scalars { rank, samples: s, mean, scale, range, .. } = scalars;
         let sensible = range.is_none_or(|(low, high)| low <= high)
@@ -316,7 +316,7 @@ impl Model for Posterior {
         }
         let d = rank + 1;
         let history = if scalars.history {
-            let ratings = file.csr("history", n_users, n_items)?;
+            let ratings = Csr::read("history", n_users, n_items, file)?;
             let weights = if file.has("history.weights") {
                 Some(file.finite("history.weights", &[ratings.nnz()])?)
             } else {

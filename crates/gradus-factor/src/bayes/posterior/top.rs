@@ -1,9 +1,9 @@
 //! The best items for someone, and the items most like another.
 
 use super::Posterior;
-use gradus_core::kernel::{self, padded};
+use gradus_base::{Result, parallel};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Target, TopN};
-use gradus_core::{Result, parallel};
+use gradus_kernel::padded;
 
 /// Items widened to single precision at a time: they stay in the second cache.
 const ITEMS: usize = 16;
@@ -34,7 +34,7 @@ impl Posterior {
                 self.widen_item(Some(block * ITEMS + at), item);
                 edit(item);
             }
-            kernel::scores(self.level, self.wide(), vector, wide, products);
+            gradus_kernel::scores(self.level, self.wide(), vector, wide, products);
         });
         products
     }
@@ -50,7 +50,7 @@ impl Posterior {
         };
         let normed = |vector: &mut [f32]| {
             without_bias(vector);
-            let norm = kernel::dot(self.level, vector, vector).sqrt();
+            let norm = gradus_kernel::dot(self.level, vector, vector).sqrt();
             if norm > 0.0 {
                 vector.iter_mut().for_each(|x| *x /= norm);
             }

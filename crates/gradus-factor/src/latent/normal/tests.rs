@@ -1,9 +1,9 @@
 use super::*;
 use crate::Als;
-use gradus_core::data::Id;
-use gradus_core::data::make::RatingsSpec;
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_data::Id;
+use gradus_data::make::RatingsSpec;
 
 const KINDS: [Normalize; 3] = [Normalize::User, Normalize::Item, Normalize::Both];
 

@@ -1,11 +1,11 @@
 use super::*;
 use crate::{Gd, Sgd};
-use gradus_core::data::make::RatingsSpec;
-use gradus_core::data::{Id, Ratings};
 use gradus_core::estimator::{Fit, Model};
-use gradus_core::file::Reader;
 use gradus_core::recommend::{Profile, Recommend, Target};
 use gradus_core::update::Adding;
+use gradus_data::make::RatingsSpec;
+use gradus_data::{Id, Ratings};
+use gradus_file::Reader;
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(80, 50, 1600) }.make(seed).unwrap().ratings

@@ -2,10 +2,10 @@
 
 use super::place;
 use clap::ValueEnum;
-use gradus::data::Dense;
 use gradus::optim::Objective;
 use gradus::optim::diagnose::Convexity;
 use gradus::optim::problem::{Factorisation, Quadratic, Rosenbrock, Saddle};
+use gradus_data::Dense;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum SurfaceName {

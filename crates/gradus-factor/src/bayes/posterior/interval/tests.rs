@@ -1,7 +1,7 @@
 use super::*;
-use gradus_core::data::Ids;
-use gradus_core::kernel::{Bf16, Level};
-use gradus_core::random::Stream;
+use gradus_base::random::Stream;
+use gradus_data::Ids;
+use gradus_kernel::{Bf16, Level};
 
 const K: usize = 2;
 const D: usize = K + 1;

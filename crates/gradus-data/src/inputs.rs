@@ -1,0 +1,245 @@
+//! What a model is told of a sample, and how the columns of a table become numbers.
+
+use super::TableLayout;
+use gradus_base::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+mod encode;
+
+pub(crate) use encode::complete;
+pub use encode::{EncodeOptions, Encoded, Fill};
+
+/// What a model is told of a sample: so many plain numbers, or the columns of a table.
+///
+/// A model keeps it, so that a table is turned into the same numbers ever after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inputs {
+    /// So many numbers without names.
+    Plain(usize),
+    /// Columns of a table.
+    Columns(InputColumns),
+}
+
+/// The columns of a table that a model takes, and how the file they came from was laid out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct InputColumns {
+    /// The columns.
+    pub columns: Vec<Input>,
+    /// The layout of the file, if it is not what one expects of a CSV file: files of the same kind
+    /// are read alike ever after.
+    pub layout: Option<TableLayout>,
+}
+
+/// The columns as a file holds them.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Columns(Vec<Input>),
+    WithLayout { columns: Vec<Input>, layout: TableLayout },
+}
+
+impl From<Stored> for InputColumns {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Columns(columns) => Self { columns, layout: None },
+            Stored::WithLayout { columns, layout } => Self { columns, layout: Some(layout) },
+        }
+    }
+}
+
+impl From<InputColumns> for Stored {
+    fn from(InputColumns { columns, layout }: InputColumns) -> Self {
+        match layout {
+            None => Self::Columns(columns),
+            Some(layout) => Self::WithLayout { columns, layout },
+        }
+    }
+}
+
+impl std::ops::Deref for InputColumns {
+    type Target = [Input];
+
+    fn deref(&self) -> &[Input] {
+        &self.columns
+    }
+}
+
+impl FromIterator<Input> for InputColumns {
+    fn from_iter<I: IntoIterator<Item = Input>>(columns: I) -> Self {
+        Self { columns: columns.into_iter().collect(), layout: None }
+    }
+}
+
+/// A column of a table, as a model takes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// The column's name.
+    pub name: String,
+    /// How it becomes numbers.
+    #[serde(flatten)]
+    pub kind: InputKind,
+}
+
+/// How a column becomes numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum InputKind {
+    /// It is a number.
+    Number {
+        /// What stands for a missing value; `None` refuses one.
+        fill: Option<f64>,
+        /// Whether a second feature is 1 where the value is missing and 0 elsewhere.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        indicator: bool,
+    },
+    /// It is one of several words: a feature for each, 1 where it is that word.
+    Category {
+        /// The words, ascending.
+        levels: Vec<String>,
+        /// Whether the first word has no feature of its own, being what all others are compared
+        /// with.
+        #[serde(default)]
+        drop_first: bool,
+        /// Which word stands for a missing value; `None` refuses one, unless `missing` says
+        /// otherwise.
+        fill: Option<String>,
+        /// How a missing value is encoded.
+        #[serde(default, skip_serializing_if = "MissingWord::is_fill")]
+        missing: MissingWord,
+        /// The share of each word among the rows of training, that of missing values last if they
+        /// are a level of their own. A word that training did not have takes these shares as its
+        /// features: the mean over the rows of training, and so the prediction of a linear model is
+        /// its mean over the words. Only the 1,000 most frequent words have a share, to keep sparse
+        /// matrices sparse. Empty in files of version 0.1: all shares are then equal.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shares: Vec<f64>,
+    },
+}
+
+/// How a missing value of a column of words is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingWord {
+    /// As the word that stands for it; refused if there is none.
+    #[default]
+    Fill,
+    /// As a level of its own, the last feature of the column.
+    Level,
+    /// As a word that training did not have.
+    Unseen,
+}
+
+impl MissingWord {
+    fn is_fill(&self) -> bool {
+        *self == Self::Fill
+    }
+}
+
+impl Input {
+    /// A column of numbers that must not be missing.
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: InputKind::Number { fill: None, indicator: false } }
+    }
+
+    /// How many features the column becomes.
+    pub fn width(&self) -> usize {
+        match &self.kind {
+            InputKind::Number { indicator, .. } => 1 + usize::from(*indicator),
+            InputKind::Category { levels, drop_first, missing, .. } => {
+                levels.len() - usize::from(*drop_first && !levels.is_empty())
+                    + usize::from(*missing == MissingWord::Level)
+            }
+        }
+    }
+}
+
+impl Inputs {
+    /// Number of features.
+    pub fn n_features(&self) -> usize {
+        match self {
+            Self::Plain(n) => *n,
+            Self::Columns(columns) => columns.iter().map(Input::width).sum(),
+        }
+    }
+
+    /// The name of every feature: `age`, `colour=red`, or `x1`, `x2`, … where there are none.
+    pub fn feature_names(&self) -> Vec<String> {
+        match self {
+            Self::Plain(n) => (1..=*n).map(|at| format!("x{at}")).collect(),
+            Self::Columns(columns) => {
+                let mut names = Vec::with_capacity(self.n_features());
+                for column in columns.iter() {
+                    let missing = || format!("{} is missing", column.name);
+                    match &column.kind {
+                        InputKind::Number { indicator, .. } => {
+                            names.push(column.name.clone());
+                            names.extend(indicator.then(missing));
+                        }
+                        InputKind::Category { levels, drop_first, missing: kind, .. } => {
+                            let levels = &levels[usize::from(*drop_first && !levels.is_empty())..];
+                            names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
+                            names.extend((*kind == MissingWord::Level).then(missing));
+                        }
+                    }
+                }
+                names
+            }
+        }
+    }
+
+    /// The layout of the file that the columns came from, if a model should remember it.
+    pub fn layout(&self) -> Option<&TableLayout> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Columns(columns) => columns.layout.as_ref(),
+        }
+    }
+
+    /// Refuses another number of features.
+    ///
+    /// # Errors
+    /// Names both numbers.
+    pub fn check_width(&self, n_features: usize) -> Result<()> {
+        if n_features == self.n_features() {
+            return Ok(());
+        }
+        Err(Error::Shape {
+            what: "number of features".into(),
+            expected: format!("{} (as in training)", self.n_features()),
+            got: n_features.to_string(),
+        })
+    }
+
+    /// Refuses what contradicts itself, as a broken file may.
+    ///
+    /// # Errors
+    /// Names the column.
+    pub fn check(&self) -> Result<()> {
+        let Self::Columns(columns) = self else { return Ok(()) };
+        for column in columns.iter() {
+            let fault = |what: &str| Err(Error::data(format!("input `{}`: {what}", column.name)));
+            match &column.kind {
+                InputKind::Number { fill: Some(fill), .. } if !fill.is_finite() => {
+                    return fault("fills with what is not a finite number");
+                }
+                InputKind::Category { levels, .. } if !levels.is_sorted_by(|a, b| a < b) => {
+                    return fault("its words do not ascend");
+                }
+                InputKind::Category { levels, shares, missing, .. }
+                    if !shares.is_empty()
+                        && (shares.len()
+                            != levels.len() + usize::from(*missing == MissingWord::Level)
+                            || shares.iter().any(|share| !(0.0..=1.0).contains(share))) =>
+                {
+                    return fault(
+                        "the shares of its words are not one number from 0 to 1 for each",
+                    );
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,585 @@
+//! Learning inputs from a table, and turning tables into matrices by them.
+
+use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
+use crate::table::MISSING_WORD;
+use crate::{Column, Csr, Dense, Matrix, Missing, Table};
+use gradus_base::{Error, Result, parallel};
+use std::borrow::Cow;
+
+/// A column of words with more than this is refused: it is mostly a name or an id.
+const LEVELS: usize = 10_000;
+
+/// So many of the most frequent words have a share in the encoding of an unseen word.
+const SHARED: usize = 1_000;
+
+/// The matrix is held sparse when fewer entries than this share are not 0, and it is wide.
+const DENSITY: f64 = 0.2;
+
+/// A narrower matrix is always held dense.
+const WIDE: usize = 32;
+
+/// Entries of a dense matrix written at a time.
+const BLOCK: usize = 1 << 14;
+
+/// What stands for a missing value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// Nothing: it is refused.
+    #[default]
+    Refuse,
+    /// The mean of a number, the most frequent word of a category.
+    Mean,
+    /// The median of a number, the most frequent word of a category.
+    Median,
+    /// A category of its own: of words a level, of numbers the mean and a second feature that is 1
+    /// where the value is missing. In columns where training has no missing value, the mean and the
+    /// encoding of an unseen word.
+    Category,
+    /// Nothing: rows with a missing value are left out.
+    Drop,
+}
+
+/// How a table becomes numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// Columns to leave out.
+    pub leave_out: Vec<String>,
+    /// What stands for a missing value.
+    pub fill: Fill,
+    /// Whether the first word of a category has no feature of its own. By default every word has
+    /// one; together they add up to 1, as the intercept does, which penalised models and
+    /// minimum-norm solutions can take. Without the first word's the coefficients of the others
+    /// are differences from it.
+    pub drop_first: bool,
+    /// Columns of numbers to take as categories.
+    pub categories: Vec<String>,
+    /// Columns of words to take as numbers: zero-padded codes, for instance, which text readers
+    /// take as words.
+    pub numbers: Vec<String>,
+}
+
+/// What had to be done to turn a table into numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// Missing values that were filled in.
+    pub filled: usize,
+    /// Words that the inputs do not know, encoded as the mean of those known.
+    pub unknown: usize,
+    /// Rows left out because a value was missing ([`Fill::Drop`]).
+    pub dropped: usize,
+}
+
+impl Inputs {
+    /// Learns how to turn the columns of a table into numbers.
+    ///
+    /// # Errors
+    /// If there is no column left, a value is missing and that is refused, or a column of words has
+    /// too many of them to be a category.
+    pub fn learn(table: &Table, options: &EncodeOptions) -> Result<Self> {
+        for name in options.leave_out.iter().chain(&options.categories).chain(&options.numbers) {
+            table.column(name)?;
+        }
+        if let Some(name) = options.numbers.iter().find(|name| options.categories.contains(name)) {
+            let rule = "must not be both a category and a number";
+            return Err(Error::parameter("numbers", name, rule));
+        }
+        if table.n_rows() == 0 {
+            return Err(Error::data("there are no rows to learn from"));
+        }
+        let index = table.source().and_then(|source| source.index.as_ref());
+        let kept = table.columns().iter();
+        let kept =
+            kept.filter(|(name, _)| !options.leave_out.contains(name) && index != Some(name));
+        let columns: Result<Vec<Input>> = kept
+            .map(|(name, column)| {
+                let is_words = matches!(column, Column::Words { .. });
+                let as_number = !options.categories.contains(name)
+                    && (!is_words || options.numbers.contains(name));
+                let kind = if as_number {
+                    number(table, name, options.fill)?
+                } else {
+                    category(table, name, options)?
+                };
+                Ok(Input { name: name.clone(), kind })
+            })
+            .collect();
+        let columns = columns?;
+        if columns.is_empty() {
+            return Err(Error::data("no column is left to learn from"));
+        }
+        let layout = table.source().map(|source| &source.layout);
+        let layout =
+            layout.filter(|layout| !layout.is_usual() || !layout.missing_values.is_empty());
+        Ok(Self::Columns(InputColumns { columns, layout: layout.cloned() }))
+    }
+
+    /// Turns a table into numbers. Columns are found by name; those that are not inputs are left
+    /// aside. Inputs without names take the columns of numbers in their order.
+    ///
+    /// A word that training did not have takes the mean of the encodings of training (see
+    /// [`InputKind::Category`]).
+    ///
+    /// # Errors
+    /// If a column is absent, or a value is missing or not a number where it cannot be.
+    pub fn encode(&self, table: &Table) -> Result<(Matrix, Encoded)> {
+        let columns = match self {
+            Self::Columns(columns) => columns,
+            Self::Plain(n) => {
+                let names = table.numeric_names();
+                self.check_width(names.len())?;
+                let matrix = Matrix::Dense(table.to_dense(&names[..*n], Missing::Refuse)?);
+                return Ok((matrix, Encoded::default()));
+            }
+        };
+        let mut encoded = Encoded::default();
+        let parts: Result<Vec<Part<'_>>> = columns
+            .iter()
+            .map(|column| match &column.kind {
+                InputKind::Number { fill, indicator } => {
+                    numbers(table, &column.name, *fill, *indicator, &mut encoded)
+                }
+                InputKind::Category { .. } => words(table, column, &mut encoded),
+            })
+            .collect();
+        let matrix = assemble(table.n_rows(), self.n_features(), columns, &parts?)?;
+        Ok((matrix, encoded))
+    }
+
+    /// The rows of a table that these inputs can encode: those that lack no value where a missing
+    /// value is refused.
+    ///
+    /// # Errors
+    /// If a column is absent.
+    pub fn complete_rows(&self, table: &Table) -> Result<Vec<u32>> {
+        let mut refusing = Vec::new();
+        match self {
+            Self::Plain(_) => {
+                for name in table.numeric_names() {
+                    refusing.push(table.column(name)?);
+                }
+            }
+            Self::Columns(columns) => {
+                for input in columns.iter() {
+                    let refuses = match &input.kind {
+                        InputKind::Number { fill, .. } => fill.is_none(),
+                        InputKind::Category { fill, missing, .. } => {
+                            fill.is_none() && *missing == MissingWord::Fill
+                        }
+                    };
+                    if refuses {
+                        refusing.push(table.column(&input.name)?);
+                    }
+                }
+            }
+        }
+        Ok(complete(table.n_rows(), &refusing))
+    }
+}
+
+/// The rows in which none of the columns lacks a value.
+pub(crate) fn complete(n_rows: usize, columns: &[&Column]) -> Vec<u32> {
+    let is_complete = |row: &u32| !columns.iter().any(|column| column.is_missing(*row as usize));
+    (0..n_rows as u32).filter(is_complete).collect()
+}
+
+/// A column as numbers, or as the place of its 1 among its features.
+enum Part<'a> {
+    Numbers {
+        values: Cow<'a, [f64]>,
+        /// Whether a second feature says where the value is missing, and then where it is.
+        indicator: Option<Vec<bool>>,
+    },
+    Places {
+        /// [`NONE`] where no feature is 1, [`MEAN`] where all features take their shares.
+        places: Vec<u32>,
+        /// By feature.
+        shares: Vec<f64>,
+    },
+}
+
+/// The place of a word without a feature of its own.
+const NONE: u32 = u32::MAX;
+/// The place of a word that training did not have.
+const MEAN: u32 = u32::MAX - 1;
+
+fn numbers<'a>(
+    table: &'a Table,
+    name: &str,
+    fill: Option<f64>,
+    indicator: bool,
+    encoded: &mut Encoded,
+) -> Result<Part<'a>> {
+    let missing = if fill.is_some() { Missing::Nan } else { Missing::Refuse };
+    let mut values = table.numbers(name, missing)?;
+    let mut is_missing = None;
+    if let Some(fill) = fill {
+        is_missing = indicator.then(|| values.iter().map(|value| value.is_nan()).collect());
+        if values.iter().any(|value| value.is_nan()) {
+            for value in values.to_mut().iter_mut().filter(|value| value.is_nan()) {
+                *value = fill;
+                encoded.filled += 1;
+            }
+        }
+    }
+    Ok(Part::Numbers { values, indicator: is_missing })
+}
+
+fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<Part<'a>> {
+    let InputKind::Category { levels, drop_first, fill, missing, shares } = &input.kind else {
+        return Err(Error::data(format!("input `{}` is not a category", input.name)));
+    };
+    let skip = usize::from(*drop_first && !levels.is_empty());
+    let place = |at: usize| if at < skip { NONE } else { (at - skip) as u32 };
+    let find = |word: &str| levels.binary_search_by(|level| level.as_str().cmp(word));
+    let column = table.words(&input.name)?;
+    let Column::Words { codes, levels: words } = column.as_ref() else {
+        return Err(Error::data(format!("column `{}` holds no words", input.name)));
+    };
+    let by_code: Vec<u32> = words.iter().map(|word| find(word).map_or(MEAN, place)).collect();
+    let of_missing = match (missing, fill) {
+        (MissingWord::Level, _) => Some(place(levels.len())),
+        (MissingWord::Unseen, _) => Some(MEAN),
+        (MissingWord::Fill, Some(fill)) => Some(find(fill).map_or(MEAN, place)),
+        (MissingWord::Fill, None) => None,
+    };
+    let mut places = Vec::with_capacity(codes.len());
+    for (row, &code) in codes.iter().enumerate() {
+        places.push(if code == MISSING_WORD {
+            encoded.filled += 1;
+            of_missing.ok_or_else(|| table.missing(row, &input.name))?
+        } else {
+            let place = by_code[code as usize];
+            encoded.unknown += usize::from(place == MEAN);
+            place
+        });
+    }
+    let shares = match shares.as_slice() {
+        [] => vec![1.0 / levels.len().max(1) as f64; input.width()],
+        shares => shares[skip..].to_vec(),
+    };
+    Ok(Part::Places { places, shares })
+}
+
+fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
+    if matches!(fill, Fill::Refuse | Fill::Drop) {
+        let column = table.column(name)?;
+        if column.n_missing() == column.len() {
+            return Err(no_value(name));
+        }
+        if let Some(row) = (0..column.len()).find(|&row| column.is_missing(row)) {
+            return Err(table.missing(row, name));
+        }
+        return Ok(InputKind::Number { fill: None, indicator: false });
+    }
+    let all = table.numbers(name, Missing::Nan)?;
+    let mut values: Vec<f64> = all.iter().copied().filter(|value| !value.is_nan()).collect();
+    if values.is_empty() {
+        return Err(no_value(name));
+    }
+    let n = values.len();
+    let fill_value = match fill {
+        Fill::Median => {
+            values.sort_unstable_by(f64::total_cmp);
+            f64::midpoint(values[(n - 1) / 2], values[n / 2])
+        }
+        _ => match values.iter().sum::<f64>() {
+            sum if sum.is_finite() => sum / n as f64,
+            // The sum of large numbers may not be finite where the mean is.
+            _ => values.iter().map(|value| value / n as f64).sum::<f64>(),
+        },
+    };
+    let indicator = fill == Fill::Category && n < all.len();
+    Ok(InputKind::Number { fill: Some(fill_value), indicator })
+}
+
+fn no_value(name: &str) -> Error {
+    Error::data(format!("column `{name}` has no value: leave it out"))
+}
+
+fn category(table: &Table, name: &str, options: &EncodeOptions) -> Result<InputKind> {
+    let column = table.words(name)?;
+    let Column::Words { codes, levels } = column.as_ref() else { return Err(no_value(name)) };
+    let mut counts = vec![0usize; levels.len()];
+    let mut n_missing = 0;
+    for (row, &code) in codes.iter().enumerate() {
+        match code {
+            MISSING_WORD if options.fill == Fill::Refuse => return Err(table.missing(row, name)),
+            MISSING_WORD => n_missing += 1,
+            code => counts[code as usize] += 1,
+        }
+    }
+    let mut counted: Vec<(&String, usize)> =
+        levels.iter().zip(counts).filter(|(_, count)| *count > 0).collect();
+    counted.sort_unstable();
+    let (n, rows) = (counted.len(), table.n_rows());
+    if n > LEVELS || (n > 100 && n * 10 > 9 * rows) {
+        return Err(Error::data(format!(
+            "column `{name}` has {n} different words in {rows} rows: it looks like an id, not a category; leave it out"
+        )));
+    }
+    if n == 0 {
+        return Err(no_value(name));
+    }
+    // Of equally frequent ones the first.
+    let most =
+        counted.iter().rev().max_by_key(|(_, count)| *count).map(|(word, _)| word.to_string());
+    let missing = match options.fill {
+        Fill::Category if n_missing > 0 => MissingWord::Level,
+        Fill::Category => MissingWord::Unseen,
+        _ => MissingWord::Fill,
+    };
+    let own_level = (missing == MissingWord::Level).then_some(n_missing);
+    let counts: Vec<usize> = counted.iter().map(|(_, count)| *count).chain(own_level).collect();
+    Ok(InputKind::Category {
+        fill: most.filter(|_| matches!(options.fill, Fill::Mean | Fill::Median)),
+        levels: counted.into_iter().map(|(word, _)| word.clone()).collect(),
+        drop_first: options.drop_first,
+        missing,
+        shares: shares(&counts),
+    })
+}
+
+/// The shares of the most frequent levels; 0 for the others.
+fn shares(counts: &[usize]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    if counts.len() > SHARED {
+        order.sort_by_key(|&at| std::cmp::Reverse(counts[at]));
+        order.truncate(SHARED);
+    }
+    let sum: usize = order.iter().map(|&at| counts[at]).sum();
+    let mut shares = vec![0.0; counts.len()];
+    order.iter().for_each(|&at| shares[at] = counts[at] as f64 / sum as f64);
+    shares
+}
+
+fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>]) -> Result<Matrix> {
+    let held: f64 = parts
+        .iter()
+        .map(|part| match part {
+            Part::Numbers { values, .. } => {
+                values.iter().filter(|value| **value != 0.0).count() as f64 / n_rows.max(1) as f64
+            }
+            Part::Places { .. } => 1.0,
+        })
+        .sum();
+    let starts: Vec<usize> = columns
+        .iter()
+        .scan(0, |start, column| {
+            let at = *start;
+            *start += column.width();
+            Some(at)
+        })
+        .collect();
+    if n_cols >= WIDE && held < DENSITY * n_cols as f64 {
+        let mut indptr = Vec::with_capacity(n_rows + 1);
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        indptr.push(0);
+        for row in 0..n_rows {
+            let mut push = |at: usize, value: f64| {
+                if value != 0.0 {
+                    indices.push(at as u32);
+                    values.push(value);
+                }
+            };
+            for (part, &start) in parts.iter().zip(&starts) {
+                match part {
+                    Part::Numbers { values, indicator } => {
+                        push(start, values[row]);
+                        if let Some(indicator) = indicator {
+                            push(start + 1, f64::from(u8::from(indicator[row])));
+                        }
+                    }
+                    Part::Places { places, shares } => match places[row] {
+                        NONE => {}
+                        MEAN => {
+                            shares
+                                .iter()
+                                .enumerate()
+                                .for_each(|(at, &share)| push(start + at, share));
+                        }
+                        at => push(start + at as usize, 1.0),
+                    },
+                }
+            }
+            indptr.push(indices.len());
+        }
+        return Ok(Matrix::Sparse(Csr::new(n_cols, indptr, indices, values)?));
+    }
+    let mut values = crate::zeros(n_rows, n_cols)?;
+    let rows_at_once = (BLOCK / n_cols.max(1)).max(1);
+    let blocks = values.chunks_mut((rows_at_once * n_cols).max(1)).enumerate();
+    parallel::each(blocks, |(block, out)| {
+        let rows = block * rows_at_once..n_rows.min((block + 1) * rows_at_once);
+        for (part, &start) in parts.iter().zip(&starts) {
+            for (out, row) in out.chunks_exact_mut(n_cols).zip(rows.clone()) {
+                match part {
+                    Part::Numbers { values, indicator } => {
+                        out[start] = values[row];
+                        if let Some(indicator) = indicator {
+                            out[start + 1] = f64::from(u8::from(indicator[row]));
+                        }
+                    }
+                    Part::Places { places, shares } => match places[row] {
+                        NONE => {}
+                        MEAN => out[start..start + shares.len()].copy_from_slice(shares),
+                        at => out[start + at as usize] = 1.0,
+                    },
+                }
+            }
+        }
+    });
+    Ok(Matrix::Dense(Dense::new(n_rows, n_cols, values)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+
+    fn table(text: &str) -> Table {
+        Table::from_bytes(text.as_bytes(), Format::Csv).unwrap()
+    }
+
+    #[test]
+    fn words_become_features_and_numbers_stay() {
+        let train = table("size,colour\n1,red\n2,blue\n4.5,red\n");
+        let inputs = Inputs::learn(&train, &EncodeOptions::default()).unwrap();
+        assert_eq!(inputs.feature_names(), ["size", "colour=blue", "colour=red"]);
+        assert_eq!(
+            inputs.encode(&train).unwrap().0,
+            Dense::from_rows(&[[1.0, 0.0, 1.0], [2.0, 1.0, 0.0], [4.5, 0.0, 1.0]]).into()
+        );
+        // By name, whatever the order; a new word is the mean of those known.
+        let test = table("colour,extra,size\ngreen,9,3\nblue,9,1\n");
+        let (matrix, encoded) = inputs.encode(&test).unwrap();
+        assert_eq!(encoded.unknown, 1);
+        let third = 1.0 / 3.0;
+        assert_eq!(matrix, Dense::from_rows(&[[3.0, third, 2.0 * third], [1.0, 1.0, 0.0]]).into());
+        let error = inputs.encode(&table("size\n1\n")).unwrap_err().to_string();
+        assert!(error.contains("`colour`"), "{error}");
+        let dropped = EncodeOptions { drop_first: true, ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &dropped).unwrap();
+        assert_eq!(inputs.feature_names(), ["size", "colour=red"]);
+        assert_eq!(
+            inputs.encode(&train).unwrap().0,
+            Dense::from_rows(&[[1.0, 1.0], [2.0, 0.0], [4.5, 1.0]]).into()
+        );
+        // With a word left out, none of the others is the first one, not a new one.
+        let (matrix, _) = inputs.encode(&test).unwrap();
+        assert_eq!(matrix, Dense::from_rows(&[[3.0, 2.0 * third], [1.0, 0.0]]).into());
+    }
+
+    #[test]
+    fn a_missing_value_can_be_a_category_of_its_own() {
+        let train = table("size,colour,full\n1,red,a\n,blue,b\n4,,b\n2,blue,b\n");
+        let options = EncodeOptions { fill: Fill::Category, ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        let names = [
+            "size",
+            "size is missing",
+            "colour=blue",
+            "colour=red",
+            "colour is missing",
+            "full=a",
+            "full=b",
+        ];
+        assert_eq!(inputs.feature_names(), names);
+        assert_eq!(inputs.n_features(), 7);
+        let x = inputs.encode(&train).unwrap().0.to_dense();
+        assert_eq!(x.row(0), [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+        assert_eq!(x.row(1), [7.0 / 3.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(x.row(2), [4.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
+        // Training has no missing value there: the mean of the words.
+        let x = inputs.encode(&table("size,colour,full\n1,green,\n")).unwrap().0.to_dense();
+        assert_eq!(x.row(0), [1.0, 0.0, 0.5, 0.25, 0.25, 0.25, 0.75]);
+        inputs.check().unwrap();
+        let json = serde_json::to_string(&inputs).unwrap();
+        assert_eq!(serde_json::from_str::<Inputs>(&json).unwrap(), inputs);
+    }
+
+    #[test]
+    fn inputs_of_old_files_take_equal_shares() {
+        let json = r#"{"columns":[{"name":"c","kind":"category","levels":["a","b"],"fill":null},
+            {"name":"x","kind":"number","fill":null}]}"#;
+        let inputs: Inputs = serde_json::from_str(json).unwrap();
+        inputs.check().unwrap();
+        let x = inputs.encode(&table("x,c\n1,z\n2,b\n")).unwrap().0;
+        assert_eq!(x, Dense::from_rows(&[[0.5, 0.5, 1.0], [0.0, 1.0, 2.0]]).into());
+    }
+
+    #[test]
+    fn typed_columns_are_taken_as_they_are() {
+        let words = Column::from_words([Some("NA"), Some(""), Some(" q"), Some("q"), Some("01")]);
+        let table = Table::from_columns(vec![("w".into(), words.unwrap())]).unwrap();
+        let inputs = Inputs::learn(&table, &EncodeOptions::default()).unwrap();
+        assert_eq!(inputs.feature_names(), ["w=", "w= q", "w=01", "w=NA", "w=q"]);
+    }
+
+    #[test]
+    fn only_the_most_frequent_words_share_in_an_unseen_one() {
+        let mut counts = vec![1; 3_000];
+        counts[2_999] = 1_001;
+        let shares = shares(&counts);
+        assert_eq!(shares.iter().filter(|share| **share > 0.0).count(), 1_000);
+        assert_eq!(shares[2_999], 1_001.0 / 2_000.0);
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn missing_values_are_refused_or_filled() {
+        let train = table("size,colour\n1,red\n,blue\n4,\n2,blue\n");
+        let error = Inputs::learn(&train, &EncodeOptions::default()).and_then(|i| i.encode(&train));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("line 3, column `size`: missing value"), "{error}");
+        for (fill, expected) in [(Fill::Mean, 7.0 / 3.0), (Fill::Median, 2.0)] {
+            let options = EncodeOptions { fill, ..EncodeOptions::default() };
+            let (x, encoded) = Inputs::learn(&train, &options).unwrap().encode(&train).unwrap();
+            assert_eq!(encoded.filled, 2);
+            let x = x.to_dense();
+            assert_eq!(x.row(1), [expected, 1.0, 0.0]);
+            assert_eq!(x.row(2), [4.0, 1.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn many_words_are_held_sparse_and_ids_are_refused() {
+        let rows: String = (0..400).map(|n| format!("{},w{}\n", n % 7, n % 80)).collect();
+        let train = table(&format!("size,word\n{rows}"));
+        let inputs = Inputs::learn(&train, &EncodeOptions::default()).unwrap();
+        let encoded = inputs.encode(&train).unwrap().0;
+        assert!(encoded.is_sparse());
+        let names = inputs.feature_names();
+        for (row, x) in encoded.to_dense().rows().enumerate() {
+            assert_eq!(x[0], (row % 7) as f64);
+            let on: Vec<_> = (1..x.len()).filter(|&at| x[at] == 1.0).collect();
+            assert_eq!(on.len(), 1);
+            assert_eq!(names[on[0]], format!("word=w{}", row % 80));
+        }
+        let ids: String = (0..400).map(|n| format!("{n},name{n}\n")).collect();
+        let error = Inputs::learn(&table(&format!("a,name\n{ids}")), &EncodeOptions::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("`name` has 400 different words"), "{error}");
+        let options = EncodeOptions { leave_out: vec!["name".into()], ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&table(&format!("a,name\n{ids}")), &options).unwrap();
+        assert_eq!(inputs.feature_names(), ["a"]);
+    }
+
+    #[test]
+    fn blanks_after_commas_do_not_make_words_of_numbers() {
+        let train = table("age, size, colour\n39, 1.5, red\n40, ?, blue\n41, 2.5, red\n");
+        let options = EncodeOptions { fill: Fill::Mean, ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        let names = inputs.feature_names();
+        assert_eq!(names.len(), 4, "{names:?}");
+        let (x, encoded) = inputs.encode(&train).unwrap();
+        assert_eq!((x.to_dense().row(1), encoded.filled), (&[40.0, 2.0, 1.0, 0.0][..], 1));
+    }
+
+    #[test]
+    fn numbers_can_be_categories() {
+        let train = table("zip,y\n10,1\n20,2\n10,3\n");
+        let options = EncodeOptions { categories: vec!["zip".into()], ..EncodeOptions::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        assert_eq!(inputs.feature_names(), ["zip=10", "zip=20", "y"]);
+    }
+}

@@ -1,0 +1,250 @@
+use super::*;
+use crate::{Delimiter, Format, OnError};
+use gradus_file::packing::create_compressed;
+
+const CSV: &str = "name,size,price,ok\nnail,3,0.5,true\n\"screw, long\",4,,false\n";
+
+fn to_parquet() -> Vec<u8> {
+    use crate::parquet::testing::{Stored, all, file, texts};
+    file(&[
+        ("name", "(UTF8)", texts(&["nail", "screw, long"])),
+        ("size", "", Stored::Int64(all([3, 4]))),
+        ("price", "", Stored::Double(vec![Some(0.5), None])),
+        ("ok", "", Stored::Bool(all([true, false]))),
+    ])
+}
+
+fn check(table: &Table) {
+    assert_eq!((table.n_rows(), table.n_cols()), (2, 4));
+    let mut names = table.names();
+    names.sort_unstable();
+    assert_eq!(names, ["name", "ok", "price", "size"]);
+    let mut numeric = table.numeric_names();
+    numeric.sort_unstable();
+    assert_eq!(numeric, ["ok", "price", "size"]);
+    let x = table.to_dense(&["size", "ok", "price"], Missing::Nan).unwrap();
+    assert_eq!(x.row(0), [3.0, 1.0, 0.5]);
+    assert_eq!(x.row(1)[..2], [4.0, 0.0]);
+    assert!(x.row(1)[2].is_nan());
+    let texts = table.texts("name").unwrap();
+    assert_eq!(texts, [Some("nail".to_owned()), Some("screw, long".to_owned())]);
+}
+
+#[test]
+fn one_table_in_every_format() {
+    let csv = Table::from_bytes(CSV.as_bytes(), Format::Csv).unwrap();
+    check(&csv);
+    let tsv = "name\tsize\tprice\tok\nnail\t3\t0.5\ttrue\nscrew, long\t4\t\tfalse\n";
+    check(&Table::from_bytes(tsv.as_bytes(), Format::Tsv).unwrap());
+    let json = "{\"name\":\"nail\",\"size\":3,\"price\":0.5,\"ok\":true}\n\
+                {\"name\":\"screw, long\",\"size\":4,\"ok\":false}\n";
+    check(&Table::from_bytes(json.as_bytes(), Format::JsonLines).unwrap());
+    check(&Table::from_bytes(&to_parquet(), Format::Parquet).unwrap());
+}
+
+#[test]
+fn files_are_read_by_their_name_compressed_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = to_parquet();
+    for (name, bytes) in [
+        ("a.csv", CSV.as_bytes()),
+        ("a.CSV.gz", CSV.as_bytes()),
+        ("a.csv.zst", CSV.as_bytes()),
+        ("a.parquet", &parquet),
+        ("a.parquet.gz", &parquet),
+    ] {
+        let path = folder.path().join(name);
+        create_compressed(&path, |out| out.write_all(bytes)).unwrap();
+        check(&Table::read(&path, &TableOptions::default()).unwrap());
+    }
+    let message = Table::read(folder.path().join("none.csv"), &TableOptions::default());
+    assert!(message.unwrap_err().to_string().contains("none.csv"));
+}
+
+#[test]
+fn options_are_followed() {
+    let options = TableOptions {
+        format: Some(Format::Csv),
+        header: Some(false),
+        delimiter: Some(Delimiter::from(b';')),
+        ..TableOptions::default()
+    };
+    let table = Table::read_from(&b"1;2\n3;4.5\n"[..], "x", &options).unwrap();
+    assert_eq!(table.names(), ["column_1", "column_2"]);
+    assert_eq!(table.numbers("column_2", Missing::Refuse).unwrap()[..], [2.0, 4.5]);
+    let marked = Table::from_bytes("\u{feff}a,b\n1,2\n".as_bytes(), Format::Csv).unwrap();
+    assert_eq!(marked.names(), ["a", "b"]);
+    let options = TableOptions {
+        missing_values: vec!["999".into(), "unknown".into()],
+        ..TableOptions::default()
+    };
+    let table = Table::read_from(&b"a,b\n1,x\nunknown,y\n 3,unknown\n"[..], "x", &options).unwrap();
+    assert!(table.column("a").unwrap().is_missing(1) && table.column("b").unwrap().is_missing(2));
+}
+
+#[test]
+fn what_cannot_be_had_is_named() {
+    let table = Table::from_bytes(CSV.as_bytes(), Format::Csv).unwrap();
+    let refusal = |names: &[&str]| table.to_dense(names, Missing::Refuse).unwrap_err().to_string();
+    assert_eq!(refusal(&["colour"]), "unknown column `colour`; known: name, size, price, ok");
+    assert_eq!(refusal(&["size", "price"]), "<memory>, line 3, column `price`: missing value");
+    assert_eq!(refusal(&["name"]), "<memory>, line 2, column `name`: `nail` is not a number");
+}
+
+#[test]
+fn stray_cells_are_named_and_count_as_missing() {
+    let mut text = String::from("a,b\n");
+    text.extend((0..40).map(|n| format!("{n},{}\n", n % 3)));
+    text.push_str("oops,1\n\n# note\n7,2\n");
+    let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
+    let source = table.source().unwrap();
+    assert_eq!(source.strays.len(), 1);
+    let remark = "column `a`: 1 cell is not a number and counts as missing: `oops` (line 42)";
+    assert!(source.remarks.iter().any(|r| r == remark), "{:?}", source.remarks);
+    let message = table.numbers("a", Missing::Refuse).unwrap_err().to_string();
+    assert!(
+        message.starts_with("<memory>, line 42, column `a`: `oops` is not a number"),
+        "{message}"
+    );
+    let a = table.numbers("a", Missing::Nan).unwrap();
+    assert!(a[40].is_nan() && a[41] == 7.0);
+    assert!(table.fault(41, "b", "x").to_string().contains("line 45"));
+    // As a category it is a word like the others.
+    let Column::Words { levels, .. } = table.words("a").unwrap().into_owned() else { panic!() };
+    assert!(levels.contains(&"oops".to_owned()) && levels.contains(&"0".to_owned()));
+    // Rows that are chosen keep their lines.
+    let some = table.select_rows(&[41, 40]).select_rows(&[1]);
+    assert!(some.missing(0, "a").to_string().contains("line 42, column `a`: `oops`"));
+    // Ten different texts, or one value in twenty, are too many.
+    let text = "a\n1\n2\n3\n4\nx\n".to_owned();
+    let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
+    assert!(matches!(table.column("a").unwrap(), Column::Words { .. }));
+    let table = Table::from_bytes(b"a\n1\ninf\n", Format::Csv).unwrap();
+    let message = table.numbers("a", Missing::Nan).unwrap_err().to_string();
+    assert_eq!(message, "<memory>, line 3, column `a`: inf is not finite");
+}
+
+#[test]
+fn blocks_of_any_size_give_the_same_table() {
+    let mut text = String::from("id,\"a name\",x,y\n");
+    for n in 0..200 {
+        let name = ["\"two\nlines\"", "plain", "\"say \"\"no\"\"\"", ""][n % 4];
+        text.push_str(&format!("{n},{name}, {}.5 ,{}e-3\r\n", n * 37, n));
+        if n % 50 == 0 {
+            text.push_str("\n1,2\n");
+        }
+    }
+    let read = |block| {
+        let options = TableOptions { block, on_error: OnError::Skip, ..TableOptions::default() };
+        Table::read_from(text.as_bytes(), "x.csv", &options).unwrap()
+    };
+    let whole = read(1 << 20);
+    assert_eq!((whole.n_rows(), whole.source().unwrap().skipped), (200, 4));
+    for block in [1, 2, 7, 64, 1000] {
+        let other = read(block);
+        assert_eq!(other.columns(), whole.columns(), "{block}");
+        assert_eq!(other.source().unwrap().first_errors, whole.source().unwrap().first_errors);
+        for row in [0, 1, 50, 199] {
+            assert_eq!(
+                other.fault(row, "x", "").to_string(),
+                whole.fault(row, "x", "").to_string()
+            );
+        }
+    }
+    assert!(whole.source().unwrap().first_errors[0].contains("line 5: 2 cells, fewer than the 4"));
+}
+
+#[test]
+fn numbers_are_read_as_the_standard_library_reads_them() {
+    let mut stream = gradus_base::random::Stream::new(3, "numbers", 0);
+    let mut texts: Vec<String> = [
+        "0",
+        "-0",
+        "1e22",
+        "1e23",
+        "123456789012345678",
+        "0.1",
+        "5e-324",
+        "1.7976931348623157e308",
+        "9007199254740993",
+        "00.25",
+        "1.",
+        ".5",
+        "+3",
+        "1E5",
+        "0.30000000000000004",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for _ in 0..5000 {
+        let x = f64::from_bits(stream.next_u64());
+        if x.is_finite() {
+            texts.push(x.to_string());
+            texts.push(format!("{x:e}"));
+            texts.push(format!("{:.3}", x % 1e6));
+        }
+    }
+    for text in texts {
+        let table = Table::from_bytes(format!("x\n{text}\n").as_bytes(), Format::Csv).unwrap();
+        let Column::Numbers(x) = table.column("x").unwrap() else { panic!("{text}") };
+        assert_eq!(x[0].to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+    }
+}
+
+#[test]
+fn wide_tables_are_read_fast() {
+    let n = 20_000;
+    let header: Vec<String> = (0..n).map(|at| format!("feature_{at}")).collect();
+    let row: Vec<String> = (0..n).map(|at| format!("{}.25", at % 7)).collect();
+    let text = format!("{}\n{}", header.join(","), format!("{}\n", row.join(",")).repeat(20));
+    let start = std::time::Instant::now();
+    let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
+    assert_eq!((table.n_rows(), table.n_cols()), (20, n));
+    let inputs = crate::Inputs::learn(&table, &Default::default()).unwrap();
+    assert_eq!(inputs.encode(&table).unwrap().0.shape(), (20, n));
+    // It took 9 s; the bound leaves room for a busy machine.
+    assert!(start.elapsed().as_secs_f64() < 3.0, "{:?}", start.elapsed());
+}
+
+#[test]
+fn types_come_from_the_whole_file() {
+    let mut text = String::from("x\n");
+    text.extend((0..20_000).map(|n| format!("{n}\n")));
+    text.push_str("0.5\n");
+    let table = Table::from_bytes(text.as_bytes(), Format::Csv).unwrap();
+    let x = table.numbers("x", Missing::Refuse).unwrap();
+    assert_eq!((x.len(), x[19_999], x[20_000]), (20_001, 19_999.0, 0.5));
+}
+
+#[test]
+fn broken_files_are_refused() {
+    assert!(Table::from_bytes(b"", Format::Csv).is_err());
+    assert!(Table::from_bytes(b"a,b\n1\n", Format::Csv).is_err());
+    assert!(Table::from_bytes(b"{\"a\":\n", Format::JsonLines).is_err());
+    assert!(Table::from_bytes(b"PAR1", Format::Parquet).is_err());
+    let parquet = to_parquet();
+    for len in (0..parquet.len()).step_by(7) {
+        assert!(Table::from_bytes(&parquet[..len], Format::Parquet).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn columns_that_contradict_themselves_are_refused() {
+    let numbers = |n: usize| Column::Numbers(vec![0.0; n]);
+    let named = |names: &[&str]| {
+        let columns = names.iter().map(|name| (name.to_string(), numbers(2)));
+        Table::from_columns(columns.collect()).map(|_| ()).unwrap_err().to_string()
+    };
+    let message = named(&["a", "b", "a", "c", "a"]);
+    assert!(message.starts_with("columns 1 and 3 and 5 are called `a`"), "{message}");
+    let message = Table::from_columns(vec![("a".into(), numbers(2)), ("b".into(), numbers(3))]);
+    let message = message.unwrap_err().to_string();
+    assert_eq!(message, "rows of column `b`: expected 2 (as in column `a`), got 3");
+    let refused = |codes: Vec<u32>, levels: &[&str]| {
+        let levels = levels.iter().map(|level| level.to_string()).collect();
+        let column = Column::Words { codes, levels };
+        Table::from_columns(vec![("w".into(), column)]).unwrap_err().to_string()
+    };
+    assert!(refused(vec![0, 2], &["a", "b"]).contains("code 2 is not below 2"));
+    assert!(refused(vec![0], &["a", "a"]).contains("`a` is listed twice"));
+}

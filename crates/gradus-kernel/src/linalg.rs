@@ -1,0 +1,181 @@
+//! Dense linear algebra in double precision: the one place that knows the library behind it.
+//!
+//! Matrices are slices, row after row. Everything runs on the calling thread, so that results do
+//! not depend on the number of threads; callers cut large work into blocks.
+
+use faer::{Mat, MatRef, Side};
+use gradus_base::{Error, Result};
+
+/// Eigenvalues and eigenvectors of a symmetric matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eigen {
+    /// The eigenvalues, ascending.
+    pub values: Vec<f64>,
+    /// Row `i` is the vector of value `i`, of length 1.
+    pub vectors: Vec<f64>,
+}
+
+/// A thin singular value decomposition `A = U diag(s) Vᵀ`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svd {
+    /// Rows × min(rows, columns).
+    pub u: Vec<f64>,
+    /// The singular values, largest first.
+    pub s: Vec<f64>,
+    /// Columns × min(rows, columns).
+    pub v: Vec<f64>,
+}
+
+fn rows_of(matrix: MatRef<'_, f64>) -> Vec<f64> {
+    let mut values = Vec::with_capacity(matrix.nrows() * matrix.ncols());
+    for row in 0..matrix.nrows() {
+        values.extend((0..matrix.ncols()).map(|column| matrix[(row, column)]));
+    }
+    values
+}
+
+/// The eigenvalues and eigenvectors of a symmetric matrix, of which the lower triangle is read.
+///
+/// # Errors
+/// If the iteration does not converge, as with numbers that are not finite.
+///
+/// # Panics
+/// If there are not `n × n` values.
+pub fn symmetric_eigen(n: usize, matrix: &[f64]) -> Result<Eigen> {
+    let eigen = MatRef::from_row_major_slice(matrix, n, n)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| Error::data("the eigenvalues of a matrix did not converge"))?;
+    let values = eigen.S().column_vector().iter().copied().collect();
+    Ok(Eigen { values, vectors: rows_of(eigen.U().transpose()) })
+}
+
+/// The thin singular value decomposition of a matrix.
+///
+/// # Errors
+/// If the iteration does not converge, as with numbers that are not finite.
+///
+/// # Panics
+/// If there are not `n_rows × n_cols` values.
+pub fn svd(n_rows: usize, n_cols: usize, matrix: &[f64]) -> Result<Svd> {
+    let svd = MatRef::from_row_major_slice(matrix, n_rows, n_cols)
+        .thin_svd()
+        .map_err(|_| Error::data("the singular values of a matrix did not converge"))?;
+    let s = svd.S().column_vector().iter().copied().collect();
+    Ok(Svd { u: rows_of(svd.U()), s, v: rows_of(svd.V()) })
+}
+
+/// The upper triangle `R` of `A = Q R` with orthonormal columns `Q`: min(rows, columns) × columns.
+///
+/// # Panics
+/// If there are not `n_rows × n_cols` values.
+pub fn qr_upper(n_rows: usize, n_cols: usize, matrix: &[f64]) -> Vec<f64> {
+    rows_of(MatRef::from_row_major_slice(matrix, n_rows, n_cols).qr().thin_R())
+}
+
+/// The lower triangle `L` of `A = L Lᵀ`, zeros above; `None` if the matrix is not positive definite.
+/// The lower triangle of `A` is read.
+///
+/// # Panics
+/// If there are not `n × n` values.
+pub fn cholesky(n: usize, matrix: &[f64]) -> Option<Vec<f64>> {
+    let lower = MatRef::from_row_major_slice(matrix, n, n).llt(Side::Lower).ok()?;
+    Some(rows_of(lower.L()))
+}
+
+/// Solves `L Lᵀ x = b` in place, for a lower triangle.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn cholesky_solve(n: usize, lower: &[f64], b: &mut [f64]) {
+    assert_eq!((lower.len(), b.len()), (n * n, n), "an n × n triangle and n values");
+    for i in 0..n {
+        let row = &lower[i * n..i * n + i];
+        let known: f64 = row.iter().zip(&*b).map(|(l, x)| l * x).sum();
+        b[i] = (b[i] - known) / lower[i * n + i];
+    }
+    for i in (0..n).rev() {
+        b[i] /= lower[i * n + i];
+        let x = b[i];
+        let row = &lower[i * n..i * n + i];
+        b[..i].iter_mut().zip(row).for_each(|(b, l)| *b -= l * x);
+    }
+}
+
+/// The product of an `n × k` and a `k × m` matrix.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn product(n: usize, k: usize, m: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let (a, b) = (MatRef::from_row_major_slice(a, n, k), MatRef::from_row_major_slice(b, k, m));
+    // Transposed, so that the result lies by rows.
+    let transposed: Mat<f64> = b.transpose() * a.transpose();
+    (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
+}
+
+/// The product `A Bᵀ` of an `n × k` and an `m × k` matrix.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn product_transposed(n: usize, m: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let (a, b) = (MatRef::from_row_major_slice(a, n, k), MatRef::from_row_major_slice(b, m, k));
+    // Transposed, so that the result lies by rows.
+    let transposed: Mat<f64> = b * a.transpose();
+    (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_base::random::Stream;
+
+    fn numbers(n: usize, index: u64) -> Vec<f64> {
+        let mut stream = Stream::new(3, "linalg", index);
+        (0..n).map(|_| stream.normal()).collect()
+    }
+
+    fn transposed(n: usize, m: usize, a: &[f64]) -> Vec<f64> {
+        (0..m).flat_map(|j| (0..n).map(move |i| a[i * m + j])).collect()
+    }
+
+    fn near(got: &[f64], expected: &[f64]) {
+        assert_eq!(got.len(), expected.len());
+        for (g, e) in got.iter().zip(expected) {
+            assert!((g - e).abs() < 1e-10, "{g} {e}");
+        }
+    }
+
+    #[test]
+    fn factors_multiply_back() {
+        for (n, m) in [(1, 1), (7, 4), (4, 7), (40, 40)] {
+            let a = numbers(n * m, 0);
+            let gram = product(m, n, m, &transposed(n, m, &a), &a);
+            let plain: Vec<f64> = (0..m * m)
+                .map(|at| (0..n).map(|r| a[r * m + at / m] * a[r * m + at % m]).sum())
+                .collect();
+            near(&gram, &plain);
+            let eigen = symmetric_eigen(m, &gram).unwrap();
+            assert!(eigen.values.is_sorted());
+            let scaled: Vec<f64> =
+                eigen.vectors.iter().enumerate().map(|(at, v)| v * eigen.values[at / m]).collect();
+            near(&product(m, m, m, &transposed(m, m, &eigen.vectors), &scaled), &gram);
+            let svd = svd(n, m, &a).unwrap();
+            let k = n.min(m);
+            let scaled: Vec<f64> =
+                svd.u.iter().enumerate().map(|(at, u)| u * svd.s[at % k]).collect();
+            near(&product(n, k, m, &scaled, &transposed(m, k, &svd.v)), &a);
+            let r = qr_upper(n, m, &a);
+            near(&product(m, k, m, &transposed(k, m, &r), &r), &gram);
+            let at = transposed(n, m, &a);
+            near(&product_transposed(m, m, n, &at, &at), &gram);
+            if n >= m {
+                let lower = cholesky(m, &gram).unwrap();
+                near(&product(m, m, m, &lower, &transposed(m, m, &lower)), &gram);
+                let x = numbers(m, 1);
+                let mut b = product(m, m, 1, &gram, &x);
+                cholesky_solve(m, &lower, &mut b);
+                b.iter().zip(&x).for_each(|(b, x)| assert!((b - x).abs() < 1e-6));
+            }
+        }
+        assert!(cholesky(2, &[1.0, 2.0, 2.0, 1.0]).is_none());
+    }
+}
