@@ -3,7 +3,6 @@
 use crate::error::raise;
 use crate::threads::inside;
 use gradus_base::parallel;
-use gradus_core::estimator::{AnyData, Dataset as _};
 use gradus_data::{
     Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
     MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
@@ -12,7 +11,7 @@ use numpy::ndarray::Dimension;
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use rayon::prelude::*;
@@ -598,15 +597,13 @@ fn sorted(matrix: &Csr<f64>) -> gradus::Result<Option<Csr<f64>>> {
 #[pyclass(frozen)]
 pub struct Ratings {
     /// Shared with the fits that learn from them.
-    pub data: Arc<AnyData>,
-    len: usize,
+    pub data: Arc<gradus_data::Ratings>,
 }
 
 impl Ratings {
     /// The ratings themselves.
-    pub fn ratings(&self) -> PyResult<&gradus_data::Ratings> {
-        gradus_data::Ratings::from_any(&self.data)
-            .ok_or_else(|| PyRuntimeError::new_err("these are no ratings"))
+    pub fn ratings(&self) -> &gradus_data::Ratings {
+        &self.data
     }
 }
 
@@ -638,12 +635,12 @@ impl Ratings {
             builder.finish(duplicates)
         });
         let ratings = ratings?.map_err(raise)?;
-        Ok(Self { len: ratings.len(), data: Arc::new(AnyData::Ratings(ratings)) })
+        Ok(Self { data: Arc::new(ratings) })
     }
 
     /// How many there are.
     fn __len__(&self) -> usize {
-        self.len
+        self.data.len()
     }
 }
 

@@ -14,7 +14,7 @@ pub fn describe() -> String {
         json!({
             "name": model.name(),
             "family": model.family(),
-            "class": model.type_name(),
+            "class": model.class(),
             "summary": summary,
             "docs": rest,
             "capabilities": traits.capabilities.iter().map(|one| one.name()).collect::<Vec<_>>(),
@@ -34,6 +34,7 @@ fn param(spec: &ParamSpec) -> Value {
         ParamKind::Number { .. } => json!("float"),
         ParamKind::Numbers { .. } => json!("list[float]"),
         ParamKind::Text => json!("str"),
+        ParamKind::Texts => json!("list[str]"),
         ParamKind::Choice(words) => json!(words),
     };
     json!({

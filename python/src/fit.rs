@@ -4,7 +4,8 @@ use crate::data::{Features, Ratings, SMALL, labels};
 use crate::error::raise;
 use crate::model::Model;
 use crate::threads::{Place, works_alone};
-use gradus_core::estimator::{AnyData, AnyFitted, Run};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::{AnyFitted, Run};
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_data::{Dense, Samples, Target};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -263,7 +264,7 @@ pub fn fit(
             samples = samples.with_target_names(names)?;
         }
         let run = from_warm(run, warm.as_deref());
-        model.fit(&params, &AnyData::Samples(samples), None, &run)
+        model.fit(&params, &samples, None, &run)
     };
     let fitted = if small && progress.is_none() && works_alone() {
         here(py, work)?
@@ -293,7 +294,8 @@ pub fn fit_ratings(
     let keep = Arc::clone(&data);
     let work = move |run: &Run<'_>| {
         let run = from_warm(run, warm.as_deref());
-        model.fit(&params, &data, held.as_deref(), &run)
+        let held = held.as_deref().map(|held| held as &dyn Dataset);
+        model.fit(&params, data.as_ref(), held, &run)
     };
     let fitted = watched(py, false, progress, work, keep)?;
     Ok(Model { fitted: Arc::new(fitted) })

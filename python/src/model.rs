@@ -419,7 +419,7 @@ impl Model {
         at: usize,
         threshold: Option<f32>,
     ) -> PyResult<Vec<(&'static str, f64)>> {
-        let (model, held) = (self.recommender()?, held.ratings()?);
+        let (model, held) = (self.recommender()?, held.ratings());
         let options = RankingOptions { at: vec![at], threshold, ..RankingOptions::default() };
         let report = inside(py, || evaluate_ranking(model, held, &options))?.map_err(raise)?;
         let found = report
@@ -554,7 +554,7 @@ impl Model {
         }
         let fitted = Arc::get_mut(&mut self.fitted)
             .ok_or_else(|| PyRuntimeError::new_err("the model is in use"))?;
-        let ratings = ratings.ratings()?;
+        let ratings = ratings.ratings();
         let updated = inside(py, || fitted.add(ratings, &how))?.map_err(raise)?;
         serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

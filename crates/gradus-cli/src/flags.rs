@@ -34,7 +34,9 @@ pub fn named(text: &str) -> String {
                 out.push_str(&name[..end].replace('_', "-"));
             }
         }
+        // "option `missing` = drop" is written "--missing drop".
         rest = &name[end + 1..];
+        rest = rest.strip_prefix(" =").unwrap_or(rest);
     }
     out.push_str(rest);
     out
@@ -53,6 +55,7 @@ mod tests {
             ),
             ("(option `include_seen`)", "(--include-seen)"),
             ("option `training`", "--train"),
+            ("with option `missing` = drop", "with --missing drop"),
             (
                 "no option here, and option `Not one` neither",
                 "no option here, and option `Not one` neither",

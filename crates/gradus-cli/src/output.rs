@@ -1,5 +1,6 @@
 //! What the command prints: tables for people, JSON for programs, and how it fails.
 
+pub use gradus_base::text::grouped;
 use gradus_base::text::{printable, printable_json, printable_lines};
 use serde_json::{Value, json};
 use std::fmt;
@@ -203,19 +204,6 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
-}
-
-/// `1234567` → `1,234,567`.
-pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Seconds with the digits that matter.

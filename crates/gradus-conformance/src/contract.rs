@@ -2,8 +2,7 @@
 
 use crate::{Check, Finding, broken_values, ensure, error_text};
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
-use gradus_data::{Dense, Id, Ratings, Samples};
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use serde_json::{Map, Value};
 
 /// The checks of this module.
@@ -40,18 +39,10 @@ fn defaults(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
-/// Fits on the smallest data there is.
-fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus::Result<AnyFitted> {
-    let traits = model.traits();
-    let x = Dense::from_rows(&[[1.0], [2.0]]);
-    let data = if traits.can(Capability::PredictValues) {
-        AnyData::Samples(Samples::regression(x, vec![1.0, 3.0])?)
-    } else if traits.can(Capability::PredictClasses) {
-        AnyData::Samples(Samples::classification(x, [Id::Int(0), Id::Int(1)])?)
-    } else {
-        AnyData::Ratings(Ratings::from_triplets([(Id::Int(1), Id::Int(1), 3.0)])?)
-    };
-    model.fit(params, &data, None, &Run::default())
+/// Fits on little data.
+fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus_base::Result<AnyFitted> {
+    let data = model.data().example(20, 1, &model.traits())?;
+    model.fit(params, data.as_ref(), None, &Run::default())
 }
 
 /// What a kind of model declares is what its fitted models implement.
@@ -68,6 +59,10 @@ fn capable(model: &dyn Estimator) -> Finding {
     let refused = [
         (Capability::Recommend, fitted.recommend().err()),
         (Capability::PredictValues, fitted.predictor().err()),
+        (Capability::Transform, fitted.transformer().err()),
+        (Capability::Density, fitted.density().err()),
+        (Capability::Generate, fitted.generator().err()),
+        (Capability::Gradient, fitted.gradient().err()),
     ];
     for (missing, error) in refused {
         let Some(error) = error else { continue };

@@ -1,17 +1,34 @@
 //! The checks every gradus model passes.
 //!
-//! A model joins by being in the registry of the `gradus` crate: `tests/every_model.rs` runs all
-//! checks on all models. A check is a law that holds for any model of its kind of data, whatever
+//! A model of gradus joins by being in the registry of the `gradus` crate: `tests/every_model.rs` runs all
+//! checks on all models. A crate with a model of its own tests it in a line:
+//!
+//! ```
+//! # use gradus::recommenders::Bias as Mine;
+//! use gradus_core::estimator::Entry;
+//! let failures = gradus_conformance::failures(&Entry::<Mine>::new());
+//! assert!(failures.is_empty(), "{}", failures.join("\n"));
+//! ```
+//!
+//! A check is a law that holds for any model of its kind of data, whatever
 //! the algorithm; what is special to an algorithm is tested beside it.
 //!
 //! | module | checks on |
 //! |---|---|
 //! | [`contract`] | parameters, docs, reports: any model |
+//! | [`data`] | the kind of data a model learns from: any kind |
+//! | [`fitting`] | fits: any model of any kind of data |
 //! | [`ratings`] | models that learn from ratings: reproducibility, files, weights, edge cases |
 //! | [`recommending`] | models that recommend |
 //! | [`samples`] | models that predict from features |
+//! | [`distribution`] | models that tell how probable data is, or make data |
+//! | [`features`] | models that transform features, or have a gradient |
 
 pub mod contract;
+pub mod data;
+pub mod distribution;
+pub mod features;
+pub mod fitting;
 pub mod ratings;
 pub mod recommending;
 pub mod samples;
@@ -38,27 +55,41 @@ pub fn of_capability(capability: Capability) -> Option<&'static [Check]> {
         Capability::Recommend => Some(recommending::CHECKS),
         Capability::Update => Some(recommending::UPDATING),
         Capability::PredictValues | Capability::PredictClasses => Some(samples::PREDICTING),
+        Capability::Transform => Some(features::TRANSFORMING),
+        Capability::Gradient => Some(features::GRADIENT),
+        Capability::Density => Some(distribution::DENSITY),
+        Capability::Generate => Some(distribution::GENERATING),
         _ => None,
     }
 }
 
-/// The laws of models that learn from a kind of data; `None` of a kind without any, which a test refuses.
-pub fn of_data(kind: &str) -> Option<&'static [Check]> {
-    match kind {
-        "ratings" => Some(ratings::CHECKS),
-        "samples" => Some(samples::CHECKS),
-        _ => None,
+/// The laws that only models of this kind of data have, besides those of [`data`] and [`fitting`].
+pub fn of_data(model: &dyn Estimator) -> &'static [Check] {
+    match model.data().name() {
+        "ratings" => ratings::CHECKS,
+        "samples" if model.traits().predicts() => samples::CHECKS,
+        _ => &[],
     }
 }
 
 /// All checks that apply to a model.
 pub fn checks(model: &dyn Estimator) -> Vec<&'static Check> {
     let mut checks: Vec<&Check> = contract::CHECKS.iter().collect();
-    checks.extend(of_data(model.data()).unwrap_or_default());
+    checks.extend(data::CHECKS.iter().chain(fitting::CHECKS).chain(of_data(model)));
     for &capability in model.traits().capabilities {
         checks.extend(of_capability(capability).unwrap_or_default());
     }
     checks
+}
+
+/// The checks that a model fails, and why.
+pub fn failures(model: &dyn Estimator) -> Vec<String> {
+    let failure = |check: &&Check| {
+        let run = std::panic::AssertUnwindSafe(|| (check.run)(model));
+        let finding = std::panic::catch_unwind(run).unwrap_or_else(|_| Err("panicked".into()));
+        finding.err().map(|what| format!("{}: {}: {what}", model.name(), check.name))
+    };
+    checks(model).iter().filter_map(failure).collect()
 }
 
 /// Fails a check with a message unless the condition holds.
@@ -107,11 +138,12 @@ pub fn broken_values(kind: &ParamKind) -> Vec<Value> {
             values
         }
         ParamKind::Text => vec![json!(1)],
+        ParamKind::Texts => vec![json!(1), json!([1])],
     }
 }
 
 /// Describes an error or the lack of one.
-pub(crate) fn error_text<T>(result: gradus::Result<T>) -> Result<String, String> {
+pub(crate) fn error_text<T>(result: gradus_base::Result<T>) -> Result<String, String> {
     match result {
         Ok(_) => Err("was accepted".to_owned()),
         Err(error) => Ok(error.to_string()),
@@ -119,6 +151,6 @@ pub(crate) fn error_text<T>(result: gradus::Result<T>) -> Result<String, String>
 }
 
 /// Turns an error into a finding.
-pub(crate) fn found<T>(result: gradus::Result<T>) -> Result<T, String> {
+pub(crate) fn found<T>(result: gradus_base::Result<T>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }

@@ -1,7 +1,8 @@
 //! Models that learn from ratings.
 
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::iterate::Checkpoint;
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_core::report::StopReason;
@@ -34,7 +35,7 @@ pub fn made(seed: u64) -> Result<Ratings, String> {
 
 /// Fits with quick parameters.
 pub fn fit(model: &dyn Estimator, data: &Ratings) -> Result<AnyFitted, String> {
-    found(model.fit(&quick(model), &AnyData::Ratings(data.clone()), None, &Run::default()))
+    found(model.fit(&quick(model), data, None, &Run::default()))
 }
 
 fn bytes(fitted: &AnyFitted) -> Result<Vec<u8>, String> {
@@ -95,7 +96,7 @@ fn round_trip(model: &dyn Estimator) -> Finding {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("m.gradus");
     found(fitted.save(&path))?;
-    let loaded = found(gradus::load(&path))?;
+    let loaded = found(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
     ensure!(loaded.kind == model.name(), "loaded as {}", loaded.kind);
     ensure!(bytes(&loaded)? == bytes(&fitted)?, "bytes differ after loading");
     let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
@@ -192,7 +193,7 @@ fn edges(model: &dyn Estimator) -> Finding {
     for (name, data) in cases {
         let data = found(data)?;
         if model.traits().is_implicit() && name == "negative values" {
-            let text = error_text(fit(model, &data).map_err(gradus::Error::data))?;
+            let text = error_text(fit(model, &data).map_err(gradus_base::Error::data))?;
             ensure!(text.contains("negative"), "{name}: {text:?}");
             continue;
         }
@@ -214,10 +215,10 @@ fn empty(model: &dyn Estimator) -> Finding {
         found(Ratings::from_indexed(ids, (&[], &[]), &[], None, Duplicates::Error))
     };
     let run = Run::default();
-    let nothing = AnyData::Ratings(none(2)?);
+    let nothing = none(2)?;
     let text = error_text(model.fit(&quick(model), &nothing, None, &run))?;
     ensure!(text.contains("no ratings"), "{text:?}");
-    let data = AnyData::Ratings(made(8)?);
+    let data = made(8)?;
     let text = error_text(model.fit(&quick(model), &data, Some(&nothing), &run))?;
     ensure!(text.contains("held-out"), "{text:?}");
     Ok(())
@@ -264,7 +265,6 @@ fn report(model: &dyn Estimator) -> Finding {
     let (train, held) = made(9)?.partition(|at| at % 10 != 0);
     let notes = Notes::new(None);
     let run = Run { observer: &notes, ..Run::default() };
-    let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
     let fitted = found(model.fit(&quick(model), &train, Some(&held), &run))?;
     let report = &fitted.report;
     let seeded = model.specs().iter().any(|spec| spec.name == "seed");
@@ -298,7 +298,7 @@ fn report(model: &dyn Estimator) -> Finding {
 }
 
 /// That a model which says that it cannot be resumed leaves no file behind that promises it.
-pub(crate) fn keeps_no_checkpoint(model: &dyn Estimator, data: &AnyData) -> Finding {
+pub(crate) fn keeps_no_checkpoint(model: &dyn Estimator, data: &dyn Dataset) -> Finding {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("checkpoint");
     let checkpoint = Checkpoint { path: path.clone(), every: Duration::ZERO, resume: true };
@@ -310,12 +310,11 @@ pub(crate) fn keeps_no_checkpoint(model: &dyn Estimator, data: &AnyData) -> Find
 
 fn resumed(model: &dyn Estimator) -> Finding {
     if !model.traits().resumable {
-        return keeps_no_checkpoint(model, &AnyData::Ratings(made(10)?));
+        return keeps_no_checkpoint(model, &made(10)?);
     }
     let (train, held) = made(10)?.partition(|at| at % 10 != 0);
-    let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    for held in [None, Some(&held)] {
+    for held in [None, Some(&held as &dyn Dataset)] {
         let whole = found(model.fit(&quick(model), &train, held, &Run::default()))?;
         let path = folder.path().join("checkpoint");
         let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
@@ -326,7 +325,7 @@ fn resumed(model: &dyn Estimator) -> Finding {
         let part = found(model.fit(&quick(model), &train, held, &run))?;
         ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
         ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
-        let text = error_text(gradus::load(&path))?;
+        let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
         ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
         let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
         let rest = found(model.fit(&quick(model), &train, held, &run))?;

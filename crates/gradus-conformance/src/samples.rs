@@ -4,7 +4,8 @@ use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus_base::random::Stream;
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::params::ParamSpec;
 use gradus_core::predict::Predict;
 use gradus_core::progress::Stop;
@@ -86,8 +87,7 @@ fn settled(model: &dyn Estimator) -> Map<String, Value> {
 }
 
 fn fit(model: &dyn Estimator, samples: &Samples) -> Result<AnyFitted, String> {
-    let data = AnyData::Samples(samples.clone());
-    found(model.fit(&settled(model), &data, None, &Run::default()))
+    found(model.fit(&settled(model), samples, None, &Run::default()))
 }
 
 fn bytes(fitted: &AnyFitted) -> Result<Vec<u8>, String> {
@@ -176,7 +176,7 @@ fn round_trip(model: &dyn Estimator) -> Finding {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         let path = folder.path().join("m.gradus");
         found(fitted.save(&path))?;
-        let loaded = found(gradus::load(&path))?;
+        let loaded = found(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
         ensure!(loaded.kind == model.name(), "loaded as {}", loaded.kind);
         ensure!(bytes(&loaded)? == bytes(&fitted)?, "bytes differ after loading");
         let (a, b) = (scores(&fitted, data.features())?, scores(&loaded, data.features())?);
@@ -220,7 +220,7 @@ fn damaged(model: &dyn Estimator) -> Finding {
 
 fn checkpoints(model: &dyn Estimator) -> Finding {
     ensure!(!model.traits().resumable, "nothing here resumes a model of features");
-    keeps_no_checkpoint(model, &AnyData::Samples(made(model, 60, 3, 17)?))
+    keeps_no_checkpoint(model, &made(model, 60, 3, 17)?)
 }
 
 fn learns(model: &dyn Estimator) -> Finding {
@@ -276,9 +276,13 @@ fn empty(model: &dyn Estimator) -> Finding {
     let data = made(model, 20, 2, 10)?;
     let none = data.select_rows(&[]);
     let refused = |train: &Samples, held: Option<&Samples>| {
-        let (train, held) =
-            (AnyData::Samples(train.clone()), held.map(|h| AnyData::Samples(h.clone())));
-        error_text(model.fit(&settled(model), &train, held.as_ref(), &Run::default()))
+        let (train, held) = (train.clone(), held.cloned());
+        error_text(model.fit(
+            &settled(model),
+            &train,
+            held.as_ref().map(|h| h as &dyn Dataset),
+            &Run::default(),
+        ))
     };
     let text = refused(&none, None)?;
     ensure!(text.contains("no samples"), "{text:?}");
@@ -294,7 +298,7 @@ fn width(model: &dyn Estimator) -> Finding {
     let text = error_text(found(fitted.predictor())?.scores(&narrow))?;
     ensure!(text.contains('3') && text.contains('2'), "{text:?} does not say 3 and 2");
     let held = made(model, 10, 2, 11)?;
-    let (train, held) = (AnyData::Samples(data), AnyData::Samples(held));
+    let (train, held) = (data, held);
     let text = error_text(model.fit(&settled(model), &train, Some(&held), &Run::default()))?;
     ensure!(text.contains('3') && text.contains('2'), "{text:?} does not say 3 and 2");
     Ok(())
@@ -318,8 +322,7 @@ fn wrong_target(model: &dyn Estimator) -> Finding {
     } else {
         Samples::classification(x, [Id::Int(1), Id::Int(2), Id::Int(1)])
     })?;
-    let text =
-        error_text(model.fit(&settled(model), &AnyData::Samples(data), None, &Run::default()))?;
+    let text = error_text(model.fit(&settled(model), &data, None, &Run::default()))?;
     ensure!(text.contains("class") && text.contains("number"), "{text:?}");
     Ok(())
 }
@@ -327,8 +330,7 @@ fn wrong_target(model: &dyn Estimator) -> Finding {
 fn report(model: &dyn Estimator) -> Finding {
     let data = made(model, 200, 4, 13)?;
     let (train, held): (Vec<u32>, Vec<u32>) = (0..200).partition(|row| row % 5 != 0);
-    let (train, held) =
-        (AnyData::Samples(data.select_rows(&train)), AnyData::Samples(data.select_rows(&held)));
+    let (train, held) = (data.select_rows(&train), data.select_rows(&held));
     let fitted = found(model.fit(&settled(model), &train, Some(&held), &Run::default()))?;
     let report = &fitted.report;
     ensure!(report.trace.len() == report.iterations, "a trace of {}", report.trace.len());
@@ -340,7 +342,7 @@ fn report(model: &dyn Estimator) -> Finding {
 }
 
 fn stopped(model: &dyn Estimator) -> Finding {
-    let data = AnyData::Samples(made(model, 300, 6, 14)?);
+    let data = made(model, 300, 6, 14)?;
     let stop = Stop::new();
     stop.request();
     let run = Run { stop, ..Run::default() };

@@ -20,12 +20,29 @@ pub enum Capability {
     PredictValues,
     /// Predict classes from features: [`Predict`](crate::predict::Predict).
     PredictClasses,
+    /// Transform features into others: [`Transform`](crate::transform::Transform).
+    Transform,
+    /// Tell how probable data is: [`Density`](crate::density::Density).
+    Density,
+    /// Make data like that it learned from: [`Generate`](crate::density::Generate).
+    Generate,
+    /// Give the gradient of its outputs with respect to its inputs:
+    /// [`Gradient`](crate::transform::Gradient).
+    Gradient,
 }
 
 impl Capability {
     /// All of them. The conformance suite has laws for each.
-    pub const ALL: &'static [Self] =
-        &[Self::Recommend, Self::Update, Self::PredictValues, Self::PredictClasses];
+    pub const ALL: &'static [Self] = &[
+        Self::Recommend,
+        Self::Update,
+        Self::PredictValues,
+        Self::PredictClasses,
+        Self::Transform,
+        Self::Density,
+        Self::Generate,
+        Self::Gradient,
+    ];
 
     /// Its name for programs: `predict_classes`.
     pub fn name(self) -> &'static str {
@@ -34,6 +51,10 @@ impl Capability {
             Self::Update => "update",
             Self::PredictValues => "predict_values",
             Self::PredictClasses => "predict_classes",
+            Self::Transform => "transform",
+            Self::Density => "density",
+            Self::Generate => "generate",
+            Self::Gradient => "gradient",
         }
     }
 
@@ -44,6 +65,10 @@ impl Capability {
             Self::Update => "learn from new ratings",
             Self::PredictValues => "predict numbers from features",
             Self::PredictClasses => "predict classes from features",
+            Self::Transform => "transform features",
+            Self::Density => "tell how probable data is",
+            Self::Generate => "generate data",
+            Self::Gradient => "give the gradient with respect to its features",
         }
     }
 }

@@ -2,20 +2,23 @@
 //!
 //! A model family implements [`Fit`] on its parameters and [`Model`] on what the fit returns. A
 //! capability (recommending, predicting ratings, …) is a trait of its own; a model that lacks one
-//! does not implement it, and says so to the dynamic form by not overriding [`Model::recommend`]
-//! and its sisters. Everything else (save, load, command line, conformance tests) follows from
+//! does not implement it, and does not override the method of [`Model`] that offers it in the
+//! dynamic form. Everything else (save, load, command line, conformance tests) follows from
 //! these two and one line in the registry of the `gradus` crate.
 
 use crate::capability::{self, Capability};
+use crate::dataset::{AnyKind, DataKind, Dataset, KindOf};
+use crate::density::{Density, Generate};
 use crate::iterate::Checkpoint;
 use crate::params::{self, Params};
 use crate::predict::{Outputs, Predict};
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
+use crate::transform::{Gradient, Transform};
 use crate::update::{self, Adding, Update, Updated};
 use gradus_base::{Error, Result};
-use gradus_data::{Ratings, Samples, Sketch, Titles};
+use gradus_data::{Ratings, Sketch, Titles};
 use gradus_file::output::Output;
 use gradus_file::{Reader, Writer};
 use serde_json::{Map, Value};
@@ -25,8 +28,12 @@ use std::path::Path;
 pub trait Fit: Params {
     /// The model's name on the command line and in the file: `als`.
     const NAME: &'static str;
+    /// The name of its type in Rust and of its class in other languages: `Als`.
+    const CLASS: &'static str;
+    /// The family it belongs to, after which modules are called: `factor`.
+    const FAMILY: &'static str;
     /// What it learns from.
-    type Data: Dataset;
+    type Data: DataKind;
     /// What it learns.
     type Model: Model;
     /// What can be expected of it.
@@ -78,6 +85,9 @@ pub struct Traits {
     /// stronger penalty it converges to as good a one in fewer iterations: a search over penalties
     /// follows the path of them by default.
     pub warm_path: bool,
+    /// The fit scores held-out data after every iteration and keeps the best iterate. A search then
+    /// stops every fit early; otherwise fits go on until they converge.
+    pub early_stopping: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -112,6 +122,7 @@ impl Traits {
         averages: false,
         warm_start: true,
         warm_path: false,
+        early_stopping: true,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 
@@ -119,19 +130,31 @@ impl Traits {
     pub const UPDATING_RECOMMENDER: Self =
         Self { capabilities: &[Capability::Recommend, Capability::Update], ..Self::RECOMMENDER };
 
-    /// A model that predicts numbers from features, in closed form.
+    /// A model that predicts numbers from features, in closed form, and has a gradient.
     pub const REGRESSION: Self = Self {
-        capabilities: &[Capability::PredictValues],
+        capabilities: &[Capability::PredictValues, Capability::Gradient],
         iterative: false,
         resumable: false,
         warm_start: false,
+        early_stopping: false,
         recommender: None,
         ..Self::RECOMMENDER
     };
 
-    /// A model that predicts classes from features, in closed form.
-    pub const CLASSIFICATION: Self =
-        Self { capabilities: &[Capability::PredictClasses], ..Self::REGRESSION };
+    /// A model that predicts classes from features, in closed form, and has a gradient.
+    pub const CLASSIFICATION: Self = Self {
+        capabilities: &[Capability::PredictClasses, Capability::Gradient],
+        ..Self::REGRESSION
+    };
+
+    /// A model that transforms features, in closed form.
+    pub const TRANSFORMER: Self =
+        Self { capabilities: &[Capability::Transform], ..Self::REGRESSION };
+
+    /// Whether a fitted model predicts from features, be it numbers or classes.
+    pub fn predicts(&self) -> bool {
+        self.can(Capability::PredictValues) || self.can(Capability::PredictClasses)
+    }
 
     /// Whether a fitted model has this capability.
     pub fn can(&self, capability: Capability) -> bool {
@@ -209,55 +232,6 @@ impl<'a, D> Job<'a, D> {
     }
 }
 
-/// A kind of data a model learns from, also in its dynamic form.
-pub trait Dataset: Sized + Send + Sync {
-    /// Its name in help texts.
-    const NAME: &'static str;
-    /// The data of this kind in `data`, if it is of this kind.
-    fn from_any(data: &AnyData) -> Option<&Self>;
-}
-
-/// Data of any kind, for the command line, the server and other languages.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum AnyData {
-    /// Who rated what how much.
-    Ratings(Ratings),
-    /// Features and what to predict from them.
-    Samples(Samples),
-}
-
-impl AnyData {
-    /// What a model remembers of it, to recognise it by; see
-    /// [`Report::training`](crate::report::Report::training).
-    pub fn sketch(&self) -> Sketch {
-        match self {
-            Self::Ratings(ratings) => ratings.sketch(),
-            Self::Samples(samples) => samples.sketch(),
-        }
-    }
-}
-
-impl Dataset for Ratings {
-    const NAME: &'static str = "ratings";
-    fn from_any(data: &AnyData) -> Option<&Self> {
-        match data {
-            AnyData::Ratings(ratings) => Some(ratings),
-            AnyData::Samples(_) => None,
-        }
-    }
-}
-
-impl Dataset for Samples {
-    const NAME: &'static str = "samples";
-    fn from_any(data: &AnyData) -> Option<&Self> {
-        match data {
-            AnyData::Samples(samples) => Some(samples),
-            AnyData::Ratings(_) => None,
-        }
-    }
-}
-
 /// A fitted model: what was learned, without its parameters and report (those are in [`Fitted`]).
 pub trait Model: std::any::Any + Send + Sync {
     /// Puts everything it knows into the file.
@@ -278,6 +252,26 @@ pub trait Model: std::any::Any + Send + Sync {
 
     /// Its predicting side, if it predicts from features.
     fn predictor(&self) -> Option<&dyn Predict> {
+        None
+    }
+
+    /// Its transforming side, if it has one.
+    fn transformer(&self) -> Option<&dyn Transform> {
+        None
+    }
+
+    /// The gradient of its outputs with respect to its inputs, if it has one.
+    fn gradient(&self) -> Option<&dyn Gradient> {
+        None
+    }
+
+    /// Its side that tells how probable data is, if it has one.
+    fn density(&self) -> Option<&dyn Density> {
+        None
+    }
+
+    /// Its side that makes data, if it has one.
+    fn generator(&self) -> Option<&dyn Generate> {
         None
     }
 
@@ -469,6 +463,38 @@ impl AnyFitted {
         self.model.predictor().ok_or_else(|| self.unsupported(Capability::PredictValues))
     }
 
+    /// Its transforming side.
+    ///
+    /// # Errors
+    /// If this kind of model does not transform features; the message says what it can do instead.
+    pub fn transformer(&self) -> Result<&dyn Transform> {
+        self.model.transformer().ok_or_else(|| self.unsupported(Capability::Transform))
+    }
+
+    /// Its side that tells how probable data is.
+    ///
+    /// # Errors
+    /// If this kind of model does not; the message says what it can do instead.
+    pub fn density(&self) -> Result<&dyn Density> {
+        self.model.density().ok_or_else(|| self.unsupported(Capability::Density))
+    }
+
+    /// Its side that makes data.
+    ///
+    /// # Errors
+    /// If this kind of model does not; the message says what it can do instead.
+    pub fn generator(&self) -> Result<&dyn Generate> {
+        self.model.generator().ok_or_else(|| self.unsupported(Capability::Generate))
+    }
+
+    /// The gradient of its outputs with respect to its inputs.
+    ///
+    /// # Errors
+    /// If this kind of model has none; the message says what it can do instead.
+    pub fn gradient(&self) -> Result<&dyn Gradient> {
+        self.model.gradient().ok_or_else(|| self.unsupported(Capability::Gradient))
+    }
+
     /// The error of a capability that it lacks.
     pub fn unsupported(&self, capability: Capability) -> Error {
         unsupported(self.kind, capability, &self.capabilities())
@@ -482,7 +508,12 @@ fn capabilities(model: &dyn Model) -> Vec<Capability> {
         Outputs::Values(_) => Capability::PredictValues,
         Outputs::Classes { .. } => Capability::PredictClasses,
     });
-    recommends.into_iter().chain(predicts).collect()
+    let transforms = model.transformer().map(|_| Capability::Transform);
+    let density = model.density().map(|_| Capability::Density);
+    let generates = model.generator().map(|_| Capability::Generate);
+    let gradient = model.gradient().map(|_| Capability::Gradient);
+    let all = [recommends, predicts, transforms, density, generates, gradient];
+    all.into_iter().flatten().collect()
 }
 
 fn unsupported(kind: &str, missing: Capability, can: &[Capability]) -> Error {
@@ -494,24 +525,24 @@ fn unsupported(kind: &str, missing: Capability, can: &[Capability]) -> Error {
 pub trait Estimator: Send + Sync {
     /// Its name: `als`.
     fn name(&self) -> &'static str;
-    /// The name of its parameters' type: `Als`.
-    fn type_name(&self) -> &'static str;
-    /// The family it belongs to, after the crate it lives in: `factor`.
+    /// The name of its type in Rust and of its class in other languages: `Als`.
+    fn class(&self) -> &'static str;
+    /// The family it belongs to: `factor`.
     fn family(&self) -> &'static str;
     /// First paragraph of its docs, and the rest.
     fn docs(&self) -> (String, String);
     /// Its parameters.
     fn specs(&self) -> Vec<params::ParamSpec>;
     /// The kind of data it learns from.
-    fn data(&self) -> &'static str;
+    fn data(&self) -> &'static dyn AnyKind;
     /// What can be expected of it.
     fn traits(&self) -> Traits;
     /// Fits it.
     fn fit(
         &self,
         params: &Map<String, Value>,
-        data: &AnyData,
-        validation: Option<&AnyData>,
+        data: &dyn Dataset,
+        validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
     /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
@@ -519,7 +550,7 @@ pub trait Estimator: Send + Sync {
     fn fit_path(
         &self,
         _chain: &[Map<String, Value>],
-        _data: &AnyData,
+        _data: &dyn Dataset,
         _run: &Run<'_>,
     ) -> Option<Result<Vec<AnyFitted>>> {
         None
@@ -567,13 +598,12 @@ impl<P: Fit> Estimator for Entry<P> {
         P::NAME
     }
 
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<P>().rsplit("::").next().unwrap_or_default()
+    fn class(&self) -> &'static str {
+        P::CLASS
     }
 
     fn family(&self) -> &'static str {
-        let path = std::any::type_name::<P>().split("::").next().unwrap_or_default();
-        path.strip_prefix("gradus_").unwrap_or(path)
+        P::FAMILY
     }
 
     fn docs(&self) -> (String, String) {
@@ -584,8 +614,8 @@ impl<P: Fit> Estimator for Entry<P> {
         params::specs::<P>()
     }
 
-    fn data(&self) -> &'static str {
-        P::Data::NAME
+    fn data(&self) -> &'static dyn AnyKind {
+        const { &KindOf::<P::Data>::new() }
     }
 
     fn traits(&self) -> Traits {
@@ -595,29 +625,40 @@ impl<P: Fit> Estimator for Entry<P> {
     fn fit(
         &self,
         params: &Map<String, Value>,
-        data: &AnyData,
-        validation: Option<&AnyData>,
+        data: &dyn Dataset,
+        validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted> {
-        let wrong = || Error::data(format!("model `{}` learns from {}", P::NAME, P::Data::NAME));
+        let typed = |data: &'_ dyn Dataset| -> Result<()> {
+            let kind = data.kind();
+            if kind == P::Data::NAME {
+                return Ok(());
+            }
+            let (name, needed) = (P::NAME, P::Data::NAME);
+            Err(Error::data(format!(
+                "model `{name}` learns from {needed}, and the data are {kind}"
+            )))
+        };
+        typed(data)?;
+        validation.map_or(Ok(()), typed)?;
         let job = Job {
-            validation: validation.map(|v| P::Data::from_any(v).ok_or_else(wrong)).transpose()?,
+            validation: validation.map(|held_out| held_out.of_kind::<P::Data>()).transpose()?,
             warm: run.warm,
             observer: run.observer,
             stop: run.stop.clone(),
             checkpoint: run.checkpoint.clone(),
         };
-        let data = P::Data::from_any(data).ok_or_else(wrong)?;
+        let data = data.of_kind::<P::Data>()?;
         Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
     }
 
     fn fit_path(
         &self,
         chain: &[Map<String, Value>],
-        data: &AnyData,
+        data: &dyn Dataset,
         run: &Run<'_>,
     ) -> Option<Result<Vec<AnyFitted>>> {
-        let data = P::Data::from_any(data)?;
+        let data = data.downcast_ref::<P::Data>()?;
         let chain: Vec<P> =
             chain.iter().map(|one| P::from_record(one).ok()).collect::<Option<_>>()?;
         let job = Job {

@@ -3,21 +3,28 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`params`] | a model's parameters, defined once |
+//! | [`dataset`] | data sets of any kind, and how a file of each is read |
 //! | [`estimator`] | the contract: parameters → fit → model and report |
 //! | [`capability`] | what a fitted model can do |
 //! | [`iterate`] | the loop every iterative fit shares: stopping, restarts, checkpoints |
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
 //! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
-//! | [`predict`] | what a model of features can do |
+//! | [`predict`], [`transform`] | what a model of features can do |
+//! | [`density`] | what a model of a distribution can do |
+//! | [`registry`] | the models that a program knows, by name |
 
 pub mod capability;
+pub mod dataset;
+pub mod density;
 pub mod estimator;
 pub mod iterate;
 pub mod params;
 pub mod predict;
 pub mod progress;
 pub mod recommend;
+pub mod registry;
 pub mod report;
+pub mod transform;
 pub mod update;
 
 pub use gradus_base::{Error, Result};

@@ -128,6 +128,8 @@ pub enum ParamKind {
         /// Smallest value.
         min: Option<f64>,
     },
+    /// A list of words.
+    Texts,
     /// One of a few words, each with its explanation.
     Choice(Vec<(String, String)>),
     /// Any text.
@@ -166,6 +168,7 @@ impl ParamSpec {
             }
             ParamKind::Numbers { min: None } => "must be a list of finite numbers".to_owned(),
             ParamKind::Text => "must be text".to_owned(),
+            ParamKind::Texts => "must be a list of words".to_owned(),
         };
         if self.optional { format!("{rule}, or left out") } else { rule }
     }
@@ -192,6 +195,7 @@ impl ParamSpec {
                 choices.iter().any(|(word, _)| word == text)
             }
             (ParamKind::Text, value) => value.is_string(),
+            (ParamKind::Texts, Value::Array(words)) => words.iter().all(Value::is_string),
             _ => false,
         };
         if fits {
@@ -227,6 +231,7 @@ impl ParamSpec {
                 text.split(',').map(number).collect::<Option<Vec<_>>>().ok_or_else(wrong)?.into()
             }
             ParamKind::Choice(_) | ParamKind::Text => Value::String(text.to_owned()),
+            ParamKind::Texts => text.split(',').map(Value::from).collect(),
         };
         self.check(&value)?;
         Ok(value)
@@ -312,6 +317,9 @@ fn kind_of(property: &Value, root: &Value) -> (ParamKind, bool) {
                 .map(|b| (b, true))
                 .or(bound("maximum").map(|b| (b, false))),
         },
+        "array" if property.pointer("/items/type") == Some(&Value::from("string")) => {
+            ParamKind::Texts
+        }
         "array" => {
             ParamKind::Numbers { min: property.pointer("/items/minimum").and_then(Value::as_f64) }
         }

@@ -17,6 +17,7 @@
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`Titles`] | titles of items, for people to read beside ids |
+//! | [`split`] | setting ratings or rows aside |
 //! | [`make`] | planted data, to try, test and time models on |
 
 mod buffer;
@@ -38,6 +39,7 @@ mod read;
 mod samples;
 mod sketch;
 mod sparse;
+pub mod split;
 mod stored;
 mod table;
 mod titles;

@@ -1,11 +1,23 @@
 //! Who rated what, how much: the data of every recommender.
 
 use super::{Csr, Id, Ids, RatingsBuilder, builder};
+use gradus_base::text::csv_field;
 use gradus_base::{Error, Result};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// What to do with a (user, item) pair that occurs more than once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplicates {
     /// Keep the last one read.
@@ -263,6 +275,43 @@ impl Ratings {
     /// since 1970 where the file has dates.
     pub fn times(&self) -> Option<&[i64]> {
         self.times.as_deref()
+    }
+
+    /// Writes CSV with the columns there are: user, item, rating if they are `rated`, weight, time.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn write_csv(&self, rated: bool, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let (weights, times) = (self.weights_by_user(), self.times());
+        let header = [
+            Some("user,item"),
+            rated.then_some("rating"),
+            weights.map(|_| "weight"),
+            times.map(|_| "time"),
+        ];
+        writeln!(out, "{}", header.into_iter().flatten().collect::<Vec<_>>().join(","))?;
+        let quoted = |id: Id<'_>| match id {
+            Id::Text(text) => csv_field(text).into_owned(),
+            Id::Int(number) => number.to_string(),
+        };
+        let items: Vec<String> = self.items().iter().map(quoted).collect();
+        for user in 0..self.n_users() {
+            let id = quoted(self.users().get(user));
+            for at in self.by_user().range(user) {
+                write!(out, "{id},{}", items[self.by_user().indices()[at] as usize])?;
+                if rated {
+                    write!(out, ",{}", self.by_user().values()[at])?;
+                }
+                if let Some(weights) = weights {
+                    write!(out, ",{}", weights[at])?;
+                }
+                if let Some(times) = times {
+                    write!(out, ",{}", times[at])?;
+                }
+                writeln!(out)?;
+            }
+        }
+        Ok(())
     }
 
     /// Number of users.

@@ -50,7 +50,7 @@ impl Target {
     }
 }
 
-/// Samples with features, a target, and weights if they do not all count the same.
+/// Samples with features, a target if there is something to predict, and weights if they do not all count the same.
 ///
 /// ```
 /// use gradus_data::{Dense, Id, Samples};
@@ -91,7 +91,7 @@ impl Samples {
                 if let Some(at) = values.values().iter().position(|y| !y.is_finite()) {
                     return Err(Error::data(format!(
                         "target: row {}: {} is not a finite number",
-                        at / values.n_cols() + 1,
+                        at / values.n_cols().max(1) + 1,
                         values.values()[at]
                     )));
                 }
@@ -112,6 +112,16 @@ impl Samples {
         };
         let inputs = Inputs::Plain(features.n_cols());
         Ok(Self { inputs, features, target, target_names, weights: None, folds: None })
+    }
+
+    /// Samples with nothing to predict: what transformers, clusterings and densities learn from.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn unlabelled(features: impl Into<Matrix>) -> Result<Self> {
+        let features = features.into();
+        let nothing = Dense::new(features.n_rows(), 0, Vec::new())?;
+        Self::new(features, Target::Values(nothing))
     }
 
     /// Samples with a number to predict.
@@ -228,7 +238,12 @@ impl Samples {
         &self.features
     }
 
-    /// What is to be predicted.
+    /// Whether there is something to predict.
+    pub fn has_target(&self) -> bool {
+        !self.target_names.is_empty()
+    }
+
+    /// What is to be predicted; [`has_target`](Self::has_target) says whether that is anything.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -251,9 +266,10 @@ impl Samples {
     /// The numbers to predict, samples × targets.
     ///
     /// # Errors
-    /// If the target is a class.
+    /// If there is no target, or it is a class.
     pub fn values(&self) -> Result<&Dense<f64>> {
         match &self.target {
+            Target::Values(_) if !self.has_target() => Err(no_target()),
             Target::Values(values) => Ok(values),
             Target::Classes { .. } => {
                 Err(Error::data("the target is a class, and this model predicts numbers"))
@@ -264,10 +280,11 @@ impl Samples {
     /// The classes to predict, and what they are called.
     ///
     /// # Errors
-    /// If the target is a number.
+    /// If there is no target, or it is a number.
     pub fn classes(&self) -> Result<(&[u32], &Ids)> {
         match &self.target {
             Target::Classes { codes, labels } => Ok((codes, labels)),
+            Target::Values(_) if !self.has_target() => Err(no_target()),
             Target::Values(_) => {
                 Err(Error::data("the target is a number, and this model predicts classes"))
             }
@@ -294,6 +311,10 @@ impl Samples {
             folds: folds.map(|folds| rows.iter().map(|&row| folds[row as usize]).collect()),
         }
     }
+}
+
+fn no_target() -> Error {
+    Error::data("the samples have no target, and this model learns to predict one")
 }
 
 /// The classes in ascending order, and the place of each sample's among them.

@@ -56,6 +56,18 @@ impl Smallest {
 }
 
 impl Sketch {
+    /// The sketch of units that are told apart by their text.
+    pub fn of_text<T: AsRef<[u8]>>(units: impl IntoIterator<Item = T>) -> Self {
+        let mut found = Smallest::new();
+        let mut rows = 0;
+        for unit in units {
+            found.push(mix(4, checksum(unit.as_ref())));
+            rows += 1;
+        }
+        found.tidy();
+        Self { rows, smallest: found.hashes }
+    }
+
     /// The sketch of the rows that are cut into so many blocks; `hashes` gives those of a block.
     fn of_blocks<I: Iterator<Item = u64>>(
         rows: usize,
@@ -99,6 +111,11 @@ impl Sketch {
         self.smallest.dedup();
         // Below the largest of a sketch that is full, and only there, all rows are known.
         self.smallest.truncate(KEPT);
+    }
+
+    /// A number that other sketches have only by chance.
+    pub fn fingerprint(&self) -> u64 {
+        self.smallest.iter().fold(mix(7, self.rows), |sum, &hash| mix(sum, hash))
     }
 
     /// Adds it to a model file.

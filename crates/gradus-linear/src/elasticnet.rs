@@ -150,6 +150,8 @@ impl ElasticNet {
 
 impl Fit for ElasticNet {
     const NAME: &'static str = "elasticnet";
+    const CLASS: &'static str = "ElasticNet";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };

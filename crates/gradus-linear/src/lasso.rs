@@ -144,6 +144,8 @@ impl Lasso {
 
 impl Fit for Lasso {
     const NAME: &'static str = "lasso";
+    const CLASS: &'static str = "Lasso";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };

@@ -5,6 +5,7 @@ use crate::sparse::{Path, Validation};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::predict::{Outputs, Predict, check_features};
+use gradus_core::transform::Gradient;
 use gradus_data::{Csr, Dense, Inputs, Matrix, Samples, Target};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, dense};
@@ -343,6 +344,27 @@ impl Model for LinearModel {
 
     fn predictor(&self) -> Option<&dyn Predict> {
         Some(self)
+    }
+
+    fn gradient(&self) -> Option<&dyn Gradient> {
+        Some(self)
+    }
+}
+
+impl Gradient for LinearModel {
+    fn n_outputs(&self) -> usize {
+        self.coefficients.n_rows()
+    }
+
+    /// The coefficients, at every row.
+    fn input_gradient(&self, features: &Matrix, output: usize) -> Result<Dense<f64>> {
+        self.inputs.check_width(features.n_cols())?;
+        if output >= self.n_outputs() {
+            let rule = format!("must be below {}, the number of outputs", self.n_outputs());
+            return Err(Error::parameter("output", output, rule));
+        }
+        let row = self.coefficients.row(output);
+        Ok(Dense::from_fn(features.n_rows(), features.n_cols(), |_, column| row[column]))
     }
 }
 

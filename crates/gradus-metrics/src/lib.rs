@@ -5,7 +5,6 @@
 //! | [`regression`] | predicted numbers |
 //! | [`classification`] | predicted classes, scores and probabilities |
 //! | [`ranking`] | lists of items |
-//! | [`split`] | setting ratings or rows aside, to measure on |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
 //!
 //! The measures take plain slices, one value a row, and weights where the rows do not count alike. A
@@ -17,6 +16,5 @@ pub mod ranking;
 mod rating;
 pub mod regression;
 pub mod rows;
-pub mod split;
 
 pub use rating::{RatingErrors, rating_errors};

@@ -4,7 +4,7 @@
 //! use gradus::prelude::*;
 //!
 //! let ratings = gradus::data::make::RatingsSpec::new(80, 40, 1500).make(1)?.ratings;
-//! let (train, test) = gradus::metrics::split::holdout(&ratings, 0.1, 1)?;
+//! let (train, test) = gradus::data::split::holdout(&ratings, 0.1, 1)?;
 //! let fitted = Als::new().rank(4).fit_job(&train, &Job::default().validation(&test))?;
 //! println!("held-out RMSE {:.3}", fitted.report.validation.unwrap());
 //! let best = fitted.top(&Target::User(0), 5, &Filter::default())?;
@@ -36,23 +36,26 @@ pub use gradus_select as select;
 pub mod page;
 mod registry;
 
-pub use registry::{find, from_bytes, load, models};
+pub use registry::{find, from_bytes, load, models, registry};
 
 /// The contract of a model, for those who fit models by name or define their own.
 pub mod model {
     pub use gradus_base::parallel;
     pub use gradus_base::random::Stream;
     pub use gradus_core::capability::Capability;
+    pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, Held, Purpose, Remarks};
+    pub use gradus_core::density::{Density, Generate};
     pub use gradus_core::estimator::{
-        AnyData, AnyFitted, Dataset, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits,
-        Run, Traits,
+        AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
     };
-    pub use gradus_core::iterate::Checkpoint;
-    pub use gradus_core::params::{ParamSpec, Params};
+    pub use gradus_core::iterate::{Checkpoint, Rules, Solver, Watch, direct, run};
+    pub use gradus_core::params::{ParamSpec, Params, record};
     pub use gradus_core::predict::{Outputs, Predict};
     pub use gradus_core::progress::{Observer, Silent, Stop};
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
+    pub use gradus_core::registry::Registry;
     pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::transform::{Gradient, Transform};
     pub use gradus_core::update::{Adding, Update, Updated};
     pub use gradus_file::{Reader, Writer};
 }

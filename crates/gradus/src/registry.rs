@@ -1,41 +1,48 @@
-//! Every model there is. A new one joins with one line here, and has the command line, saving,
-//! loading and the conformance suite from then on.
+//! Every model of gradus. A new one joins with one line here, and has the command line, saving,
+//! loading, the Python class and the conformance suite from then on.
 
-use gradus_base::{Error, Result};
-use gradus_core::estimator::{AnyFitted, Entry, Estimator};
+use gradus_base::Result;
+use gradus_core::estimator::{AnyFitted, Estimator};
+use gradus_core::registry::Registry;
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
 };
-use gradus_file::Reader;
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use std::path::Path;
+use std::sync::LazyLock;
 
-static MODELS: &[&dyn Estimator] = &[
-    &Entry::<Als>::new(),
-    &Entry::<Svdpp>::new(),
-    &Entry::<Bayes>::new(),
-    &Entry::<Sgd>::new(),
-    &Entry::<Ccd>::new(),
-    &Entry::<Gd>::new(),
-    &Entry::<Ials>::new(),
-    &Entry::<Bpr>::new(),
-    &Entry::<PureSvd>::new(),
-    &Entry::<Mean>::new(),
-    &Entry::<Bias>::new(),
-    &Entry::<Popular>::new(),
-    &Entry::<Neighbours>::new(),
-    &Entry::<Linear>::new(),
-    &Entry::<Ridge>::new(),
-    &Entry::<Lasso>::new(),
-    &Entry::<ElasticNet>::new(),
-    &Entry::<Logistic>::new(),
-    &Entry::<Svm>::new(),
-    &Entry::<Svr>::new(),
-];
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    Registry::new()
+        .with::<Als>()
+        .with::<Svdpp>()
+        .with::<Bayes>()
+        .with::<Sgd>()
+        .with::<Ccd>()
+        .with::<Gd>()
+        .with::<Ials>()
+        .with::<Bpr>()
+        .with::<PureSvd>()
+        .with::<Mean>()
+        .with::<Bias>()
+        .with::<Popular>()
+        .with::<Neighbours>()
+        .with::<Linear>()
+        .with::<Ridge>()
+        .with::<Lasso>()
+        .with::<ElasticNet>()
+        .with::<Logistic>()
+        .with::<Svm>()
+        .with::<Svr>()
+});
 
-/// Every model there is, by name.
+/// Every model of gradus; a program may add its own to a clone.
+pub fn registry() -> &'static Registry {
+    &REGISTRY
+}
+
+/// Every model of gradus, by name.
 pub fn models() -> &'static [&'static dyn Estimator] {
-    MODELS
+    REGISTRY.models()
 }
 
 /// The model of this name.
@@ -43,11 +50,7 @@ pub fn models() -> &'static [&'static dyn Estimator] {
 /// # Errors
 /// If there is none; the message lists those there are.
 pub fn find(name: &str) -> Result<&'static dyn Estimator> {
-    MODELS.iter().copied().find(|model| model.name() == name).ok_or_else(|| Error::UnknownName {
-        what: "model",
-        name: name.to_owned(),
-        known: MODELS.iter().map(|model| model.name()).collect::<Vec<_>>().join(", "),
-    })
+    REGISTRY.find(name)
 }
 
 /// Loads a model file of any kind.
@@ -55,7 +58,7 @@ pub fn find(name: &str) -> Result<&'static dyn Estimator> {
 /// # Errors
 /// If the file is broken, a checkpoint, or of a kind this build does not know.
 pub fn load(path: impl AsRef<Path>) -> Result<AnyFitted> {
-    read(&mut Reader::open(path.as_ref())?)
+    REGISTRY.load(path)
 }
 
 /// Reads a model of any kind from the bytes of its file.
@@ -63,18 +66,5 @@ pub fn load(path: impl AsRef<Path>) -> Result<AnyFitted> {
 /// # Errors
 /// As [`load`].
 pub fn from_bytes(bytes: Vec<u8>) -> Result<AnyFitted> {
-    read(&mut Reader::from_bytes(bytes)?)
-}
-
-/// Reads a model of any kind from an opened file.
-pub(crate) fn read(file: &mut Reader) -> Result<AnyFitted> {
-    let kind = file.kind().to_owned();
-    if let Some(model) = kind.strip_suffix(".checkpoint") {
-        return Err(Error::format(
-            file.path(),
-            format!("is a checkpoint of `{model}`, not a model; resume the fit to finish it"),
-        ));
-    }
-    let model = find(&kind).map_err(|error| Error::format(file.path(), error.to_string()))?;
-    model.read(file)
+    REGISTRY.from_bytes(bytes)
 }

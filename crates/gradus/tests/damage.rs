@@ -1,6 +1,7 @@
 //! A flipped bit anywhere in a model file or a checkpoint is noticed.
 
-use gradus_core::estimator::{AnyData, Run};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::Run;
 use gradus_core::iterate::Checkpoint;
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_data::make::{RatingsSpec, RegressionSpec};
@@ -28,14 +29,14 @@ fn no_model_with_a_flipped_bit_loads() {
     let mut als = Map::new();
     als.insert("rank".into(), json!(2));
     als.insert("max_iter".into(), json!(2));
-    let cases = [
-        ("als", als, AnyData::Ratings(ratings())),
-        ("mean", Map::new(), AnyData::Ratings(ratings())),
-        ("lasso", Map::new(), AnyData::Samples(samples)),
+    let cases: [(&str, Map<String, Value>, Box<dyn Dataset>); 3] = [
+        ("als", als, Box::new(ratings())),
+        ("mean", Map::new(), Box::new(ratings())),
+        ("lasso", Map::new(), Box::new(samples)),
     ];
     for (name, params, data) in cases {
         let model = gradus::find(name).unwrap();
-        let mut fitted = model.fit(&params, &data, None, &Run::default()).unwrap();
+        let mut fitted = model.fit(&params, data.as_ref(), None, &Run::default()).unwrap();
         fitted.report.training = Some(data.sketch());
         let good = fitted.to_bytes().unwrap();
         let again = gradus::from_bytes(good.clone()).unwrap();
@@ -67,7 +68,7 @@ fn no_checkpoint_with_a_flipped_bit_is_resumed() {
     let name = format!("damage-{}.checkpoint", std::process::id());
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
-    let (model, data) = (gradus::find("als").unwrap(), AnyData::Ratings(ratings()));
+    let (model, data) = (gradus::find("als").unwrap(), ratings());
     let Value::Object(params) = json!({"rank": 2, "max_iter": 3, "tol": 0.0}) else { panic!() };
     let fit = |stop: Stop, observer: &dyn Observer| {
         let checkpoint = Some(checkpoint.clone());

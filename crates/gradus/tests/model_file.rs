@@ -3,28 +3,15 @@
 #[path = "../../../fuzz/checks/model_file.rs"]
 mod checks;
 
-use gradus_core::capability::Capability;
-use gradus_core::estimator::{AnyData, Run};
-use gradus_data::make::{BlobsSpec, RatingsSpec};
-use gradus_data::{Id, Samples};
+use gradus_core::estimator::Run;
 use serde_json::Map;
 
 /// Recommenders and models of features alike: the fuzzer once took every model for a recommender.
 #[test]
 fn every_model_passes_the_check_of_the_fuzzer() {
-    let ratings = RatingsSpec::new(12, 9, 60).make(1).unwrap().ratings;
-    let made = BlobsSpec::new(40, 2, 2).make(2).unwrap();
-    let ids = made.labels.iter().map(|&label| Id::Int(i64::from(label)));
-    let classes = Samples::classification(made.points.clone(), ids).unwrap();
-    let values = made.labels.iter().map(|&label| f64::from(label)).collect();
-    let numbers = Samples::regression(made.points, values).unwrap();
     for model in gradus::models() {
-        let data = match model.traits() {
-            traits if traits.can(Capability::Recommend) => AnyData::Ratings(ratings.clone()),
-            traits if traits.can(Capability::PredictValues) => AnyData::Samples(numbers.clone()),
-            _ => AnyData::Samples(classes.clone()),
-        };
-        let fitted = model.fit(&Map::new(), &data, None, &Run::default()).unwrap();
+        let data = model.data().example(60, 1, &model.traits()).unwrap();
+        let fitted = model.fit(&Map::new(), data.as_ref(), None, &Run::default()).unwrap();
         let bytes = fitted.to_bytes().unwrap();
         assert_eq!(checks::check(&bytes), Some(model.name()));
         // Broken in the middle it may be anything, but no panic.

@@ -2,11 +2,11 @@
 
 use gradus::select::search::{Plan, Rows, Search};
 use gradus::select::{RankingOptions, evaluate_ranking};
-use gradus_core::estimator::{AnyData, Run};
+use gradus_core::estimator::Run;
 use gradus_core::progress::Stop;
 use gradus_data::make::RatingsSpec;
+use gradus_data::split::holdout;
 use gradus_data::{Duplicates, Ratings, RatingsBuilder};
-use gradus_metrics::split::holdout;
 use serde_json::{Map, json};
 
 /// Few ratings of many items, so that a split leaves items and users without any in training; some
@@ -47,7 +47,7 @@ fn validation_evaluation_and_search_give_one_score() {
     let implicit = gradus::models().iter().filter(|model| model.traits().is_implicit());
     for model in implicit {
         let (name, params) = (model.name(), params(model.name()));
-        let any = (AnyData::Ratings(train.clone()), AnyData::Ratings(held.clone()));
+        let any = (train.clone(), held.clone());
         let fitted = model.fit(&params, &any.0, Some(&any.1), &Run::default()).unwrap();
         let validation = fitted.report.validation.unwrap();
         let report = evaluate_ranking(fitted.recommend().unwrap(), &held, &options).unwrap();
@@ -71,7 +71,7 @@ fn validation_evaluation_and_search_give_one_score() {
             warm: false,
             stop: Stop::new(),
         };
-        let found = search.run(&AnyData::Ratings(data.clone()), &|_| {}).unwrap();
+        let found = search.run(&data.clone(), &|_| {}).unwrap();
         let score = found.candidates[0].score;
         assert!((score.value - validation).abs() < 1e-9, "{name}: {} in the search", score.value);
         assert!((score.error / report.at[0].ndcg.standard_error - 1.0).abs() < 1e-6, "{name}");
@@ -87,7 +87,7 @@ fn models_of_the_part_alone_get_the_same_score() {
     for name in ["popular", "neighbours"] {
         let model = gradus::find(name).unwrap();
         let score = |train: &Ratings, held: &Ratings| {
-            let any = (AnyData::Ratings(train.clone()), AnyData::Ratings(held.clone()));
+            let any = (train.clone(), held.clone());
             let fitted = model.fit(&Map::new(), &any.0, Some(&any.1), &Run::default()).unwrap();
             (fitted.report.validation.unwrap(), fitted.report.baselines)
         };
@@ -105,7 +105,7 @@ fn held_out_zeros_and_weights_of_0_are_not_relevant() {
     let (train, held) = holdout(&data, 0.3, 3).unwrap();
     let positive = held.filter(|at| held.by_user().values()[at] > 0.0);
     let model = gradus::find("popular").unwrap();
-    let fitted = model.fit(&Map::new(), &AnyData::Ratings(train), None, &Run::default()).unwrap();
+    let fitted = model.fit(&Map::new(), &train, None, &Run::default()).unwrap();
     let of = |test: &Ratings| {
         let report =
             evaluate_ranking(fitted.recommend().unwrap(), test, &RankingOptions::default())
@@ -127,7 +127,7 @@ fn held_out_zeros_and_weights_of_0_are_not_relevant() {
 fn iterations_are_compared_on_a_sample_and_the_final_score_is_over_all_users() {
     let data = RatingsSpec::new(1600, 2500, 14_000).make(2).unwrap().ratings;
     let (train, held) = holdout(&data, 0.3, 1).unwrap();
-    let any = (AnyData::Ratings(train), AnyData::Ratings(held.clone()));
+    let any = (train, held.clone());
     let options = RankingOptions { at: vec![20], ..RankingOptions::default() };
     for name in ["ials", "bpr", "svd"] {
         let model = gradus::find(name).unwrap();

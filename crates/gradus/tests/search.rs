@@ -1,15 +1,16 @@
 //! Choosing parameters, over a real model.
 
 use gradus::select::search::{Axis, Dimension, Distribution, Found, Plan, Random, Rows, Search};
-use gradus_core::estimator::{AnyData, Run};
+use gradus_core::estimator::Run;
 use gradus_core::progress::Stop;
+use gradus_data::Ratings;
 use gradus_data::make::RatingsSpec;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn data() -> AnyData {
+fn data() -> Ratings {
     let spec = RatingsSpec { rank: 3, ..RatingsSpec::new(200, 80, 5000) };
-    AnyData::Ratings(spec.make(1).unwrap().ratings)
+    spec.make(1).unwrap().ratings
 }
 
 fn axis(name: &str, values: &[Value]) -> Axis {

@@ -3,8 +3,9 @@
 mod table;
 
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, Table, grouped, peak_memory, seconds};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::output::{Context, Outcome, Table, grouped, peak_memory, seconds};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
 use gradus::linear::LinearModel;
 use gradus::page::{largest_coefficients, linear_model, score_names, shown};
 use gradus_core::estimator::AnyFitted;
@@ -39,7 +40,7 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = InfoArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<InfoArgs>(matches)?;
     let kind = FileKind::of(&args.file)?;
     let named = args.file.extension().is_some_and(|extension| extension == "gradus");
     let is_ours = matches!(kind, Some(FileKind::Model | FileKind::Checkpoint));
@@ -48,9 +49,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     } else if kind == Some(FileKind::Checkpoint) {
         checkpoint(&args.file, context)
     } else if is_ours || named {
-        model(&args.file, &gradus::load(&args.file)?, context)
+        model(&args.file, &crate::registry().load(&args.file)?, context)
     } else if args.table {
-        table::run(&args.file, &args.input.table(), context)
+        table::run(&args.file, args.input.table(), context)
     } else {
         data(&args, context)
     }
@@ -224,17 +225,18 @@ fn is_ratings(args: &InfoArgs, context: Context) -> bool {
     let header = table.source().is_none_or(|source| source.layout.header);
     let quiet = Context { quiet: true, ..context };
     // One column may be lists of items behind a user that blanks separate.
-    let lists = || table.n_cols() == 1 && args.input.ratings_for(&args.file, true, quiet).is_ok();
+    let lists =
+        || table.n_cols() == 1 && args.input.ratings_or_interactions(&args.file, quiet).is_ok();
     named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols()) || lists()
 }
 
 fn data(args: &InfoArgs, context: Context) -> Outcome {
     // A pipe cannot be read twice.
-    let guess = !args.input.tells_ratings() && args.file.is_file();
+    let guess = !args.input.0.says_ratings() && args.file.is_file();
     if guess && !is_ratings(args, context) {
-        return table::run(&args.file, &args.input.table(), context);
+        return table::run(&args.file, args.input.table(), context);
     }
-    let (ratings, summary) = args.input.ratings_for(&args.file, true, context)?;
+    let (ratings, summary) = args.input.ratings_or_interactions(&args.file, context)?;
     let count = ratings.len();
     let (mut low, mut high, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
     for &value in ratings.by_user().values() {

@@ -3,6 +3,7 @@
 mod demo;
 mod evaluate;
 mod fit;
+mod generate;
 mod info;
 mod lab;
 mod make;
@@ -15,6 +16,7 @@ mod shell;
 mod similar;
 mod split;
 pub mod titles;
+mod transform;
 mod update;
 
 use crate::output::{Context, Failure, Outcome};
@@ -33,6 +35,8 @@ const COMMANDS: &[Entry] = &[
     (similar::command, similar::run),
     (update::command, update::run),
     (predict::command, predict::run),
+    (transform::command, transform::run),
+    (generate::command, generate::run),
     (info::command, info::run),
     (report::command, report::run),
     (models::command, models::run),

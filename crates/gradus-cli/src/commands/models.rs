@@ -15,19 +15,19 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     match matches.get_one::<String>("name") {
-        Some(name) => explain(gradus::find(name)?, context),
+        Some(name) => explain(crate::registry().find(name)?, context),
         None => list(context),
     }
 }
 
 fn list(context: Context) -> Outcome {
     if context.json {
-        let models = gradus::models().iter().map(|model| describe(*model));
+        let models = crate::registry().models().iter().map(|model| describe(*model));
         return context.json(&Value::Array(models.collect()));
     }
     let mut table = Table::new(&["model", "learns from", "what it is"]);
-    for model in gradus::models() {
-        table.row([model.name().to_owned(), model.data().to_owned(), model.docs().0]);
+    for model in crate::registry().models() {
+        table.row([model.name().to_owned(), model.data().name().to_owned(), model.docs().0]);
     }
     context.say(table)
 }
@@ -47,7 +47,11 @@ fn describe(model: &dyn Estimator) -> Value {
             json!({"name": spec.name, "doc": spec.doc, "default": spec.default, "rule": spec.rule(), "choices": choices})
         })
         .collect();
-    json!({"name": model.name(), "data": model.data(), "summary": summary, "details": details, "params": params})
+    json!({"name": model.name(), "data": model.data().name(), "capabilities": capabilities(model), "summary": summary, "details": details, "params": params})
+}
+
+fn capabilities(model: &dyn Estimator) -> Vec<&'static str> {
+    model.traits().capabilities.iter().map(|capability| capability.name()).collect()
 }
 
 fn explain(model: &dyn Estimator, context: Context) -> Outcome {

@@ -1,14 +1,16 @@
 //! `gradus predict FILE PAIRS`
 
+use crate::columns::{beside, quoted, spread, write_columns};
 use crate::input::{DataArgs, Known};
-use crate::output::{Context, Failure, Outcome, grouped};
+use crate::output::{Context, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
-use crate::samples::Features;
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
+use gradus_core::dataset::Features;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Outputs;
 use gradus_core::recommend::Interval;
-use gradus_data::{Column, Id};
+use gradus_data::Id;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -53,10 +55,10 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = PredictArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<PredictArgs>(matches)?;
     let mut plan = FilePlan::new(args.force, [&args.model, &args.data]);
     let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
-    let fitted = gradus::load(&args.model)?;
+    let fitted = crate::registry().load(&args.model)?;
     if fitted.model.recommend().is_none() {
         return samples(&args, &fitted, &destination, context);
     }
@@ -102,8 +104,8 @@ fn samples(
     if args.interval.is_some() {
         return Err(without(fitted, "give intervals", "`bayes` can, of ratings").into());
     }
-    let Features { matrix: features, table, rows } =
-        args.input.table().features(&args.data, model.inputs(), context)?;
+    let Features { matrix: features, table, rows } = context
+        .reading(|remarks| args.input.table().features(&args.data, model.inputs(), remarks))?;
     let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
     match model.outputs() {
         Outputs::Values(names) => {
@@ -143,82 +145,6 @@ fn say_where(destination: &Destination, n: usize, context: Context) {
     }
 }
 
-/// Predictions for all rows of a file; those without features have none.
-fn spread(columns: Vec<(String, Vec<Value>)>, rows: &[u32], n: usize) -> Vec<(String, Vec<Value>)> {
-    if rows.len() == n {
-        return columns;
-    }
-    let spread = |values: Vec<Value>| {
-        let mut all = vec![Value::Null; n];
-        rows.iter().zip(values).for_each(|(&row, value)| all[row as usize] = value);
-        all
-    };
-    columns.into_iter().map(|(name, values)| (name, spread(values))).collect()
-}
-
-/// The columns of the file, then the predictions; a prediction of a column that is there is called
-/// `predicted_…`.
-fn beside(
-    table: &gradus_data::Table,
-    predictions: Vec<(String, Vec<Value>)>,
-) -> Vec<(String, Vec<Value>)> {
-    let cell = |column: &Column, row: usize| match column {
-        Column::Numbers(values) => match values[row] {
-            // Whole numbers without a point, as far as they are exact.
-            value if value.fract() == 0.0 && value.abs() < 9e15 => Value::from(value as i64),
-            value => Value::from(value),
-        },
-        Column::Booleans(values) => values[row].map_or(Value::Null, Value::Bool),
-        column => column.text(row).map_or(Value::Null, Value::from),
-    };
-    let mut columns: Vec<(String, Vec<Value>)> = table
-        .columns()
-        .iter()
-        .map(|(name, column)| {
-            (name.clone(), (0..column.len()).map(|row| cell(column, row)).collect())
-        })
-        .collect();
-    for (mut name, values) in predictions {
-        while columns.iter().any(|(known, _)| *known == name) {
-            name.insert_str(0, "predicted_");
-        }
-        columns.push((name, values));
-    }
-    columns
-}
-
-/// CSV with a header, or a JSON object a line.
-fn write_columns(
-    out: &mut impl Write,
-    n: usize,
-    columns: &[(String, Vec<Value>)],
-    json: bool,
-) -> std::io::Result<()> {
-    if !json {
-        let names: Vec<String> =
-            columns.iter().map(|(name, _)| quoted(Id::Text(name.as_str()))).collect();
-        writeln!(out, "{}", names.join(","))?;
-    }
-    for row in 0..n {
-        if json {
-            let line: serde_json::Map<String, Value> =
-                columns.iter().map(|(name, values)| (name.clone(), values[row].clone())).collect();
-            writeln!(out, "{}", Value::Object(line))?;
-            continue;
-        }
-        for (at, (_, values)) in columns.iter().enumerate() {
-            let comma = if at > 0 { "," } else { "" };
-            match &values[row] {
-                Value::String(text) => write!(out, "{comma}{}", quoted(Id::Text(text)))?,
-                Value::Null => write!(out, "{comma}")?,
-                value => write!(out, "{comma}{value}")?,
-            }
-        }
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
 /// CSV with a header, or a JSON object a line.
 fn write<'a>(
     out: &mut impl Write,
@@ -249,14 +175,4 @@ fn write<'a>(
         }
     }
     Ok(())
-}
-
-/// An id as a field of a CSV file.
-pub fn quoted(id: Id<'_>) -> String {
-    match id {
-        Id::Text(text) if text.contains(['"', ',', '\n', '\r']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        id => id.to_string(),
-    }
 }

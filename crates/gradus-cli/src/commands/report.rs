@@ -4,8 +4,9 @@ use super::titles::TitlesArgs;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use gradus::page::{Tested, page, samples_page};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
+use gradus::page::{Tested, any_page, page, samples_page};
 use gradus_core::estimator::AnyFitted;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -46,11 +47,11 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = ReportArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<ReportArgs>(matches)?;
     let inputs = [&args.model].into_iter().chain(&args.data).chain(args.titles.inputs());
     let mut plan = FilePlan::new(args.force, inputs);
     let destination = plan.page_or_stdout("--output", &args.output)?;
-    let mut fitted = gradus::load(&args.model)?;
+    let mut fitted = crate::registry().load(&args.model)?;
     if fitted.model.recommend().is_none() {
         return of_samples(&args, &fitted, &destination, context);
     }
@@ -81,6 +82,14 @@ fn of_samples(
     destination: &Destination,
     context: Context,
 ) -> Outcome {
+    let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
+    if fitted.model.predictor().is_none() {
+        if args.data.is_some() {
+            // The message says what the model can do instead.
+            fitted.predictor()?;
+        }
+        return write(destination, &any_page(fitted, &name).to_html(), context);
+    }
     let model = fitted.predictor()?;
     let names = model.outputs().names();
     let target = if args.target.is_empty() { names } else { args.target.as_slice() };
@@ -95,13 +104,14 @@ fn of_samples(
         Some(path) => {
             let classes = model.outputs().labels().is_some();
             let inputs = (model.inputs(), target);
-            Some(args.input.table().samples_for(path, inputs, classes, context)?)
+            Some(context.reading(|remarks| {
+                args.input.table().samples_for(path, inputs, classes, remarks)
+            })?)
         }
         None => None,
     };
     let source = args.data.as_ref().map(|path| path.display().to_string());
     let tested = source.as_deref().zip(samples.as_ref());
-    let name = args.model.file_name().unwrap_or(args.model.as_os_str()).to_string_lossy();
     write(destination, &samples_page(fitted, &name, tested)?.to_html(), context)
 }
 

@@ -2,7 +2,8 @@
 
 use crate::output::{Context, Failure, Outcome};
 use crate::outputs::{self, FilePlan, ForceArg};
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, value_parser};
+use crate::parameters::arguments;
+use clap::{Arg, ArgMatches, Args as _, Command, value_parser};
 use clap_complete::Shell;
 use gradus_file::output::FileKind;
 use std::io::Write as _;
@@ -42,7 +43,7 @@ pub fn man(matches: &ArgMatches, context: Context) -> Outcome {
     let Some(folder) = matches.get_one::<PathBuf>("folder") else {
         return Err(Failure::Usage("man: no folder".into()));
     };
-    let force = ForceArg::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let force = arguments::<ForceArg>(matches)?;
     std::fs::create_dir_all(folder).map_err(|error| gradus::Error::io(folder, error))?;
     let mut command = super::command().disable_help_subcommand(true);
     command.build();

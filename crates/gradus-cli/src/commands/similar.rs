@@ -2,8 +2,9 @@
 
 use super::recommend::{find_item, find_user, item_table, scored_json};
 use super::titles::{Names, TitlesArgs};
-use crate::output::{Context, Failure, Outcome, Table};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::output::{Context, Outcome, Table};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -42,8 +43,8 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = SimilarArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let mut fitted = gradus::load(&args.model)?;
+    let args = arguments::<SimilarArgs>(matches)?;
+    let mut fitted = crate::registry().load(&args.model)?;
     args.titles.add_to(&mut fitted, context)?;
     let model = fitted.recommend()?;
     let names = Names::of(model, fitted.titles.as_ref());

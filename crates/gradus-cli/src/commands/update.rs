@@ -1,9 +1,10 @@
 //! `gradus update FILE EVENTS -o NEW`
 
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome, grouped, seconds};
+use crate::output::{Context, Outcome, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
 use gradus_core::update::Adding;
 use gradus_file::output::FileKind;
 use serde_json::json;
@@ -46,17 +47,17 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = UpdateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<UpdateArgs>(matches)?;
     // The old model is no input here: it is read whole, and the new one may take its place.
     let output = FilePlan::new(args.force, [&args.events]).output(
         "--output",
         &args.output,
         FileKind::Model,
     )?;
-    let mut fitted = gradus::load(&args.model)?;
+    let mut fitted = crate::registry().load(&args.model)?;
     let (events, _) = args.input.ratings(&args.events, context)?;
     let started = Instant::now();
-    let how = Adding { duplicates: args.input.policy(), items: args.items };
+    let how = Adding { duplicates: args.input.0.duplicates, items: args.items };
     let updated = fitted.add(&events, &how)?;
     let took = started.elapsed().as_secs_f64();
     fitted.save_to(&output)?;

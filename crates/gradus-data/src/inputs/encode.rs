@@ -22,7 +22,18 @@ const WIDE: usize = 32;
 const BLOCK: usize = 1 << 14;
 
 /// What stands for a missing value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Fill {
     /// Nothing: it is refused.
     #[default]

@@ -1,14 +1,14 @@
 //! Samples from a table.
 
 use super::{Samples, Target, numbered};
-use crate::{EncodeOptions, Encoded, Fill, Id, Inputs, Missing, Table};
+use crate::{Dense, EncodeOptions, Encoded, Fill, Id, Inputs, Missing, Table};
 use gradus_base::{Error, Result};
 use std::borrow::Cow;
 
 /// Which columns of a table are what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SamplesOptions {
-    /// The columns to predict.
+    /// The columns to predict; none if there is nothing to predict.
     pub target: Vec<String>,
     /// Whether the target is a class; otherwise it is a number.
     pub classes: bool,
@@ -84,6 +84,9 @@ impl Samples {
 }
 
 fn target(table: &Table, options: &SamplesOptions) -> Result<Target> {
+    if options.target.is_empty() && !options.classes {
+        return Ok(Target::Values(Dense::new(table.n_rows(), 0, Vec::new())?));
+    }
     if !options.classes {
         let names: Vec<&str> = options.target.iter().map(String::as_str).collect();
         return Ok(Target::Values(table.to_dense(&names, Missing::Refuse)?));

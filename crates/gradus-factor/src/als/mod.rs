@@ -158,6 +158,8 @@ impl Als {
 
 impl Fit for Als {
     const NAME: &'static str = "als";
+    const CLASS: &'static str = "Als";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits::UPDATING_RECOMMENDER;

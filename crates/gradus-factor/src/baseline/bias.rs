@@ -209,6 +209,8 @@ impl Biases {
 
 impl Fit for Bias {
     const NAME: &'static str = "bias";
+    const CLASS: &'static str = "Bias";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Scorer<Biases>;
     const TRAITS: Traits = Traits {

@@ -55,6 +55,8 @@ pub(super) fn mean_of(data: &Ratings) -> f64 {
 
 impl Fit for Mean {
     const NAME: &'static str = "mean";
+    const CLASS: &'static str = "Mean";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Scorer<Constant>;
     const TRAITS: Traits = Traits {

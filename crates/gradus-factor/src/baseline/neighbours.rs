@@ -238,6 +238,8 @@ fn nearest(
 
 impl Fit for Neighbours {
     const NAME: &'static str = "neighbours";
+    const CLASS: &'static str = "Neighbours";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Scorer<Similarities>;
     const TRAITS: Traits = Traits {

@@ -83,6 +83,8 @@ fn counts(data: &Ratings, of: impl Fn(f32) -> f64) -> Vec<f64> {
 
 impl Fit for Popular {
     const NAME: &'static str = "popular";
+    const CLASS: &'static str = "Popular";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Scorer<Popularity>;
     const TRAITS: Traits = Traits {

@@ -150,6 +150,8 @@ impl Bayes {
 
 impl Fit for Bayes {
     const NAME: &'static str = "bayes";
+    const CLASS: &'static str = "Bayes";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Posterior;
     const TRAITS: Traits = Traits { averages: true, ..Traits::RECOMMENDER };

@@ -137,6 +137,8 @@ impl Bpr {
 
 impl Fit for Bpr {
     const NAME: &'static str = "bpr";
+    const CLASS: &'static str = "Bpr";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits {

@@ -137,6 +137,8 @@ impl Ccd {
 
 impl Fit for Ccd {
     const NAME: &'static str = "ccd";
+    const CLASS: &'static str = "Ccd";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits {

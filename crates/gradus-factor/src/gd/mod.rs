@@ -153,6 +153,8 @@ impl Gd {
 
 impl Fit for Gd {
     const NAME: &'static str = "gd";
+    const CLASS: &'static str = "Gd";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits {

@@ -224,6 +224,8 @@ impl Ials {
 
 impl Fit for Ials {
     const NAME: &'static str = "ials";
+    const CLASS: &'static str = "Ials";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     /// Folding in is exact where the rows are: with `solver = cholesky`, which `auto` takes up to rank

@@ -191,6 +191,8 @@ impl Sgd {
 
 impl Fit for Sgd {
     const NAME: &'static str = "sgd";
+    const CLASS: &'static str = "Sgd";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits {

@@ -224,6 +224,8 @@ impl Solver for Decomposition<'_> {
 
 impl Fit for PureSvd {
     const NAME: &'static str = "svd";
+    const CLASS: &'static str = "PureSvd";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits =

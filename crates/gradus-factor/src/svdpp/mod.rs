@@ -154,6 +154,8 @@ impl Svdpp {
 
 impl Fit for Svdpp {
     const NAME: &'static str = "svdpp";
+    const CLASS: &'static str = "Svdpp";
+    const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
     const TRAITS: Traits = Traits::RECOMMENDER;

@@ -175,6 +175,8 @@ struct One {
 
 impl Fit for Linear {
     const NAME: &'static str = "linear";
+    const CLASS: &'static str = "Linear";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
     const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };

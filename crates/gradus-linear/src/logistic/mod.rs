@@ -212,6 +212,8 @@ impl Found {
 
 impl Fit for Logistic {
     const NAME: &'static str = "logistic";
+    const CLASS: &'static str = "Logistic";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };

@@ -150,6 +150,8 @@ const KEPT: usize = 1 << 20;
 
 impl Fit for Ridge {
     const NAME: &'static str = "ridge";
+    const CLASS: &'static str = "Ridge";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = LinearModel;
     const TRAITS: Traits = Traits::REGRESSION;

@@ -344,6 +344,8 @@ impl Svm {
 
 impl Fit for Svm {
     const NAME: &'static str = "svm";
+    const CLASS: &'static str = "Svm";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = SvmModel;
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };

@@ -5,6 +5,7 @@ use crate::model::{LinearModel, sigmoid};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::predict::{Outputs, Predict, check_features};
+use gradus_core::transform::Gradient;
 use gradus_data::{Csr, Dense, Inputs, Matrix};
 use gradus_file::{Reader, Writer};
 
@@ -373,6 +374,13 @@ impl Model for SvmModel {
 
     fn predictor(&self) -> Option<&dyn Predict> {
         Some(self)
+    }
+
+    fn gradient(&self) -> Option<&dyn Gradient> {
+        match &self.machine {
+            Machine::Linear(model) => Some(model),
+            Machine::Kernel(_) => None,
+        }
     }
 }
 

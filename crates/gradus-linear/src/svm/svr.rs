@@ -159,6 +159,8 @@ impl Seeded for Svr {
 
 impl Fit for Svr {
     const NAME: &'static str = "svr";
+    const CLASS: &'static str = "Svr";
+    const FAMILY: &'static str = "linear";
     type Data = Samples;
     type Model = SvmModel;
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };

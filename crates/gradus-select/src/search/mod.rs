@@ -4,11 +4,16 @@
 //! so two candidates are compared point by point: the difference between them is known far better
 //! than the score of either.
 //!
-//! | data | parts | score |
-//! |---|---|---|
-//! | ratings | at random | what the model is fitted for: RMSE or NDCG |
-//! | samples with numbers | at random, by group or by time | RMSE |
-//! | samples with classes | the same; at random with each class alike | log loss with probabilities, else accuracy |
+//! Data of any kind is held out at random (each class alike, where units have classes), by group or by
+//! time. What a model is judged by depends on what it can do:
+//!
+//! | it can | score |
+//! |---|---|
+//! | recommend | what the model is fitted for: RMSE or NDCG |
+//! | predict numbers | RMSE |
+//! | predict classes | log loss with probabilities, else accuracy |
+//! | transform, and back | RMSE of the features that come back |
+//! | tell how probable data is | mean negative log density |
 
 mod grid;
 mod parts;
@@ -21,7 +26,8 @@ pub use random::{Dimension, Distribution, Random};
 pub use tally::{Lead, Score};
 
 use gradus_base::{Error, Result, parallel};
-use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::progress::Stop;
 use grid::Chain;
 use parts::{Part, Parts};
@@ -39,7 +45,7 @@ pub enum Plan {
     Holdout(f64),
 }
 
-/// What keeps samples together, or in order, when they are held out.
+/// What keeps units of the data together, or in order, when they are held out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
     /// Nothing: samples are independent. Each class has its share of every part.
@@ -107,6 +113,11 @@ pub struct Found {
 }
 
 impl Search<'_> {
+    /// Whether fits are stopped by their held-out score.
+    fn stops_early(&self) -> bool {
+        !self.warm && self.model.traits().early_stopping
+    }
+
     /// How many fits the whole search takes.
     pub fn fits(&self) -> usize {
         let candidates: usize = self.axes.iter().map(|axis| axis.values.len()).product();
@@ -117,7 +128,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// If the plan or a candidate does not fit the data, or it was stopped before the first fold.
-    pub fn run(&self, data: &AnyData, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
+    pub fn run(&self, data: &dyn Dataset, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
         self.try_all(&grid::chains(&self.fixed, &self.axes), data, tell)
     }
 
@@ -129,7 +140,7 @@ impl Search<'_> {
     pub fn run_random(
         &self,
         random: &Random,
-        data: &AnyData,
+        data: &dyn Dataset,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         let chains: Vec<Chain> =
@@ -148,7 +159,7 @@ impl Search<'_> {
     fn try_all(
         &self,
         chains: &[Chain],
-        data: &AnyData,
+        data: &dyn Dataset,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         self.plan.check()?;
@@ -167,7 +178,7 @@ impl Search<'_> {
             let mut cut = Vec::new();
             for fold in sums.folds..last {
                 let part = parts.get(fold, offset)?;
-                offset += if let AnyData::Samples(held) = &part.held { held.len() } else { 0 };
+                offset += part.held_out.len();
                 cut.push(part);
             }
             let tried = parallel::try_map(&cut, |part| {
@@ -192,10 +203,10 @@ impl Search<'_> {
         tell: &dyn Fn(),
     ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(chain.len());
-        if chain.len() > 1 && matches!(part.held, AnyData::Samples(_)) {
+        if chain.len() > 1 {
             // Penalties of one path at once, where the model can.
             let run = Run { stop: self.stop.clone(), ..Run::default() };
-            if let Some(fits) = self.model.fit_path(chain, &part.train, &run) {
+            if let Some(fits) = self.model.fit_path(chain, part.train.as_ref(), &run) {
                 for fitted in &fits? {
                     trials.push(Trial::of(fitted, part, false)?);
                     tell();
@@ -207,9 +218,9 @@ impl Search<'_> {
         for params in chain {
             let warm = before.as_ref().filter(|_| self.warm).map(|fitted| fitted.model.as_ref());
             let run = Run { warm, stop: self.stop.clone(), ..Run::default() };
-            let early = !self.warm && matches!(part.held, AnyData::Ratings(_));
-            let validation = early.then_some(&part.held);
-            let fitted = self.model.fit(params, &part.train, validation, &run)?;
+            let early = self.stops_early();
+            let validation = early.then_some(part.held_out.as_ref());
+            let fitted = self.model.fit(params, part.train.as_ref(), validation, &run)?;
             if self.stop.requested() {
                 return Ok(trials);
             }
@@ -225,11 +236,10 @@ impl Search<'_> {
     ///
     /// # Errors
     /// If the fit fails.
-    pub fn refit(&self, found: &Found, data: &AnyData, run: &Run<'_>) -> Result<AnyFitted> {
+    pub fn refit(&self, found: &Found, data: &dyn Dataset, run: &Run<'_>) -> Result<AnyFitted> {
         let best = &found.candidates[0];
         let mut params = best.params.clone();
-        let early = !self.warm && matches!(data, AnyData::Ratings(_));
-        if early && self.model.specs().iter().any(|spec| spec.name == "max_iter") {
+        if self.stops_early() && self.model.specs().iter().any(|spec| spec.name == "max_iter") {
             params.insert("max_iter".into(), (best.iterations.round().max(1.0) as u64).into());
         }
         self.model.fit(&params, data, None, run)

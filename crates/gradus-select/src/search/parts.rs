@@ -2,136 +2,117 @@
 
 use super::{Plan, Rows};
 use gradus_base::{Error, Result};
-use gradus_core::estimator::AnyData;
-use gradus_data::{Ratings, Samples};
-use gradus_metrics::split;
-use gradus_metrics::split::rows::{self, RowFolds, RowSplit, Scarce};
+use gradus_core::dataset::{Dataset, Held, RANDOM};
+use gradus_data::Ids;
+use gradus_data::split::rows::{self, RowFolds, RowSplit, Scarce};
 
-/// Parts of samples may take so many bytes together while they are used.
+/// Parts may take so many bytes together while they are used.
 const MEMORY: usize = 1 << 29;
 
 /// A part of the data to learn from, and one to judge by.
 pub(super) struct Part {
-    pub(super) train: AnyData,
-    pub(super) held: AnyData,
-    /// The group that each held-out sample belongs to, where they have groups.
-    pub(super) units: Option<Vec<u32>>,
-    /// The number of the first held-out sample, counted over all parts.
+    pub(super) train: Box<dyn Dataset>,
+    pub(super) held_out: Box<dyn Dataset>,
+    /// The group that each held-out unit belongs to, where they have groups.
+    pub(super) groups: Option<Vec<u32>>,
+    /// The number of the first held-out unit, counted over all parts.
     pub(super) first: usize,
 }
 
 /// How the data is cut.
-pub(super) enum Parts<'a> {
-    Ratings(&'a Ratings, Plan, u64),
-    Rows(&'a Samples, RowFolds, Option<&'a [u32]>),
-    /// Once.
-    Row(&'a Samples, RowSplit, Option<&'a [u32]>),
+pub(super) struct Parts<'a> {
+    data: &'a dyn Dataset,
+    cuts: Cuts,
+    groups: Option<&'a [u32]>,
+}
+
+enum Cuts {
+    Folds(RowFolds),
+    Once(RowSplit),
+    /// A share at random, in the way of its kind of data, and the seed.
+    Random(f64, u64),
 }
 
 impl<'a> Parts<'a> {
     /// Plans the parts, with remarks on what is scarce.
     pub(super) fn new(
-        data: &'a AnyData,
+        data: &'a dyn Dataset,
         plan: Plan,
         how: &'a Rows,
         seed: u64,
     ) -> Result<(Self, Vec<String>)> {
-        let samples = match data {
-            AnyData::Ratings(ratings) => {
-                return Ok((Self::Ratings(ratings, plan, seed), Vec::new()));
-            }
-            AnyData::Samples(samples) => samples,
-            _ => return Err(Error::data("search: this kind of data cannot be searched on")),
-        };
-        let n = samples.len();
-        let told = match how {
+        let n = data.len();
+        let given = match how {
             Rows::Any => None,
             Rows::Groups(groups) => Some(("groups", groups.len())),
             Rows::Times(times) => Some(("times", times.len())),
         };
-        let groups = if let Rows::Groups(groups) = how { Some(groups.as_slice()) } else { None };
-        if let Some((what, got)) = told.filter(|(_, got)| *got != n) {
-            let expected = format!("{n} (one for each sample)");
+        if let Some((what, got)) = given.filter(|(_, got)| *got != n) {
+            let expected = format!("{n} (one for each unit of the data)");
             return Err(Error::Shape { what: what.into(), expected, got: got.to_string() });
         }
-        let classes = samples.classes().ok().map(|(codes, _)| codes);
+        let classes = data.classes();
         let mut scarce: Vec<Scarce> = Vec::new();
-        let parts = match (plan, how, classes) {
-            (Plan::Folds(k), Rows::Any, Some(classes)) => {
+        let cuts = match (plan, how, classes) {
+            (Plan::Folds(k), Rows::Any, Some((classes, _))) => {
                 let folds = rows::stratified_folds(classes, k, seed)?;
                 scarce = folds.scarce().to_vec();
-                Self::Rows(samples, folds, None)
+                Cuts::Folds(folds)
             }
-            (Plan::Folds(k), Rows::Any, None) => {
-                Self::Rows(samples, rows::folds(n, k, seed)?, None)
-            }
-            (Plan::Folds(k), Rows::Groups(of), _) => {
-                Self::Rows(samples, rows::grouped_folds(of, k, seed)?, groups)
-            }
+            (Plan::Folds(k), Rows::Any, None) => Cuts::Folds(rows::folds(n, k, seed)?),
+            (Plan::Folds(k), Rows::Groups(of), _) => Cuts::Folds(rows::grouped_folds(of, k, seed)?),
             (Plan::Folds(k), Rows::Times(times), _) => {
-                Self::Rows(samples, rows::ordered_folds(times, k, 0)?, None)
+                Cuts::Folds(rows::ordered_folds(times, k, 0)?)
             }
-            (Plan::Holdout(share), Rows::Any, Some(classes)) => {
+            (Plan::Holdout(share), Rows::Any, Some((classes, _))) => {
                 let (split, few) = rows::stratified_holdout(classes, share, seed)?;
                 scarce = few;
-                Self::Row(samples, split, None)
+                Cuts::Once(split)
             }
-            (Plan::Holdout(share), Rows::Any, None) => {
-                Self::Row(samples, rows::holdout(n, share, seed)?, None)
-            }
+            (Plan::Holdout(share), Rows::Any, None) => Cuts::Random(share, seed),
             (Plan::Holdout(share), Rows::Groups(of), _) => {
-                Self::Row(samples, rows::grouped_holdout(of, share, seed)?, groups)
+                Cuts::Once(rows::grouped_holdout(of, share, seed)?)
             }
-            (Plan::Holdout(share), Rows::Times(times), _) => {
-                Self::Row(samples, latest(times, share)?, None)
-            }
+            (Plan::Holdout(share), Rows::Times(times), _) => Cuts::Once(latest(times, share)?),
         };
-        let notes = scarce.iter().map(|few| named(few, samples)).collect();
-        Ok((parts, notes))
+        let labels = classes.map(|(_, labels)| labels);
+        let notes = scarce.iter().map(|few| named(few, labels)).collect();
+        let groups = if let Rows::Groups(groups) = how { Some(groups.as_slice()) } else { None };
+        Ok((Self { data, cuts, groups }, notes))
     }
 
     /// How many parts there are.
     pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Ratings(_, plan, _) => plan.folds(),
-            Self::Rows(_, folds, _) => folds.len(),
-            Self::Row(..) => 1,
+        match &self.cuts {
+            Cuts::Folds(folds) => folds.len(),
+            Cuts::Once(_) | Cuts::Random(..) => 1,
         }
     }
 
     /// How many to have in memory at a time.
     pub(super) fn at_once(&self) -> usize {
-        match self {
-            Self::Ratings(..) | Self::Row(..) => 1,
-            Self::Rows(samples, ..) => {
-                let bytes = 8 * samples.features().values().len() + 8 * samples.len();
-                (MEMORY / bytes.max(1)).clamp(1, rayon::current_num_threads())
-            }
-        }
+        (MEMORY / self.data.bytes().max(1)).clamp(1, rayon::current_num_threads())
     }
 
-    /// What to learn from, and what to judge by; `first` is the number of its first point.
+    /// What to learn from, and what to judge by; `first` is the number of its first unit.
     pub(super) fn get(&self, part: usize, first: usize) -> Result<Part> {
-        let cut = |samples: &Samples, split: &RowSplit, groups: Option<&[u32]>| {
-            let of = |rows: &[u32]| AnyData::Samples(samples.select_rows(rows));
-            let of_rows = |groups: &[u32]| -> Vec<u32> {
-                split.test.iter().map(|&row| groups[row as usize]).collect()
-            };
-            let (train, held) = (of(&split.train), of(&split.test));
-            Part { train, held, units: groups.map(of_rows), first }
-        };
-        match self {
-            Self::Ratings(ratings, plan, seed) => {
-                let (train, held) = match *plan {
-                    Plan::Folds(k) => split::folds(ratings, k, *seed)?.get(part)?,
-                    Plan::Holdout(share) => split::holdout(ratings, share, *seed)?,
-                };
-                let (train, held) = (AnyData::Ratings(train), AnyData::Ratings(held));
-                Ok(Part { train, held, units: None, first })
+        let made;
+        let split = match &self.cuts {
+            Cuts::Folds(folds) => {
+                made = folds.get(part)?;
+                &made
             }
-            Self::Rows(samples, folds, groups) => Ok(cut(samples, &folds.get(part)?, *groups)),
-            Self::Row(samples, split, groups) => Ok(cut(samples, split, *groups)),
-        }
+            Cuts::Once(split) => split,
+            &Cuts::Random(share, seed) => {
+                let Held { train, held_out } = self.data.hold_out(RANDOM.0, share, seed)?;
+                return Ok(Part { train, held_out, groups: None, first });
+            }
+        };
+        let groups = self.groups.map(|groups| {
+            split.test.iter().map(|&unit| groups[unit as usize]).collect::<Vec<u32>>()
+        });
+        let (train, held_out) = (self.data.select(&split.train), self.data.select(&split.test));
+        Ok(Part { train, held_out, groups, first })
     }
 }
 
@@ -156,8 +137,8 @@ fn latest(times: &[i64], share: f64) -> Result<RowSplit> {
 }
 
 /// A scarce class by its name.
-fn named(few: &Scarce, samples: &Samples) -> String {
-    let label = samples.labels().filter(|labels| (few.class as usize) < labels.len());
+fn named(few: &Scarce, labels: Option<&Ids>) -> String {
+    let label = labels.filter(|labels| (few.class as usize) < labels.len());
     let label = label.map_or(few.class.to_string(), |l| l.get(few.class as usize).to_string());
     let s = if few.rows == 1 { "" } else { "s" };
     format!(

@@ -1,6 +1,7 @@
 //! Searches over models of samples, by models made for it.
 
 use super::*;
+use gradus_core::dataset::{AnyKind, KindOf};
 use gradus_core::estimator::{Model, Traits};
 use gradus_core::params::{ParamKind, ParamSpec};
 use gradus_core::predict::{Outputs, Predict};
@@ -69,7 +70,7 @@ impl Estimator for Given {
     fn name(&self) -> &'static str {
         "given"
     }
-    fn type_name(&self) -> &'static str {
+    fn class(&self) -> &'static str {
         "Counting"
     }
 
@@ -90,8 +91,8 @@ impl Estimator for Given {
         };
         vec![spec("slope"), spec("max_iter")]
     }
-    fn data(&self) -> &'static str {
-        "samples"
+    fn data(&self) -> &'static dyn AnyKind {
+        const { &KindOf::<Samples>::new() }
     }
     fn traits(&self) -> Traits {
         Traits::REGRESSION
@@ -99,11 +100,11 @@ impl Estimator for Given {
     fn fit(
         &self,
         params: &Map<String, Value>,
-        data: &AnyData,
-        validation: Option<&AnyData>,
+        data: &dyn Dataset,
+        validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted> {
-        let AnyData::Samples(samples) = data else { return Err(Error::data("samples")) };
+        let samples = data.of_kind::<Samples>()?;
         let x = samples.features().values().to_vec();
         self.seen.lock().unwrap().push((x, validation.is_some(), run.warm.is_some()));
         let outputs = match samples.labels() {
@@ -144,7 +145,7 @@ impl Estimator for Given {
     fn fit_path(
         &self,
         chain: &[Map<String, Value>],
-        data: &AnyData,
+        data: &dyn Dataset,
         run: &Run<'_>,
     ) -> Option<Result<Vec<AnyFitted>>> {
         self.path.then(|| {
@@ -159,7 +160,7 @@ impl Estimator for Given {
 
 #[test]
 fn a_model_that_fits_a_path_is_fitted_once_a_fold() {
-    let data = AnyData::Samples(numbers(60));
+    let data = numbers(60);
     let run = |path: bool| {
         let model = Given { path, ..Given::default() };
         let mut search = search(&model, &[2.0], Plan::Folds(3), Rows::Any);
@@ -206,7 +207,7 @@ fn numbers_are_judged_by_their_squared_error() {
     let (model, samples) = (Given::default(), numbers(200));
     for plan in [Plan::Folds(4), Plan::Holdout(0.3)] {
         let search = search(&model, &[1.0, 2.0, 5.0], plan, Rows::Any);
-        let found = search.run(&AnyData::Samples(samples.clone()), &|_| {}).unwrap();
+        let found = search.run(&samples.clone(), &|_| {}).unwrap();
         assert_eq!((found.metric.as_str(), found.higher_is_better), ("rmse", false));
         let best = &found.candidates[0];
         assert_eq!(best.params["slope"], 2.0);
@@ -217,13 +218,12 @@ fn numbers_are_judged_by_their_squared_error() {
         assert!(found.lead.unwrap().is_sure() && found.lead.unwrap().guaranteed.is_none());
         // No early stopping, and the iterations of the folds are not those of the refit.
         assert!(model.seen.lock().unwrap().iter().all(|(_, validation, _)| !validation));
-        let fitted =
-            search.refit(&found, &AnyData::Samples(samples.clone()), &Run::default()).unwrap();
+        let fitted = search.refit(&found, &samples.clone(), &Run::default()).unwrap();
         assert!(!fitted.params.contains_key("max_iter"));
     }
     // Every sample is held out once in four folds: the score is that of all of them.
     let search = search(&model, &[1.0], Plan::Folds(4), Rows::Any);
-    let found = search.run(&AnyData::Samples(samples.clone()), &|_| {}).unwrap();
+    let found = search.run(&samples.clone(), &|_| {}).unwrap();
     let y = samples.values().unwrap();
     let x = samples.features().values();
     let mse = (0..200).map(|i| (y[(i, 0)] - x[i]).powi(2)).sum::<f64>() / 200.0;
@@ -233,7 +233,7 @@ fn numbers_are_judged_by_their_squared_error() {
 
 #[test]
 fn classes_are_judged_by_probabilities_or_by_their_share() {
-    let samples = AnyData::Samples(classes(400));
+    let samples = classes(400);
     let plain = Given::default();
     let found =
         search(&plain, &[-1.0, 1.0], Plan::Folds(5), Rows::Any).run(&samples, &|_| {}).unwrap();
@@ -268,7 +268,7 @@ fn classes_are_judged_by_probabilities_or_by_their_share() {
 #[test]
 fn groups_stay_together_and_time_does_not_run_backwards() {
     let (model, samples) = (Given::default(), numbers(40));
-    let data = AnyData::Samples(samples.clone());
+    let data = samples.clone();
     let x = samples.features().values().to_vec();
     let place = |value: &f64| x.iter().position(|x| x == value).unwrap();
     let run = |plan, rows: Rows| {
@@ -305,7 +305,7 @@ fn a_warm_start_is_passed_on_and_a_scarce_class_is_named() {
     let mut warm = search(&model, &[2.0], Plan::Holdout(0.5), Rows::Any);
     warm.axes.push(Axis { name: "regularization".into(), values: vec![json!(1), json!(2)] });
     warm.warm = true;
-    warm.run(&AnyData::Samples(numbers(10)), &|_| {}).unwrap();
+    warm.run(&numbers(10), &|_| {}).unwrap();
     let seen: Vec<bool> = model.seen.lock().unwrap().iter().map(|(.., warm)| *warm).collect();
     assert_eq!(seen, [false, true]);
 
@@ -314,7 +314,7 @@ fn a_warm_start_is_passed_on_and_a_scarce_class_is_named() {
     let few = Samples::classification(x, words).unwrap();
     assert!(matches!(few.labels(), Some(Ids::Text(_))));
     let search = search(&model, &[2.0], Plan::Folds(2), Rows::Any);
-    let found = search.run(&AnyData::Samples(few), &|_| {}).unwrap();
+    let found = search.run(&few, &|_| {}).unwrap();
     assert_eq!(found.notes.len(), 1);
     assert!(found.notes[0].contains("class `yes` has 1 sample,"), "{:?}", found.notes);
 }
@@ -324,7 +324,7 @@ fn threads_do_not_matter() {
     let model = Given { probable: true, ..Given::default() };
     let run = || {
         let search = search(&model, &[0.5, 1.0, 2.0], Plan::Folds(5), Rows::Any);
-        search.run(&AnyData::Samples(classes(3000)), &|_| {}).unwrap()
+        search.run(&classes(3000), &|_| {}).unwrap()
     };
     let on = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(run);
     assert_eq!(on(1), on(3));

@@ -3,8 +3,10 @@
 use super::parts::Part;
 use super::tally::{Losses, Points, Scale};
 use crate::evaluate::{RankingOptions, ndcg_by_user};
+use crate::units::{UnitLosses, unit_losses};
 use gradus_base::{Error, Result};
-use gradus_core::estimator::{AnyData, AnyFitted};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::AnyFitted;
 use gradus_data::{Ratings, Samples, Target as Truth};
 use gradus_metrics::classification::LEAST_PROBABILITY;
 
@@ -29,13 +31,9 @@ impl Trial {
     pub(super) fn of(fitted: &AnyFitted, part: &Part, early: bool) -> Result<Self> {
         let report = &fitted.report;
         let iterations = report.trace.get(report.best).map_or(report.iterations, |p| p.iteration);
-        let found = match (&part.train, &part.held) {
-            (AnyData::Ratings(train), AnyData::Ratings(held)) => by_ratings(fitted, train, held)?,
-            (_, AnyData::Samples(held)) => by_samples(fitted, held)?,
-            _ => return Err(Error::data("search: this kind of data cannot be searched on")),
-        };
+        let found = judge(fitted, part.train.as_ref(), part.held_out.as_ref())?;
         let Judged { metric, scale, losses, wrong, weights, units } = found;
-        let units = units.or_else(|| part.units.clone());
+        let units = units.or_else(|| part.groups.clone());
         let points = Points { count: losses.len(), weights, units, first: part.first };
         Ok(Self {
             metric,
@@ -65,6 +63,25 @@ struct Judged {
     weights: Option<Vec<f64>>,
     /// The unit that each point belongs to, if it is known here.
     units: Option<Vec<u32>>,
+}
+
+/// Judges a model by what it can do.
+fn judge(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Result<Judged> {
+    if fitted.model.recommend().is_some() {
+        return by_ratings(fitted, train.of_kind()?, held_out.of_kind()?);
+    }
+    if fitted.model.predictor().is_some() {
+        return by_samples(fitted, held_out.of_kind()?);
+    }
+    let UnitLosses { metric, values: losses, root } = unit_losses(fitted, held_out)?;
+    Ok(Judged {
+        metric: metric.to_owned(),
+        scale: if root { Scale::Root } else { Scale::Plain },
+        losses,
+        wrong: None,
+        weights: None,
+        units: None,
+    })
 }
 
 fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Judged> {

@@ -18,7 +18,7 @@ use serde_json::Value;
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     match samples_page(fitted, title, None) {
         Ok(page) => page,
-        // Not a model of features.
+        // Not a model that predicts: the page tells of the fit, and of recommendations if there are any.
         Err(_) => page(fitted, title, None),
     }
 }

@@ -7,15 +7,16 @@ use super::recommend::{explained, scored_json};
 use super::titles::Names;
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
+use crate::parameters::arguments;
 use crate::progress::{Bar, stop_on_ctrl_c};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use clap::{ArgMatches, Args, Command};
 use gradus::page::{Tested, page};
 use gradus::prelude::*;
 use gradus::report::{Bars, Density, Line, Page};
 use gradus_data::make::{MadeRatings, RatingsSpec, genre_name};
+use gradus_data::split::holdout;
 use gradus_file::output::FileKind;
 use gradus_metrics::rating_errors;
-use gradus_metrics::split::holdout;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = DemoArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<DemoArgs>(matches)?;
     let begun = Instant::now();
     std::fs::create_dir_all(&args.output).map_err(|e| gradus::Error::io(&args.output, e))?;
     let (model_file, report_file) =

@@ -26,7 +26,7 @@ pub(super) fn compare(
     target: &[String],
     context: Context,
 ) -> Outcome<Value> {
-    let other = gradus::load(path)?;
+    let other = crate::registry().load(path)?;
     let (ours, theirs) = (fitted.predictor()?, other.predictor()?);
     if ours.outputs().labels().is_some() != theirs.outputs().labels().is_some()
         || ours.outputs().names().len() != theirs.outputs().names().len()

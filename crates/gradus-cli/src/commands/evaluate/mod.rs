@@ -4,10 +4,12 @@ mod against;
 mod ranking;
 pub mod rating;
 mod samples;
+mod units;
 
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
 use gradus_core::capability::Capability;
 use std::path::PathBuf;
 
@@ -109,12 +111,14 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args =
-        EvaluateArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
-    let fitted = gradus::load(&args.model)?;
-    let traits = gradus::find(fitted.kind)?.traits();
-    if !traits.can(Capability::Recommend) {
+    let args = arguments::<EvaluateArgs>(matches)?;
+    let fitted = crate::registry().load(&args.model)?;
+    let traits = crate::registry().find(fitted.kind)?.traits();
+    if traits.predicts() {
         return samples::run(&args, &fitted, context);
+    }
+    if !traits.can(Capability::Recommend) {
+        return units::run(&args, matches, &fitted, context);
     }
     if args.against.is_some() {
         return Err(Failure::Usage(format!(

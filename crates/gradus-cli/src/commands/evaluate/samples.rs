@@ -55,7 +55,8 @@ pub(super) fn read(
 ) -> Outcome<Samples> {
     let classes = model.outputs().labels().is_some();
     let inputs = (model.inputs(), target);
-    let samples = args.input.table().samples_for(&args.data, inputs, classes, context)?;
+    let samples = context
+        .reading(|remarks| args.input.table().samples_for(&args.data, inputs, classes, remarks))?;
     if samples.is_empty() {
         return Err(gradus::Error::format(&args.data, "has no rows to judge by").into());
     }

@@ -1,7 +1,7 @@
 //! What a table holds: the type, the missing values and the range of each column.
 
 use crate::output::{Context, Outcome, Table, grouped};
-use crate::samples::{TableArgs, remark_on_source};
+use gradus_core::dataset::{TableFile, remark_on_source};
 use gradus_data::Column;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -60,9 +60,12 @@ fn summary(column: &Column) -> Summary {
     }
 }
 
-pub(super) fn run(path: &Path, args: &TableArgs, context: Context) -> Outcome {
+pub(super) fn run(path: &Path, args: &TableFile, context: Context) -> Outcome {
     let table = args.table(path, None, &[])?;
-    remark_on_source(path, &table, context);
+    context.reading(|remarks| {
+        remark_on_source(path, &table, remarks);
+        Ok(())
+    })?;
     let source = table.source();
     if context.json {
         let columns: Vec<Value> = table

@@ -1,18 +1,19 @@
 //! `gradus lab biasvariance ridge --vary regularization 1e-4..10:9 -o bv.html`
 
+use crate::input::SampleArgs;
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
-use crate::samples::SampleArgs;
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command};
 use gradus::page::shown;
 use gradus::select::bias_variance::{bias_variance, class_bias_variance};
 use gradus::select::search::Axis;
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{AnyData, AnyFitted, Estimator, Run};
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_data::make::{RegressionSpec, Target};
+use gradus_data::split::rows;
 use gradus_data::{Id, Samples};
 use gradus_file::output::FileKind;
-use gradus_metrics::split::rows;
 use gradus_report::{Background, Chart as _, Column, Page, Stack, number};
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
@@ -112,8 +113,7 @@ struct Point {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args =
-        BiasVarianceArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<BiasVarianceArgs>(matches)?;
     let extension = args.output.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if !matches!(extension, "svg" | "html") {
         let text = format!("--output {}: must end in .svg or .html", args.output.display());
@@ -121,7 +121,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let kind = if extension == "svg" { FileKind::Drawing } else { FileKind::Page };
     let output = FilePlan::new(args.force, &args.data).output("--output", &args.output, kind)?;
-    let model = gradus::find(&args.model)?;
+    let model = crate::registry().find(&args.model)?;
     if model.traits().can(Capability::Recommend) {
         return Err(Failure::Usage(format!(
             "`{}` is a recommender; this experiment is for models that predict from features",
@@ -242,7 +242,8 @@ fn planted(args: &BiasVarianceArgs, classes: bool) -> Outcome<Data> {
 
 fn read(args: &BiasVarianceArgs, model: &dyn Estimator, context: Context) -> Outcome<Data> {
     let path = args.data.clone().unwrap_or_default();
-    let samples = args.input.samples(&path, model.traits(), context)?;
+    let samples =
+        context.reading(|remarks| args.input.0.read_apart(&path, &model.traits(), [], remarks))?.0;
     let split = match samples.classes() {
         Ok((classes, _)) => rows::stratified_holdout(classes, args.holdout, args.seed)?.0,
         Err(_) => rows::holdout(samples.len(), args.holdout, args.seed)?,
@@ -273,7 +274,7 @@ fn one(
 ) -> Outcome<Point> {
     let fit = |rows: &[u32]| -> gradus::Result<AnyFitted> {
         let rows: Vec<u32> = rows.iter().copied().step_by(data.step).collect();
-        let train = AnyData::Samples(data.pool.select_rows(&rows));
+        let train = data.pool.select_rows(&rows);
         model.fit(params, &train, None, &Run::default())
     };
     let (n, value) = (data.pool.len(), value.clone());

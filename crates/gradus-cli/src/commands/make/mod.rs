@@ -2,10 +2,11 @@
 
 mod samples;
 
-use super::predict::quoted;
+use crate::columns::quoted;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus_data::make::{ItemIds, RatingsSpec};
 use std::io::Write;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 }
 
 fn ratings(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = RatingsArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<RatingsArgs>(matches)?;
     let spec = RatingsSpec {
         rank: args.rank,
         noise: args.noise,

@@ -1,8 +1,9 @@
 //! Tables of samples with a known truth behind them.
 
-use crate::output::{Context, Failure, Outcome, grouped};
+use crate::output::{Context, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus_data::Dense;
 use gradus_data::make::{BlobsSpec, RegressionSpec, Target};
 use std::io::Write;
@@ -118,8 +119,7 @@ pub(super) fn commands() -> [Command; 2] {
 }
 
 pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
-    let args =
-        RegressionArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<RegressionArgs>(matches)?;
     let spec = RegressionSpec {
         informative: args.informative,
         scale: args.scale,
@@ -139,7 +139,7 @@ pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
 }
 
 pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = BlobsArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<BlobsArgs>(matches)?;
     let spec = BlobsSpec {
         separation: args.separation,
         spreads: args.spread,

@@ -1,7 +1,7 @@
 //! Recommendations for many users, written as they come.
 
 use super::find_user;
-use crate::commands::predict::quoted;
+use crate::columns::quoted;
 use crate::commands::titles::Names;
 use crate::lists::{Rows, Wanted};
 use crate::output::{Context, Failure, Outcome, grouped, seconds};

@@ -6,7 +6,8 @@ mod many;
 use super::titles::{Names, TitlesArgs};
 use crate::output::{Context, Failure, Outcome, Table};
 use crate::outputs::{self, FilePlan, ForceArg};
-use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::{ArgGroup, ArgMatches, Args, Command};
 use filters::FilterArgs;
 use gradus_base::text::printable;
 use gradus_core::recommend::{Explanation, Profile, Recommend, Scored, Target};
@@ -63,12 +64,11 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args =
-        RecommendArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<RecommendArgs>(matches)?;
     let inputs = [&args.model].into_iter().chain(&args.many.users).chain(args.filter.inputs());
     let inputs = inputs.chain(args.titles.inputs());
     let destination = many::destination(&args.many, &mut FilePlan::new(args.force, inputs))?;
-    let mut fitted = gradus::load(&args.model)?;
+    let mut fitted = crate::registry().load(&args.model)?;
     args.titles.add_to(&mut fitted, context)?;
     let model = fitted.recommend()?;
     let names = Names::of(model, fitted.titles.as_ref());

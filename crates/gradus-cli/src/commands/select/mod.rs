@@ -2,18 +2,22 @@
 
 mod show;
 
-use super::fit::{by_model, flag_name, is_on_by_default, is_switch, one_line, parameter};
-use crate::input::DataArgs;
+use super::fit::by_model;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
+use crate::parameters::{
+    arguments, flag_name, given, is_on_by_default, is_switch, one_line, option, parameter,
+};
 use crate::progress::stop_on_ctrl_c;
-use crate::samples::SampleArgs;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
+use clap::{Arg, ArgMatches, Args, Command, value_parser};
 use gradus::page::shown;
 use gradus::select::search::{Axis, Dimension, Plan, Random, Rows, Search};
+use gradus_app::data::Source;
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{AnyData, Estimator, Run};
-use gradus_core::params::{ParamKind, ParamSpec};
+use gradus_core::dataset::{DataKind as _, Dataset, SamplesFile};
+use gradus_core::estimator::{Estimator, Run};
+use gradus_core::params::{ParamKind, ParamSpec, Params as _};
+use gradus_data::Samples;
 use gradus_file::output::FileKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
@@ -47,9 +51,9 @@ struct SelectArgs {
     force: ForceArg,
 }
 
-// What models of ratings are told besides.
+// What models are told that can go on from one fit to the next.
 #[derive(Args)]
-struct RatingArgs {
+struct WarmArgs {
     /// Start a fit from its neighbour with a stronger penalty and go on until it converges,
     /// instead of starting at random and stopping early [default for ials, over several penalties]
     #[arg(long, conflicts_with = "cold")]
@@ -58,9 +62,6 @@ struct RatingArgs {
     /// Start every fit at random, and stop it when its held-out score no longer improves
     #[arg(long)]
     cold: bool,
-
-    #[command(flatten)]
-    input: DataArgs,
 }
 
 // What models of features are told besides.
@@ -74,13 +75,6 @@ struct RowArgs {
     /// feature then
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
-
-    /// Seed of the folds and of what is drawn at random
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    split_seed: u64,
-
-    #[command(flatten)]
-    input: SampleArgs,
 }
 
 pub fn command() -> Command {
@@ -89,19 +83,32 @@ pub fn command() -> Command {
 }
 
 fn of_model(command: Command) -> Command {
-    let Ok(model) = gradus::find(command.get_name()) else { return command };
-    let command = SelectArgs::augment_args(command);
-    let (command, more) = if model.traits().can(Capability::Recommend) {
-        (RatingArgs::augment_args(command), String::new())
-    } else {
-        let usual = usual(&model.specs()).map_or(String::new(), |(spec, range)| {
-            format!(
-                " Without any, --{} is tried at 13 values at equal ratios ({range}).",
-                flag_name(&spec)
-            )
-        });
-        (RowArgs::augment_args(command), usual)
-    };
+    let Ok(model) = crate::registry().find(command.get_name()) else { return command };
+    let (traits, specs) = (model.traits(), model.specs());
+    let mut command = SelectArgs::augment_args(command);
+    if traits.early_stopping {
+        command = WarmArgs::augment_args(command);
+    }
+    if is_of_samples(model) {
+        command = RowArgs::augment_args(command);
+    }
+    if !specs.iter().any(|spec| spec.name == "seed") {
+        command = command.arg(
+            Arg::new("split_seed")
+                .long("split-seed")
+                .value_name("N")
+                .default_value("0")
+                .value_parser(value_parser!(u64))
+                .help("Seed of the folds and of what is drawn at random"),
+        );
+    }
+    let more = usual(model).map_or(String::new(), |(spec, range)| {
+        format!(
+            " Without any, --{} is tried at 13 values at equal ratios ({range}).",
+            flag_name(&spec)
+        )
+    });
+    let command = command.args(model.data().options().iter().map(option));
     command
         .after_help(format!(
             "A parameter takes several values, as in 16,32,64, or a range of values at equal \
@@ -118,7 +125,7 @@ struct Typed(String);
 
 /// Whether a parameter can be given several values, to choose from.
 fn is_varied(spec: &ParamSpec) -> bool {
-    !matches!(spec.kind, ParamKind::Bool | ParamKind::Numbers { .. })
+    !matches!(spec.kind, ParamKind::Bool | ParamKind::Numbers { .. } | ParamKind::Texts)
 }
 
 /// The flag of a parameter that takes several values.
@@ -139,8 +146,15 @@ fn values(spec: &ParamSpec) -> Arg {
         })
 }
 
-/// The parameter to vary when none is named, and over what.
-fn usual(specs: &[ParamSpec]) -> Option<(ParamSpec, &'static str)> {
+/// Whether a model learns from samples, which columns may hold together.
+fn is_of_samples(model: &dyn Estimator) -> bool {
+    model.data().name() == Samples::NAME
+}
+
+/// The parameter to vary when none is named, and over what: the penalty, of a model that is not
+/// stopped early.
+fn usual(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
+    let specs = Some(model.specs()).filter(|_| !model.traits().early_stopping)?;
     // A penalty depends on the scale of the target, so a wide range; `c` of a margin does not.
     [("regularization", "1e-6..1e6"), ("c", "1e-3..1e3")].into_iter().find_map(|(name, range)| {
         let spec = specs.iter().find(|spec| spec.name == name)?;
@@ -206,21 +220,21 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let Some((name, matches)) = matches.subcommand() else {
         return Err(Failure::Usage("select: no model; see `gradus models`".into()));
     };
-    let model = gradus::find(name)?;
-    let args = SelectArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let model = crate::registry().find(name)?;
+    let args = arguments::<SelectArgs>(matches)?;
     let random = args.tries.is_some();
     let specs = model.specs();
     let mut given = Given::read(&specs, matches, random)?;
-    let of_samples = !model.traits().can(Capability::Recommend);
-    if given.varied().is_empty() && of_samples {
-        let free = usual(&specs).filter(|(spec, _)| !given.fixed.contains_key(&spec.name));
+    if given.varied().is_empty() {
+        let free = usual(model).filter(|(spec, _)| !given.fixed.contains_key(&spec.name));
         if let Some((spec, range)) = free {
             given.usual = true;
             given.vary(&spec, &format!("{range}:{}", if random { "log" } else { "13" }), random)?;
         }
     }
     if given.varied().is_empty() {
-        let example = if of_samples { "" } else { "--rank 16,32,64 or " };
+        let ranked = specs.iter().any(|spec| spec.name == "rank");
+        let example = if ranked { "--rank 16,32,64 or " } else { "" };
         return Err(Failure::Usage(format!(
             "select {name}: nothing to choose from; give a parameter several values, \
              as in {example}--regularization 0.01..1:5"
@@ -268,8 +282,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let begun = Instant::now();
     let tell = |done: usize| bar.set_position(done as u64);
     let found = match &random {
-        Some(random) => search.run_random(random, &loaded.data, &tell),
-        None => search.run(&loaded.data, &tell),
+        Some(random) => search.run_random(random, loaded.data.as_ref(), &tell),
+        None => search.run(loaded.data.as_ref(), &tell),
     };
     bar.finish_and_clear();
     let found = match found {
@@ -281,15 +295,15 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         varied: &varied,
         found: &found,
         seconds: begun.elapsed().as_secs_f64(),
-        stopped_early: !of_samples && !search.warm,
+        stopped_early: model.traits().early_stopping && !search.warm,
         fitted_on: match search.plan {
             Plan::Folds(k) => 1.0 - 1.0 / k as f64,
             Plan::Holdout(share) => 1.0 - share,
         },
         units: match &search.rows {
             Rows::Groups(_) => "groups",
-            _ if of_samples => "samples",
-            _ => "users",
+            _ if model.traits().can(Capability::Recommend) => "users",
+            _ => model.data().name(),
         },
         at_an_end: given.usual
             && random.is_none()
@@ -305,7 +319,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     if let Some(output) = &output {
         let run = Run { stop: search.stop.clone(), ..Run::default() };
-        let refitted = search.refit(&found, &loaded.data, &run);
+        let refitted = search.refit(&found, loaded.data.as_ref(), &run);
         if search.stop.requested() {
             context.remark("interrupted while fitting the winner; nothing was saved");
             return Err(Failure::Interrupted);
@@ -329,7 +343,7 @@ fn at_an_end(search: &Search<'_>, best: &Map<String, Value>) -> bool {
 
 /// The data, and how it is to be held out.
 struct Loaded {
-    data: AnyData,
+    data: Box<dyn Dataset>,
     rows: Rows,
     seed: u64,
     warm: bool,
@@ -343,38 +357,34 @@ fn load(
     (fixed, along): (&Map<String, Value>, bool),
     context: Context,
 ) -> Outcome<Loaded> {
-    let usage = |error: clap::Error| Failure::Usage(error.to_string());
-    let traits = model.traits();
-    if traits.can(Capability::Recommend) {
-        let RatingArgs { warm, cold, input } =
-            RatingArgs::from_arg_matches(matches).map_err(usage)?;
-        let (ratings, _) = input.ratings_for(&args.data, traits.is_implicit(), context)?;
-        return Ok(Loaded {
-            told: format!("{} ratings", grouped(ratings.len())),
-            data: AnyData::Ratings(ratings),
-            rows: Rows::Any,
-            seed: fixed.get("seed").and_then(Value::as_u64).unwrap_or(0),
-            warm: warm || (!cold && along && model.traits().warm_path),
-        });
-    }
-    let rows = RowArgs::from_arg_matches(matches).map_err(usage)?;
-    let apart = [rows.group.as_deref(), rows.time.as_deref()];
-    let (samples, [group, time]) = rows.input.samples_apart(&args.data, traits, apart, context)?;
-    Ok(Loaded {
-        told: format!(
-            "{} samples, {} features",
-            grouped(samples.len()),
-            grouped(samples.n_features())
-        ),
-        data: AnyData::Samples(samples),
-        rows: match (group, time) {
+    let kind = model.data();
+    let seed = fixed.get("seed").and_then(Value::as_u64);
+    let seed = seed.or_else(|| matches.try_get_one("split_seed").ok().flatten().copied());
+    let warm = if model.traits().early_stopping {
+        let WarmArgs { warm, cold } = arguments(matches)?;
+        warm || (!cold && along && model.traits().warm_path)
+    } else {
+        true
+    };
+    let record = given(&kind.options(), matches);
+    let (data, rows): (Box<dyn Dataset>, Rows) = if is_of_samples(model) {
+        let RowArgs { group, time } = arguments(matches)?;
+        let options = SamplesFile::from_record(&record)?;
+        let apart = [group.as_deref(), time.as_deref()];
+        let (samples, [group, time]) = context
+            .reading(|remarks| options.read_apart(&args.data, &model.traits(), apart, remarks))?;
+        let rows = match (group, time) {
             (Some(ranks), _) => Rows::Groups(ranks),
             (_, Some(ranks)) => Rows::Times(ranks.into_iter().map(i64::from).collect()),
             (None, None) => Rows::Any,
-        },
-        seed: rows.split_seed,
-        warm: true,
-    })
+        };
+        (Box::new(samples), rows)
+    } else {
+        let source = Source { path: args.data.clone(), options: record };
+        let opened = context.reading(|remarks| source.open(model, None, false, remarks))?;
+        (opened.data, Rows::Any)
+    };
+    Ok(Loaded { told: data.describe(), data, rows, seed: seed.unwrap_or(0), warm })
 }
 
 fn bar(fits: usize, context: Context) -> ProgressBar {

@@ -2,17 +2,17 @@
 
 mod rows;
 
-use super::predict::quoted;
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
-use crate::splitting::{SplitName, amount};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use crate::parameters::arguments;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{ArgMatches, Args, Command};
+use gradus_core::dataset::{DataKind as _, Dataset, Held, RANDOM};
 use gradus_data::Ratings;
+use gradus_data::split::{Amount, ColdUsers, cold_users, folds};
 use gradus_file::output::{Output, OutputFile};
-use gradus_metrics::split::{ColdUsers, cold_users, folds};
 use serde_json::json;
-use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -29,8 +29,8 @@ struct SplitArgs {
     target: Option<String>,
 
     /// What is held out
-    #[arg(long, value_enum, default_value = "random")]
-    by: SplitName,
+    #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = RANDOM.0)]
+    by: String,
 
     /// How much to hold out: a share below 1, or, for per-user and last, a number of each user's
     /// ratings
@@ -68,6 +68,11 @@ struct SplitArgs {
     input: DataArgs,
 }
 
+/// The ways to hold out ratings.
+fn schemes() -> impl Iterator<Item = PossibleValue> {
+    Ratings::SCHEMES.iter().map(|&(name, doc)| PossibleValue::new(name).help(doc))
+}
+
 pub fn command() -> Command {
     SplitArgs::augment_args(
         Command::new("split")
@@ -77,9 +82,9 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args = SplitArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<SplitArgs>(matches)?;
     let fold = args.fold.as_deref().map(part).transpose()?;
-    if args.fold_in.is_some() && args.by != SplitName::Cold {
+    if args.fold_in.is_some() && args.by != "cold" {
         return Err(Failure::Usage("--fold-in goes with --by cold".into()));
     }
     let mut plan = FilePlan::new(args.force, [&args.data]);
@@ -90,19 +95,20 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let to_fold_in = args.fold_in.as_ref().map(|path| plan.table("--fold-in", path)).transpose()?;
     let (ratings, summary) = args.input.timed_ratings(&args.data, context)?;
-    let (train, test, fold_in) = match (fold, args.by) {
+    let (train, test, fold_in) = match (fold, args.by.as_str()) {
         (Some((part, of)), _) => {
             let (train, test) = folds(&ratings, of, args.seed)?.get(part - 1)?;
             (train, test, None)
         }
-        (None, SplitName::Cold) => {
+        (None, "cold") => {
             let ColdUsers { train, fold_in, test } =
-                cold_users(&ratings, args.holdout, amount(args.cold_test), args.seed)?;
+                cold_users(&ratings, args.holdout, Amount::from_number(args.cold_test), args.seed)?;
             (train, test, Some(fold_in))
         }
         (None, by) => {
-            let (train, test) = by.split(&ratings, args.holdout, args.seed)?;
-            (train, test, None)
+            let Held { train, held_out } = ratings.hold_out(by, args.holdout, args.seed)?;
+            let ratings = |data: &dyn Dataset| data.of_kind::<Ratings>().cloned();
+            (ratings(train.as_ref())?, ratings(held_out.as_ref())?, None)
         }
     };
     let rated = summary.columns.rating.is_some();
@@ -110,7 +116,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     if let (Some(output), Some(fold_in)) = (&to_fold_in, &fold_in) {
         files.push(("fold_in", output, fold_in));
     }
-    write_all(&files, |out, ratings| write(out, ratings, rated))?;
+    write_all(&files, |out, ratings| ratings.write_csv(rated, out))?;
     if context.json {
         let told = files.iter().map(|(name, output, ratings)| {
             let file = output.path().display().to_string();
@@ -151,34 +157,4 @@ fn part(text: &str) -> Outcome<(usize, usize)> {
     let (part, of): (usize, usize) =
         (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
     if part == 0 || part > of || of < 2 { Err(wrong()) } else { Ok((part, of)) }
-}
-
-/// The columns there are: user, item, rating, weight, time.
-fn write(out: &mut OutputFile, ratings: &Ratings, rated: bool) -> std::io::Result<()> {
-    let (weights, times) = (ratings.weights_by_user(), ratings.times());
-    let header = [
-        Some("user,item"),
-        rated.then_some("rating"),
-        weights.map(|_| "weight"),
-        times.map(|_| "time"),
-    ];
-    writeln!(out, "{}", header.into_iter().flatten().collect::<Vec<_>>().join(","))?;
-    let items: Vec<String> = ratings.items().iter().map(quoted).collect();
-    for user in 0..ratings.n_users() {
-        let id = quoted(ratings.users().get(user));
-        for at in ratings.by_user().range(user) {
-            write!(out, "{id},{}", items[ratings.by_user().indices()[at] as usize])?;
-            if rated {
-                write!(out, ",{}", ratings.by_user().values()[at])?;
-            }
-            if let Some(weights) = weights {
-                write!(out, ",{}", weights[at])?;
-            }
-            if let Some(times) = times {
-                write!(out, ",{}", times[at])?;
-            }
-            writeln!(out)?;
-        }
-    }
-    Ok(())
 }

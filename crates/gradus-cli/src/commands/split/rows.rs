@@ -2,8 +2,9 @@
 
 use super::{SplitArgs, write_all};
 use crate::output::{Context, Failure, Outcome, grouped};
+use gradus_core::dataset::TableFile;
+use gradus_data::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
 use gradus_file::output::{Output, OutputFile};
-use gradus_metrics::split::rows::{RowSplit, folds, holdout, stratified_folds, stratified_holdout};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -31,13 +32,16 @@ pub(super) fn run(
     let table = args.input.table();
     let plain = is_plain(path);
     let mut records = records(&bytes, !plain);
-    let head = if plain || records.is_empty() || !has_header(&table, path, args)? {
+    let head = if plain || records.is_empty() || !has_header(table, path, args)? {
         None
     } else {
         Some(records.remove(0))
     };
-    let classes =
-        args.target.as_ref().map(|column| table.classes(path, column, context)).transpose()?;
+    let classes = args
+        .target
+        .as_ref()
+        .map(|column| context.reading(|remarks| table.classes(path, column, remarks)))
+        .transpose()?;
     if let Some(classes) = classes.as_ref().filter(|classes| classes.len() != records.len()) {
         let (read, seen) = (classes.len(), records.len());
         let what = format!("has {seen} lines of data and {read} rows with a class");
@@ -70,7 +74,7 @@ pub(super) fn run(
 }
 
 /// Whether the first row holds names: as told, or as the reader of tables finds.
-fn has_header(table: &crate::samples::TableArgs, path: &Path, args: &SplitArgs) -> Outcome<bool> {
+fn has_header(table: &TableFile, path: &Path, args: &SplitArgs) -> Outcome<bool> {
     match table.header {
         Some(header) => Ok(header),
         None => {

@@ -5,7 +5,8 @@ mod surface;
 
 use crate::output::{Context, Failure, Outcome, Table};
 use crate::outputs::{self, FilePlan, ForceArg};
-use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use crate::parameters::arguments;
+use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus::optim::diagnose::{self, Curvature};
 use gradus::optim::{Descent, Lbfgs, Newton, Optimizer, Rule, Schedule};
 use gradus_file::output::FileKind;
@@ -99,8 +100,7 @@ struct Run {
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
-    let args =
-        OptimizeArgs::from_arg_matches(matches).map_err(|e| Failure::Usage(e.to_string()))?;
+    let args = arguments::<OptimizeArgs>(matches)?;
     let extension = args.output.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if !matches!(extension, "svg" | "html") {
         let text = format!("--output {}: must end in .svg or .html", args.output.display());

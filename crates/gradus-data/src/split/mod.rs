@@ -20,7 +20,7 @@ pub use random::{Folds, folds, holdout};
 pub use users::{Amount, ColdUsers, cold_users, leave_last_out, per_user};
 
 #[cfg(doc)]
-use gradus_data::Ratings;
+use crate::Ratings;
 
 #[cfg(test)]
 mod tests;

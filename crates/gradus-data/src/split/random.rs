@@ -1,8 +1,8 @@
 //! Splits that treat all ratings alike.
 
+use crate::Ratings;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
-use gradus_data::Ratings;
 
 /// Sets a random share of the ratings aside: `(train, held out)`.
 ///
@@ -13,7 +13,7 @@ use gradus_data::Ratings;
 ///
 /// ```
 /// use gradus_data::{Id, Ratings};
-/// use gradus_metrics::split::holdout;
+/// use gradus_data::split::holdout;
 ///
 /// let ratings = Ratings::from_triplets((0..10).map(|i| (Id::Int(i % 3), Id::Int(i), 4.0)))?;
 /// let (train, test) = holdout(&ratings, 0.2, 1)?;
@@ -51,7 +51,7 @@ pub fn holdout(ratings: &Ratings, share: f64, seed: u64) -> Result<(Ratings, Rat
 ///
 /// ```
 /// use gradus_data::{Id, Ratings};
-/// use gradus_metrics::split::folds;
+/// use gradus_data::split::folds;
 ///
 /// let ratings = Ratings::from_triplets((0..10).map(|i| (Id::Int(i % 3), Id::Int(i), 4.0)))?;
 /// for (train, test) in folds(&ratings, 5, 1)?.iter() {

@@ -49,7 +49,7 @@ fn by_class(classes: &[u32], stream: &mut Stream) -> Vec<(u32, Vec<u32>)> {
 /// If `share` is not strictly between 0 and 1, or leaves one of the parts empty.
 ///
 /// ```
-/// use gradus_metrics::split::rows::stratified_holdout;
+/// use gradus_data::split::rows::stratified_holdout;
 ///
 /// let classes: Vec<u32> = (0..100).map(|row| u32::from(row % 10 == 0)).collect();
 /// let (split, scarce) = stratified_holdout(&classes, 0.2, 1)?;
@@ -120,7 +120,7 @@ pub fn stratified_holdout(
 /// If `k` is less than 2, or larger than the number of rows.
 ///
 /// ```
-/// use gradus_metrics::split::rows::stratified_folds;
+/// use gradus_data::split::rows::stratified_folds;
 ///
 /// let classes = [0, 0, 0, 0, 0, 0, 1, 1, 1, 2];
 /// let folds = stratified_folds(&classes, 3, 1)?;

@@ -1,5 +1,5 @@
 use super::*;
-use gradus_data::{Duplicates, Id, Rating, Ratings, RatingsBuilder};
+use crate::{Duplicates, Id, Rating, Ratings, RatingsBuilder};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,7 +12,7 @@ use gradus_base::{Error, Result};
 /// If `share` is not strictly between 0 and 1, or leaves one of the parts empty.
 ///
 /// ```
-/// let split = gradus_metrics::split::rows::holdout(10, 0.2, 1)?;
+/// let split = gradus_data::split::rows::holdout(10, 0.2, 1)?;
 /// assert_eq!((split.train.len(), split.test.len()), (8, 2));
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -32,7 +32,7 @@ pub fn holdout(n: usize, share: f64, seed: u64) -> Result<RowSplit> {
 /// If `k` is less than 2, or larger than the number of rows.
 ///
 /// ```
-/// let folds = gradus_metrics::split::rows::folds(7, 3, 1)?;
+/// let folds = gradus_data::split::rows::folds(7, 3, 1)?;
 /// assert_eq!(folds.iter().map(|split| split.test.len()).sum::<usize>(), 7);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -46,7 +46,7 @@ pub fn folds(n: usize, k: usize, seed: u64) -> Result<RowFolds> {
 /// As [`folds`]; and if `repeats` is 0.
 ///
 /// ```
-/// let folds = gradus_metrics::split::rows::repeated_folds(10, 5, 3, 1)?;
+/// let folds = gradus_data::split::rows::repeated_folds(10, 5, 3, 1)?;
 /// assert_eq!(folds.len(), 15);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```

@@ -19,7 +19,7 @@ fn by_group(groups: &[u32]) -> Vec<Vec<u32>> {
 /// If `share` is not strictly between 0 and 1, or leaves one of the parts without groups.
 ///
 /// ```
-/// use gradus_metrics::split::rows::grouped_holdout;
+/// use gradus_data::split::rows::grouped_holdout;
 ///
 /// let groups = [7, 7, 3, 3, 3, 9, 9, 1];
 /// let split = grouped_holdout(&groups, 0.25, 1)?;
@@ -46,7 +46,7 @@ pub fn grouped_holdout(groups: &[u32], share: f64, seed: u64) -> Result<RowSplit
 /// If `k` is less than 2, or larger than the number of groups.
 ///
 /// ```
-/// use gradus_metrics::split::rows::grouped_folds;
+/// use gradus_data::split::rows::grouped_folds;
 ///
 /// let folds = grouped_folds(&[7, 7, 3, 3, 3, 9, 9, 1], 2, 1)?;
 /// assert!(folds.iter().all(|split| split.test.len() == 4));

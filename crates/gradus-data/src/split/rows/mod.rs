@@ -12,7 +12,7 @@
 //! rows of each part are in ascending order.
 //!
 //! ```
-//! use gradus_metrics::split::rows;
+//! use gradus_data::split::rows;
 //!
 //! for split in rows::folds(10, 5, 1)?.iter() {
 //!     assert_eq!((split.train.len(), split.test.len()), (8, 2));

@@ -16,7 +16,7 @@ use gradus_base::{Error, Result};
 /// nothing to learn from.
 ///
 /// ```
-/// use gradus_metrics::split::rows::ordered_folds;
+/// use gradus_data::split::rows::ordered_folds;
 ///
 /// let times: Vec<i64> = (0..6).collect();
 /// let folds = ordered_folds(&times, 2, 1)?;

@@ -1,8 +1,8 @@
 //! Splits that go user by user.
 
+use crate::Ratings;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
-use gradus_data::Ratings;
 use std::fmt;
 
 /// How much of each user's ratings to hold out.
@@ -15,6 +15,15 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// A whole number from 1 on counts ratings, anything else is a share of them.
+    pub fn from_number(amount: f64) -> Self {
+        if amount >= 1.0 && amount.fract() == 0.0 && amount < 1e15 {
+            Self::Count(amount as usize)
+        } else {
+            Self::Share(amount)
+        }
+    }
+
     fn check(self) -> Result<Self> {
         let rule = match self {
             Self::Share(share) if !(share > 0.0 && share < 1.0) => {
@@ -54,7 +63,7 @@ impl fmt::Display for Amount {
 ///
 /// ```
 /// use gradus_data::{Id, Ratings};
-/// use gradus_metrics::split::{Amount, per_user};
+/// use gradus_data::split::{Amount, per_user};
 ///
 /// let ratings = Ratings::from_triplets((0..12).map(|i| (Id::Int(i % 3), Id::Int(i), 4.0)))?;
 /// let (train, test) = per_user(&ratings, Amount::Count(1), 7)?;
@@ -88,7 +97,7 @@ pub fn per_user(ratings: &Ratings, amount: Amount, seed: u64) -> Result<(Ratings
 ///
 /// ```
 /// use gradus_data::{Duplicates, Id, RatingsBuilder};
-/// use gradus_metrics::split::{Amount, leave_last_out};
+/// use gradus_data::split::{Amount, leave_last_out};
 ///
 /// let mut builder = RatingsBuilder::new();
 /// for (item, time) in [("Alien", 30), ("Brazil", 10), ("Casablanca", 20)] {
@@ -155,7 +164,7 @@ pub struct ColdUsers {
 ///
 /// ```
 /// use gradus_data::{Id, Ratings};
-/// use gradus_metrics::split::{Amount, cold_users};
+/// use gradus_data::split::{Amount, cold_users};
 ///
 /// let ratings = Ratings::from_triplets((0..40).map(|i| (Id::Int(i % 10), Id::Int(i), 4.0)))?;
 /// let cold = cold_users(&ratings, 0.2, Amount::Share(0.5), 1)?;

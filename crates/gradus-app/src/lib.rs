@@ -1,0 +1,29 @@
+//! What gradus does for a user, as plain requests and answers.
+//!
+//! The command line, the server and other languages only translate: flags, routes or arguments into a
+//! request, and its answer into a table, JSON or an object. Column names, defaults, encodings and
+//! policies are here and below, never in two front ends.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`data`] | opens a file as the kind of data that a model learns from |
+//! | [`fit`] | fits a model |
+
+pub mod data;
+pub mod fit;
+
+use gradus_core::registry::Registry;
+
+/// The models a program knows, and what can be done with them.
+#[derive(Clone)]
+pub struct App {
+    /// The models.
+    pub registry: Registry,
+}
+
+impl App {
+    /// With these models.
+    pub fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+}

@@ -1,0 +1,45 @@
+//! Models that neither recommend nor predict: one loss for each unit of the data, and its mean.
+
+use super::EvaluateArgs;
+use super::samples::{between, short};
+use crate::output::{Context, Outcome, Table, grouped};
+use crate::parameters::given;
+use clap::ArgMatches;
+use gradus::select::{UnitLosses, unit_losses};
+use gradus_app::data::Source;
+use gradus_core::estimator::AnyFitted;
+use gradus_metrics::bounds::Bootstrap;
+use serde_json::json;
+
+pub(super) fn run(
+    args: &EvaluateArgs,
+    matches: &ArgMatches,
+    fitted: &AnyFitted,
+    context: Context,
+) -> Outcome {
+    let model = crate::registry().find(fitted.kind)?;
+    // Of the options of its kind of data, those that this command has flags for.
+    let known = model.data().options().into_iter();
+    let known = known.filter(|spec| matches.try_contains_id(&spec.name).is_ok());
+    let options = given(&known.collect::<Vec<_>>(), matches);
+    let source = Source { path: args.data.clone(), options };
+    let data = context.reading(|remarks| source.open(model, None, false, remarks))?.data;
+    let UnitLosses { metric, values: losses, root } = unit_losses(fitted, data.as_ref())?;
+    let found = Bootstrap::default().mean(&losses, None)?;
+    let (mut score, mut interval) = (found.estimate, found.interval);
+    if root {
+        score = score.sqrt();
+        (interval.low, interval.high) = (interval.low.max(0.0).sqrt(), interval.high.sqrt());
+    }
+    if context.json {
+        return context.json(&json!({
+            "model": fitted.kind, "count": losses.len(), "metric": metric, "value": score,
+            "interval": interval,
+        }));
+    }
+    let mut table = Table::new(&["", ">score", "95 %"]);
+    table.row([metric.to_owned(), short(score), between(&interval)]);
+    context.say(table)?;
+    let n = grouped(losses.len());
+    context.say(format_args!("on {n} {}; interval by bootstrap", data.kind()))
+}

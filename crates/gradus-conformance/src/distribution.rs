@@ -1,0 +1,66 @@
+//! Models that tell how probable data is, or make data.
+
+use crate::data::made;
+use crate::{Check, Finding, ensure, found, quick};
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
+
+/// The checks on models that tell how probable data is.
+pub const DENSITY: &[Check] = &[
+    Check { name: "a unit is as probable alone as among others", run: unit_by_unit },
+    Check { name: "the log density of data like that of training is finite", run: finite },
+];
+
+/// The checks on models that make data.
+pub const GENERATING: &[Check] = &[
+    Check { name: "it draws as many as asked for, of its kind of data", run: number },
+    Check { name: "a draw depends on the seed alone", run: seed },
+];
+
+fn fitted(model: &dyn Estimator) -> Result<AnyFitted, String> {
+    found(model.fit(&quick(model), made(model, 90, 1)?.as_ref(), None, &Run::default()))
+}
+
+fn unit_by_unit(model: &dyn Estimator) -> Finding {
+    let (fitted, data) = (fitted(model)?, made(model, 20, 2)?);
+    let density = found(fitted.density())?;
+    let all = found(density.log_density(data.as_ref()))?;
+    ensure!(all.len() == data.len(), "{} of {} units", all.len(), data.len());
+    for unit in 0..data.len() as u32 {
+        let one = found(density.log_density(data.select(&[unit]).as_ref()))?;
+        let off = (one[0] - all[unit as usize]).abs();
+        ensure!(
+            off <= 1e-9 * all[unit as usize].abs().max(1.0),
+            "unit {unit} depends on the others"
+        );
+    }
+    Ok(())
+}
+
+fn finite(model: &dyn Estimator) -> Finding {
+    let (fitted, data) = (fitted(model)?, made(model, 20, 3)?);
+    let density = found(fitted.density())?;
+    let all = found(density.log_density(data.as_ref()))?;
+    ensure!(all.iter().all(|log| log.is_finite()), "a log density is not finite");
+    Ok(())
+}
+
+fn number(model: &dyn Estimator) -> Finding {
+    let fitted = fitted(model)?;
+    let generator = found(fitted.generator())?;
+    for n in [0, 1, 7] {
+        let data = found(generator.generate(n, 1))?;
+        ensure!(data.len() == n, "{n} were asked for, {} came", data.len());
+        ensure!(data.kind() == model.data().name(), "it makes {}", data.kind());
+    }
+    Ok(())
+}
+
+fn seed(model: &dyn Estimator) -> Finding {
+    let fitted = fitted(model)?;
+    let draw = |seed| -> Result<u64, String> {
+        Ok(found(found(fitted.generator())?.generate(20, seed))?.fingerprint())
+    };
+    ensure!(draw(1)? == draw(1)?, "the same seed gave other data");
+    ensure!(draw(1)? != draw(2)?, "another seed gave the same data");
+    Ok(())
+}

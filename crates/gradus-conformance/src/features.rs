@@ -1,0 +1,109 @@
+//! Models that transform features, or tell how their outputs depend on them.
+
+use crate::data::made;
+use crate::{Check, Finding, ensure, error_text, found, quick};
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
+use gradus_data::{Dense, Matrix, Samples};
+
+/// The checks on models that transform features.
+pub const TRANSFORMING: &[Check] = &[
+    Check { name: "a row is transformed alike alone and among others", run: row_by_row },
+    Check { name: "transformed, back and transformed again is transformed once", run: inverse },
+    Check { name: "another number of features is refused by number", run: width_transformed },
+    Check { name: "transformed features are finite, and each has a name", run: named },
+];
+
+/// The checks on models that have a gradient with respect to their features.
+pub const GRADIENT: &[Check] = &[
+    Check { name: "the gradient is that of the scores, by differences", run: differences },
+    Check { name: "an output that is not there is refused", run: no_output },
+];
+
+fn fitted(model: &dyn Estimator, seed: u64) -> Result<(AnyFitted, Matrix), String> {
+    let data = made(model, 90, seed)?;
+    let fitted = found(model.fit(&quick(model), data.as_ref(), None, &Run::default()))?;
+    let other = made(model, 30, seed + 1)?;
+    Ok((fitted, found(other.of_kind::<Samples>())?.features().clone()))
+}
+
+fn row_by_row(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 1)?;
+    let model = found(fitted.transformer())?;
+    let all = found(model.transform(&x))?;
+    ensure!(all.n_rows() == x.n_rows(), "{} rows of {}", all.n_rows(), x.n_rows());
+    for row in 0..x.n_rows() as u32 {
+        let one = found(model.transform(&x.select_rows(&[row])))?;
+        ensure!(one.row(0) == all.row(row as usize), "row {row} depends on the others");
+    }
+    Ok(())
+}
+
+fn named(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 2)?;
+    let model = found(fitted.transformer())?;
+    let z = found(model.transform(&x))?;
+    let mut names = model.output_names();
+    ensure!(names.len() == z.n_cols(), "{} names of {} features", names.len(), z.n_cols());
+    names.sort_unstable();
+    names.dedup();
+    ensure!(names.len() == z.n_cols(), "two features have one name");
+    ensure!(z.values().iter().all(|z| z.is_finite()), "a transformed feature is not finite");
+    Ok(())
+}
+
+fn inverse(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 3)?;
+    let model = found(fitted.transformer())?;
+    let z = found(model.transform(&x))?;
+    let Some(back) = model.inverse(&z) else { return Ok(()) };
+    let back = found(back)?;
+    ensure!(back.shape() == (x.n_rows(), x.n_cols()), "back it has another shape");
+    let again = found(model.transform(&Matrix::from(back)))?;
+    let size = z.values().iter().fold(1e-9f64, |most, z| most.max(z.abs()));
+    for (a, b) in z.values().iter().zip(again.values()) {
+        ensure!((a - b).abs() <= 1e-6 * size, "{a} became {b}");
+    }
+    Ok(())
+}
+
+fn width_transformed(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 4)?;
+    let wrong = Matrix::from(Dense::from_fn(2, x.n_cols() + 3, |_, _| 1.0));
+    let text = error_text(found(fitted.transformer())?.transform(&wrong))?;
+    let (got, expected) = ((x.n_cols() + 3).to_string(), x.n_cols().to_string());
+    ensure!(text.contains(&got) && text.contains(&expected), "{text:?}");
+    Ok(())
+}
+
+fn differences(model: &dyn Estimator) -> Finding {
+    const STEP: f64 = 1e-5;
+    let (fitted, x) = fitted(model, 5)?;
+    let (gradient, predict) = (found(fitted.gradient())?, found(fitted.predictor())?);
+    let x = x.to_dense();
+    let moved = |column: usize, by: f64| {
+        let at = |row, col| x[(row, col)] + if col == column { by } else { 0.0 };
+        let moved = Dense::from_fn(x.n_rows(), x.n_cols(), at);
+        found(predict.scores(&Matrix::from(moved)))
+    };
+    for output in 0..gradient.n_outputs() {
+        let exact = found(gradient.input_gradient(&Matrix::from(x.clone()), output))?;
+        ensure!(exact.shape() == x.shape(), "a gradient of another shape");
+        let size = exact.values().iter().fold(1e-6f64, |most, g| most.max(g.abs()));
+        for column in 0..x.n_cols() {
+            let (up, down) = (moved(column, STEP)?, moved(column, -STEP)?);
+            for row in 0..x.n_rows() {
+                let rise = (up[(row, output)] - down[(row, output)]) / (2.0 * STEP);
+                let off = (rise - exact[(row, column)]).abs();
+                ensure!(off <= 1e-4 * size, "{rise} by differences, {}", exact[(row, column)]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_output(model: &dyn Estimator) -> Finding {
+    let (fitted, x) = fitted(model, 6)?;
+    let gradient = found(fitted.gradient())?;
+    error_text(gradient.input_gradient(&x, gradient.n_outputs()))?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Fits, whatever the data and the model: what the contract promises of all of them.
+
+use crate::data::made;
+use crate::{Check, Finding, ensure, error_text, found, quick};
+use gradus_core::dataset::Dataset;
+use gradus_core::estimator::{AnyFitted, Estimator, Run};
+use gradus_core::progress::Stop;
+use gradus_file::Reader;
+
+/// The checks of this module.
+pub const CHECKS: &[Check] = &[
+    Check { name: "any data: a refit on any number of threads gives the same bytes", run: refit },
+    Check { name: "any data: saved and loaded it is the same", run: round_trip },
+    Check { name: "any data: a damaged file is an error, never a panic", run: damaged },
+    Check { name: "any data: no data is refused", run: empty },
+    Check {
+        name: "any data: told to stop at once it ends, with a model or an error",
+        run: stopped,
+    },
+    Check { name: "any data: it can be searched on", run: searched },
+];
+
+fn fit(model: &dyn Estimator, data: &dyn Dataset) -> Result<AnyFitted, String> {
+    found(model.fit(&quick(model), data, None, &Run::default()))
+}
+
+fn refit(model: &dyn Estimator) -> Finding {
+    let data = made(model, 400, 1)?;
+    let with = |threads: usize| -> Result<Vec<u8>, String> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|e| e.to_string())?.install(|| found(fit(model, data.as_ref())?.to_bytes()))
+    };
+    let one = with(1)?;
+    ensure!(one == with(1)?, "two fits differ");
+    ensure!(one == with(3)?, "1 and 3 threads differ");
+    Ok(())
+}
+
+fn round_trip(model: &dyn Estimator) -> Finding {
+    let bytes = found(fit(model, made(model, 80, 2)?.as_ref())?.to_bytes())?;
+    let read = found(Reader::from_bytes(bytes.clone()).and_then(|mut file| model.read(&mut file)))?;
+    ensure!(read.kind == model.name(), "read back as `{}`", read.kind);
+    ensure!(found(read.to_bytes())? == bytes, "written again the bytes differ");
+    Ok(())
+}
+
+fn damaged(model: &dyn Estimator) -> Finding {
+    let bytes = found(fit(model, made(model, 40, 3)?.as_ref())?.to_bytes())?;
+    let step = (bytes.len() / 200).max(1);
+    for at in (0..bytes.len()).step_by(step) {
+        let mut bad = bytes.clone();
+        bad[at] ^= 0x20;
+        let read = Reader::from_bytes(bad).and_then(|mut file| model.read(&mut file));
+        ensure!(read.is_err(), "byte {at} was changed, and nobody noticed");
+    }
+    Ok(())
+}
+
+fn empty(model: &dyn Estimator) -> Finding {
+    let nothing = made(model, 40, 4)?.select(&[]);
+    error_text(model.fit(&quick(model), nothing.as_ref(), None, &Run::default()))?;
+    Ok(())
+}
+
+fn stopped(model: &dyn Estimator) -> Finding {
+    let stop = Stop::new();
+    stop.request();
+    let run = Run { stop, ..Run::default() };
+    // Neither a panic nor a wait.
+    let _ = model.fit(&quick(model), made(model, 80, 5)?.as_ref(), None, &run);
+    Ok(())
+}
+
+/// A search works on any kind of data by any capability.
+fn searched(model: &dyn Estimator) -> Finding {
+    use gradus_select::search::{Plan, Rows, Search};
+    let data = made(model, 120, 6)?;
+    let search = Search {
+        model,
+        fixed: quick(model),
+        axes: Vec::new(),
+        plan: Plan::Folds(2),
+        rows: Rows::Any,
+        seed: 1,
+        warm: false,
+        stop: Stop::new(),
+    };
+    let result = found(search.run(data.as_ref(), &|_| {}))?;
+    ensure!(result.candidates.len() == 1, "{} candidates", result.candidates.len());
+    ensure!(result.candidates[0].score.value.is_finite(), "the score is not finite");
+    Ok(())
+}

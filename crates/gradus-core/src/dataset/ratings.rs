@@ -1,0 +1,281 @@
+//! Ratings: who rated what how much.
+
+use super::{DataKind, Dataset, FileFormat, Held, Purpose, RANDOM, Remarks, TableFile};
+use crate::estimator::Traits;
+use crate::params::Params;
+use gradus_base::text::grouped;
+use gradus_base::{Error, Result};
+use gradus_data::make::RatingsSpec;
+use gradus_data::split::{Amount, ColdUsers, cold_users, holdout, leave_last_out, per_user};
+use gradus_data::{
+    Duplicates, Format, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary, Sketch,
+    read_pairs, read_ratings,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// How a file of ratings is read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RatingsFile {
+    /// Column of the users, by name or position from 1; detected by default.
+    pub user_column: Option<String>,
+    /// Column of the items.
+    pub item_column: Option<String>,
+    /// Column of the ratings.
+    pub rating_column: Option<String>,
+    /// Column of the times, for commands that look at them: numbers, or dates like 2001-12-31.
+    pub time_column: Option<String>,
+    /// Read no ratings: every row counts as 1.
+    pub implicit: bool,
+    /// What to do with a pair of user and item that occurs twice.
+    pub duplicates: Duplicates,
+    /// How the table is read.
+    #[serde(flatten)]
+    pub table: TableFile,
+}
+
+impl Params for RatingsFile {
+    fn check_together(&self) -> Result<()> {
+        match &self.rating_column {
+            Some(column) if self.implicit => Err(Error::parameter(
+                "rating_column",
+                column,
+                "must be left out where option `implicit` says that there are no ratings",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RatingsFile {
+    fn options(&self) -> Result<ReadOptions> {
+        let format = match self.table.format {
+            None => None,
+            Some(FileFormat::Csv) => Some(Format::Csv),
+            Some(FileFormat::Tsv) => Some(Format::Tsv),
+            Some(FileFormat::Jsonl) => Some(Format::JsonLines),
+            Some(FileFormat::Parquet) => Some(Format::Parquet),
+            Some(FileFormat::Adjacency) => Some(Format::Adjacency),
+            Some(FileFormat::Libsvm) => {
+                let rule = "must be another one: it holds labels and features, not users and items";
+                return Err(Error::parameter("format", "libsvm", rule));
+            }
+        };
+        let mut options = ReadOptions::new()
+            .format(format)
+            .header(self.table.header)
+            .implicit(self.implicit)
+            .on_error(self.table.on_error)
+            .duplicates(self.duplicates)
+            .times(false);
+        if let Some(delimiter) = self.table.delimiter()? {
+            options = options.delimiter(delimiter);
+        }
+        if let Some(column) = &self.user_column {
+            options = options.user(column.as_str());
+        }
+        if let Some(column) = &self.item_column {
+            options = options.item(column.as_str());
+        }
+        if let Some(column) = &self.rating_column {
+            options = options.rating(column.as_str());
+        }
+        if let Some(column) = &self.table.weight_column {
+            options = options.weight(column.as_str());
+        }
+        if let Some(column) = &self.time_column {
+            options = options.time(column.as_str());
+        }
+        Ok(options)
+    }
+
+    /// Reads ratings. Without a column of ratings every row counts as 1 if that is `optional`; times
+    /// are read if they are asked for.
+    ///
+    /// # Errors
+    /// If the file holds no ratings.
+    pub fn read(
+        &self,
+        path: &Path,
+        optional: bool,
+        times: bool,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<(Ratings, ReadSummary)> {
+        let options = self.options()?.optional_rating(optional).times(times);
+        let (ratings, summary) = read_ratings(path, &options)?;
+        remark_on_skipped(path, &summary, remarks);
+        if summary.merged > 0 {
+            let policy = match self.duplicates {
+                Duplicates::Last => "the last row of each counts",
+                Duplicates::Mean => "the mean of each counts",
+                Duplicates::Sum => "the sum of each counts",
+                Duplicates::Error => "each counts once",
+            };
+            remarks.push(format!(
+                "{}: {} rows repeat a pair of user and item; {policy} (option `duplicates`)",
+                path.display(),
+                grouped(summary.merged as usize)
+            ));
+        }
+        Ok((ratings, summary))
+    }
+
+    /// Reads pairs of user and item, with ratings if the file has them.
+    ///
+    /// # Errors
+    /// If the file holds no such pairs.
+    pub fn pairs(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Pairs> {
+        let (pairs, summary) = read_pairs(path, &self.options()?)?;
+        remark_on_skipped(path, &summary, remarks);
+        Ok(pairs)
+    }
+
+    /// Reads ratings to rank by; every row counts as 1 where there is no column of ratings, which
+    /// the second result tells.
+    ///
+    /// # Errors
+    /// If the file holds no ratings.
+    pub fn interactions(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<(Ratings, bool)> {
+        let pairs = self.pairs(path, remarks)?;
+        let has_values = pairs.values.is_some();
+        let values = pairs.values.unwrap_or_else(|| vec![1.0; pairs.users.len()]);
+        let mut builder = RatingsBuilder::new();
+        builder.push_columns(pairs.users.as_slice(), pairs.items.as_slice(), &values, None)?;
+        Ok((builder.finish(self.duplicates)?, has_values))
+    }
+
+    /// Reads pairs that must have ratings, and the ratings.
+    ///
+    /// # Errors
+    /// If the file holds no such pairs.
+    pub fn rated_pairs(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<(Pairs, Vec<f32>)> {
+        let mut pairs = self.pairs(path, remarks)?;
+        let values = pairs.values.take().ok_or_else(|| {
+            Error::format(path, "has no column of ratings; name it with option `rating`")
+        })?;
+        Ok((pairs, values))
+    }
+
+    /// Whether the options say that a file holds ratings.
+    pub fn says_ratings(&self) -> bool {
+        let columns = [&self.user_column, &self.item_column, &self.rating_column];
+        columns.into_iter().any(Option::is_some)
+            || self.implicit
+            || self.table.format == Some(FileFormat::Adjacency)
+    }
+}
+
+fn remark_on_skipped(path: &Path, summary: &ReadSummary, remarks: &mut Remarks<'_>) {
+    if summary.skipped == 0 {
+        return;
+    }
+    remarks.skipped += summary.skipped;
+    let n = grouped(summary.skipped as usize);
+    remarks.push(format!("{}: {n} bad rows left out, the first:", path.display()));
+    remarks.extend(summary.first_errors.iter().take(3).map(|error| format!("  {error}")));
+}
+
+impl Dataset for Ratings {
+    fn kind(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "{} ratings of {} items by {} users",
+            grouped(self.len()),
+            grouped(self.n_items()),
+            grouped(self.n_users())
+        )
+    }
+
+    fn facts(&self) -> Map<String, Value> {
+        let facts =
+            json!({"users": self.n_users(), "items": self.n_items(), "ratings": self.len()});
+        facts.as_object().cloned().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        let weights = if self.weights_by_user().is_some() { 8 } else { 0 };
+        (16 + weights) * self.len() + 16 * (self.n_users() + self.n_items())
+    }
+
+    fn sketch(&self) -> Sketch {
+        self.sketch()
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint()
+    }
+
+    fn select(&self, units: &[u32]) -> Box<dyn Dataset> {
+        let mut selected = vec![false; self.len()];
+        units.iter().for_each(|&unit| selected[unit as usize] = true);
+        Box::new(self.filter(|at| selected[at]))
+    }
+
+    /// The columns there are: user, item, rating, weight, time.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_csv(true, out)
+    }
+
+    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<Held> {
+        let (train, held_out) = match scheme {
+            "random" => holdout(self, amount, seed)?,
+            "per-user" => per_user(self, Amount::from_number(amount), seed)?,
+            "last" => leave_last_out(self, Amount::from_number(amount))?,
+            "cold" => {
+                let ColdUsers { train, .. } = cold_users(self, amount, Amount::Count(1), seed)?;
+                let is_warm = |user: u32| !train.by_user().range(user as usize).is_empty();
+                let kept: Vec<bool> = self.iter().map(|rating| is_warm(rating.user)).collect();
+                self.partition(|at| kept[at])
+            }
+            other => {
+                let known: Vec<&str> = Self::SCHEMES.iter().map(|(name, _)| *name).collect();
+                return Err(Error::UnknownName {
+                    what: "split",
+                    name: other.to_owned(),
+                    known: known.join(", "),
+                });
+            }
+        };
+        Ok(Held { train: Box::new(train), held_out: Box::new(held_out) })
+    }
+}
+
+impl DataKind for Ratings {
+    const NAME: &'static str = "ratings";
+
+    type Options = RatingsFile;
+
+    const SCHEMES: &'static [(&'static str, &'static str)] = &[
+        RANDOM,
+        ("per-user", "A share or a number of each user's ratings"),
+        ("last", "The same, the last ones by time"),
+        ("cold", "A share of the users, altogether"),
+    ];
+
+    fn read(
+        path: &Path,
+        options: &Self::Options,
+        purpose: &Purpose<'_>,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Self> {
+        let optional = purpose.traits.is_implicit();
+        Ok(options.read(path, optional, purpose.times, remarks)?.0)
+    }
+
+    fn example(n: usize, seed: u64, traits: &Traits) -> Result<Self> {
+        let side = ((n as f64 / 0.3).sqrt().ceil() as usize).max(2);
+        let ratings = RatingsSpec::new(side, side, n.min(side * side)).make(seed)?.ratings;
+        Ok(if traits.is_implicit() { ratings.map_values(|_| 1.0) } else { ratings })
+    }
+}

@@ -1,0 +1,492 @@
+//! Samples: rows of features, with something to predict or without.
+
+use super::table::{ranks, ranks_of, remark_on_source};
+use super::{DataKind, Dataset, FileFormat, Purpose, Remarks, TableFile};
+use crate::capability::Capability;
+use crate::estimator::Traits;
+use crate::params::Params;
+use gradus_base::random::Stream;
+use gradus_base::text::{csv_field, grouped};
+use gradus_base::{Error, Result};
+use gradus_data::{
+    Column, Dense, EncodeOptions, Encoded, Fill, Id, Ids, Inputs, Libsvm, LibsvmOptions, Matrix,
+    OnError, Samples, SamplesOptions, Sketch, Table, Target,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::io::{self, Read as _, Write};
+use std::path::Path;
+
+/// How a file of samples is read: which columns are what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SamplesFile {
+    /// Column to predict, or several of numbers: by name, or by position (-1 is the last).
+    pub target: Vec<String>,
+    /// Columns to leave out, by name or position.
+    pub ignore: Vec<String>,
+    /// Columns of numbers to take as categories; columns of words are categories anyway.
+    pub categories: Vec<String>,
+    /// Columns of codes with zeros in front to take as numbers; by default they are categories.
+    pub numbers: Vec<String>,
+    /// What stands for a missing value.
+    pub missing: Fill,
+    /// Give the first word of every category no coefficient of its own: all others are compared
+    /// with it.
+    pub drop_first: bool,
+    /// How the table is read.
+    #[serde(flatten)]
+    pub table: TableFile,
+}
+
+impl Params for SamplesFile {}
+
+/// Either kind of file.
+enum Source {
+    Table(Table),
+    Libsvm(Libsvm),
+}
+
+/// The features of a file.
+pub struct Features {
+    /// One row for each of `rows`.
+    pub matrix: Matrix,
+    /// The file, if it has columns.
+    pub table: Option<Table>,
+    /// The rows of the file that have features.
+    pub rows: Vec<u32>,
+}
+
+impl TableFile {
+    fn read(
+        &self,
+        path: &Path,
+        inputs: Option<&Inputs>,
+        names: &[String],
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Source> {
+        let libsvm = match self.format {
+            Some(format) => format == FileFormat::Libsvm,
+            None => is_libsvm(path),
+        };
+        if libsvm {
+            let n_features = inputs.map(Inputs::n_features);
+            let options = LibsvmOptions { n_features, ..LibsvmOptions::default() };
+            let data = if path == Path::new("-") {
+                Libsvm::from_reader(std::io::stdin(), Path::new("<stdin>"), &options)?
+            } else {
+                Libsvm::read(path, &options)?
+            };
+            return Ok(Source::Libsvm(data));
+        }
+        let table = self.table(path, inputs, names)?;
+        remark_on_source(path, &table, remarks);
+        Ok(Source::Table(table))
+    }
+
+    /// The class of each row by a column (of libsvm the label), numbered in ascending order.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn classes(
+        &self,
+        path: &Path,
+        column: &str,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Vec<u32>> {
+        match self.read(path, None, &[column.to_owned()], remarks)? {
+            Source::Table(table) => ranks(&table, table.resolve(column)?),
+            Source::Libsvm(data) => Ok(ranks_of(&data.labels)),
+        }
+    }
+
+    /// The features of a file as a model takes them. Columns that it does not take are kept for the
+    /// output.
+    ///
+    /// # Errors
+    /// If the file lacks a column of the model, or a value.
+    pub fn features(
+        &self,
+        path: &Path,
+        inputs: &Inputs,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Features> {
+        let table = match self.read(path, Some(inputs), &[], remarks)? {
+            Source::Libsvm(data) => {
+                let rows = (0..data.labels.len() as u32).collect();
+                return Ok(Features { matrix: data.features.into(), table: None, rows });
+            }
+            Source::Table(table) => table,
+        };
+        let rows = match self.on_error {
+            OnError::Fail => (0..table.n_rows() as u32).collect(),
+            OnError::Skip => inputs.complete_rows(&table)?,
+        };
+        let dropped = table.n_rows() - rows.len();
+        let (matrix, encoded) = if dropped > 0 {
+            inputs.encode(&table.select_rows(&rows)).map_err(advise)?
+        } else {
+            inputs.encode(&table).map_err(advise)?
+        };
+        remark(path, &encoded, remarks);
+        if dropped > 0 {
+            let n = grouped(dropped);
+            remarks.push(format!("{}: {n} rows lack a value and get no result", path.display()));
+        }
+        Ok(Features { matrix, table: Some(table), rows })
+    }
+
+    /// Samples to evaluate a model on: its inputs, and the columns it predicts unless others are
+    /// named.
+    ///
+    /// # Errors
+    /// If the file lacks a column of the model, or a value.
+    pub fn samples_for(
+        &self,
+        path: &Path,
+        (inputs, target): (&Inputs, &[String]),
+        classes: bool,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Samples> {
+        let source = self.read(path, Some(inputs), target, remarks)?;
+        let fill = match self.on_error {
+            OnError::Fail => Fill::Refuse,
+            OnError::Skip => Fill::Drop,
+        };
+        let options = SamplesOptions {
+            target: target.to_vec(),
+            classes,
+            weight: self.weight_column.clone(),
+            encode: EncodeOptions { fill, ..EncodeOptions::default() },
+        };
+        samples(path, source, options, Some(inputs), remarks)
+    }
+}
+
+impl SamplesFile {
+    /// Reads samples to learn from, and columns that are no features: for each sample the place of
+    /// its word (or number, or date) among those of the column, in ascending order.
+    ///
+    /// # Errors
+    /// If the file lacks a column that is named, or a value.
+    pub fn read_apart<const N: usize>(
+        &self,
+        path: &Path,
+        traits: &Traits,
+        apart: [Option<&str>; N],
+        remarks: &mut Remarks<'_>,
+    ) -> Result<(Samples, [Option<Vec<u32>>; N])> {
+        let mut source = self.source(path, None, remarks)?;
+        let mut options = self.options(traits);
+        let mut places = [const { None }; N];
+        // Before the places are looked up, so that they are those of the rows that stay.
+        let drops = self.missing == Fill::Drop && apart.iter().any(Option::is_some);
+        if let (Source::Table(table), true) = (&mut source, drops) {
+            let ignored: Result<Vec<String>, _> =
+                self.ignore.iter().map(|name| table.resolve(name).map(str::to_owned)).collect();
+            *table = table.select_rows(&table.complete_rows(&ignored?));
+        }
+        for (column, place) in apart.iter().zip(&mut places) {
+            let Some(column) = column else { continue };
+            let Source::Table(table) = &source else {
+                return Err(Error::data(format!(
+                    "column `{column}`: {} is a libsvm file, which has no named columns",
+                    path.display()
+                )));
+            };
+            let column = table.resolve(column)?;
+            *place = Some(ranks(table, column)?);
+            options.encode.leave_out.push(column.to_owned());
+        }
+        self.check_target(path, &source, traits)?;
+        Ok((samples(path, source, options, None, remarks)?, places))
+    }
+
+    fn source(
+        &self,
+        path: &Path,
+        inputs: Option<&Inputs>,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Source> {
+        let named = [&self.target, &self.ignore, &self.categories, &self.numbers];
+        let mut names: Vec<String> = named.into_iter().flatten().cloned().collect();
+        names.extend(self.table.weight_column.clone());
+        self.table.read(path, inputs, &names, remarks)
+    }
+
+    fn options(&self, traits: &Traits) -> SamplesOptions {
+        SamplesOptions {
+            target: self.target.clone(),
+            classes: traits.can(Capability::PredictClasses),
+            weight: self.table.weight_column.clone(),
+            encode: EncodeOptions {
+                leave_out: self.ignore.clone(),
+                categories: self.categories.clone(),
+                numbers: self.numbers.clone(),
+                fill: self.missing,
+                drop_first: self.drop_first,
+            },
+        }
+    }
+
+    /// That a column to predict is named, where the model predicts.
+    fn check_target(&self, path: &Path, source: &Source, traits: &Traits) -> Result<()> {
+        let Source::Table(table) = source else { return Ok(()) };
+        if !self.target.is_empty() || !traits.predicts() {
+            return Ok(());
+        }
+        let names = table.names();
+        let some = names.iter().take(30).copied().collect::<Vec<_>>().join(", ");
+        let more = if names.len() > 30 { ", …" } else { "" };
+        Err(Error::data(format!(
+            "{}: which column is to be predicted? Name it with option `target`; there are {some}{more}",
+            path.display()
+        )))
+    }
+}
+
+/// Whether a file is one of libsvm by its name or its first line.
+fn is_libsvm(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    if [".svm", ".libsvm", ".svmlight"].into_iter().any(|ending| plain.ends_with(ending)) {
+        return true;
+    }
+    // A pipe can be read only once.
+    if !path.is_file() || [".csv", ".tsv"].into_iter().any(|ending| plain.ends_with(ending)) {
+        return false;
+    }
+    let mut start = Vec::new();
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    if file.take(1 << 12).read_to_end(&mut start).is_err() {
+        return false;
+    }
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let number = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|t| t.parse::<f64>().is_ok());
+    let pair = |word: &[u8]| {
+        let mut parts = word.splitn(2, |byte| *byte == b':');
+        let index = parts.next().unwrap_or_default();
+        let digits = !index.is_empty() && index.iter().all(u8::is_ascii_digit);
+        (digits || index == b"qid") && parts.next().is_some_and(number)
+    };
+    words.next().is_some_and(number) && words.next().is_some_and(pair)
+}
+
+fn samples(
+    path: &Path,
+    source: Source,
+    mut options: SamplesOptions,
+    inputs: Option<&Inputs>,
+    remarks: &mut Remarks<'_>,
+) -> Result<Samples> {
+    match source {
+        Source::Table(table) => {
+            let encode = &mut options.encode;
+            let named = [&mut options.target, &mut encode.leave_out, &mut encode.categories];
+            for name in named.into_iter().flatten().chain(&mut encode.numbers) {
+                *name = table.resolve(name)?.to_owned();
+            }
+            if let Some(weight) = &mut options.weight {
+                *weight = table.resolve(weight)?.to_owned();
+            }
+            if options.classes {
+                remark_on_classes(&table, &options.target, remarks)?;
+            }
+            let (samples, encoded) = Samples::from_table(&table, &options, inputs)
+                .map_err(|error| advise_on_target(error, &options.target))?;
+            remark(path, &encoded, remarks);
+            Ok(samples)
+        }
+        Source::Libsvm(data) => {
+            let samples = if options.classes {
+                let words: Vec<String> = data.labels.iter().map(f64::to_string).collect();
+                let ids: Vec<Id<'_>> = words.iter().map(|word| Id::parse(word)).collect();
+                Samples::classification(data.features, ids)?
+            } else {
+                Samples::regression(data.features, data.labels)?
+            };
+            Ok(match inputs {
+                Some(inputs) => samples.with_inputs(inputs.clone())?,
+                None => samples,
+            })
+        }
+    }
+}
+
+/// The error with the option that helps; what is to be predicted cannot be filled in.
+fn advise_on_target(error: Error, target: &[String]) -> Error {
+    match &error {
+        Error::Row { column: Some(column), reason, .. }
+            if reason.contains("missing value")
+                && target.iter().any(|name| name == column.trim_matches('`')) =>
+        {
+            let advice = "it is to be predicted; leave its row out with option `missing` = drop";
+            Error::data(format!("{error} ({advice})"))
+        }
+        _ => advise(error),
+    }
+}
+
+/// The error with the option that helps.
+fn advise(error: Error) -> Error {
+    let text = error.to_string();
+    let advice = if text.contains("missing value") {
+        "fill it in or leave its row out with option `missing` = mean, median, category or drop"
+    } else if text.contains("leave it out") {
+        "see option `ignore`"
+    } else {
+        return error;
+    };
+    Error::data(format!("{text} ({advice})"))
+}
+
+/// Warns of a target that looks like a number and not like a class.
+fn remark_on_classes(table: &Table, target: &[String], remarks: &mut Remarks<'_>) -> Result<()> {
+    let [name] = target else { return Ok(()) };
+    let Column::Numbers(values) = table.column(name)? else { return Ok(()) };
+    let mut different: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
+    let n = different.len();
+    let fractions = different.iter().any(|value| value.fract() != 0.0);
+    different.sort_unstable_by(f64::total_cmp);
+    different.dedup();
+    let k = different.len();
+    if k > 20 && (10 * k > n || fractions) || (fractions && k > 2) {
+        remarks.push(format!(
+            "warning: the target `{name}` has {} different numbers in {} rows and looks like a \
+             quantity, but this model takes each of them as a class; models of quantities are \
+             linear, ridge, lasso and svr",
+            grouped(k),
+            grouped(n)
+        ));
+    }
+    Ok(())
+}
+
+fn remark(path: &Path, encoded: &Encoded, remarks: &mut Remarks<'_>) {
+    let Encoded { filled, unknown, dropped, .. } = *encoded;
+    let path = path.display();
+    if filled > 0 {
+        remarks.push(format!("{path}: {} missing values filled in", grouped(filled)));
+    }
+    if dropped > 0 {
+        let n = grouped(dropped);
+        remarks.push(format!("{path}: {n} rows left out because a value is missing"));
+    }
+    if unknown > 0 {
+        remarks.push(format!(
+            "{path}: {} words that training did not have; each is taken as the mean of those it had",
+            grouped(unknown)
+        ));
+    }
+}
+
+impl Dataset for Samples {
+    fn kind(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn describe(&self) -> String {
+        let layout = if self.features().is_sparse() { "sparse" } else { "dense" };
+        format!(
+            "{} samples, {} features ({layout})",
+            grouped(self.len()),
+            grouped(self.n_features())
+        )
+    }
+
+    fn facts(&self) -> Map<String, Value> {
+        let facts = json!({
+            "samples": self.len(),
+            "features": self.n_features(),
+            "sparse": self.features().is_sparse(),
+            "classes": self.labels().map(Ids::len),
+        });
+        facts.as_object().cloned().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.features().values().len() + 8 * self.len()
+    }
+
+    fn sketch(&self) -> Sketch {
+        self.sketch()
+    }
+
+    fn classes(&self) -> Option<(&[u32], &Ids)> {
+        self.classes().ok()
+    }
+
+    /// A column for each feature, then the weight and the targets, if there are any.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut names = self.inputs().feature_names();
+        names.extend(self.weights().map(|_| "weight".to_owned()));
+        names.extend(self.target_names().iter().cloned());
+        let names: Vec<_> = names.iter().map(|name| csv_field(name)).collect();
+        writeln!(out, "{}", names.join(","))?;
+        let features = self.features().to_dense();
+        for (row, features) in features.rows().enumerate() {
+            let mut cells: Vec<String> = features.iter().map(f64::to_string).collect();
+            cells.extend(self.weights().map(|weights| weights[row].to_string()));
+            match self.target() {
+                Target::Values(values) => {
+                    cells.extend(values.row(row).iter().map(f64::to_string));
+                }
+                Target::Classes { codes, labels } => {
+                    let label = labels.get(codes[row] as usize).to_string();
+                    cells.push(csv_field(&label).into_owned());
+                }
+            }
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        Ok(())
+    }
+
+    fn select(&self, units: &[u32]) -> Box<dyn Dataset> {
+        Box::new(self.select_rows(units))
+    }
+}
+
+impl DataKind for Samples {
+    const NAME: &'static str = "samples";
+
+    type Options = SamplesFile;
+
+    fn read(
+        path: &Path,
+        options: &Self::Options,
+        purpose: &Purpose<'_>,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Self> {
+        let Some(like) = purpose.like else {
+            return Ok(options.read_apart(path, &purpose.traits, [], remarks)?.0);
+        };
+        let inputs = like.of_kind::<Self>()?.inputs();
+        let source = options.source(path, Some(inputs), remarks)?;
+        options.check_target(path, &source, &purpose.traits)?;
+        samples(path, source, options.options(&purpose.traits), Some(inputs), remarks)
+    }
+
+    fn example(n: usize, seed: u64, traits: &Traits) -> Result<Self> {
+        const FEATURES: usize = 4;
+        let mut stream = Stream::new(seed, "samples.example", 0);
+        let x = Dense::from_fn(n, FEATURES, |_, _| stream.normal());
+        let w: Vec<f64> = (0..FEATURES).map(|_| stream.normal()).collect();
+        let y: Vec<f64> = x
+            .rows()
+            .map(|row| row.iter().zip(&w).map(|(x, w)| x * w).sum::<f64>() + 0.3 * stream.normal())
+            .collect();
+        if traits.can(Capability::PredictClasses) {
+            Self::classification(x, y.iter().map(|&y| Id::Int(i64::from(y > 0.0))))
+        } else if traits.can(Capability::PredictValues) {
+            Self::regression(x, y)
+        } else {
+            Self::unlabelled(x)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The models that a program knows, by name.
+
+use crate::dataset::AnyKind;
+use crate::estimator::{AnyFitted, Entry, Estimator, Fit};
+use gradus_base::{Error, Result};
+use gradus_file::Reader;
+use std::path::Path;
+
+/// Models by name: what the command line offers, which model files can be loaded, what the
+/// conformance suite tests. A program adds models of its own to those of gradus.
+#[derive(Clone, Default)]
+pub struct Registry {
+    models: Vec<&'static dyn Estimator>,
+}
+
+impl Registry {
+    /// No models.
+    pub const fn new() -> Self {
+        Self { models: Vec::new() }
+    }
+
+    /// The same with one more model.
+    ///
+    /// # Panics
+    /// If there is a model of the same name.
+    #[must_use]
+    pub fn with<P: Fit>(mut self) -> Self {
+        let name = P::NAME;
+        assert!(self.models.iter().all(|model| model.name() != name), "two models named `{name}`");
+        self.models.push(const { &Entry::<P>::new() });
+        self
+    }
+
+    /// Every model, in the order in which they were added.
+    pub fn models(&self) -> &[&'static dyn Estimator] {
+        &self.models
+    }
+
+    /// The kinds of data that the models learn from, in the order of their first model.
+    pub fn kinds(&self) -> Vec<&'static dyn AnyKind> {
+        let mut kinds: Vec<&'static dyn AnyKind> = Vec::new();
+        for kind in self.models.iter().map(|model| model.data()) {
+            if kinds.iter().all(|known| known.name() != kind.name()) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// If there is none; the message lists those there are.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Estimator> {
+        self.models.iter().copied().find(|model| model.name() == name).ok_or_else(|| {
+            Error::UnknownName {
+                what: "model",
+                name: name.to_owned(),
+                known: self.models.iter().map(|model| model.name()).collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+
+    /// Loads a model file of any kind.
+    ///
+    /// # Errors
+    /// If the file is broken, a checkpoint, or of a kind that is not registered.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<AnyFitted> {
+        self.read(&mut Reader::open(path.as_ref())?)
+    }
+
+    /// Reads a model of any kind from the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_bytes(&self, bytes: Vec<u8>) -> Result<AnyFitted> {
+        self.read(&mut Reader::from_bytes(bytes)?)
+    }
+
+    /// Reads a model of any kind from an opened file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn read(&self, file: &mut Reader) -> Result<AnyFitted> {
+        let kind = file.kind().to_owned();
+        if let Some(model) = kind.strip_suffix(".checkpoint") {
+            return Err(Error::format(
+                file.path(),
+                format!("is a checkpoint of `{model}`, not a model; resume the fit to finish it"),
+            ));
+        }
+        let model =
+            self.find(&kind).map_err(|error| Error::format(file.path(), error.to_string()))?;
+        model.read(file)
+    }
+}

@@ -1,0 +1,40 @@
+//! What a model of features can do besides predicting: transform them, and tell how its outputs
+//! depend on them.
+
+use gradus_base::Result;
+use gradus_data::{Dense, Inputs, Matrix};
+
+/// A model that turns features into other features, row by row.
+pub trait Transform: Send + Sync {
+    /// The columns it takes.
+    fn inputs(&self) -> &Inputs;
+
+    /// The names of the features it gives.
+    fn output_names(&self) -> Vec<String>;
+
+    /// The transformed features, a row for each row.
+    ///
+    /// # Errors
+    /// If the number of features is not that of training.
+    fn transform(&self, features: &Matrix) -> Result<Dense<f64>>;
+
+    /// The features that are transformed into these, or the nearest to that; `None` of a model that
+    /// cannot go back.
+    fn inverse(&self, transformed: &Dense<f64>) -> Option<Result<Dense<f64>>> {
+        let _ = transformed;
+        None
+    }
+}
+
+/// A model whose outputs have a gradient with respect to its features.
+pub trait Gradient: Send + Sync {
+    /// The number of outputs: scores, as [`Predict::scores`](crate::predict::Predict::scores) gives
+    /// them.
+    fn n_outputs(&self) -> usize;
+
+    /// The gradient of one output with respect to the features, at each row.
+    ///
+    /// # Errors
+    /// If there is no such output, or the number of features is not that of training.
+    fn input_gradient(&self, features: &Matrix, output: usize) -> Result<Dense<f64>>;
+}
