@@ -201,7 +201,12 @@ class _FeatureEstimator(Estimator):
         model = self._fitted
         frame, X = X, self._numbers_of(X)
         if frame is not X or self._plain(X):
-            found, single = getattr(model, of_array)(X), X.dtype == _SINGLE
+            single = X.dtype == _SINGLE
+            if single and self._single and of_array == "scores_of":
+                found = model.single_scores_of(X)
+                if found is not None:
+                    return found
+            found = getattr(model, of_array)(X)
         else:
             features, _, single = self._features(X, reset=False)
             found = getattr(model, of_features)(features)
