@@ -275,8 +275,8 @@ impl Strided<f64> {
             return None;
         }
         let mut out = vec![0.0; n * k];
-        // Fewer rows make fewer blocks, and every thread is to have one.
-        let rows = ROWS_OF_COLUMNS.min(n.div_ceil(4).max(TILE));
+        // Fewer rows make fewer blocks, and every thread is to have one; but short parts of columns are read slowly.
+        let rows = ROWS_OF_COLUMNS.min(n.div_ceil(4).max(256));
         let finite = |(block, out): (usize, &mut [f64])| {
             let (first, count) = (block * rows, out.len() / k);
             let mut sums = vec![0.0; count];
