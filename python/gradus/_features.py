@@ -415,7 +415,7 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
             )
         names = _target_names(y)
         features, y, _ = self._features(X, reset=True, y=y)
-        # scikit-learn's checks take longer than a fit of a hundred samples, and refuse no truth values and whole numbers.
+        # scikit-learn's checks refuse no truth values and whole numbers, and are a large part of a small fit.
         plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "bi"
         if not plain:
             y = column_or_1d(y, warn=True)

@@ -241,7 +241,7 @@ pub fn specs<P: Params>() -> Vec<ParamSpec> {
     known::<P>().to_vec()
 }
 
-/// The same, read from the schema once for each type: a schema takes as long as a fit of a hundred samples.
+/// The same, read from the schema once for each type: schemas were a large part of a small fit.
 fn known<P: Params>() -> &'static [ParamSpec] {
     static KNOWN: Mutex<BTreeMap<TypeId, &'static [ParamSpec]>> = Mutex::new(BTreeMap::new());
     let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
