@@ -201,7 +201,12 @@ class _FeatureEstimator(Estimator):
         model = self._fitted
         frame, X = X, self._numbers_of(X)
         if frame is not X or self._plain(X):
-            found, single = getattr(model, of_array)(X), X.dtype == _SINGLE
+            single = X.dtype == _SINGLE
+            if single and self._single and of_array == "scores_of":
+                found = model.single_scores_of(X)
+                if found is not None:
+                    return found
+            found = getattr(model, of_array)(X)
         else:
             features, _, single = self._features(X, reset=False)
             found = getattr(model, of_features)(features)
@@ -410,9 +415,14 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
             )
         names = _target_names(y)
         features, y, _ = self._features(X, reset=True, y=y)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        # scikit-learn's checks refuse no truth values and whole numbers, and are a large part of a small fit.
+        plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "bi"
+        if not plain:
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+        classes, codes = _classes(y)
+        if plain and 2 * classes.size > y.size:
+            check_classification_targets(y)  # Warns of so many classes.
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
@@ -578,6 +588,20 @@ def _target_names(y: Any) -> list[str] | None:
     if hasattr(y, "columns"):
         return [str(column) for column in y.columns]
     return None
+
+
+def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, ascending, and the place of each sample's among them; without sorting the samples where classes are
+    truth values or whole numbers close to one another."""
+    if y.dtype.kind not in "bi" or y.size == 0:
+        return np.unique(y, return_inverse=True)
+    least, most = int(y.min()), int(y.max())
+    if most - least >= 1024:
+        return np.unique(y, return_inverse=True)
+    places = y.astype(np.int64) - least
+    held = np.bincount(places) > 0
+    classes = (np.flatnonzero(held) + least).astype(y.dtype)
+    return classes, places if held.all() else (np.cumsum(held) - 1)[places]
 
 
 def _labels(classes: np.ndarray) -> tuple[Any, np.ndarray | None]:

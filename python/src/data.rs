@@ -7,6 +7,7 @@ use gradus_data::{
     Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
     MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
 };
+use gradus_kernel::{Level, dense};
 use numpy::ndarray::Dimension;
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods,
@@ -15,6 +16,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A NumPy array that lends its numbers.
@@ -39,7 +41,7 @@ impl<T, A> AsRef<[T]> for Lender<T, A> {
 }
 
 /// The elements of an array, if they lie in a row in memory. `U` is `T` or has the same layout.
-fn lend<T, U, D>(array: &Bound<'_, PyArray<T, D>>) -> Option<Buffer<U>>
+pub fn lend<T, U, D>(array: &Bound<'_, PyArray<T, D>>) -> Option<Buffer<U>>
 where
     T: Element + 'static,
     U: Send + Sync + 'static,
@@ -166,45 +168,88 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
     }
 }
 
-/// `Σ x w`, in eight sums side by side.
-fn dot<T: Copy + Into<f64>>(x: &[T], w: &[f64]) -> f64 {
-    let (xs, x_rest) = x.as_chunks::<8>();
-    let (ws, w_rest) = w.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for (x, w) in xs.iter().zip(ws) {
-        for i in 0..8 {
-            sums[i] += x[i].into() * w[i];
-        }
+/// What a matrix of either precision is multiplied to.
+pub trait Score: Element + Copy + Send + Sync {
+    fn of(x: f64) -> Self;
+}
+
+impl Score for f64 {
+    fn of(x: f64) -> Self {
+        x
     }
-    let rest: f64 = x_rest.iter().zip(w_rest).map(|(&x, w)| x.into() * w).sum();
-    sums.iter().sum::<f64>() + rest
+}
+
+impl Score for f32 {
+    fn of(x: f64) -> Self {
+        x as f32
+    }
 }
 
 impl Strided<f32> {
-    /// `X wᵀ + b` of rows that lie in a row in memory, without a copy of them in double precision; `None` if they do
-    /// not, or if a result is not finite (a caller that looks at the values says why).
-    fn affine(self, w: &Dense<f64>, b: &[f64]) -> Option<Dense<f64>> {
+    /// Whether its rows lie in a row in memory, and can be multiplied with these coefficients.
+    fn takes(&self, w: &Dense<f64>, b: &[f64]) -> bool {
+        let (d, k) = (self.n_cols, w.n_rows());
+        self.steps[1] == 1 && (w.n_cols(), b.len()) == (d, k)
+    }
+
+    /// `out = X wᵀ + b`, without a copy of the rows in double precision; gives whether all of it is finite (a caller
+    /// that looks at the values says why it is not).
+    fn affine<T: Score>(self, w: &Dense<f64>, b: &[f64], out: &mut [T]) -> bool {
         let (n, d, k) = (self.n_rows, self.n_cols, w.n_rows());
-        if self.steps[1] != 1 || (w.n_cols(), b.len()) != (d, k) {
-            return None;
-        }
-        let mut out = vec![0.0; n * k];
-        let rows = block_rows(d);
-        let finite = |(block, out): (usize, &mut [f64])| {
-            for (at, out) in out.chunks_exact_mut(k).enumerate() {
-                let x = self.row(block * rows + at);
-                for ((out, w), b) in out.iter_mut().zip(w.rows()).zip(b) {
-                    *out = dot(x, w) + b;
+        let (rows, level) = (block_rows(d), Level::best());
+        let packed = self.steps[0] == d as isize;
+        let finite = |(block, out): (usize, &mut [T])| {
+            let (first, count) = (block * rows, out.len() / k);
+            let mut sums = vec![0.0; count];
+            let mut finite = true;
+            for (target, (w, b)) in w.rows().zip(b).enumerate() {
+                if packed {
+                    dense::dots_of_single(level, self.rows(first, count), w, &mut sums);
+                } else {
+                    for (at, sum) in sums.iter_mut().enumerate() {
+                        let row = self.row(first + at);
+                        dense::dots_of_single(level, row, w, std::slice::from_mut(sum));
+                    }
+                }
+                for (out, sum) in out.chunks_exact_mut(k).zip(&sums) {
+                    let score = sum + b;
+                    finite &= score.is_finite();
+                    out[target] = T::of(score);
                 }
             }
-            out.iter().all(|x| x.is_finite())
+            finite
         };
-        let finite = if n <= rows {
-            finite((0, &mut out))
-        } else {
-            parallel::map(out.chunks_mut(rows * k).enumerate(), finite).into_iter().all(|fine| fine)
-        };
-        if finite { Dense::new(n, k, out).ok() } else { None }
+        if n <= rows {
+            return finite((0, out));
+        }
+        // All blocks, so that the same work is done on any number of threads.
+        let finite = parallel::map(out.chunks_mut(rows * k).enumerate(), finite);
+        finite.into_iter().all(|finite| finite)
+    }
+
+    /// The same in the pool, or here where it would take no other thread anyway.
+    fn fill<T: Score>(
+        self,
+        py: Python<'_>,
+        w: &Dense<f64>,
+        b: &[f64],
+        out: &mut [T],
+    ) -> PyResult<bool> {
+        if self.n_rows <= block_rows(self.n_cols) {
+            return Ok(self.affine(w, b, out));
+        }
+        inside(py, || self.affine(w, b, out))
+    }
+
+    /// Rows that lie one after another.
+    fn rows(&self, first: usize, count: usize) -> &[f32] {
+        let d = self.n_cols;
+        assert!(
+            self.steps == [d as isize, 1] && first + count <= self.n_rows,
+            "rows of the array, one after another"
+        );
+        // SAFETY: the rows lie within the array, which is kept alive by whoever holds it, by the assertion.
+        unsafe { std::slice::from_raw_parts(self.first.add(first * d), count * d) }
     }
 }
 
@@ -229,14 +274,26 @@ impl Strided<f64> {
             return None;
         }
         let mut out = vec![0.0; n * k];
-        let rows = ROWS_OF_COLUMNS.min(n.max(1));
+        // Fewer rows make fewer blocks, and every thread is to have one; but short parts of columns are read slowly.
+        let rows = ROWS_OF_COLUMNS.min(n.div_ceil(4).max(256));
         let finite = |(block, out): (usize, &mut [f64])| {
             let (first, count) = (block * rows, out.len() / k);
             let mut sums = vec![0.0; count];
             for (target, &b) in b.iter().enumerate() {
                 sums.fill(b);
-                for (column, &w) in w.row(target).iter().enumerate() {
-                    let x = self.part_of_column(column * by_column + first, count);
+                let part = |column: usize| self.part_of_column(column * by_column + first, count);
+                // Four columns to a look at the sums.
+                let (fours, rest) = w.row(target).as_chunks::<4>();
+                for (at, [w0, w1, w2, w3]) in fours.iter().enumerate() {
+                    let [x0, x1] = [part(4 * at), part(4 * at + 1)];
+                    let [x2, x3] = [part(4 * at + 2), part(4 * at + 3)];
+                    let pairs = x0.iter().zip(x1).zip(x2.iter().zip(x3));
+                    for (sum, ((x0, x1), (x2, x3))) in sums.iter_mut().zip(pairs) {
+                        *sum = (((*sum + w0 * x0) + w1 * x1) + w2 * x2) + w3 * x3;
+                    }
+                }
+                for (at, w) in rest.iter().enumerate() {
+                    let x = part(4 * fours.len() + at);
                     sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += w * x);
                 }
                 for (out, sum) in out.chunks_exact_mut(k).zip(&sums) {
@@ -323,12 +380,31 @@ impl<'a, 'py> Array<'a, 'py> {
             Self::Double(array) if array.n_rows * array.n_cols > SMALL => {
                 inside(py, || array.affine(w, b))
             }
-            Self::Single(array) if array.n_rows <= block_rows(array.n_cols) => {
-                Ok(array.affine(w, b))
+            Self::Single(array) if array.takes(w, b) => {
+                let mut out = vec![0.0; array.n_rows * w.n_rows()];
+                let finite = array.fill(py, w, b, &mut out)?;
+                Ok(if finite { Dense::new(array.n_rows, w.n_rows(), out).ok() } else { None })
             }
-            Self::Single(array) => inside(py, || array.affine(w, b)),
             _ => Ok(None),
         }
+    }
+
+    /// `X wᵀ + b` in single precision, if the array is of single precision, its rows lie in a row in memory, and all is
+    /// finite.
+    pub fn single_affine(
+        &self,
+        py: Python<'py>,
+        w: &Dense<f64>,
+        b: &[f64],
+    ) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        let Self::Single(array) = *self else { return Ok(None) };
+        if w.n_rows() == 0 || !array.takes(w, b) {
+            return Ok(None);
+        }
+        let mut out = vec![0.0; array.n_rows * w.n_rows()];
+        let finite = array.fill(py, w, b, &mut out)?;
+        let shaped = || PyArray1::from_vec(py, out).reshape([array.n_rows, w.n_rows()]);
+        if finite { shaped().map(Some) } else { Ok(None) }
     }
 
     /// `work` on all rows, or on blocks of them where the array is not as `work` takes it.
@@ -545,50 +621,62 @@ fn sorted(matrix: &Csr<f64>) -> gradus::Result<Option<Csr<f64>>> {
     /// Rows that are sorted together.
     const ROWS: usize = 256;
     let n = matrix.n_rows();
-    let blocks = n.div_ceil(ROWS);
-    let rows = |block: usize| block * ROWS..n.min((block + 1) * ROWS);
-    let fine = |row: usize| matrix.row(row).0.is_sorted_by(|a, b| a < b);
-    if (0..blocks).into_par_iter().all(|block| rows(block).all(fine)) {
+    let fine = |rows: Range<usize>| {
+        rows.into_iter().all(|row| matrix.row(row).0.is_sorted_by(|a, b| a < b))
+    };
+    if parallel::map(parallel::blocks(n, ROWS), fine).into_iter().all(|fine| fine) {
         return Ok(None);
     }
-    let parts: Vec<(Vec<usize>, Vec<u32>, Vec<f64>)> = (0..blocks)
-        .into_par_iter()
-        .map(|block| {
-            let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-            let mut entries: Vec<(u32, f64)> = Vec::new();
-            for row in rows(block) {
-                let (from, with) = matrix.row(row);
-                entries.clear();
-                entries.extend(from.iter().copied().zip(with.iter().copied()));
-                // Stable, so that what is added up is added in the order it came.
-                entries.sort_by_key(|(column, _)| *column);
-                let before = columns.len();
-                for &(column, value) in &entries {
-                    if columns.len() > before && columns.last() == Some(&column) {
-                        if let Some(last) = values.last_mut() {
-                            *last += value;
-                        }
-                    } else {
-                        columns.push(column);
-                        values.push(value);
-                    }
-                }
-                lengths.push(columns.len() - before);
-            }
-            (lengths, columns, values)
-        })
-        .collect();
-    let nnz = parts.iter().map(|(_, columns, _)| columns.len()).sum();
-    let mut starts = Vec::with_capacity(n + 1);
-    let (mut columns, mut values) = (Vec::with_capacity(nnz), Vec::with_capacity(nnz));
-    starts.push(0);
-    for (lengths, block_columns, block_values) in parts {
-        for length in lengths {
-            starts.push(starts[starts.len() - 1] + length);
-        }
-        columns.extend(block_columns);
-        values.extend(block_values);
+    let (mut columns, mut values) = (vec![0; matrix.nnz()], vec![0.0; matrix.nnz()]);
+    let (mut columns_left, mut values_left) = (columns.as_mut_slice(), values.as_mut_slice());
+    let mut pieces: Vec<(Range<usize>, &mut [u32], &mut [f64])> = Vec::new();
+    for rows in parallel::blocks(n, ROWS) {
+        let count = matrix.indptr()[rows.end] - matrix.indptr()[rows.start];
+        let (of_columns, of_values);
+        (of_columns, columns_left) = columns_left.split_at_mut(count);
+        (of_values, values_left) = values_left.split_at_mut(count);
+        pieces.push((rows, of_columns, of_values));
     }
+    // Sorts the rows of a block to the front of its places, and gives how many entries each has left.
+    let lengths = parallel::map(pieces, |(rows, columns, values)| {
+        let (mut lengths, mut keys, mut end) = (Vec::with_capacity(rows.len()), Vec::new(), 0);
+        for row in rows {
+            let (from, with) = matrix.row(row);
+            // By place where columns are the same: what is added up is added in the order it came.
+            keys.clear();
+            keys.extend(from.iter().zip(0u64..).map(|(&column, at)| u64::from(column) << 32 | at));
+            keys.sort_unstable();
+            let first = end;
+            for key in &keys {
+                let (column, value) = ((key >> 32) as u32, with[*key as u32 as usize]);
+                if end > first && columns[end - 1] == column {
+                    values[end - 1] += value;
+                } else {
+                    (columns[end], values[end]) = (column, value);
+                    end += 1;
+                }
+            }
+            lengths.push(end - first);
+        }
+        lengths
+    });
+    // Blocks with fewer entries than before leave gaps.
+    let mut starts = Vec::with_capacity(n + 1);
+    starts.push(0);
+    let mut end = 0;
+    for (block, lengths) in lengths.iter().enumerate() {
+        let (from, count) = (matrix.indptr()[block * ROWS], lengths.iter().sum::<usize>());
+        if from != end {
+            columns.copy_within(from..from + count, end);
+            values.copy_within(from..from + count, end);
+        }
+        for length in lengths {
+            end += length;
+            starts.push(end);
+        }
+    }
+    columns.truncate(end);
+    values.truncate(end);
     let (columns, values) = (Buffer::lent(Arc::new(columns)), Buffer::lent(Arc::new(values)));
     Csr::from_buffers(matrix.n_cols(), starts, columns, values).map(Some)
 }

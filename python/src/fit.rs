@@ -1,13 +1,13 @@
 //! Fitting while Python goes on: without the GIL, with progress, and with Ctrl-C.
 
-use crate::data::{Features, Ratings, SMALL, labels};
+use crate::data::{Features, Ratings, SMALL, labels, lend};
 use crate::error::raise;
 use crate::model::Model;
 use crate::threads::{Place, works_alone};
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::{AnyFitted, Run};
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_data::{Dense, Samples, Target};
+use gradus_data::{Buffer, Dense, Samples, Target};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -233,9 +233,11 @@ pub fn fit(
     let values = match (y, codes, classes) {
         (Some(y), _, _) => {
             let (n, k) = (y.shape()[0], y.shape()[1]);
-            // By rows, whatever their order in memory: `as_slice` gives that of columns as it lies.
-            let values = y.as_array().iter().copied().collect();
-            Target::Values(Dense::new(n, k, values).map_err(raise)?)
+            let values = lend(&y).unwrap_or_else(|| {
+                // By rows, whatever their order in memory: `as_slice` gives that of columns as it lies.
+                Buffer::lent(Arc::new(y.as_array().iter().copied().collect::<Vec<f64>>()))
+            });
+            Target::Values(Dense::from_buffer(n, k, values).map_err(raise)?)
         }
         (None, Some(codes), Some(classes)) => {
             Target::Classes { codes: codes.as_array().to_vec(), labels: labels(classes)? }
@@ -247,7 +249,8 @@ pub fn fit(
     let (matrix, inputs) = (features.matrix.clone(), features.inputs.clone());
     let small = matrix.values().len() + matrix.n_rows() + matrix.n_cols() <= SMALL;
     let warm = warm.map(|warm| Arc::clone(&warm.fitted));
-    let keep = Arc::new(matrix.clone());
+    let lent = if let Target::Values(y) = &values { Some(y.clone()) } else { None };
+    let keep = Arc::new((matrix.clone(), lent));
     let work = move |run: &Run<'_>| {
         // Here and not before: checking the features takes threads, too.
         let mut samples = Samples::new(matrix, values)?;

@@ -301,6 +301,17 @@ impl Model {
         to_array(py, array.work(py, |x| model.scores(x))?)
     }
 
+    /// The same in single precision, of an array of single precision that a linear model can take as it lies; else
+    /// `None`.
+    fn single_scores_of<'py>(
+        &self,
+        py: Python<'py>,
+        array: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        let Some(model) = self.linear() else { return Ok(None) };
+        Array::new(array)?.single_affine(py, model.coefficients(), model.intercepts())
+    }
+
     /// The decision between each pair of classes, or `None` of a model that does not decide by pairs.
     fn pair_decisions<'py>(
         &self,

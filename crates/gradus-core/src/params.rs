@@ -37,6 +37,9 @@ use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// The parameters of a model. Setters never fail; [`check`](Self::check) validates everything and
 /// `fit` calls it.
@@ -51,7 +54,7 @@ pub trait Params:
     /// Checks every parameter against its range and choices.
     fn check(&self) -> Result<()> {
         let record = record(self);
-        for spec in specs::<Self>() {
+        for spec in known::<Self>() {
             spec.check(record.get(&spec.name).unwrap_or(&Value::Null))?;
         }
         self.check_together()
@@ -62,7 +65,7 @@ pub trait Params:
     /// # Errors
     /// Names the parameter that is unknown, of the wrong type or outside its range.
     fn from_record(record: &Map<String, Value>) -> Result<Self> {
-        let specs = specs::<Self>();
+        let specs = known::<Self>();
         for (name, value) in record {
             match specs.iter().find(|spec| spec.name == *name) {
                 Some(spec) => spec.check(value)?,
@@ -240,6 +243,23 @@ impl ParamSpec {
 
 /// The parameters of `P`, in the order of their definition.
 pub fn specs<P: Params>() -> Vec<ParamSpec> {
+    known::<P>().to_vec()
+}
+
+/// The same, read from the schema once for each type: schemas were a large part of a small fit.
+fn known<P: Params>() -> &'static [ParamSpec] {
+    static KNOWN: Mutex<BTreeMap<TypeId, &'static [ParamSpec]>> = Mutex::new(BTreeMap::new());
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = lock().get(&TypeId::of::<P>()).copied() {
+        return found;
+    }
+    // Read without the lock: a default may ask for the parameters of another type.
+    let found = read::<P>();
+    lock().entry(TypeId::of::<P>()).or_insert_with(|| Box::leak(found.into_boxed_slice()))
+}
+
+/// The parameters of `P`, from its schema.
+fn read<P: Params>() -> Vec<ParamSpec> {
     let schema = schemars::schema_for!(P).to_value();
     let defaults = record(&P::default());
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {

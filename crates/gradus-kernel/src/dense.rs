@@ -44,6 +44,15 @@ pub fn dots(level: Level, rows: &[f64], v: &[f64], out: &mut [f64]) {
     level.dispatch(Dots { rows, v, out });
 }
 
+/// The same of rows in single precision: what [`dots`] gives for them in double precision, without a copy.
+///
+/// # Shapes
+/// As [`dots`].
+pub fn dots_of_single(level: Level, rows: &[f32], v: &[f64], out: &mut [f64]) {
+    assert_eq!(rows.len(), v.len() * out.len(), "a row for each product");
+    level.dispatch(Dots { rows, v, out });
+}
+
 /// Adds the rows, each times its coefficient, to `out`: `out += Σ_i r_i a_i`.
 ///
 /// # Shapes
@@ -62,26 +71,43 @@ pub fn add_rows(level: Level, rows: &[f64], coefficients: &[f64], out: &mut [f64
 /// other lengths.
 pub fn gram(level: Level, rows: &[f64], center: &[f64], weights: Option<&[f64]>, out: &mut [f64]) {
     let n_cols = center.len();
+    assert_eq!(rows.len() % n_cols.max(1), 0, "whole rows");
+    let n_rows = rows.len().checked_div(n_cols).unwrap_or_default();
+    gram_of(level, (n_rows, n_cols), weights, out, |row, to| {
+        let from = &rows[row * n_cols..][..n_cols];
+        for ((to, from), center) in to.iter_mut().zip(from).zip(center) {
+            *to = from - center;
+        }
+    });
+}
+
+/// Adds `Σ_i w_i a_i a_iᵀ` to the upper triangle of `out`, as [`gram`]; `fill(i, to)` writes row `i`, so that rows which
+/// lie in several places are not put together first.
+///
+/// # Shapes
+/// `shape` is rows × columns; `weights` has one for each row, `out` is square. Panics on other lengths.
+pub fn gram_of(
+    level: Level,
+    (n_rows, n_cols): (usize, usize),
+    weights: Option<&[f64]>,
+    out: &mut [f64],
+    fill: impl Fn(usize, &mut [f64]),
+) {
     assert_eq!(out.len(), n_cols * n_cols, "a square matrix");
     if n_cols == 0 {
         return;
     }
-    assert_eq!(rows.len() % n_cols, 0, "whole rows");
     if let Some(weights) = weights {
-        assert_eq!(weights.len(), rows.len() / n_cols, "a weight for each row");
+        assert_eq!(weights.len(), n_rows, "a weight for each row");
     }
     let stride = n_cols.next_multiple_of(PAD);
-    let mut packed = vec![0.0; PACKED * stride];
+    let mut packed = vec![0.0; PACKED.min(n_rows) * stride];
     let mut sums = vec![0.0; stride * stride];
-    for (block, part) in rows.chunks(PACKED * n_cols).enumerate() {
-        let n_rows = part.len() / n_cols;
-        for (to, from) in packed.chunks_exact_mut(stride).zip(part.chunks_exact(n_cols)) {
-            for ((to, from), center) in to.iter_mut().zip(from).zip(center) {
-                *to = from - center;
-            }
-        }
-        let weights = weights.map(|weights| &weights[block * PACKED..][..n_rows]);
-        let packed = &packed[..n_rows * stride];
+    for first in (0..n_rows).step_by(PACKED) {
+        let rows = first..n_rows.min(first + PACKED);
+        let packed = &mut packed[..rows.len() * stride];
+        level.dispatch(Pack { first, n_cols, stride, packed, fill: &fill });
+        let weights = weights.map(|weights| &weights[rows]);
         level.dispatch(Tiles { packed, stride, weights, sums: &mut sums });
     }
     for i in 0..n_cols {
@@ -122,13 +148,13 @@ impl Kernel for AddScaled<'_> {
     }
 }
 
-struct Dots<'a> {
-    rows: &'a [f64],
+struct Dots<'a, T> {
+    rows: &'a [T],
     v: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl Kernel for Dots<'_> {
+impl<T: Copy + Into<f64>> Kernel for Dots<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -146,32 +172,46 @@ impl Kernel for Dots<'_> {
 
 /// A dot product in [`WIDE`] sums side by side, which are then added in halves.
 #[inline(always)]
-fn product<L: Lanes>(lanes: L, a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; WIDE];
-    let whole = a.len() / WIDE * WIDE;
+fn product<L: Lanes, T: Copy + Into<f64>>(lanes: L, a: &[T], b: &[f64]) -> f64 {
+    // Short vectors fill no more than the first eight: the same sum, without adding the others up.
+    if a.len() < WIDE {
+        sum_of_products::<8, L, T>(lanes, a, b)
+    } else {
+        sum_of_products::<WIDE, L, T>(lanes, a, b)
+    }
+}
+
+#[inline(always)]
+fn sum_of_products<const N: usize, L: Lanes, T: Copy + Into<f64>>(
+    lanes: L,
+    a: &[T],
+    b: &[f64],
+) -> f64 {
+    let mut sums = [0.0; N];
+    let whole = if N > 8 { a.len() / N * N } else { 0 };
     let mut at = 0;
     while at < whole {
-        let x: &[f64; WIDE] = a[at..at + WIDE].first_chunk().expect("a whole piece");
-        let y: &[f64; WIDE] = b[at..at + WIDE].first_chunk().expect("a whole piece");
-        for i in 0..WIDE {
-            sums[i] = lanes.fma64(x[i], y[i], sums[i]);
+        let x: &[T; N] = a[at..at + N].first_chunk().expect("a whole piece");
+        let y: &[f64; N] = b[at..at + N].first_chunk().expect("a whole piece");
+        for i in 0..N {
+            sums[i] = lanes.fma64(x[i].into(), y[i], sums[i]);
         }
-        at += WIDE;
+        at += N;
     }
     while at + 8 <= a.len() {
-        let x: &[f64; 8] = a[at..at + 8].first_chunk().expect("a whole piece");
+        let x: &[T; 8] = a[at..at + 8].first_chunk().expect("a whole piece");
         let y: &[f64; 8] = b[at..at + 8].first_chunk().expect("a whole piece");
         for i in 0..8 {
-            sums[i] = lanes.fma64(x[i], y[i], sums[i]);
+            sums[i] = lanes.fma64(x[i].into(), y[i], sums[i]);
         }
         at += 8;
     }
     // A sum of its own: a place among the others that depends on `i` would take them out of registers.
     let mut rest = 0.0;
     for i in at..a.len() {
-        rest = lanes.fma64(a[i], b[i], rest);
+        rest = lanes.fma64(a[i].into(), b[i], rest);
     }
-    let mut half = WIDE / 2;
+    let mut half = N / 2;
     while half > 0 {
         for i in 0..half {
             sums[i] += sums[i + half];
@@ -216,6 +256,25 @@ impl Kernel for AddRows<'_> {
                 out[j] = lanes.fma64(c, a[j], out[j]);
             }
             at += 1;
+        }
+    }
+}
+
+struct Pack<'a, F> {
+    first: usize,
+    n_cols: usize,
+    stride: usize,
+    packed: &'a mut [f64],
+    fill: &'a F,
+}
+
+impl<F: Fn(usize, &mut [f64])> Kernel for Pack<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        for (at, to) in self.packed.chunks_exact_mut(self.stride).enumerate() {
+            (self.fill)(self.first + at, &mut to[..self.n_cols]);
         }
     }
 }
@@ -298,6 +357,12 @@ mod tests {
                     let mut out = vec![7.0; n];
                     dots(level, &rows, &v, &mut out);
                     (0..n).for_each(|i| near(out[i], plain(i)));
+                    let single: Vec<f32> = rows.iter().map(|&x| x as f32).collect();
+                    let doubled: Vec<f64> = single.iter().map(|&x| x.into()).collect();
+                    let mut of_single = vec![7.0; n];
+                    dots_of_single(level, &single, &v, &mut of_single);
+                    dots(level, &doubled, &v, &mut out);
+                    assert_eq!(of_single, out, "{n} × {d}");
                     let mut out = v.clone();
                     add_rows(level, &rows, &r, &mut out);
                     for j in 0..d {

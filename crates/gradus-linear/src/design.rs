@@ -49,6 +49,8 @@ pub(crate) struct Design<'a> {
     given: Option<(Vec<f64>, Vec<f64>)>,
     /// `Xᵀ diag(w) X` of the centred columns and the weights of the samples, if it is known.
     gram: Option<Vec<f64>>,
+    /// `Xᵀ diag(w) y` of the centred columns and each target around its mean, if it is known.
+    products: Option<Vec<Vec<f64>>>,
     /// The transpose of a sparse matrix, made when first asked for.
     by_column: OnceLock<Csr<f64>>,
     /// Row bounds of the blocks.
@@ -74,7 +76,7 @@ pub(crate) fn sparse_dot(places: &[u32], values: &[f64], v: &[f64]) -> f64 {
 }
 
 /// The sum of many values, in eight sums side by side.
-fn sum(values: &[f64]) -> f64 {
+pub(crate) fn sum(values: &[f64]) -> f64 {
     let (eights, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];
     for values in eights {
@@ -101,18 +103,21 @@ impl<'a> Design<'a> {
         let mut design = Self::bare(matrix, weights);
         if preparation.center || preparation.scale {
             let means = design.means();
-            let deviations = design.deviations(&means);
+            // A sparse matrix is never copied, so that its deviations are asked for by scaling alone.
+            let is_asked = preparation.scale || !matrix.is_sparse();
+            let deviations = if is_asked { design.deviations(&means) } else { Vec::new() };
             design.prepare(preparation, means, deviations);
         }
         design
     }
 
-    /// The same for a solver that asks for the Gram matrix: where samples are many and features few,
-    /// means, deviations and Gram matrix come from one look at the samples.
+    /// The same for a solver that asks for the Gram matrix and for the products with targets, which have these
+    /// means: where samples are many and features few, all of it comes from one look at the samples.
     pub(crate) fn with_gram(
         matrix: &'a Matrix,
         weights: Option<&'a [f64]>,
         preparation: Preparation,
+        (y, y_means): (&Dense<f64>, &[f64]),
     ) -> Self {
         let x = match matrix {
             Matrix::Dense(x) if preparation.center && x.n_rows() >= 2 * x.n_cols() => x,
@@ -123,13 +128,13 @@ impl<'a> Design<'a> {
         }
         let mut design = Self::bare(matrix, weights);
         let total = design.total.max(f64::MIN_POSITIVE);
-        let no_target = Dense::full(x.n_rows(), 0, 0.0);
-        let Moments { means, mut gram, .. } = moments(x, weights, &no_target, &[], total, true);
-        gram.iter_mut().for_each(|x| *x *= total);
+        let Moments { means, mut gram, mut products } =
+            moments(x, weights, y, y_means, total, true);
+        gram.iter_mut().chain(products.iter_mut().flatten()).for_each(|x| *x *= total);
         let d = x.n_cols();
         let squares: Vec<f64> = (0..d).map(|j| gram[j * d + j]).collect();
         let deviations = deviations(&squares, &means, total);
-        design.gram = Some(gram);
+        (design.gram, design.products) = (Some(gram), Some(products));
         design.prepare(preparation, means, deviations);
         design
     }
@@ -181,6 +186,7 @@ impl<'a> Design<'a> {
             scale: vec![1.0; d],
             given: None,
             gram: None,
+            products: None,
             by_column: OnceLock::new(),
             bounds,
             level: Level::best(),
@@ -203,7 +209,7 @@ impl<'a> Design<'a> {
         });
         if let Ok(copy) = Dense::new(n, d, values) {
             self.matrix = Cow::Owned(copy.into());
-            self.gram = None;
+            (self.gram, self.products) = (None, None);
             let (center, scale) = (vec![0.0; d], vec![1.0; d]);
             self.given = Some((
                 std::mem::replace(&mut self.center, center),
@@ -398,6 +404,12 @@ impl<'a> Design<'a> {
         self.finish_gram(&mut gram);
         self.finish_gradient(total, &mut sums);
         (gram, sums)
+    }
+
+    /// `Xᵀ diag(w) y` for centred and scaled `X`, of a target of those that the design was made with, if it is known.
+    pub(crate) fn product(&self, target: usize) -> Option<Vec<f64>> {
+        let product = self.products.as_ref()?.get(target)?;
+        Some(product.iter().zip(&self.scale).map(|(x, scale)| x / scale).collect())
     }
 
     /// Scales a centred Gram matrix and fills its lower triangle.

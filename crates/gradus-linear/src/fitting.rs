@@ -1,6 +1,7 @@
 //! What every fit of a linear model begins and ends with.
 
 use crate::LinearModel;
+use crate::design::sum;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::Rules;
@@ -96,6 +97,9 @@ pub(crate) fn held_out_rmse(
 /// The weighted mean of each target.
 pub(crate) fn means(samples: &Samples) -> Result<Vec<f64>> {
     let values = samples.values()?;
+    if let (1, None) = (values.n_cols(), samples.weights()) {
+        return Ok(vec![sum(values.values()) / values.n_rows() as f64]);
+    }
     let mut sums = vec![0.0; values.n_cols()];
     let mut total = 0.0;
     for (row, y) in values.rows().enumerate() {

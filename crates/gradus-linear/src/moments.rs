@@ -4,10 +4,10 @@ use crate::parallel;
 use gradus_data::Dense;
 use gradus_kernel::{Level, dense};
 
-/// Values in a block of narrow rows: it stays in the cache while it is copied and multiplied.
+/// Values that a part of narrow rows has at least: many enough to pay for another thread.
 const BLOCK: usize = 1 << 15;
 
-/// Rows in a block of wide ones: many enough to pay for the sums that each block clears and adds.
+/// Rows that a part of wide ones has at least: many enough to pay for the sums that each clears and adds.
 const ROWS: usize = 512;
 
 /// Sums are kept in at most so many parts.
@@ -95,7 +95,6 @@ fn around(
     let k = y.n_cols();
     let width = d + k + 1;
     let level = Level::best();
-    let center: Vec<f64> = guess.iter().chain(y_means).copied().chain([0.0]).collect();
     let step = if d <= 256 { BLOCK / width } else { ROWS }.max(1);
     let parts = PARTS.min((1 << 23) / (width * width)).max(4);
     let part = n.div_ceil(step).div_ceil(parts).max(1) * step;
@@ -103,18 +102,16 @@ fn around(
     let operations = n.saturating_mul(width * width);
     let found: Vec<Vec<f64>> = parallel::map(starts, operations, |first: usize| {
         let mut sums = vec![0.0; width * width];
-        let mut rows = vec![0.0; step * width];
-        for start in (first..(first + part).min(n)).step_by(step) {
-            let end = (start + step).min(first + part).min(n);
-            let rows = &mut rows[..(end - start) * width];
-            for (row, to) in (start..end).zip(rows.chunks_exact_mut(width)) {
-                to[..d].copy_from_slice(x.row(row));
-                to[d..d + k].copy_from_slice(y.row(row));
-                to[d + k] = 1.0;
-            }
-            let weights = weights.map(|weights| &weights[start..end]);
-            dense::gram(level, rows, &center, weights, &mut sums);
-        }
+        let rows = first..(first + part).min(n);
+        let weights = weights.map(|weights| &weights[rows.clone()]);
+        dense::gram_of(level, (rows.len(), width), weights, &mut sums, |at, to| {
+            let (of_x, rest) = to.split_at_mut(d);
+            let given = x.row(first + at).iter().zip(guess);
+            of_x.iter_mut().zip(given).for_each(|(to, (x, guess))| *to = x - guess);
+            let given = y.row(first + at).iter().zip(y_means);
+            rest.iter_mut().zip(given).for_each(|(to, (y, mean))| *to = y - mean);
+            rest[k] = 1.0;
+        });
         sums
     });
     let mut found = found.into_iter();

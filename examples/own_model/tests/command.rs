@@ -26,6 +26,11 @@ fn a_model_of_new_data_has_the_whole_command() {
     ok(path, "fit markov words.txt --order 2 --holdout 0.2 -o m.gradus");
     assert!(ok(path, "info m.gradus").contains("contexts"));
     assert!(ok(path, "evaluate m.gradus words.txt").contains("negative log density"));
+    ok(path, "fit markov words.txt --characters -o c.gradus");
+    let (success, _, told) = run(path, "evaluate c.gradus words.txt --option chars=true");
+    assert!(!success && told.contains("characters"), "{told}");
+    let of_characters = ok(path, "evaluate c.gradus words.txt --option characters=true");
+    assert_ne!(of_characters, ok(path, "evaluate c.gradus words.txt"));
     let drawn = ok(path, "generate m.gradus -n 5 --seed 3");
     assert_eq!(drawn, ok(path, "generate m.gradus -n 5 --seed 3"));
     assert_eq!(drawn.lines().count(), 5);

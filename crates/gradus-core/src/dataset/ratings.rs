@@ -41,11 +41,10 @@ pub struct RatingsFile {
 impl Params for RatingsFile {
     fn check_together(&self) -> Result<()> {
         match &self.rating_column {
-            Some(column) if self.implicit => Err(Error::parameter(
-                "rating_column",
-                column,
-                "must be left out where option `implicit` says that there are no ratings",
-            )),
+            Some(column) if self.implicit => Err(Error::data(format!(
+                "option `rating` = {column} cannot be used with option `implicit`, which says that \
+                 there are no ratings"
+            ))),
             _ => Ok(()),
         }
     }
@@ -61,8 +60,8 @@ impl RatingsFile {
             Some(FileFormat::Parquet) => Some(Format::Parquet),
             Some(FileFormat::Adjacency) => Some(Format::Adjacency),
             Some(FileFormat::Libsvm) => {
-                let rule = "must be another one: it holds labels and features, not users and items";
-                return Err(Error::parameter("format", "libsvm", rule));
+                let rule = "it holds labels and features, not users and items";
+                return Err(Error::data(format!("option `format` = libsvm: {rule}")));
             }
         };
         let mut options = ReadOptions::new()

@@ -57,7 +57,9 @@ impl TableFile {
     pub fn delimiter(&self) -> Result<Option<Delimiter>> {
         let parse = |text: &String| {
             text.parse().map_err(|error| match error {
-                Error::Parameter { rule, .. } => Error::parameter("delimiter", text, rule),
+                Error::Parameter { rule, .. } => {
+                    Error::data(format!("option `delimiter` = {text}: {rule}"))
+                }
                 other => other,
             })
         };

@@ -4,9 +4,13 @@ use super::{Design, Preparation};
 use crate::parallel;
 use gradus_data::Matrix;
 use gradus_kernel::dense;
+use std::ops::Range;
 
 /// Rows whose products are summed in one part at least.
 const LEAST: usize = 512;
+
+/// Parts of the rows whose entries are added up side by side.
+const SCATTERED: usize = 4;
 
 /// Rows that are gathered together.
 const GATHERED: usize = 128;
@@ -144,14 +148,53 @@ impl Design<'_> {
 }
 
 impl Design<'_> {
+    /// `Σ_ij w_i x_ij²` of centred and scaled `x`.
+    pub(crate) fn sum_of_squares(&self, weights: &[f64]) -> f64 {
+        let plain = |(c, s): (&f64, &f64)| *c == 0.0 && *s == 1.0;
+        match self.matrix() {
+            // Row by row: sums for the columns would be anywhere in memory.
+            Matrix::Sparse(x) if self.center.iter().zip(&self.scale).all(plain) => {
+                let parts = parallel::map(self.blocks(), x.nnz(), |rows: Range<usize>| {
+                    let of_row = |row: usize| x.row(row).1.iter().map(|x| x * x).sum::<f64>();
+                    rows.map(|row| weights[row] * of_row(row)).sum::<f64>()
+                });
+                parts.iter().sum()
+            }
+            _ => self.squares(weights).iter().sum(),
+        }
+    }
+
+    /// The rows of each block.
+    fn blocks(&self) -> Vec<Range<usize>> {
+        self.bounds.windows(2).map(|bound| bound[0]..bound[1]).collect()
+    }
+
     /// `out = Xᵀ r`, once: a sparse matrix is not transposed for it.
     pub(crate) fn transposed_times_once(&self, r: &[f64], out: &mut [f64]) {
         let Matrix::Sparse(x) = self.matrix() else { return self.transposed_times(r, out) };
+        let add = |rows: Range<usize>, out: &mut [f64]| {
+            for (row, &by) in rows.clone().zip(&r[rows]).filter(|(_, by)| **by != 0.0) {
+                let (columns, values) = x.row(row);
+                for (&column, x) in columns.iter().zip(values) {
+                    out[column as usize] += by * x;
+                }
+            }
+        };
         out.fill(0.0);
-        for (row, &by) in r.iter().enumerate().filter(|(_, by)| **by != 0.0) {
-            let (columns, values) = x.row(row);
-            for (&column, x) in columns.iter().zip(values) {
-                out[column as usize] += by * x;
+        // Sums of their own for each part of the rows pay where entries are many.
+        let bounds = &self.bounds;
+        let blocks = (bounds.len() - 1).div_ceil(SCATTERED).max(1);
+        if x.nnz() < 4 * self.d() || bounds.len() <= SCATTERED {
+            add(0..self.n(), out);
+        } else {
+            let starts: Vec<usize> = (0..bounds.len() - 1).step_by(blocks).collect();
+            let parts = parallel::map(starts, x.nnz(), |first: usize| {
+                let mut sums = vec![0.0; self.d()];
+                add(bounds[first]..bounds[(first + blocks).min(bounds.len() - 1)], &mut sums);
+                sums
+            });
+            for part in &parts {
+                out.iter_mut().zip(part).for_each(|(out, x)| *out += x);
             }
         }
         self.finish_gradient(r.iter().sum(), out);

@@ -247,6 +247,7 @@ impl Linear {
             samples.features(),
             samples.weights(),
             Preparation { center: self.fit_intercept, scale: true },
+            (samples.values()?, &means),
         );
         let (n, d) = (design.n(), design.d());
         let centred: Vec<Vec<f64>> = targets
@@ -269,7 +270,8 @@ impl Linear {
                 let center = towards.clone();
                 factor.solve(&mut towards);
                 let shift: f64 = center.iter().zip(&towards).map(|(a, b)| a * b).sum();
-                let solved: Vec<_> = centred.iter().map(|y| normal.solve(&factor, y)).collect();
+                let targets = centred.iter().enumerate();
+                let solved: Vec<_> = targets.map(|(at, y)| normal.solve(&factor, at, y)).collect();
                 // Columns that depend on one another may leave a pivot of rounding alone: the triangle tells.
                 if solved.iter().all(|solved| solved.residual <= 1e-8) {
                     for ((y, mean), solved) in centred.iter().zip(&means).zip(&solved) {

@@ -130,6 +130,8 @@ struct Found {
     coefficients: Vec<Vec<f64>>,
     lambda: f64,
     residual: f64,
+    /// `Σ w (y − Xβ)²` over all targets, if the solver knows it.
+    squares: Option<f64>,
     stop_reason: StopReason,
     notes: Vec<String>,
     tried: Option<Tried>,
@@ -177,6 +179,7 @@ impl Fit for Ridge {
                 samples.features(),
                 samples.weights(),
                 Preparation { center: self.fit_intercept, scale: self.is_standardized() },
+                (values, &means),
             );
             let found = self.solve(&design, &targets, guide)?;
             if found.coefficients.iter().flatten().any(|w| !w.is_finite()) {
@@ -314,8 +317,9 @@ impl Ridge {
             Some(lambda) => (lambda, Vec::new(), None),
             None => {
                 let spectrum = normal.spectrum()?;
+                let rights = targets.iter().enumerate();
                 let turned: Vec<Vec<f64>> =
-                    targets.iter().map(|y| spectrum.turn(&normal.right(y))).collect();
+                    rights.map(|(at, y)| spectrum.turn(&normal.right(at, y))).collect();
                 let least = spectrum.largest() * design.d() as f64 * f64::EPSILON;
                 let (lambda, notes, tried) = self.choose(
                     (spectrum.largest(), design.total(), design.d(), targets.len()),
@@ -341,13 +345,16 @@ impl Ridge {
         };
         let penalty = 2.0 * design.total() * lambda;
         if let Some(factor) = normal.factor(penalty) {
-            let solved: Vec<_> = targets.iter().map(|y| normal.solve(&factor, y)).collect();
+            let solved: Vec<_> =
+                targets.iter().enumerate().map(|(at, y)| normal.solve(&factor, at, y)).collect();
             let residual = solved.iter().map(|s| s.residual).fold(0.0, f64::max);
+            let squares = Some(solved.iter().map(|s| s.squares).sum());
             let coefficients = solved.into_iter().map(|s| s.coefficients).collect();
             return Ok(Found {
                 coefficients,
                 lambda,
                 residual,
+                squares,
                 stop_reason: StopReason::Solved,
                 notes,
                 tried,
@@ -360,16 +367,18 @@ impl Ridge {
         let mut residual: f64 = 0.0;
         let coefficients: Vec<Vec<f64>> = targets
             .iter()
-            .map(|y| {
-                let along = spectrum.turn(&normal.right(y));
+            .enumerate()
+            .map(|(at, y)| {
+                let right = normal.right(at, y);
+                let along = spectrum.turn(&right);
                 let mut found = shrunk(&spectrum, &along, penalty, least);
-                let mut left = normal.residual(penalty, &found, y);
-                let size = norm(&normal.right(y)).max(f64::MIN_POSITIVE);
+                let (mut left, _) = normal.residual(penalty, &found, y);
+                let size = norm(&right).max(f64::MIN_POSITIVE);
                 // By the residual of the data, as long as it gets smaller.
                 for _ in 0..4 {
                     let step = shrunk(&spectrum, &spectrum.turn(&left), penalty, least);
                     let better: Vec<f64> = found.iter().zip(&step).map(|(w, s)| w + s).collect();
-                    let after = normal.residual(penalty, &better, y);
+                    let (after, _) = normal.residual(penalty, &better, y);
                     if norm(&after) >= 0.5 * norm(&left) {
                         break;
                     }
@@ -383,7 +392,15 @@ impl Ridge {
             "caution: the features are so alike that the penalty hardly tells their solutions apart; the smallest one is given"
                 .into(),
         );
-        Ok(Found { coefficients, lambda, residual, stop_reason: StopReason::Solved, notes, tried })
+        Ok(Found {
+            coefficients,
+            lambda,
+            residual,
+            squares: None,
+            stop_reason: StopReason::Solved,
+            notes,
+            tried,
+        })
     }
 
     /// Through the `samples × samples` matrix.
@@ -395,9 +412,18 @@ impl Ridge {
         {
             let solved: Vec<_> = targets.iter().map(|y| dual.solve(&factor, y)).collect();
             let residual = solved.iter().map(|s| s.residual).fold(0.0, f64::max);
+            let squares = Some(solved.iter().map(|s| s.squares).sum());
             let coefficients = solved.into_iter().map(|s| s.coefficients).collect();
             let (stop_reason, notes) = (StopReason::Solved, Vec::new());
-            return Ok(Found { coefficients, lambda, residual, stop_reason, notes, tried: None });
+            return Ok(Found {
+                coefficients,
+                lambda,
+                residual,
+                squares,
+                stop_reason,
+                notes,
+                tried: None,
+            });
         }
         let roots = &dual.roots;
         let eigen = linalg::symmetric_eigen(n, &dual.kernel)?;
@@ -452,7 +478,15 @@ impl Ridge {
                 out
             })
             .collect();
-        Ok(Found { coefficients, lambda, residual, stop_reason: StopReason::Solved, notes, tried })
+        Ok(Found {
+            coefficients,
+            lambda,
+            residual,
+            squares: None,
+            stop_reason: StopReason::Solved,
+            notes,
+            tried,
+        })
     }
 
     /// By conjugate gradients.
@@ -473,7 +507,7 @@ impl Ridge {
         };
         let penalty = 2.0 * design.total() * lambda;
         let (mut residual, mut stop_reason): (f64, _) = (0.0, StopReason::Converged);
-        let mut notes = Vec::new();
+        let (mut notes, mut squares) = (Vec::new(), 0.0);
         let coefficients = targets
             .iter()
             .map(|y| {
@@ -482,6 +516,7 @@ impl Ridge {
                 let limits = (self.tol, self.max_iter);
                 let found = conjugate(design, y, penalty, start, limits, guide.stop());
                 residual = residual.max(found.residual);
+                squares += found.squares;
                 if found.iterations >= self.max_iter {
                     stop_reason = StopReason::MaxIterations;
                 }
@@ -492,7 +527,15 @@ impl Ridge {
         if guide.stopped() {
             stop_reason = StopReason::Interrupted;
         }
-        Ok(Found { coefficients, lambda, residual, stop_reason, notes, tried: None })
+        Ok(Found {
+            coefficients,
+            lambda,
+            residual,
+            squares: Some(squares),
+            stop_reason,
+            notes,
+            tried: None,
+        })
     }
 }
 
@@ -550,20 +593,18 @@ fn gradient_share(design: &Design<'_>, y: &[f64], coefficients: &[f64], penalty:
 
 /// The objective, summed over targets.
 fn objective(design: &Design<'_>, targets: &[Vec<f64>], found: &Found) -> f64 {
-    let mut margins = vec![0.0; design.n()];
-    let mut objective = 0.0;
-    for (y, w) in targets.iter().zip(&found.coefficients) {
-        design.times(w, 0.0, &mut margins);
-        let squares: f64 = y
-            .iter()
-            .zip(&margins)
-            .enumerate()
-            .map(|(row, (y, m))| design.weight(row) * (y - m) * (y - m))
-            .sum();
-        let penalty: f64 = w.iter().map(|w| w * w).sum();
-        objective += squares / (2.0 * design.total()) + found.lambda * penalty;
-    }
-    objective
+    let squares = found.squares.unwrap_or_else(|| {
+        let mut margins = vec![0.0; design.n()];
+        let pairs = targets.iter().zip(&found.coefficients);
+        let of_target = |(y, w): (&Vec<f64>, &Vec<f64>)| -> f64 {
+            design.times(w, 0.0, &mut margins);
+            let pairs = y.iter().zip(&margins).enumerate();
+            pairs.map(|(row, (y, m))| design.weight(row) * (y - m) * (y - m)).sum()
+        };
+        pairs.map(of_target).sum()
+    });
+    let penalty: f64 = found.coefficients.iter().flatten().map(|w| w * w).sum();
+    squares / (2.0 * design.total()) + found.lambda * penalty
 }
 
 #[cfg(test)]

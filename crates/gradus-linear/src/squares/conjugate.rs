@@ -10,6 +10,8 @@ pub(crate) struct Conjugate {
     pub(crate) coefficients: Vec<f64>,
     /// `‖XᵀW(y − Xβ) − μβ‖ / ‖XᵀWy‖`.
     pub(crate) residual: f64,
+    /// `Σ w (y − Xβ)²`.
+    pub(crate) squares: f64,
     pub(crate) iterations: usize,
 }
 
@@ -47,10 +49,12 @@ pub(crate) fn conjugate(
     };
     design.transposed_times(&weighted(y), &mut gradient);
     let size = norm(&gradient).max(f64::MIN_POSITIVE);
-    design.times(&x, 0.0, &mut margins);
-    let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
-    design.transposed_times(&weighted(&residual), &mut gradient);
-    gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
+    if x.iter().any(|x| *x != 0.0) {
+        design.times(&x, 0.0, &mut margins);
+        let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
+        design.transposed_times(&weighted(&residual), &mut gradient);
+        gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
+    }
     // z = scaled gradient, p = direction; all in the scaled coordinates.
     let mut z: Vec<f64> = gradient.iter().zip(&scale).map(|(g, s)| g * s * s).collect();
     let mut p = z.clone();
@@ -78,9 +82,11 @@ pub(crate) fn conjugate(
     // The gradient as it is, not as rounding has carried it along.
     design.times(&x, 0.0, &mut margins);
     let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
-    design.transposed_times(&weighted(&residual), &mut gradient);
+    let weighted = weighted(&residual);
+    let squares = residual.iter().zip(&weighted).map(|(r, weighted)| r * weighted).sum();
+    design.transposed_times(&weighted, &mut gradient);
     gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
-    Conjugate { coefficients: x, residual: norm(&gradient) / size, iterations }
+    Conjugate { coefficients: x, residual: norm(&gradient) / size, squares, iterations }
 }
 
 /// `Σ w x²` of every centred and scaled column.

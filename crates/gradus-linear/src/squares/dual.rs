@@ -117,7 +117,9 @@ impl<'d, 'a> Dual<'d, 'a> {
         let left = norm(&gradient);
         self.design.transposed_times(&weigh(&start()), &mut gradient);
         let residual = left / norm(&gradient).max(f64::MIN_POSITIVE);
-        Solved { coefficients, residual }
+        // W^½ (y − Xβ) is what is off and μ a.
+        let squares = off.iter().zip(&a).map(|(off, a)| (off + factor.penalty * a).powi(2)).sum();
+        Solved { coefficients, residual, squares }
     }
 }
 

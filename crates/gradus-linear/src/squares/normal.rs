@@ -3,6 +3,7 @@
 use crate::design::Design;
 use gradus_base::{Error, Result};
 use gradus_kernel::linalg::{self, Eigen};
+use gradus_kernel::{Level, dense};
 
 /// The normal equations of a design, for any number of targets and penalties.
 pub(crate) struct Normal<'d, 'a> {
@@ -16,6 +17,8 @@ pub(crate) struct Solved {
     pub(crate) coefficients: Vec<f64>,
     /// `‖XᵀW(y − Xβ) − μβ‖ / ‖XᵀWy‖`.
     pub(crate) residual: f64,
+    /// `Σ w (y − Xβ)²`.
+    pub(crate) squares: f64,
 }
 
 /// The smallest pivot, in units of the diagonal, down to which a factor is trusted without a
@@ -31,8 +34,11 @@ impl<'d, 'a> Normal<'d, 'a> {
         Self { design, gram }
     }
 
-    /// `XᵀW y`.
-    pub(crate) fn right(&self, y: &[f64]) -> Vec<f64> {
+    /// `XᵀW y` of the target at a place among those of the design.
+    pub(crate) fn right(&self, at: usize, y: &[f64]) -> Vec<f64> {
+        if let Some(known) = self.design.product(at) {
+            return known;
+        }
         let mut right = vec![0.0; self.design.d()];
         match self.design.weights() {
             None => self.design.transposed_times(y, &mut right),
@@ -66,14 +72,14 @@ impl<'d, 'a> Normal<'d, 'a> {
         (least > PIVOT).then_some(Factor { d, lower, scale, penalty, is_sound: least > SOUND })
     }
 
-    /// Solves for one target (centred if the design is), and polishes by the residual of the data
-    /// itself until it gets no smaller.
-    pub(crate) fn solve(&self, factor: &Factor, y: &[f64]) -> Solved {
-        let right = self.right(y);
+    /// Solves for the target at a place (centred if the design is), and polishes by the residual of the
+    /// data itself until it gets no smaller.
+    pub(crate) fn solve(&self, factor: &Factor, at: usize, y: &[f64]) -> Solved {
+        let right = self.right(at, y);
         let size = norm(&right).max(f64::MIN_POSITIVE);
         let mut coefficients = right;
         factor.solve(&mut coefficients);
-        let mut residual = self.residual(factor.penalty, &coefficients, y);
+        let (mut residual, mut squares) = self.residual(factor.penalty, &coefficients, y);
         for _ in 0..4 {
             let before = norm(&residual);
             if before <= 1e-15 * size || (factor.is_sound && before <= 1e-12 * size) {
@@ -82,26 +88,38 @@ impl<'d, 'a> Normal<'d, 'a> {
             let mut step = residual.clone();
             factor.solve(&mut step);
             let better: Vec<f64> = coefficients.iter().zip(&step).map(|(w, s)| w + s).collect();
-            let after = self.residual(factor.penalty, &better, y);
+            let (after, squares_after) = self.residual(factor.penalty, &better, y);
             if norm(&after) >= 0.5 * before {
                 break;
             }
-            (coefficients, residual) = (better, after);
+            (coefficients, residual, squares) = (better, after, squares_after);
         }
-        Solved { coefficients, residual: norm(&residual) / size }
+        Solved { coefficients, residual: norm(&residual) / size, squares }
     }
 
-    /// `XᵀW(y − Xβ) − μβ`.
-    pub(crate) fn residual(&self, penalty: f64, coefficients: &[f64], y: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.design.d()];
-        self.design.sweep(coefficients, 0.0, &mut out, |rows, margins| {
-            for (row, margin) in rows.zip(margins) {
-                *margin = self.design.weight(row) * (y[row] - *margin);
+    /// `XᵀW(y − Xβ) − μβ`, and `Σ w (y − Xβ)²`.
+    pub(crate) fn residual(
+        &self,
+        penalty: f64,
+        coefficients: &[f64],
+        y: &[f64],
+    ) -> (Vec<f64>, f64) {
+        let (design, level) = (self.design, Level::best());
+        let mut out = vec![0.0; design.d()];
+        let (squares, _) = design.sweep(coefficients, 0.0, &mut out, |rows, margins| {
+            margins.iter_mut().zip(&y[rows.clone()]).for_each(|(margin, y)| *margin = y - *margin);
+            let Some(weights) = design.weights() else {
+                return dense::dot(level, margins, margins);
+            };
+            let mut squares = 0.0;
+            for (residual, weight) in margins.iter_mut().zip(&weights[rows]) {
+                squares += weight * *residual * *residual;
+                *residual *= weight;
             }
-            0.0
+            squares
         });
         out.iter_mut().zip(coefficients).for_each(|(g, w)| *g -= penalty * w);
-        out
+        (out, squares)
     }
 
     /// The eigenvalues of `XᵀWX`: every penalty from one factorisation.

@@ -10,8 +10,8 @@
 //! large-scale linear SVM, 2008. Ho, Lin: Large-scale linear support vector regression, 2012.
 
 use super::newton::Watch;
-use super::problem::{Intercept, Point, Problem};
-use crate::design::{Design, sparse_dot};
+use super::problem::{Intercept, Point, Problem, squared_norm};
+use crate::design::{Design, sparse_dot, sum};
 use crate::parallel;
 use gradus_base::random::Stream;
 use gradus_data::{Dense, Matrix};
@@ -119,6 +119,29 @@ impl<'a> Prepared<'a> {
     }
 }
 
+/// The dual coefficients to begin with, and `w = Xᵀβ`: those that squared pulls of a classifier
+/// would have if no sample shared a feature with another, times what is best for the dual. Where the
+/// cost is so low that samples hardly matter to each other, they almost solve the problem.
+fn first(problem: &Problem<'_>, prepared: &Prepared<'_>, rho: f64) -> (Vec<f64>, Vec<f64>) {
+    let (mut beta, mut w) = (vec![0.0; problem.n()], vec![0.0; problem.design.d()]);
+    if !(problem.loss.squared && problem.loss.classes) || problem.intercept == Intercept::Free {
+        return (beta, w);
+    }
+    let ridge = |i: usize| problem.loss.ridge(problem.costs[i]);
+    for (i, beta) in beta.iter_mut().enumerate().filter(|(i, _)| problem.costs[*i] > 0.0) {
+        *beta = problem.targets[i] / (ridge(i) + prepared.norms[i] + rho);
+    }
+    problem.design.transposed_times_once(&beta, &mut w);
+    let gain: f64 = beta.iter().zip(problem.targets).map(|(beta, target)| beta * target).sum();
+    let own = beta.iter().enumerate().filter(|(_, beta)| **beta != 0.0);
+    let own: f64 = own.map(|(i, beta)| ridge(i) * beta * beta).sum();
+    let shared: f64 = squared_norm(&w) + rho * sum(&beta) * sum(&beta);
+    let by = gain / (shared + own);
+    let by = if by.is_finite() { by } else { 0.0 };
+    beta.iter_mut().chain(&mut w).for_each(|x| *x *= by);
+    (beta, w)
+}
+
 /// Maximises the dual until the gap is below `tol` times the objective.
 pub(super) fn solve(
     problem: &Problem<'_>,
@@ -126,7 +149,7 @@ pub(super) fn solve(
     (tol, max_iter, seed): (f64, usize, u64),
     watch: &mut dyn Watch,
 ) -> Point {
-    let (n, d) = (problem.n(), problem.design.d());
+    let n = problem.n();
     let bounds: Vec<(f64, f64)> =
         (0..n).map(|i| problem.loss.bounds(problem.targets[i], problem.costs[i])).collect();
     let (epsilon, free) = (problem.loss.epsilon, problem.intercept == Intercept::Free);
@@ -140,10 +163,12 @@ pub(super) fn solve(
         }
     };
     let usable: Vec<usize> = (0..n).filter(|&i| problem.costs[i] > 0.0).collect();
-    let mut best = problem.point(vec![0.0; n]);
+    let (mut beta, w) = first(problem, prepared, rho);
+    let mut point = problem.point_of(beta.clone(), w);
+    let (mut w, mut b) = (point.w.clone(), if free { point.b } else { rho * sum(&beta) });
+    problem.stretch(&mut point);
+    let mut best = point;
     watch.iteration(best.primal);
-    let (mut beta, mut w) = (vec![0.0; n], vec![0.0; d]);
-    let mut b = if free { best.b } else { 0.0 };
     let mut active = usable.clone();
     let mut epoch = 0;
     // Targets are of size 1, or of their own size: violations begin there.

@@ -307,6 +307,11 @@ impl Problem<'_> {
         self.balance(&mut beta);
         let mut w = vec![0.0; self.design.d()];
         self.design.transposed_times_once(&beta, &mut w);
+        self.point_of(beta, w)
+    }
+
+    /// The point of balanced dual coefficients with `w = Xᵀβ`.
+    pub(super) fn point_of(&self, beta: Vec<f64>, w: Vec<f64>) -> Point {
         let mut scores = vec![0.0; self.n()];
         let penalized = self.intercept == Intercept::Penalized;
         let mut b = if penalized { beta.iter().sum::<f64>() / self.intercept_penalty } else { 0.0 };

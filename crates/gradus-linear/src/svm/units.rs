@@ -9,6 +9,7 @@
 use super::newton::Watch;
 use super::problem::Loss;
 use crate::design::Design;
+use crate::parallel;
 use gradus_data::{Dense, Matrix};
 use std::borrow::Cow;
 
@@ -25,6 +26,14 @@ pub(super) const LEAST_COST: f64 = 1e-100;
 
 /// Values between this and its inverse have squares, and sums of squares, that are normal numbers.
 const LARGE: f64 = 1e100;
+
+/// Values that are looked at together.
+const BLOCK: usize = 1 << 14;
+
+/// Whether a value of this size can be squared, and sums of its squares.
+fn is_normal(x: f64) -> bool {
+    x == 0.0 || (1.0 / LARGE..=LARGE).contains(&x)
+}
 
 /// The power of two next to a positive number; 1 of anything else.
 pub(super) fn power_of_two(x: f64) -> f64 {
@@ -48,6 +57,14 @@ impl Tamed<'_> {
 /// same, or each column by its own if columns are scaled anyway.
 pub(super) fn tame(matrix: &Matrix, each: bool) -> Tamed<'_> {
     let d = matrix.n_cols();
+    let largest = |values: &[f64]| values.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+    if !each {
+        let values = matrix.values();
+        let parts = parallel::map(values.chunks(BLOCK).collect(), values.len(), largest);
+        if is_normal(largest(&parts)) {
+            return Tamed { matrix: Cow::Borrowed(matrix), factors: Vec::new() };
+        }
+    }
     let mut most = vec![0.0f64; d];
     match matrix {
         Matrix::Dense(x) => {
@@ -62,15 +79,14 @@ pub(super) fn tame(matrix: &Matrix, each: bool) -> Tamed<'_> {
         }
     }
     if !each {
-        let all = most.iter().fold(0.0f64, |all, x| all.max(*x));
+        let all = largest(&most);
         most.fill(all);
     }
-    let normal = |x: &f64| *x == 0.0 || (1.0 / LARGE..=LARGE).contains(x);
-    if most.iter().all(normal) {
+    if most.iter().all(|x| is_normal(*x)) {
         return Tamed { matrix: Cow::Borrowed(matrix), factors: Vec::new() };
     }
     let factors: Vec<f64> =
-        most.iter().map(|x| if normal(x) { 1.0 } else { 1.0 / power_of_two(*x) }).collect();
+        most.iter().map(|x| if is_normal(*x) { 1.0 } else { 1.0 / power_of_two(*x) }).collect();
     let matrix = match matrix {
         Matrix::Dense(x) => Dense::from_fn(x.n_rows(), d, |i, j| x[(i, j)] * factors[j]).into(),
         Matrix::Sparse(x) => {
@@ -85,7 +101,7 @@ pub(super) fn tame(matrix: &Matrix, each: bool) -> Tamed<'_> {
 pub(super) fn row_length(design: &Design<'_>, costs: &[f64]) -> f64 {
     let counts: Vec<f64> = costs.iter().map(|c| f64::from(u8::from(*c > 0.0))).collect();
     let n: f64 = counts.iter().sum();
-    let square: f64 = design.squares(&counts).iter().sum();
+    let square = design.sum_of_squares(&counts);
     power_of_two((square / n.max(1.0)).sqrt())
 }
 

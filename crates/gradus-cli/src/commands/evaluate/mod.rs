@@ -75,6 +75,10 @@ struct EvaluateArgs {
     #[arg(long, value_name = "FILE")]
     train: Option<PathBuf>,
 
+    /// An option of reading that this command has no flag for, for a model of another kind of data
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Reading the data")]
+    option: Vec<String>,
+
     #[command(flatten)]
     input: DataArgs,
 }

@@ -7,7 +7,9 @@ use crate::parameters::given;
 use clap::ArgMatches;
 use gradus::select::{UnitLosses, unit_losses};
 use gradus_app::data::Source;
+use gradus_core::dataset::RatingsFile;
 use gradus_core::estimator::AnyFitted;
+use gradus_core::params;
 use gradus_metrics::bounds::Bootstrap;
 use serde_json::json;
 
@@ -18,10 +20,21 @@ pub(super) fn run(
     context: Context,
 ) -> Outcome {
     let model = crate::registry().find(fitted.kind)?;
-    // Of the options of its kind of data, those that this command has flags for.
-    let known = model.data().options().into_iter();
-    let known = known.filter(|spec| matches.try_contains_id(&spec.name).is_ok());
-    let options = given(&known.collect::<Vec<_>>(), matches);
+    let specs = model.data().options();
+    // Those options of its kind of data that this command has flags for, then those given by name.
+    let flags = params::specs::<RatingsFile>();
+    let known = specs.iter().filter(|spec| flags.iter().any(|flag| flag.name == spec.name));
+    let mut options = given(&known.cloned().collect::<Vec<_>>(), matches);
+    for option in &args.option {
+        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+        let spec = specs.iter().find(|spec| spec.name == name.replace('-', "_"));
+        let spec = spec.ok_or_else(|| gradus::Error::UnknownName {
+            what: "option",
+            name: name.to_owned(),
+            known: specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", "),
+        })?;
+        options.insert(spec.name.clone(), spec.parse(value)?);
+    }
     let source = Source { path: args.data.clone(), options };
     let data = context.reading(|remarks| source.open(model, None, false, remarks))?.data;
     let UnitLosses { metric, values: losses, root } = unit_losses(fitted, data.as_ref())?;
