@@ -2,15 +2,26 @@
 //!
 //! The command line, the server and other languages only translate: flags, routes or arguments into a
 //! request, and its answer into a table, JSON or an object. Column names, defaults, encodings and
-//! policies are here and below, never in two front ends.
+//! policies are here and below, never in two front ends. Requests are read and answers are written by
+//! serde.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`data`] | opens a file as the kind of data that a model learns from |
 //! | [`fit`] | fits a model |
+//! | [`evaluate`] | measures a model on data it has not seen, by what it can do |
+//! | [`predict`] | predicts ratings, numbers or classes; transforms features; generates data |
+//! | [`recommend`] | recommends items, users to an item, and what is similar |
+//! | [`select`] | chooses parameters by trying them |
+//! | [`report`] | draws the page of a model |
 
 pub mod data;
+pub mod evaluate;
 pub mod fit;
+pub mod predict;
+pub mod recommend;
+pub mod report;
+pub mod select;
 
 use gradus_core::registry::Registry;
 

@@ -6,7 +6,6 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gradus_core::dataset::{RatingsFile, Remarks, SamplesFile, TableFile};
 use gradus_core::params::{Params, specs};
-use gradus_core::recommend::Recommend;
 use gradus_data::{Pairs, Ratings, ReadSummary};
 use std::path::Path;
 
@@ -78,42 +77,8 @@ impl DataArgs {
         context.reading(|remarks| self.0.read(path, true, false, remarks))
     }
 
-    /// Reads ratings to rank by; every row counts as 1 where there is no column of ratings, which
-    /// the second result tells.
-    pub fn interactions(&self, path: &Path, context: Context) -> Outcome<(Ratings, bool)> {
-        context.reading(|remarks| self.0.interactions(path, remarks))
-    }
-
     /// Reads pairs of user and item, with ratings if the file has them.
     pub fn pairs(&self, path: &Path, context: Context) -> Outcome<Pairs> {
         context.reading(|remarks| self.0.pairs(path, remarks))
-    }
-
-    /// Reads pairs that must have ratings, and the ratings.
-    pub fn rated_pairs(&self, path: &Path, context: Context) -> Outcome<(Pairs, Vec<f32>)> {
-        context.reading(|remarks| self.0.rated_pairs(path, remarks))
-    }
-}
-
-/// Pairs in the indices of a model.
-pub struct Known {
-    /// Index of user and item; `None` is one the model does not know.
-    pub indices: Vec<(Option<u32>, Option<u32>)>,
-    /// Pairs whose user is unknown.
-    pub users: usize,
-    /// Pairs whose item is unknown.
-    pub items: usize,
-}
-
-impl Known {
-    /// Looks the ids of the pairs up.
-    pub fn of(pairs: &Pairs, model: &dyn Recommend) -> Self {
-        let find = |(user, item)| (model.users().find(user), model.items().find(item));
-        let indices: Vec<_> = pairs.iter().map(find).collect();
-        Self {
-            users: indices.iter().filter(|pair| pair.0.is_none()).count(),
-            items: indices.iter().filter(|pair| pair.1.is_none()).count(),
-            indices,
-        }
     }
 }

@@ -1,17 +1,17 @@
 //! `gradus predict FILE PAIRS`
 
-use crate::columns::{beside, quoted, spread, write_columns};
-use crate::input::{DataArgs, Known};
+use crate::columns::{quoted, write_columns};
+use crate::input::DataArgs;
 use crate::output::{Context, Outcome, grouped};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_core::dataset::Features;
+use gradus_app::evaluate::known;
+use gradus_app::predict::{RowsRequest, predict, without};
 use gradus_core::estimator::AnyFitted;
-use gradus_core::predict::Outputs;
 use gradus_core::recommend::Interval;
 use gradus_data::Id;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -64,11 +64,11 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     let model = fitted.recommend()?;
     let pairs = args.input.pairs(&args.data, context)?;
-    let known = Known::of(&pairs, model);
-    let predicted = model.predict(&known.indices);
+    let indices = known(&pairs, model);
+    let predicted = model.predict(&indices);
     let intervals = match args.interval {
         Some(level) => {
-            let intervals = model.interval(&known.indices, level)?;
+            let intervals = model.interval(&indices, level)?;
             Some(intervals.ok_or_else(|| without(&fitted, "give intervals", "`bayes` can"))?)
         }
         None => None,
@@ -77,20 +77,16 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let ids = |at: usize| (pairs.users.get(at), pairs.items.get(at));
     destination.write(|out| Ok(write(out, ids, &predicted, intervals, context.json)?))?;
     say_where(&destination, predicted.len(), context);
-    if known.users + known.items > 0 {
+    let users = indices.iter().filter(|pair| pair.0.is_none()).count();
+    let items = indices.iter().filter(|pair| pair.1.is_none()).count();
+    if users + items > 0 {
         context.remark(format_args!(
             "{} pairs have a user and {} an item the model does not know; they got the best guess without it",
-            grouped(known.users),
-            grouped(known.items)
+            grouped(users),
+            grouped(items)
         ));
     }
     Ok(())
-}
-
-/// The error of something that a model cannot give beside its predictions.
-fn without(fitted: &AnyFitted, capability: &'static str, others: &str) -> gradus::Error {
-    let (model, instead) = (fitted.kind.to_owned(), others.to_owned());
-    gradus::Error::Unsupported { model, capability, instead }
 }
 
 /// Predictions of a model of features: a row for each row.
@@ -100,42 +96,19 @@ fn samples(
     destination: &Destination,
     context: Context,
 ) -> Outcome {
-    let model = fitted.predictor()?;
     if args.interval.is_some() {
         return Err(without(fitted, "give intervals", "`bayes` can, of ratings").into());
     }
-    let Features { matrix: features, table, rows } = context
-        .reading(|remarks| args.input.table().features(&args.data, model.inputs(), remarks))?;
-    let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
-    match model.outputs() {
-        Outputs::Values(names) => {
-            let scores = model.scores(&features)?;
-            for (at, name) in names.iter().enumerate() {
-                columns.push((name.clone(), scores.column(at).map(Value::from).collect()));
-            }
-        }
-        Outputs::Classes { name, labels } => {
-            let classes = model.classes(&features)?;
-            let label = |class: &u32| json!(labels.get(*class as usize));
-            columns.push((name.clone(), classes.iter().map(label).collect()));
-            if args.probabilities {
-                let probabilities = model.probabilities(&features)?.ok_or_else(|| {
-                    without(fitted, "give probabilities", "`logistic` can, and `svm --probability`")
-                })?;
-                for (at, label) in labels.iter().enumerate() {
-                    let values = probabilities.column(at).map(Value::from).collect();
-                    columns.push((format!("p({label})"), values));
-                }
-            }
-        }
-    }
-    let n = table.as_ref().map_or(features.n_rows(), gradus_data::Table::n_rows);
-    let mut columns = spread(columns, &rows, n);
-    if let Some(table) = table.filter(|_| !args.only_predictions) {
-        columns = beside(&table, columns);
-    }
-    destination.write(|out| Ok(write_columns(out, n, &columns, context.json)?))?;
-    say_where(destination, n, context);
+    let request = RowsRequest {
+        path: args.data.clone(),
+        table: args.input.table().clone(),
+        keep: !args.only_predictions,
+        probabilities: args.probabilities,
+        inverse: false,
+    };
+    let found = context.reading(|remarks| predict(fitted, &request, remarks))?;
+    destination.write(|out| Ok(write_columns(out, &found, context.json)?))?;
+    say_where(destination, found.rows, context);
     Ok(())
 }
 

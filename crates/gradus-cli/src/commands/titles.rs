@@ -3,7 +3,6 @@
 use crate::output::{Context, Outcome, grouped};
 use clap::Args;
 use gradus_core::estimator::AnyFitted;
-use gradus_core::recommend::Recommend;
 use gradus_data::Titles;
 use std::path::PathBuf;
 
@@ -53,32 +52,5 @@ impl TitlesArgs {
         }
         fitted.titles = Some(titles);
         Ok(())
-    }
-}
-
-/// The items of a model with their titles.
-#[derive(Clone, Copy)]
-pub struct Names<'a> {
-    pub model: &'a dyn Recommend,
-    pub titles: Option<&'a Titles>,
-}
-
-impl<'a> Names<'a> {
-    pub fn of(model: &'a dyn Recommend, titles: Option<&'a Titles>) -> Self {
-        Self { model, titles }
-    }
-
-    /// The title of an item, if it has one.
-    pub fn title(&self, item: u32) -> Option<&'a str> {
-        self.titles?.get(self.model.items().get(item as usize))
-    }
-
-    /// The id of an item, with its title if it has one.
-    pub fn name(&self, item: u32) -> String {
-        let id = self.model.items().get(item as usize);
-        match self.title(item) {
-            Some(title) => format!("{title} [{id}]"),
-            None => id.to_string(),
-        }
     }
 }

@@ -2,9 +2,7 @@
 
 mod recovery;
 
-use super::evaluate::rating::baselines;
-use super::recommend::{explained, scored_json};
-use super::titles::Names;
+use super::recommend::explained;
 use crate::output::{Context, Failure, Outcome, Table, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
@@ -13,11 +11,13 @@ use clap::{ArgMatches, Args, Command};
 use gradus::page::{Tested, page};
 use gradus::prelude::*;
 use gradus::report::{Bars, Density, Line, Page};
+use gradus_app::evaluate::baselines;
+use gradus_app::recommend::{RecommendRequest, Recommender};
 use gradus_data::make::{MadeRatings, RatingsSpec, genre_name};
 use gradus_data::split::holdout;
 use gradus_file::output::FileKind;
 use gradus_metrics::rating_errors;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -93,8 +93,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let errors = rating_errors(&truth, &predicted, None)?;
     if !context.json {
         let mut table = Table::new(&["on ratings it has not seen", ">RMSE"]);
-        for (name, errors) in baselines(&train, &pairs, &truth)? {
-            table.row([name.to_owned(), format!("{:.4}", errors.rmse)]);
+        for baseline in baselines(&train, &pairs, &truth)? {
+            table.row([baseline.name.to_owned(), format!("{:.4}", baseline.errors.rmse)]);
         }
         table.row(["als".to_owned(), format!("{:.4}", errors.rmse)]);
         table.row(["the noise itself".to_owned(), format!("{:.4}", best_possible(&made, &test))]);
@@ -106,25 +106,30 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
 
     let user = typical_user(&train);
-    let target = Target::User(user);
-    let found = fitted.top(&target, 10, &Filter::default())?;
     let name = fitted.users().get(user as usize).to_string();
+    let request =
+        RecommendRequest { user: Some(name.clone()), n: 10, explain: true, ..Default::default() };
+    let recommender = Recommender { model: &fitted.model, titles: None };
+    let found = recommender.recommend(&request, &Filter::default())?.recommendations;
     if !context.json {
         let mut table = Table::new(&[">", &format!("for user {name}"), "genre", ">score"]);
         for (place, scored) in found.iter().enumerate() {
+            let item = recommender.model.items().find(scored.item).unwrap_or_default();
             table.row([
                 (place + 1).to_string(),
-                fitted.items().get(scored.item as usize).to_string(),
-                genre_name(made.truth.genre[scored.item as usize] as usize).to_owned(),
+                scored.item.to_string(),
+                genre_name(made.truth.genre[item as usize] as usize).to_owned(),
                 format!("{:.3}", scored.score),
             ]);
         }
         context.say(table)?;
-        if let Some(first) = found.first() {
-            let reason = fitted.explain(&target, first.item)?;
-            context.say(explained(Names::of(&fitted.model, None), first.item, &reason))?;
+        if let Some(first) = found.first()
+            && let Some(reason) = &first.explanation
+        {
+            context.say(explained(first, reason))?;
         }
     }
+    let found = json!(found);
 
     let (by_rank, at_planted_rank) = error_by_rank(&params, &train, &watched, &made, context)?;
     let recovered = at_planted_rank
@@ -142,8 +147,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 
     if context.json {
         let model = fitted.recommend()?;
-        let names = Names::of(model, None);
-        let found: Vec<Value> = found.iter().map(|scored| scored_json(names, scored)).collect();
         return context.json(&json!({
             "model": model_file.display().to_string(),
             "page": report_file.display().to_string(),

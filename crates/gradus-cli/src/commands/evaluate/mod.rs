@@ -2,15 +2,17 @@
 
 mod against;
 mod ranking;
-pub mod rating;
+mod rating;
 mod samples;
-mod units;
 
 use crate::input::DataArgs;
-use crate::output::{Context, Failure, Outcome};
+use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
+use gradus_app::evaluate::{EvaluateRequest, Evaluation, RankingRequest};
 use gradus_core::capability::Capability;
+use gradus_core::dataset::AnyKind;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -83,30 +85,6 @@ struct EvaluateArgs {
     input: DataArgs,
 }
 
-/// Warns if at least this share of the data was trained on.
-const KNOWN: f64 = 0.5;
-
-/// Says if much of the data is what the model was fitted to: its error there is no estimate of its
-/// error on new data. Gives the share, for programs.
-fn warn_of_training_data(
-    share: Option<f64>,
-    path: &std::path::Path,
-    context: Context,
-) -> serde_json::Value {
-    if let Some(share) = share.filter(|&share| share >= KNOWN) {
-        let how_much = match share {
-            1.0 => "all".to_owned(),
-            _ => format!("about {:.0} %", 100.0 * share),
-        };
-        context.remark(format_args!(
-            "warning: {how_much} of {} is data the model was fitted to; what follows says little \
-             about new data",
-            path.display()
-        ));
-    }
-    serde_json::json!(share)
-}
-
 pub fn command() -> Command {
     EvaluateArgs::augment_args(
         Command::new("evaluate")
@@ -117,23 +95,9 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<EvaluateArgs>(matches)?;
     let fitted = crate::registry().load(&args.model)?;
-    let traits = crate::registry().find(fitted.kind)?.traits();
-    if traits.predicts() {
-        return samples::run(&args, &fitted, context);
-    }
-    if !traits.can(Capability::Recommend) {
-        return units::run(&args, matches, &fitted, context);
-    }
-    if args.against.is_some() {
-        return Err(Failure::Usage(format!(
-            "--against compares models of features, and `{}` is a recommender",
-            fitted.kind
-        )));
-    }
-    let implicit = traits.is_implicit();
-    if implicit || args.ranking {
-        return ranking::run(&args, &fitted, implicit, context);
-    }
+    let model = crate::registry().find(fitted.kind)?;
+    let ranks =
+        model.traits().can(Capability::Recommend) && (model.traits().is_implicit() || args.ranking);
     let set = [
         ("--sampled", args.sampled.is_some()),
         ("--threshold", args.threshold.is_some()),
@@ -141,11 +105,69 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         ("--fold-in", args.fold_in.is_some()),
         ("--include-seen", args.include_seen),
     ];
-    if let Some((flag, _)) = set.iter().find(|(_, is_set)| *is_set) {
+    if let Some((flag, _)) = set.iter().find(|(_, is_set)| *is_set && !ranks) {
         return Err(Failure::Usage(format!(
-            "{flag} is about rankings, and `{}` predicts ratings: say --ranking as well",
-            fitted.kind
+            "{flag} is about rankings, and `{}` {}",
+            fitted.kind,
+            if model.traits().can(Capability::Recommend) {
+                "predicts ratings: say --ranking as well"
+            } else {
+                "is no recommender"
+            }
         )));
     }
-    rating::run(&args, &fitted, context)
+    let ranking = RankingRequest {
+        at: args.at,
+        threshold: args.threshold,
+        sampled: args.sampled,
+        seed: args.seed,
+        auc: args.auc,
+        fold_in: args.fold_in,
+        include_seen: args.include_seen,
+    };
+    let request = EvaluateRequest {
+        data: args.data,
+        options: args.input.0,
+        others: others(&args.option, model.data())?,
+        target: args.target,
+        name: Some(args.model.display().to_string()),
+        against: args.against,
+        train: args.train,
+        ranking: ranks.then_some(ranking),
+    };
+    let found = context.reading(|remarks| crate::app().evaluate(&fitted, &request, remarks))?;
+    if context.json {
+        return context.json(&serde_json::json!(found));
+    }
+    match &found {
+        Evaluation::Ratings(found) => rating::show(found, context),
+        Evaluation::Ranking(found) => ranking::show(found, args.include_seen, context),
+        Evaluation::Values(found) => samples::show_values(found, context),
+        Evaluation::Classes(found) => samples::show_classes(found, context),
+        Evaluation::Units(found) => {
+            let mut table = Table::new(&["", ">score", "95 %"]);
+            let interval = samples::between(&found.interval);
+            table.row([found.metric.to_owned(), samples::short(found.value), interval]);
+            context.say(table)?;
+            let n = grouped(found.count);
+            context.say(format_args!("on {n} {}; interval by bootstrap", found.units))
+        }
+    }
+}
+
+/// Options of a kind of data that were given by name.
+fn others(given: &[String], kind: &dyn AnyKind) -> Outcome<Map<String, Value>> {
+    let specs = kind.options();
+    let mut options = Map::new();
+    for option in given {
+        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+        let spec = specs.iter().find(|spec| spec.name == name.replace('-', "_"));
+        let spec = spec.ok_or_else(|| gradus::Error::UnknownName {
+            what: "option",
+            name: name.to_owned(),
+            known: specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", "),
+        })?;
+        options.insert(spec.name.clone(), spec.parse(value)?);
+    }
+    Ok(options)
 }

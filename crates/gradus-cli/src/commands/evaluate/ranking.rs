@@ -1,59 +1,14 @@
 //! How well a model ranks what its users went on to like.
 
-use super::EvaluateArgs;
 use crate::output::{Context, Outcome, Table, grouped};
-use gradus::select::{
-    Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, evaluate_ranking,
-};
-use gradus_core::estimator::AnyFitted;
-use gradus_data::Ratings;
-use serde_json::json;
+use gradus::select::{Estimate, RankingAt, RankingReport};
+use gradus_app::evaluate::{RankingAnswer, SAMPLED_CAUTION as CAUTION};
 
-pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Context) -> Outcome {
-    let model = fitted.recommend()?;
-    let (test, has_values) = args.input.interactions(&args.data, context)?;
-    let known = fitted.report.training.as_ref().and_then(|training| test.share_in(training));
-    let known = super::warn_of_training_data(known, &args.data, context);
-    let read = |path: &Option<std::path::PathBuf>| -> Outcome<Option<Ratings>> {
-        let Some(path) = path else { return Ok(None) };
-        Ok(Some(args.input.interactions(path, context)?.0))
-    };
-    let (training, fold_in) = (read(&args.train)?, read(&args.fold_in)?);
-    let scale = match (args.threshold, has_values && !implicit) {
-        (None, true) => {
-            let values = match (&training, model.history()) {
-                (Some(training), _) => training.by_user().values(),
-                (None, Some(history)) => history.values(),
-                (None, None) => test.by_user().values(),
-            };
-            Some(RatingScale::of(values))
-        }
-        _ => None,
-    };
-    let options = RankingOptions {
-        at: args.at.clone(),
-        threshold: args.threshold.or(scale.as_ref().map(RatingScale::upper_quarter)),
-        training: training.as_ref(),
-        fold_in: fold_in.as_ref(),
-        include_seen: args.include_seen,
-        // It comes for nothing with a sample.
-        auc: args.auc || args.sampled.is_some(),
-        sampled: args.sampled,
-        seed: args.seed,
-    };
-    let report = evaluate_ranking(model, &test, &options)?;
-    if context.json {
-        let mut told = json!({"model": fitted.kind, "ranking": report});
-        told["trained_on"] = known;
-        told["ranking"]["threshold_is_default"] = scale.is_some().into();
-        if report.sampled.is_some() {
-            told["ranking"]["note"] = CAUTION.into();
-        }
-        return context.json(&told);
-    }
-    context.say(table(&report))?;
-    say_counts(&report, args.include_seen, context)?;
-    if let (Some(threshold), Some(scale)) = (report.threshold, &scale) {
+pub(super) fn show(found: &RankingAnswer, include_seen: bool, context: Context) -> Outcome {
+    let report = &found.ranking.report;
+    context.say(table(report))?;
+    say_counts(report, include_seen, context)?;
+    if let (Some(threshold), Some(scale)) = (report.threshold, &found.ranking.scale) {
         context.say(format_args!(
             "ratings of at least {threshold} are relevant: the upper quarter of the scale {}–{}; \
              choose with --threshold",
@@ -64,9 +19,6 @@ pub fn run(args: &EvaluateArgs, fitted: &AnyFitted, implicit: bool, context: Con
     }
     Ok(())
 }
-
-const CAUTION: &str =
-    "sampled figures cannot be compared with those of the full ranking, nor of another sample size";
 
 fn table(report: &RankingReport) -> Table {
     let title = match report.sampled {

@@ -1,13 +1,12 @@
 //! Recommendations for many users, written as they come.
 
-use super::find_user;
 use crate::columns::quoted;
-use crate::commands::titles::Names;
 use crate::lists::{Rows, Wanted};
 use crate::output::{Context, Failure, Outcome, grouped, seconds};
 use crate::outputs::{Destination, FilePlan};
 use crate::progress::{Counter, stop_on_ctrl_c};
 use clap::{Args, ValueEnum};
+use gradus_app::recommend::Recommender;
 use gradus_core::recommend::{Filter, Recommend, Scored};
 use gradus_data::{Id, Ids};
 use rayon::prelude::*;
@@ -84,7 +83,7 @@ enum For {
 
 pub fn run(
     args: &ManyArgs,
-    names: Names<'_>,
+    names: Recommender<'_>,
     n: usize,
     filter: &Filter,
     destination: &Destination,
@@ -99,7 +98,7 @@ pub fn run(
         writeln!(out, "user,rank,item,score{title}")
             .map_err(|error| out.with_path(error.into()))?;
     }
-    let mut course = Course { popular: None, unknown: 0, written: 0, choosing: 0.0 };
+    let mut lists = Lists { popular: None, unknown: 0, written: 0, choosing: 0.0 };
     let total = args.all.then(|| model.users().len());
     let counter = Counter::new(
         total,
@@ -114,8 +113,8 @@ pub fn run(
         if block.is_empty() || stop.requested() {
             break;
         }
-        let block = course.settle(block, args.on_unknown, model)?;
-        let lines = course.lists(&block, names, n, filter, json)?;
+        let block = lists.settle(block, args.on_unknown, names)?;
+        let lines = lists.lists(&block, names, n, filter, json)?;
         for line in lines {
             out.write_all(line.as_bytes()).map_err(|error| out.with_path(error.into()))?;
         }
@@ -128,11 +127,11 @@ pub fn run(
             Some(path) => format!("; {} is left as it was", path.display()),
             None => String::new(),
         };
-        context.remark(format_args!("interrupted after {} users{kept}", grouped(course.written)));
+        context.remark(format_args!("interrupted after {} users{kept}", grouped(lists.written)));
         return Err(Failure::Interrupted);
     }
     out.finish()?;
-    course.tell(destination, started.elapsed().as_secs_f64(), context)
+    lists.tell(destination, started.elapsed().as_secs_f64(), context)
 }
 
 /// The users asked for, one after another.
@@ -159,7 +158,7 @@ fn users<'a>(
 }
 
 /// How far it has come.
-struct Course {
+struct Lists {
     /// The list of those the model does not know, once it was needed.
     popular: Option<Vec<Scored>>,
     unknown: usize,
@@ -168,13 +167,13 @@ struct Course {
     choosing: f64,
 }
 
-impl Course {
+impl Lists {
     /// Does with unknown users what was asked.
     fn settle(
         &mut self,
         block: Vec<For>,
         on_unknown: OnUnknown,
-        model: &dyn Recommend,
+        names: Recommender<'_>,
     ) -> Outcome<Vec<For>> {
         let mut kept = Vec::with_capacity(block.len());
         for user in block {
@@ -182,7 +181,7 @@ impl Course {
                 self.unknown += 1;
                 match on_unknown {
                     OnUnknown::Fail => {
-                        let error = find_user(model, name).err().map(|error| error.to_string());
+                        let error = names.find_user(name).err().map(|error| error.to_string());
                         return Err(Failure::Gradus(gradus::Error::data(format!(
                             "{}; or go on without such users, --on-unknown skip or popular",
                             error.unwrap_or_default()
@@ -201,7 +200,7 @@ impl Course {
     fn lists(
         &mut self,
         block: &[For],
-        names: Names<'_>,
+        names: Recommender<'_>,
         n: usize,
         filter: &Filter,
         json: bool,
@@ -303,11 +302,11 @@ fn popular(model: &dyn Recommend, n: usize, filter: &Filter) -> Outcome<Vec<Scor
 }
 
 /// The lines of one list.
-fn written(text: &mut String, names: Names<'_>, user: Id<'_>, list: &[Scored], json: bool) {
+fn written(text: &mut String, names: Recommender<'_>, user: Id<'_>, list: &[Scored], json: bool) {
     use std::fmt::Write as _;
     // Writing to a string cannot fail.
     if json {
-        let items: Vec<_> = list.iter().map(|scored| super::scored_json(names, scored)).collect();
+        let items: Vec<_> = list.iter().map(|scored| names.scored(scored)).collect();
         let _ = writeln!(text, "{}", json!({"user": user, "recommendations": items}));
         return;
     }

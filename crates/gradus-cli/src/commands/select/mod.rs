@@ -5,22 +5,17 @@ mod show;
 use super::fit::by_model;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
-use crate::parameters::{
-    arguments, flag_name, given, is_on_by_default, is_switch, one_line, option, parameter,
-};
+use crate::parameters::{arguments, flag_name, given, one_line, option, parameter};
 use crate::progress::stop_on_ctrl_c;
 use clap::{Arg, ArgMatches, Args, Command, value_parser};
 use gradus::page::shown;
-use gradus::select::search::{Axis, Dimension, Plan, Random, Rows, Search};
+use gradus::select::search::{Axis, Dimension, Plan, Rows};
 use gradus_app::data::Source;
+use gradus_app::select::{SelectRequest, is_of_samples, is_varied, usual};
 use gradus_core::capability::Capability;
-use gradus_core::dataset::{DataKind as _, Dataset, SamplesFile};
-use gradus_core::estimator::{Estimator, Run};
-use gradus_core::params::{ParamKind, ParamSpec, Params as _};
-use gradus_data::Samples;
+use gradus_core::params::ParamSpec;
 use gradus_file::output::FileKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -123,11 +118,6 @@ fn of_model(command: Command) -> Command {
 #[derive(Clone)]
 struct Typed(String);
 
-/// Whether a parameter can be given several values, to choose from.
-fn is_varied(spec: &ParamSpec) -> bool {
-    !matches!(spec.kind, ParamKind::Bool | ParamKind::Numbers { .. } | ParamKind::Texts)
-}
-
 /// The flag of a parameter that takes several values.
 fn values(spec: &ParamSpec) -> Arg {
     if !is_varied(spec) {
@@ -146,100 +136,48 @@ fn values(spec: &ParamSpec) -> Arg {
         })
 }
 
-/// Whether a model learns from samples, which columns may hold together.
-fn is_of_samples(model: &dyn Estimator) -> bool {
-    model.data().name() == Samples::NAME
-}
-
-/// The parameter to vary when none is named, and over what: the penalty, of a model that is not
-/// stopped early.
-fn usual(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
-    let specs = Some(model.specs()).filter(|_| !model.traits().early_stopping)?;
-    // A penalty depends on the scale of the target, so a wide range; `c` of a margin does not.
-    [("regularization", "1e-6..1e6"), ("c", "1e-3..1e3")].into_iter().find_map(|(name, range)| {
-        let spec = specs.iter().find(|spec| spec.name == name)?;
-        let fits = Axis::parse(spec, &format!("{range}:13")).is_ok();
-        fits.then(|| (spec.clone(), range))
-    })
-}
-
-/// What stays as it is, and what varies.
-#[derive(Default)]
-struct Given {
-    fixed: Map<String, Value>,
-    axes: Vec<Axis>,
-    dimensions: Vec<Dimension>,
-    /// Whether the range is not the user's.
-    usual: bool,
-}
-
-impl Given {
-    fn read(specs: &[ParamSpec], matches: &ArgMatches, random: bool) -> Outcome<Self> {
-        let mut given = Self::default();
-        for spec in specs {
-            if is_switch(spec) {
-                if matches.get_flag(&spec.name) {
-                    let value = Value::Bool(!is_on_by_default(spec));
-                    given.fixed.insert(spec.name.clone(), value);
-                }
-            } else if !is_varied(spec) {
-                if let Some(value) = matches.get_one::<Value>(&spec.name) {
-                    given.fixed.insert(spec.name.clone(), value.clone());
-                }
-            } else if let Some(Typed(text)) = matches.get_one::<Typed>(&spec.name) {
-                given.vary(spec, text, random)?;
-            }
-        }
-        Ok(given)
-    }
-
-    fn vary(&mut self, spec: &ParamSpec, text: &str, random: bool) -> Outcome {
-        match Axis::parse(spec, text) {
-            Ok(axis) if axis.values.len() == 1 => {
-                self.fixed.insert(spec.name.clone(), axis.values[0].clone());
-            }
-            _ if random => self.dimensions.push(Dimension::parse(spec, text)?),
-            Ok(axis) => self.axes.push(axis),
-            Err(error) => {
-                return Err(Failure::Usage(format!(
-                    "{error}; a range without a count is drawn from at random: say --tries N as well"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// The names of what varies.
-    fn varied(&self) -> Vec<String> {
-        let axes = self.axes.iter().map(|axis| axis.name.clone());
-        axes.chain(self.dimensions.iter().map(|dimension| dimension.name.clone())).collect()
-    }
-}
-
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let Some((name, matches)) = matches.subcommand() else {
         return Err(Failure::Usage("select: no model; see `gradus models`".into()));
     };
     let model = crate::registry().find(name)?;
     let args = arguments::<SelectArgs>(matches)?;
-    let random = args.tries.is_some();
-    let specs = model.specs();
-    let mut given = Given::read(&specs, matches, random)?;
-    if given.varied().is_empty() {
-        let free = usual(model).filter(|(spec, _)| !given.fixed.contains_key(&spec.name));
-        if let Some((spec, range)) = free {
-            given.usual = true;
-            given.vary(&spec, &format!("{range}:{}", if random { "log" } else { "13" }), random)?;
-        }
-    }
-    if given.varied().is_empty() {
-        let ranked = specs.iter().any(|spec| spec.name == "rank");
-        let example = if ranked { "--rank 16,32,64 or " } else { "" };
-        return Err(Failure::Usage(format!(
-            "select {name}: nothing to choose from; give a parameter several values, \
-             as in {example}--regularization 0.01..1:5"
-        )));
-    }
+    let (fixed, varied): (Vec<_>, Vec<_>) =
+        model.specs().into_iter().partition(|spec| !is_varied(spec));
+    let vary = varied.iter().filter_map(|spec| {
+        let Typed(text) = matches.get_one::<Typed>(&spec.name)?;
+        Some((spec.name.clone(), text.clone().into()))
+    });
+    let (group, time) = if is_of_samples(model) {
+        let RowArgs { group, time } = arguments(matches)?;
+        (group, time)
+    } else {
+        (None, None)
+    };
+    let warm = if model.traits().early_stopping {
+        let WarmArgs { warm, cold } = arguments(matches)?;
+        if warm { Some(true) } else { cold.then_some(false) }
+    } else {
+        None
+    };
+    let request = SelectRequest {
+        model: name.to_owned(),
+        data: Source { path: args.data.clone(), options: given(&model.data().options(), matches) },
+        params: given(&fixed, matches),
+        vary: vary.collect(),
+        tries: args.tries,
+        folds: args.cv,
+        holdout: args.holdout,
+        group,
+        time,
+        warm,
+        seed: matches.try_get_one("split_seed").ok().flatten().copied(),
+    };
+    let candidates = crate::app().candidates(&request).map_err(|error| match error {
+        // What was asked for contradicts itself, whatever the data.
+        gradus::Error::Data(text) => Failure::Usage(crate::flags::named(&text)),
+        other => other.into(),
+    })?;
     let output = match &args.output {
         Some(path) => {
             let mut plan = FilePlan::new(args.force, [&args.data]);
@@ -247,70 +185,48 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
         None => None,
     };
-    let along = given.axes.iter().any(|axis| axis.name == "regularization");
-    let loaded = load(model, &args, matches, (&given.fixed, along), context)?;
-    let varied = given.varied();
-    let random =
-        args.tries.map(|tries| Random { dimensions: given.dimensions, tries, seed: loaded.seed });
-    let search = Search {
-        model,
-        fixed: given.fixed,
-        axes: given.axes,
-        plan: args.holdout.map_or(Plan::Folds(args.cv), Plan::Holdout),
-        rows: loaded.rows,
-        seed: loaded.seed,
-        warm: loaded.warm,
-        stop: stop_on_ctrl_c(),
-    };
-    let fits = match &random {
-        Some(random) => search.fits_random(random)?,
-        None => search.fits(),
-    };
+    let stop = stop_on_ctrl_c();
+    let selection = context.reading(|remarks| candidates.open(&request, stop.clone(), remarks))?;
+    let fits = selection.fits()?;
     context.remark(format_args!(
         "{}: {}; {} fits to do",
         args.data.display(),
-        loaded.told,
+        selection.data.describe(),
         grouped(fits)
     ));
-    if given.usual {
+    if selection.usual {
         context.remark(format_args!(
             "no parameter was given several values: {} is tried over a wide range",
-            varied.join(", ")
+            selection.varied.join(", ")
         ));
     }
     let bar = bar(fits, context);
-    let begun = Instant::now();
-    let tell = |done: usize| bar.set_position(done as u64);
-    let found = match &random {
-        Some(random) => search.run_random(random, loaded.data.as_ref(), &tell),
-        None => search.run(loaded.data.as_ref(), &tell),
-    };
+    let started = Instant::now();
+    let found = selection.run(&|done: usize| bar.set_position(done as u64));
     bar.finish_and_clear();
     let found = match found {
-        Err(_) if search.stop.requested() => return Err(Failure::Interrupted),
+        Err(_) if stop.requested() => return Err(Failure::Interrupted),
         found => found?,
     };
     let shown = show::Shown {
         name,
-        varied: &varied,
+        varied: &selection.varied,
         found: &found,
-        seconds: begun.elapsed().as_secs_f64(),
-        stopped_early: model.traits().early_stopping && !search.warm,
-        fitted_on: match search.plan {
+        seconds: started.elapsed().as_secs_f64(),
+        stopped_early: model.traits().early_stopping && !selection.search.warm,
+        fitted_on: match selection.search.plan {
             Plan::Folds(k) => 1.0 - 1.0 / k as f64,
             Plan::Holdout(share) => 1.0 - share,
         },
-        units: match &search.rows {
+        units: match &selection.search.rows {
             Rows::Groups(_) => "groups",
             _ if model.traits().can(Capability::Recommend) => "users",
             _ => model.data().name(),
         },
-        at_an_end: given.usual
-            && random.is_none()
-            && at_an_end(&search, &found.candidates[0].params),
+        at_an_end: selection.usual && selection.random.is_none() && selection.is_at_an_end(&found),
     };
     shown.show(context)?;
-    if search.stop.requested() {
+    if stop.requested() {
         context.remark(format_args!(
             "interrupted after {} of {} folds; nothing was saved",
             found.folds.0, found.folds.1
@@ -318,73 +234,16 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         return Err(Failure::Interrupted);
     }
     if let Some(output) = &output {
-        let run = Run { stop: search.stop.clone(), ..Run::default() };
-        let refitted = search.refit(&found, loaded.data.as_ref(), &run);
-        if search.stop.requested() {
+        let refitted = selection.refit(&found);
+        if stop.requested() {
             context.remark("interrupted while fitting the winner; nothing was saved");
             return Err(Failure::Interrupted);
         }
-        let mut fitted = refitted?;
-        fitted.report.training = Some(loaded.data.sketch());
-        fitted.save_to(output)?;
+        refitted?.save_to(output)?;
         let path = output.path().display();
         context.remark(format_args!("saved {path}, fitted on all the data"));
     }
     Ok(())
-}
-
-/// Whether the best is the first or last value of an axis.
-fn at_an_end(search: &Search<'_>, best: &Map<String, Value>) -> bool {
-    search.axes.iter().any(|axis| {
-        let value = best.get(&axis.name);
-        axis.values.len() > 2 && (axis.values.first() == value || axis.values.last() == value)
-    })
-}
-
-/// The data, and how it is to be held out.
-struct Loaded {
-    data: Box<dyn Dataset>,
-    rows: Rows,
-    seed: u64,
-    warm: bool,
-    told: String,
-}
-
-fn load(
-    model: &dyn Estimator,
-    args: &SelectArgs,
-    matches: &ArgMatches,
-    (fixed, along): (&Map<String, Value>, bool),
-    context: Context,
-) -> Outcome<Loaded> {
-    let kind = model.data();
-    let seed = fixed.get("seed").and_then(Value::as_u64);
-    let seed = seed.or_else(|| matches.try_get_one("split_seed").ok().flatten().copied());
-    let warm = if model.traits().early_stopping {
-        let WarmArgs { warm, cold } = arguments(matches)?;
-        warm || (!cold && along && model.traits().warm_path)
-    } else {
-        true
-    };
-    let record = given(&kind.options(), matches);
-    let (data, rows): (Box<dyn Dataset>, Rows) = if is_of_samples(model) {
-        let RowArgs { group, time } = arguments(matches)?;
-        let options = SamplesFile::from_record(&record)?;
-        let apart = [group.as_deref(), time.as_deref()];
-        let (samples, [group, time]) = context
-            .reading(|remarks| options.read_apart(&args.data, &model.traits(), apart, remarks))?;
-        let rows = match (group, time) {
-            (Some(ranks), _) => Rows::Groups(ranks),
-            (_, Some(ranks)) => Rows::Times(ranks.into_iter().map(i64::from).collect()),
-            (None, None) => Rows::Any,
-        };
-        (Box::new(samples), rows)
-    } else {
-        let source = Source { path: args.data.clone(), options: record };
-        let opened = context.reading(|remarks| source.open(model, None, false, remarks))?;
-        (opened.data, Rows::Any)
-    };
-    Ok(Loaded { told: data.describe(), data, rows, seed: seed.unwrap_or(0), warm })
 }
 
 fn bar(fits: usize, context: Context) -> ProgressBar {

@@ -1,0 +1,152 @@
+//! Measuring a model on data it has not seen.
+
+mod against;
+mod ratings;
+mod samples;
+mod units;
+
+pub use against::Compared;
+pub use ratings::{
+    Baseline, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines, known,
+};
+pub use samples::{ClassAnswer, ClassesAnswer, TargetAnswer, ValuesAnswer};
+pub use units::UnitsAnswer;
+
+use crate::App;
+use gradus_base::{Error, Result};
+use gradus_core::capability::Capability;
+use gradus_core::dataset::{RatingsFile, Remarks};
+use gradus_core::estimator::AnyFitted;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// What to measure a model on, and by what.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EvaluateRequest {
+    /// Data the model has not seen; `-` for standard input.
+    pub data: PathBuf,
+    /// How it is read; of a model of features its table alone.
+    #[serde(default)]
+    pub options: RatingsFile,
+    /// Options of another kind of data.
+    #[serde(default)]
+    pub others: Map<String, Value>,
+    /// The columns that hold the truth, for a model of features; as in training by default.
+    #[serde(default)]
+    pub target: Vec<String>,
+    /// What the model is called beside another one; its kind by default.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Another model of features to compare with, sample by sample: its file.
+    #[serde(default)]
+    pub against: Option<PathBuf>,
+    /// The training ratings, for a recommender that did not keep them.
+    #[serde(default)]
+    pub train: Option<PathBuf>,
+    /// How a recommender is judged by its ranking; the error of its ratings if this is left out and
+    /// the model is one of ratings.
+    #[serde(default)]
+    pub ranking: Option<RankingRequest>,
+}
+
+/// How a ranking is judged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RankingRequest {
+    /// Lengths of list.
+    pub at: Vec<usize>,
+    /// Test ratings of at least this count as relevant; by default all, or the upper quarter of the
+    /// scale of a model of ratings.
+    pub threshold: Option<f32>,
+    /// Rank each relevant item among so many random items instead of all items.
+    pub sampled: Option<usize>,
+    /// Seed of that draw.
+    pub seed: u64,
+    /// Whether the area under the ROC curve is wanted.
+    pub auc: bool,
+    /// Ratings to fold users in by, as if the model had never seen them.
+    pub fold_in: Option<PathBuf>,
+    /// Whether to rank also what the user has in training.
+    pub include_seen: bool,
+}
+
+impl Default for RankingRequest {
+    fn default() -> Self {
+        Self {
+            at: vec![5, 10, 20],
+            threshold: None,
+            sampled: None,
+            seed: 0,
+            auc: false,
+            fold_in: None,
+            include_seen: false,
+        }
+    }
+}
+
+/// How good a model is, by what it can do.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Evaluation {
+    /// The errors of predicted ratings.
+    Ratings(RatingsAnswer),
+    /// How well it ranks.
+    Ranking(RankingAnswer),
+    /// How well it predicts numbers.
+    Values(ValuesAnswer),
+    /// How well it predicts classes.
+    Classes(ClassesAnswer),
+    /// How far it is off at each unit of the data.
+    Units(UnitsAnswer),
+}
+
+impl App {
+    /// Measures a model on data it has not seen.
+    ///
+    /// # Errors
+    /// If the data cannot be read, or the model cannot be measured as asked.
+    pub fn evaluate(
+        &self,
+        fitted: &AnyFitted,
+        request: &EvaluateRequest,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Evaluation> {
+        let traits = self.registry.find(fitted.kind)?.traits();
+        if traits.predicts() {
+            return samples::evaluate(self, fitted, request, remarks);
+        }
+        if !traits.can(Capability::Recommend) {
+            return units::evaluate(self, fitted, request, remarks).map(Evaluation::Units);
+        }
+        if request.against.is_some() {
+            return Err(Error::data(format!(
+                "option `against` compares models of features, and `{}` is a recommender",
+                fitted.kind
+            )));
+        }
+        if traits.is_implicit() || request.ranking.is_some() {
+            let ranking = ratings::rank(fitted, request, traits.is_implicit(), remarks)?;
+            return Ok(Evaluation::Ranking(ranking));
+        }
+        ratings::errors(fitted, request, remarks).map(Evaluation::Ratings)
+    }
+}
+
+/// A remark is made if at least this share of the data was trained on.
+const KNOWN: f64 = 0.5;
+
+/// Says if much of the data is what the model was fitted to: its error there is no estimate of its
+/// error on new data.
+fn remark_on_training_data(share: Option<f64>, path: &Path, remarks: &mut Remarks<'_>) {
+    let Some(share) = share.filter(|&share| share >= KNOWN) else { return };
+    let how_much = match share {
+        1.0 => "all".to_owned(),
+        _ => format!("about {:.0} %", 100.0 * share),
+    };
+    remarks.push(format!(
+        "warning: {how_much} of {} is data the model was fitted to; what follows says little about \
+         new data",
+        path.display()
+    ));
+}

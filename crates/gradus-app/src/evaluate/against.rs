@@ -1,0 +1,121 @@
+//! Two models judged on the same samples.
+
+use super::EvaluateRequest;
+use super::samples::read;
+use crate::App;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::Remarks;
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
+use gradus_data::{Samples, Target};
+use gradus_metrics::bounds::{Interval, Separation, compare as judge};
+use gradus_metrics::classification::LEAST_PROBABILITY;
+use serde::Serialize;
+use std::path::Path;
+
+/// A loss at every sample, smaller is better.
+struct Losses {
+    name: &'static str,
+    values: Vec<f64>,
+    range: Option<(f64, f64)>,
+}
+
+/// Two models beside each other by one loss.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The loss.
+    pub loss: &'static str,
+    /// The two models: the one that is evaluated, and the file of the other.
+    pub models: [String; 2],
+    /// Their mean losses.
+    pub means: Vec<f64>,
+    /// Where these are, both at once with 95 % confidence.
+    pub intervals: Vec<Interval>,
+    /// The better one.
+    pub best: String,
+    /// How far the two are apart.
+    pub lead: Option<Separation>,
+}
+
+/// Compares a model with that in a file.
+pub(super) fn compare(
+    app: &App,
+    request: &EvaluateRequest,
+    (fitted, samples): (&AnyFitted, &Samples),
+    path: &Path,
+    target: &[String],
+    remarks: &mut Remarks<'_>,
+) -> Result<Vec<Compared>> {
+    let other = app.registry.load(path)?;
+    let (ours, theirs) = (fitted.predictor()?, other.predictor()?);
+    if ours.outputs().labels().is_some() != theirs.outputs().labels().is_some()
+        || ours.outputs().names().len() != theirs.outputs().names().len()
+    {
+        return Err(Error::data(format!(
+            "option `against` = {}: predicts {}, and this model predicts {}",
+            path.display(),
+            what(theirs),
+            what(ours)
+        )));
+    }
+    let again = read(request, theirs, target, remarks)?;
+    let (a, b) = (losses(ours, samples)?, losses(theirs, &again)?);
+    let name = request.name.clone().unwrap_or_else(|| fitted.kind.to_owned());
+    let models = [name, path.display().to_string()];
+    let mut all = Vec::new();
+    for a in &a {
+        // What one of the two cannot tell is not compared.
+        let Some(b) = b.iter().find(|b| b.name == a.name) else { continue };
+        let found = judge(&[&a.values, &b.values], samples.weights(), a.range, 0.95, 0)?;
+        all.push(Compared {
+            loss: a.name,
+            best: models[found.order[0]].clone(),
+            models: models.clone(),
+            means: found.means,
+            intervals: found.intervals,
+            lead: found.lead,
+        });
+    }
+    Ok(all)
+}
+
+fn what(model: &dyn Predict) -> String {
+    match model.outputs().labels() {
+        Some(labels) => format!("{} classes", labels.len()),
+        None => format!("numbers ({})", model.outputs().names().join(", ")),
+    }
+}
+
+fn losses(model: &dyn Predict, samples: &Samples) -> Result<Vec<Losses>> {
+    let features = samples.features();
+    let (codes, labels) = match samples.target() {
+        Target::Values(truth) => {
+            let predicted = model.scores(features)?;
+            let n = truth.n_cols().max(1) as f64;
+            let loss = |(y, p): (&[f64], &[f64])| {
+                y.iter().zip(p).map(|(y, p)| (y - p) * (y - p)).sum::<f64>() / n
+            };
+            let values = truth.rows().zip(predicted.rows()).map(loss).collect();
+            return Ok(vec![Losses { name: "squared error", values, range: None }]);
+        }
+        Target::Classes { codes, labels } => (codes, labels),
+    };
+    let known = model.outputs().labels();
+    let places: Vec<Option<u32>> = labels.iter().map(|label| known?.find(label)).collect();
+    let truth: Vec<Option<u32>> = codes.iter().map(|code| places[*code as usize]).collect();
+    let wrong = truth
+        .iter()
+        .zip(model.classes(features)?)
+        .map(|(truth, predicted)| f64::from(u8::from(*truth != Some(predicted))))
+        .collect();
+    let mut found = vec![Losses { name: "errors", values: wrong, range: Some((0.0, 1.0)) }];
+    if let Some(probabilities) = model.probabilities(features)? {
+        let loss = |(truth, row): (&Option<u32>, &[f64])| {
+            let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
+            -p.max(LEAST_PROBABILITY).ln()
+        };
+        let values = truth.iter().zip(probabilities.rows()).map(loss).collect();
+        found.push(Losses { name: "log loss", values, range: None });
+    }
+    Ok(found)
+}

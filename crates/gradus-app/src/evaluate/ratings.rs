@@ -1,0 +1,214 @@
+//! Recommenders: the error of predicted ratings beside that of simpler models, and how well they rank.
+
+use super::{EvaluateRequest, remark_on_training_data};
+use gradus::recommenders::{Bias, Mean};
+use gradus_base::Result;
+use gradus_core::dataset::Remarks;
+use gradus_core::estimator::{AnyFitted, Fit as _};
+use gradus_core::recommend::Recommend;
+use gradus_data::{Pairs, Ratings, rating_hash};
+use gradus_metrics::{RatingErrors, rating_errors};
+use gradus_select::{RankingOptions, RankingReport, RatingScale, evaluate_ranking};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Why figures of a sample must not be compared.
+pub const SAMPLED_CAUTION: &str =
+    "sampled figures cannot be compared with those of the full ranking, nor of another sample size";
+
+/// The errors of predicted ratings.
+#[derive(Clone, Debug, Serialize)]
+pub struct RatingsAnswer {
+    /// The kind of model.
+    pub model: String,
+    /// Its errors.
+    #[serde(flatten)]
+    pub errors: Errors,
+    /// The number of ratings.
+    pub count: usize,
+    /// Ratings of users that the model does not know.
+    pub unknown_users: usize,
+    /// Ratings of items that the model does not know.
+    pub unknown_items: usize,
+    /// The errors of simpler models, where the training ratings are known.
+    pub baselines: Vec<Baseline>,
+    /// The share of the data that the model was fitted to, if it is known.
+    pub trained_on: Option<f64>,
+}
+
+/// The errors of a simpler model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Baseline {
+    /// What it is.
+    pub name: &'static str,
+    /// Its errors.
+    #[serde(flatten)]
+    pub errors: Errors,
+}
+
+/// Errors, with intervals that hold the truth with 95 % confidence.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Errors {
+    /// Root of the mean squared error.
+    pub rmse: f64,
+    /// Its standard error.
+    pub rmse_error: f64,
+    /// Where it is.
+    pub rmse_interval: (f64, f64),
+    /// Mean absolute error.
+    pub mae: f64,
+    /// Its standard error.
+    pub mae_error: f64,
+    /// Where it is.
+    pub mae_interval: (f64, f64),
+}
+
+impl From<RatingErrors> for Errors {
+    fn from(errors: RatingErrors) -> Self {
+        Self {
+            rmse: errors.rmse,
+            rmse_error: errors.rmse_error,
+            rmse_interval: errors.rmse_interval(),
+            mae: errors.mae,
+            mae_error: errors.mae_error,
+            mae_interval: errors.mae_interval(),
+        }
+    }
+}
+
+pub(super) fn errors(
+    fitted: &AnyFitted,
+    request: &EvaluateRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<RatingsAnswer> {
+    let model = fitted.recommend()?;
+    let (pairs, truth) = request.options.rated_pairs(&request.data, remarks)?;
+    let indices = known(&pairs, model);
+    let trained_on = fitted.report.training.as_ref().and_then(|training| {
+        let rows = pairs.iter().zip(&truth);
+        training.share(rows.map(|((user, item), value)| rating_hash(user, item, *value)))
+    });
+    remark_on_training_data(trained_on, &request.data, remarks);
+    let errors = rating_errors(&truth, &model.predict(&indices), None)?.into();
+    let training = match &request.train {
+        Some(path) => Some(request.options.read(path, false, false, remarks)?.0),
+        None => kept(model)?,
+    };
+    let baselines = match &training {
+        // By the ids of the training data, which may have come from a file.
+        Some(training) => {
+            let find = |(user, item)| (training.users().find(user), training.items().find(item));
+            baselines(training, &pairs.iter().map(find).collect::<Vec<_>>(), &truth)?
+        }
+        None => Vec::new(),
+    };
+    Ok(RatingsAnswer {
+        model: fitted.kind.to_owned(),
+        errors,
+        count: truth.len(),
+        unknown_users: indices.iter().filter(|pair| pair.0.is_none()).count(),
+        unknown_items: indices.iter().filter(|pair| pair.1.is_none()).count(),
+        baselines,
+        trained_on,
+    })
+}
+
+/// The indices of pairs in a model; `None` is one that it does not know.
+pub fn known(pairs: &Pairs, model: &dyn Recommend) -> Vec<(Option<u32>, Option<u32>)> {
+    pairs.iter().map(|(user, item)| (model.users().find(user), model.items().find(item))).collect()
+}
+
+/// The training ratings the model kept.
+fn kept(model: &dyn Recommend) -> Result<Option<Ratings>> {
+    let Some(history) = model.history() else { return Ok(None) };
+    let (users, items) = (model.users().clone(), model.items().clone());
+    Ratings::from_by_user(users, items, history.clone()).map(Some)
+}
+
+/// The errors of the mean of all ratings, and of the mean with biases.
+///
+/// # Errors
+/// If there are no ratings to learn from.
+pub fn baselines(
+    training: &Ratings,
+    pairs: &[(Option<u32>, Option<u32>)],
+    truth: &[f32],
+) -> Result<Vec<Baseline>> {
+    let mean = Mean { keep_history: false }.fit(training)?.predict(pairs);
+    let biases = Bias { keep_history: false, ..Bias::new() }.fit(training)?.predict(pairs);
+    let baseline = |name, predicted: &[f32]| {
+        Ok(Baseline { name, errors: rating_errors(truth, predicted, None)?.into() })
+    };
+    Ok(vec![baseline("global mean", &mean)?, baseline("biases only", &biases)?])
+}
+
+/// How well a model ranks what its users went on to like.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankingAnswer {
+    /// The kind of model.
+    pub model: String,
+    /// The measures.
+    pub ranking: Ranking,
+    /// The share of the data that the model was fitted to, if it is known.
+    pub trained_on: Option<f64>,
+}
+
+/// The measures of a ranking.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranking {
+    /// The measures.
+    #[serde(flatten)]
+    pub report: RankingReport,
+    /// Whether the threshold was not given but is the upper quarter of the scale.
+    pub threshold_is_default: bool,
+    /// The scale of the ratings, where the threshold is the upper quarter of it.
+    #[serde(skip)]
+    pub scale: Option<RatingScale>,
+    /// What not to do with the figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+pub(super) fn rank(
+    fitted: &AnyFitted,
+    request: &EvaluateRequest,
+    implicit: bool,
+    remarks: &mut Remarks<'_>,
+) -> Result<RankingAnswer> {
+    let model = fitted.recommend()?;
+    let how = request.ranking.clone().unwrap_or_default();
+    let (test, has_values) = request.options.interactions(&request.data, remarks)?;
+    let trained_on = fitted.report.training.as_ref().and_then(|training| test.share_in(training));
+    remark_on_training_data(trained_on, &request.data, remarks);
+    let mut read = |path: &Option<PathBuf>| -> Result<Option<Ratings>> {
+        let Some(path) = path else { return Ok(None) };
+        Ok(Some(request.options.interactions(path, remarks)?.0))
+    };
+    let (training, fold_in) = (read(&request.train)?, read(&how.fold_in)?);
+    let scale = match (how.threshold, has_values && !implicit) {
+        (None, true) => {
+            let values = match (&training, model.history()) {
+                (Some(training), _) => training.by_user().values(),
+                (None, Some(history)) => history.values(),
+                (None, None) => test.by_user().values(),
+            };
+            Some(RatingScale::of(values))
+        }
+        _ => None,
+    };
+    let options = RankingOptions {
+        at: how.at,
+        threshold: how.threshold.or(scale.as_ref().map(RatingScale::upper_quarter)),
+        training: training.as_ref(),
+        fold_in: fold_in.as_ref(),
+        include_seen: how.include_seen,
+        // It comes for nothing with a sample.
+        auc: how.auc || how.sampled.is_some(),
+        sampled: how.sampled,
+        seed: how.seed,
+    };
+    let report = evaluate_ranking(model, &test, &options)?;
+    let note = report.sampled.map(|_| SAMPLED_CAUTION);
+    let ranking = Ranking { report, threshold_is_default: scale.is_some(), scale, note };
+    Ok(RankingAnswer { model: fitted.kind.to_owned(), ranking, trained_on })
+}

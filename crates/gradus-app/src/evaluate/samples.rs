@@ -1,0 +1,166 @@
+//! Models of features: how well they predict, with intervals that say how sure that is.
+
+use super::against::{self, Compared};
+use super::{EvaluateRequest, Evaluation, remark_on_training_data};
+use crate::App;
+use crate::report::target;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::Remarks;
+use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
+use gradus_data::{Ids, Samples};
+use gradus_metrics::bounds::Interval;
+use gradus_metrics::classification::ClassScores;
+use gradus_metrics::regression::RegressionErrors;
+use gradus_select::judge::{Named, judge_classes, judge_values};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// How well a model predicts numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct ValuesAnswer {
+    /// The kind of model.
+    pub model: String,
+    /// The number of samples.
+    pub count: usize,
+    /// The scores of each target.
+    pub targets: Vec<TargetAnswer>,
+    /// Beside another model, loss by loss.
+    pub against: Option<Vec<Compared>>,
+    /// The share of the data that the model was fitted to, if it is known.
+    pub trained_on: Option<f64>,
+}
+
+/// How well a model predicts one target.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetAnswer {
+    /// The target.
+    pub target: String,
+    /// All errors.
+    pub errors: RegressionErrors,
+    /// Where the root mean squared error is with 95 % confidence.
+    pub rmse_interval: Option<Interval>,
+    /// Where the mean absolute error is.
+    pub mae_interval: Option<Interval>,
+    /// The scores by name, with intervals.
+    #[serde(serialize_with = "by_name")]
+    pub scores: Vec<Named>,
+}
+
+/// How well a model predicts classes.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassesAnswer {
+    /// The kind of model.
+    pub model: String,
+    /// The number of samples.
+    pub count: usize,
+    /// Samples of classes that training did not have.
+    pub unknown: usize,
+    /// The scores by name, with intervals.
+    #[serde(serialize_with = "by_name")]
+    pub scores: Vec<Named>,
+    /// Where the accuracy is by Hoeffding's inequality, whatever the distribution.
+    pub accuracy_hoeffding: Interval,
+    /// The scores of each class.
+    pub classes: Vec<ClassAnswer>,
+    /// What was taken for what: a row for each true class.
+    pub confusion: Vec<Vec<f64>>,
+    /// Beside another model, loss by loss.
+    pub against: Option<Vec<Compared>>,
+    /// The share of the data that the model was fitted to, if it is known.
+    pub trained_on: Option<f64>,
+}
+
+/// How well a model predicts one class.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassAnswer {
+    /// The class as the data called it, a number or text.
+    pub class: Value,
+    /// Its scores.
+    pub scores: ClassScores,
+}
+
+/// Scores as a map from their names.
+fn by_name<S: Serializer>(scores: &[Named], serializer: S) -> Result<S::Ok, S::Error> {
+    let told =
+        |score: &Named| (score.name, json!({"value": score.value, "interval": score.interval}));
+    serializer.collect_map(scores.iter().map(told))
+}
+
+pub(super) fn evaluate(
+    app: &App,
+    fitted: &AnyFitted,
+    request: &EvaluateRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<Evaluation> {
+    let model = fitted.predictor()?;
+    let target = target(&request.target, model.outputs().names())?;
+    let samples = read(request, model, target, remarks)?;
+    let trained_on =
+        fitted.report.training.as_ref().and_then(|training| samples.share_in(training));
+    remark_on_training_data(trained_on, &request.data, remarks);
+    let against = match &request.against {
+        Some(path) => {
+            Some(against::compare(app, request, (fitted, &samples), path, target, remarks)?)
+        }
+        None => None,
+    };
+    let (kind, count) = (fitted.kind.to_owned(), samples.len());
+    let Some(labels) = model.outputs().labels() else {
+        let targets = judge_values(model, &samples)?.into_iter().map(|judged| {
+            let interval = |at: usize| judged.scores.get(at).and_then(|score| score.interval);
+            TargetAnswer {
+                rmse_interval: interval(0),
+                mae_interval: interval(1),
+                target: judged.target,
+                errors: judged.errors,
+                scores: judged.scores,
+            }
+        });
+        let targets = targets.collect();
+        return Ok(Evaluation::Values(ValuesAnswer {
+            model: kind,
+            count,
+            targets,
+            against,
+            trained_on,
+        }));
+    };
+    let judged = judge_classes(model, &samples)?;
+    let per_class = judged.confusion.classes();
+    let class = |name: &String| match labels {
+        Ids::Int(_) => json!(gradus_data::Id::parse(name)),
+        Ids::Text(_) => json!(name),
+    };
+    let classes = per_class.iter().zip(&judged.names);
+    let rows = 0..judged.names.len() as u32;
+    Ok(Evaluation::Classes(ClassesAnswer {
+        model: kind,
+        count,
+        unknown: judged.unknown,
+        classes: classes
+            .map(|(scores, name)| ClassAnswer { class: class(name), scores: *scores })
+            .collect(),
+        confusion: rows.map(|class| judged.confusion.row(class).to_vec()).collect(),
+        scores: judged.scores,
+        accuracy_hoeffding: judged.sure,
+        against,
+        trained_on,
+    }))
+}
+
+/// Samples as the model takes them.
+pub(super) fn read(
+    request: &EvaluateRequest,
+    model: &dyn Predict,
+    target: &[String],
+    remarks: &mut Remarks<'_>,
+) -> Result<Samples> {
+    let classes = model.outputs().labels().is_some();
+    let inputs = (model.inputs(), target);
+    let samples = request.options.table.samples_for(&request.data, inputs, classes, remarks)?;
+    if samples.is_empty() {
+        return Err(Error::format(&request.data, "has no rows to judge by"));
+    }
+    Ok(samples)
+}

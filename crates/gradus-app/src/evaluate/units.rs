@@ -1,0 +1,59 @@
+//! Models that neither recommend nor predict: one loss for each unit of the data, and its mean.
+
+use super::EvaluateRequest;
+use crate::App;
+use crate::data::Source;
+use gradus_base::Result;
+use gradus_core::dataset::{RatingsFile, Remarks};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::params;
+use gradus_metrics::bounds::{Bootstrap, Interval};
+use gradus_select::{UnitLosses, unit_losses};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How far a model is off.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitsAnswer {
+    /// The kind of model.
+    pub model: String,
+    /// The number of units.
+    pub count: usize,
+    /// What units are called: `samples`.
+    pub units: &'static str,
+    /// What is measured.
+    pub metric: &'static str,
+    /// Its value; smaller is better.
+    pub value: f64,
+    /// Where the truth is with 95 % confidence.
+    pub interval: Interval,
+}
+
+pub(super) fn evaluate(
+    app: &App,
+    fitted: &AnyFitted,
+    request: &EvaluateRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<UnitsAnswer> {
+    let model = app.registry.find(fitted.kind)?;
+    // Those options that its kind of data shares with others, where they were set; then its own.
+    let given = params::record(&request.options);
+    let defaults = params::record(&RatingsFile::default());
+    let specs = model.data().options();
+    let shared = given.into_iter().filter(|(name, value): &(String, Value)| {
+        specs.iter().any(|spec| spec.name == *name) && defaults.get(name) != Some(value)
+    });
+    let mut options: Map<String, Value> = shared.collect();
+    options.extend(request.others.clone());
+    let source = Source { path: request.data.clone(), options };
+    let data = source.open(model, None, false, remarks)?.data;
+    let UnitLosses { metric, values, root } = unit_losses(fitted, data.as_ref())?;
+    let found = Bootstrap::default().mean(&values, None)?;
+    let (mut value, mut interval) = (found.estimate, found.interval);
+    if root {
+        value = value.sqrt();
+        (interval.low, interval.high) = (interval.low.max(0.0).sqrt(), interval.high.sqrt());
+    }
+    let (count, units) = (values.len(), data.kind());
+    Ok(UnitsAnswer { model: fitted.kind.to_owned(), count, units, metric, value, interval })
+}

@@ -1,0 +1,287 @@
+//! Recommending, and what is similar.
+
+use gradus_base::{Error, Result};
+use gradus_core::estimator::AnyFitted;
+use gradus_core::recommend::{Filter, Profile, Recommend, Scored, ScoredUser, Target};
+use gradus_data::{Id, Ids, Titles};
+use serde::{Deserialize, Serialize};
+
+/// Whom to recommend to, and how many items.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RecommendRequest {
+    /// A user of the model, as the data called them.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Someone the model does not know, by what they rated: items by id or title.
+    #[serde(default)]
+    pub rated: Vec<(String, f32)>,
+    /// How many items.
+    pub n: usize,
+    /// Whether to say which ratings carried each score.
+    #[serde(default)]
+    pub explain: bool,
+}
+
+/// Items for someone.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecommendAnswer<'a> {
+    /// The user, if it is one of the model's.
+    pub user: Option<Id<'a>>,
+    /// The items, best first.
+    pub recommendations: Vec<ScoredItem<'a>>,
+}
+
+/// An item with its score.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScoredItem<'a> {
+    /// The item, as the data called it.
+    pub item: Id<'a>,
+    /// Its score.
+    pub score: f32,
+    /// Its title, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'a str>,
+    /// Why, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explained<'a>>,
+}
+
+/// What a score is made of.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explained<'a> {
+    /// The score.
+    pub score: f32,
+    /// The part that is the same for anyone.
+    pub base: f32,
+    /// What each rating adds, the largest first.
+    pub contributions: Vec<Contribution<'a>>,
+}
+
+/// What one rating adds to a score.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contribution<'a> {
+    /// The item that was rated.
+    pub item: Id<'a>,
+    /// How it was rated.
+    pub rated: f32,
+    /// What that adds.
+    pub adds: f32,
+    /// The title of the item, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'a str>,
+}
+
+/// Users for an item.
+#[derive(Clone, Debug, Serialize)]
+pub struct UsersAnswer<'a> {
+    /// The item.
+    pub item: Id<'a>,
+    /// The users, best first.
+    pub users: Vec<UserScore<'a>>,
+    /// The title of the item, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'a str>,
+}
+
+/// A user with a score.
+#[derive(Clone, Debug, Serialize)]
+pub struct UserScore<'a> {
+    /// The user, as the data called them.
+    pub user: Id<'a>,
+    /// The score.
+    pub score: f32,
+}
+
+/// Items like an item.
+#[derive(Clone, Debug, Serialize)]
+pub struct SimilarItems<'a> {
+    /// The item.
+    pub item: Id<'a>,
+    /// The items most like it, with their similarity.
+    pub similar: Vec<ScoredItem<'a>>,
+    /// The title of the item, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'a str>,
+}
+
+/// Users like a user.
+#[derive(Clone, Debug, Serialize)]
+pub struct SimilarUsers<'a> {
+    /// The user.
+    pub user: Id<'a>,
+    /// The users most like them, with their similarity.
+    pub similar: Vec<UserScore<'a>>,
+}
+
+/// A recommender with the titles of its items.
+#[derive(Clone, Copy)]
+pub struct Recommender<'a> {
+    /// The model.
+    pub model: &'a dyn Recommend,
+    /// Titles of the items, if there are any.
+    pub titles: Option<&'a Titles>,
+}
+
+impl<'a> Recommender<'a> {
+    /// The recommending side of a model.
+    ///
+    /// # Errors
+    /// If it does not recommend; the message says what it can do instead.
+    pub fn of(fitted: &'a AnyFitted) -> Result<Self> {
+        Ok(Self { model: fitted.recommend()?, titles: fitted.titles.as_ref() })
+    }
+
+    /// The id of an item.
+    pub fn item(&self, item: u32) -> Id<'a> {
+        self.model.items().get(item as usize)
+    }
+
+    /// The title of an item, if it has one.
+    pub fn title(&self, item: u32) -> Option<&'a str> {
+        self.titles?.get(self.item(item))
+    }
+
+    /// An item with its score.
+    pub fn scored(&self, scored: &Scored) -> ScoredItem<'a> {
+        let (item, title) = (self.item(scored.item), self.title(scored.item));
+        ScoredItem { item, score: scored.score, title, explanation: None }
+    }
+
+    fn user_score(&self, scored: &ScoredUser) -> UserScore<'a> {
+        UserScore { user: self.model.users().get(scored.user as usize), score: scored.score }
+    }
+
+    /// Recommends items to a user, or to someone described by a few ratings.
+    ///
+    /// # Errors
+    /// If the user or a rated item is unknown, or the model cannot do it.
+    pub fn recommend(
+        &self,
+        request: &RecommendRequest,
+        filter: &Filter,
+    ) -> Result<RecommendAnswer<'a>> {
+        let mut profile = Profile::default();
+        for (item, value) in &request.rated {
+            profile.items.push(self.find_item(item)?);
+            profile.values.push(*value);
+        }
+        let target = match &request.user {
+            Some(user) => Target::User(self.find_user(user)?),
+            None => Target::Profile(&profile),
+        };
+        let user = match target {
+            Target::User(user) => Some(self.model.users().get(user as usize)),
+            Target::Profile(_) => None,
+        };
+        let mut recommendations = Vec::new();
+        for scored in self.model.top(&target, request.n, filter)? {
+            let mut item = self.scored(&scored);
+            if request.explain {
+                let reason = self.model.explain(&target, scored.item)?;
+                let contributions = reason.contributions.iter().map(|part| Contribution {
+                    item: self.item(part.item),
+                    rated: part.value,
+                    adds: part.contribution,
+                    title: self.title(part.item),
+                });
+                item.explanation = Some(Explained {
+                    score: reason.score,
+                    base: reason.base,
+                    contributions: contributions.collect(),
+                });
+            }
+            recommendations.push(item);
+        }
+        Ok(RecommendAnswer { user, recommendations })
+    }
+
+    /// The users whom an item suits best.
+    ///
+    /// # Errors
+    /// If the item is unknown, or the model cannot do it.
+    pub fn users_for(&self, item: &str, n: usize, include_seen: bool) -> Result<UsersAnswer<'a>> {
+        let item = self.find_item(item)?;
+        let users = self.model.top_users(item, n, include_seen)?;
+        let users = users.iter().map(|scored| self.user_score(scored)).collect();
+        Ok(UsersAnswer { item: self.item(item), users, title: self.title(item) })
+    }
+
+    /// The items most like an item.
+    ///
+    /// # Errors
+    /// If the item is unknown, or the model cannot do it.
+    pub fn similar_items(&self, item: &str, n: usize) -> Result<SimilarItems<'a>> {
+        let item = self.find_item(item)?;
+        let similar = self.model.similar_items(item, n)?;
+        let similar = similar.iter().map(|scored| self.scored(scored)).collect();
+        Ok(SimilarItems { item: self.item(item), similar, title: self.title(item) })
+    }
+
+    /// The users most like a user.
+    ///
+    /// # Errors
+    /// If the user is unknown, or the model cannot do it.
+    pub fn similar_users(&self, user: &str, n: usize) -> Result<SimilarUsers<'a>> {
+        let user = self.find_user(user)?;
+        let similar = self.model.similar_users(user, n)?;
+        let similar = similar.iter().map(|scored| self.user_score(scored)).collect();
+        Ok(SimilarUsers { user: self.model.users().get(user as usize), similar })
+    }
+
+    /// The index of a user.
+    ///
+    /// # Errors
+    /// If the model does not know the user; the message says how to go on.
+    pub fn find_user(&self, user: &str) -> Result<u32> {
+        self.model.users().find(Id::Text(user)).ok_or_else(|| Error::UnknownId {
+            what: "user",
+            id: user.to_owned(),
+            hint:
+                "the model was not trained on this user; describe them by a few ratings instead, \
+                   option `rated`, and they are folded in without retraining"
+                    .into(),
+        })
+    }
+
+    /// The index of an item, by its id or by its whole title.
+    ///
+    /// # Errors
+    /// If the model does not know the item; the message names those that are near.
+    pub fn find_item(&self, item: &str) -> Result<u32> {
+        let items = self.model.items();
+        if let Some(found) = items.find(Id::Text(item)) {
+            return Ok(found);
+        }
+        let wanted = item.trim().to_lowercase();
+        let titled = || self.titles.iter().flat_map(|titles| titles.iter());
+        let mut same = titled().filter(|(_, title)| title.to_lowercase() == wanted);
+        if let (Some((id, _)), None) = (same.next(), same.next())
+            && let Some(found) = items.find(id)
+        {
+            return Ok(found);
+        }
+        let of_titles = titled()
+            .filter(|(id, title)| {
+                title.to_lowercase().contains(&wanted) && items.find(*id).is_some()
+            })
+            .map(|(id, title)| format!("`{id}` ({title})"));
+        let of_ids = match items {
+            Ids::Text(ids) => Some(ids),
+            Ids::Int(_) => None,
+        };
+        let of_ids = of_ids.into_iter().flat_map(|ids| ids.iter());
+        let of_ids =
+            of_ids.filter(|id| id.to_lowercase().contains(&wanted)).map(|id| format!("`{id}`"));
+        let near: Vec<String> =
+            if wanted.is_empty() { Vec::new() } else { of_titles.chain(of_ids).take(3).collect() };
+        Err(Error::UnknownId {
+            what: "item",
+            id: item.to_owned(),
+            hint: if near.is_empty() {
+                "the model was not trained on this item".into()
+            } else {
+                format!("did you mean {}?", near.join(", "))
+            },
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! The page of a model.
+
+use gradus::page::{Tested, any_page, page, samples_page};
+use gradus_base::text::grouped;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::{RatingsFile, Remarks};
+use gradus_core::estimator::AnyFitted;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What the page shows besides the fit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReportRequest {
+    /// The title of the page.
+    pub title: String,
+    /// Data the model has not seen, to show predictions against.
+    #[serde(default)]
+    pub data: Option<PathBuf>,
+    /// How that is read; of a model of features its table alone.
+    #[serde(default)]
+    pub options: RatingsFile,
+    /// The columns that hold the truth, for a model of features; as in training by default.
+    #[serde(default)]
+    pub target: Vec<String>,
+}
+
+/// The columns that hold the truth.
+///
+/// # Errors
+/// If there are more or fewer of them than the model predicts.
+pub(crate) fn target<'a>(given: &'a [String], names: &'a [String]) -> Result<&'a [String]> {
+    if given.is_empty() || given.len() == names.len() {
+        return Ok(if given.is_empty() { names } else { given });
+    }
+    let (given, names) = (given.join(","), names.join(","));
+    Err(Error::data(format!("option `target` = {given}: the model predicts {names}")))
+}
+
+/// The page of a model, as HTML.
+///
+/// # Errors
+/// If the data cannot be read, or the model cannot be tested on it.
+pub fn report(
+    fitted: &AnyFitted,
+    request: &ReportRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<String> {
+    let source = request.data.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    if fitted.model.recommend().is_some() {
+        let tested = match &request.data {
+            Some(path) => {
+                let (data, has_values) = request.options.interactions(path, remarks)?;
+                let tested = Tested::new(fitted, &source, &data, has_values)?;
+                if tested.is_training() {
+                    remarks.push(format!(
+                        "caution: {} of the {} ratings of {source} are in the training data",
+                        grouped(tested.in_training.unwrap_or_default()),
+                        grouped(tested.count)
+                    ));
+                }
+                Some(tested)
+            }
+            None => None,
+        };
+        return Ok(page(fitted, &request.title, tested.as_ref()).to_html());
+    }
+    let Some(path) = &request.data else {
+        return Ok(any_page(fitted, &request.title).to_html());
+    };
+    let model = fitted.predictor()?;
+    let target = target(&request.target, model.outputs().names())?;
+    let classes = model.outputs().labels().is_some();
+    let inputs = (model.inputs(), target);
+    let samples = request.options.table.samples_for(path, inputs, classes, remarks)?;
+    let tested = Some((source.as_str(), &samples));
+    Ok(samples_page(fitted, &request.title, tested)?.to_html())
+}
