@@ -47,6 +47,31 @@ pub struct Iteration {
     pub objective: f64,
     /// The held-out score after it, if there was held-out data.
     pub validation: Option<f64>,
+    /// Further measures after it, where the algorithm has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
+}
+
+/// A named value that an iteration came to, beside the objective and the held-out score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What it measures: `training accuracy`, `perplexity`.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Measure {
+    /// A measure.
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value }
+    }
+
+    /// Those that are finite: JSON has no other numbers, and a file must be readable.
+    pub(crate) fn finite(mut measures: Vec<Self>) -> Vec<Self> {
+        measures.retain(|measure| measure.value.is_finite());
+        measures
+    }
 }
 
 /// The held-out score of a simpler model.

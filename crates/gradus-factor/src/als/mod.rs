@@ -7,7 +7,7 @@ use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -171,8 +171,8 @@ impl Fit for Als {
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -4,7 +4,7 @@ use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
 use crate::vectors::Vectors;
 use gradus_base::Result;
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Level;
@@ -116,7 +116,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { mean: self.mean, drift: 0.0, users, items, fallbacks: 0 })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let mean = state.mean + state.drift;
         let half = |side, fixed, start, residuals| Half {
             side,
@@ -130,14 +130,14 @@ impl iterate::Solver for Solver<'_> {
             level: self.level,
         };
         let by_item = half(&self.items, &state.users, &state.items, false).solve(watch, (0.0, 0.5));
-        let Some((items, by_item)) = by_item else { return Ok(None) };
+        let Some((items, by_item)) = by_item else { return Ok(Step::Stopped) };
         let by_user = half(&self.users, &items, &state.users, true).solve(watch, (0.5, 1.0));
-        let Some((users, by_user)) = by_user else { return Ok(None) };
+        let Some((users, by_user)) = by_user else { return Ok(Step::Stopped) };
         let objective = by_user.squares + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
         let drift = by_user.errors / self.weight;
         *state = State { mean, drift, users, items, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

@@ -175,7 +175,7 @@ fn iterations_agree_with_the_slow_oracle() {
             };
             for round in 0..5 {
                 let watch = iterate::Watch::unwatched();
-                let objective = solver.step(&mut state, &watch).unwrap().unwrap();
+                let objective = solver.step(&mut state, &watch).unwrap().objective().unwrap();
                 let expected = oracle::step(&mut slow, data, &params);
                 let error = (objective - expected).abs() / expected;
                 assert!(error < 1e-5, "{params:?}, iteration {round}: {objective} for {expected}");

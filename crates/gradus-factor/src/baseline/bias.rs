@@ -7,7 +7,7 @@ use crate::latent::{Held, range};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
@@ -224,12 +224,12 @@ impl Fit for Bias {
         not_empty(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             params: params::record(self),
-            ..Rules::default()
+            ..LoopOptions::default()
         };
         let ((biases, at_rest), mut report) = iterate::direct(&rules, job, || {
             let (mut biases, at_rest) = solve(data, f64::from(self.damping), &job.stop)?;

@@ -6,7 +6,7 @@ use crate::latent::Held;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
@@ -70,12 +70,12 @@ impl Fit for Mean {
         not_empty(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             params: params::record(self),
-            ..Rules::default()
+            ..LoopOptions::default()
         };
         let (mean, mut report) = iterate::direct(&rules, job, || {
             let mean = mean_of(data);

@@ -6,7 +6,7 @@ use crate::ranking::{HeldItems, METRIC};
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::progress::Event;
 use gradus_core::recommend::{Scored, TopN};
@@ -261,13 +261,13 @@ impl Fit for Neighbours {
             )));
         }
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,
             params: params::record(self),
-            ..Rules::default()
+            ..LoopOptions::default()
         };
         let catalogue = Catalogue::new(data, true);
         let (rule, mut report) = iterate::direct(&rules, job, || {

@@ -6,7 +6,7 @@ use crate::ranking::{HeldItems, METRIC};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
@@ -98,13 +98,13 @@ impl Fit for Popular {
         not_empty(Self::NAME, data)?;
         not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,
             params: params::record(self),
-            ..Rules::default()
+            ..LoopOptions::default()
         };
         let (scores, mut report) = iterate::direct(&rules, job, || {
             let mut scores = match self.measure {

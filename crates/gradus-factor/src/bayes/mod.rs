@@ -26,7 +26,7 @@ use crate::baseline;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -161,8 +161,8 @@ impl Fit for Bayes {
             return Err(Error::data("bayes: no ratings to learn from"));
         }
         let solver = solve::Solver::new(self, data, job.validation)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -9,7 +9,7 @@ use super::{Bayes, diagnose};
 use crate::latent::{self, Held};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, padded};
@@ -286,7 +286,7 @@ impl iterate::Solver for Solver<'_> {
         })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let iteration = state.iteration + 1;
         let (by_user, by_item) = (self.users.rows, self.items.rows);
         let ((user_prior, to_users), (item_prior, to_items)) = {
@@ -316,7 +316,7 @@ impl iterate::Solver for Solver<'_> {
             drawn: true,
         };
         let Some((items, by_item)) = self.half(&half, watch, (0.2, 0.6)) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         let half = Half {
             side: &self.users,
@@ -329,7 +329,7 @@ impl iterate::Solver for Solver<'_> {
             drawn: true,
         };
         let Some((users, by_user)) = self.half(&half, watch, (0.6, 1.0)) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         // Until a first draw is kept the last one stands in, so that an interrupted fit has one to
         // give.
@@ -338,7 +338,7 @@ impl iterate::Solver for Solver<'_> {
             let half = Half { residuals: false, drawn: false, ..half };
             match self.half(&half, watch, (1.0, 1.0)) {
                 Some((means, _)) => Some(means),
-                None => return Ok(None),
+                None => return Ok(Step::Stopped),
             }
         } else {
             None
@@ -348,7 +348,7 @@ impl iterate::Solver for Solver<'_> {
         let noise = stream.gamma(shape) / (NOISE_PRIOR.1 + by_user.squares / 2.0);
         let rmse = self.scale * (by_user.squares / self.weight).sqrt();
         if !(rmse.is_finite() && noise.is_finite()) {
-            return Ok(Some(f64::NAN));
+            return Ok(Step::Done(f64::NAN));
         }
 
         state.scalars.push(self.scalars(noise, &users, &items));
@@ -371,7 +371,7 @@ impl iterate::Solver for Solver<'_> {
         state.fallbacks += by_item.fallbacks + by_user.fallbacks;
         (state.users, state.items, state.to_users, state.to_items) =
             (users, items, to_users, to_items);
-        Ok(Some(rmse))
+        Ok(Step::Done(rmse))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

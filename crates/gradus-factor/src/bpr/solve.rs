@@ -6,7 +6,7 @@ use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
 use crate::ranking::{HeldItems, Over};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_core::report::Baseline;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
@@ -249,7 +249,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { restart, epoch: 0, right: 0.0, users, items, user_extras, item_extras })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let (rule, index) = (self.rule(state), Self::index(state));
         let (groups, seed) = (self.groups, self.params.seed);
         let deal =
@@ -307,7 +307,7 @@ impl iterate::Solver for Solver<'_> {
             },
         );
         if !whole {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let mut sorted = Rows::zeros(items.n_rows(), items.k());
         parallel::each_row(sorted.as_mut_slice(), stride, |row, to| {
@@ -324,7 +324,7 @@ impl iterate::Solver for Solver<'_> {
             user_extras,
             item_extras,
         };
-        Ok(Some(totals.loss / steps))
+        Ok(Step::Done(totals.loss / steps))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

@@ -8,7 +8,7 @@ use crate::als::solve::{Solver, State};
 use crate::half::Side;
 use crate::vectors::Vectors;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Rows, fit_scalar};
 use std::sync::Mutex;
@@ -179,7 +179,7 @@ impl iterate::Solver for Descent<'_> {
         self.solver.start(restart)
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let Solver { users: by_user, items: by_item, plan, weight, .. } = &self.solver;
         let mut room = self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let [item_errors, user_errors] = &mut *room;
@@ -211,7 +211,7 @@ impl iterate::Solver for Descent<'_> {
             let (mut item_t, mut user_t) = (Column::of(&items, t), Column::of(&users, t));
             for _ in 0..self.inner {
                 if watch.stopped() {
-                    return Ok(None);
+                    return Ok(Step::Stopped);
                 }
                 let pending = for_items.as_ref();
                 let pass = Pass { side: by_item, pending, others: &user_t.0 };
@@ -233,7 +233,7 @@ impl iterate::Solver for Descent<'_> {
         let users = Vectors { factors: users, bias: user_bias };
         let items = Vectors { factors: items, bias: item_bias };
         *state = State { mean, drift: 0.0, users, items, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

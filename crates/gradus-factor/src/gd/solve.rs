@@ -6,7 +6,7 @@ use crate::latent::{self, Held, LatentFactors, Parts};
 use crate::loss::Units;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{RowValues, row_gradient};
@@ -287,7 +287,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { mean, rate, moves: 0, objective, x, down, memory: self.empty_memory() })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let optimizer = self.params.optimizer;
         let bound = if optimizer.descends() { state.objective } else { RUNAWAY * state.objective };
         let (mut rate, mut fresh) = (state.rate, false);
@@ -304,18 +304,18 @@ impl iterate::Solver for Solver<'_> {
             let objective = self.judge(state.mean, &x, &mut down);
             watch.within(0.5);
             if watch.stopped() {
-                return Ok(None);
+                return Ok(Step::Stopped);
             }
             if objective <= bound {
                 self.complete(state.mean, &x, &mut down);
                 if watch.stopped() {
-                    return Ok(None);
+                    return Ok(Step::Stopped);
                 }
                 if optimizer.descends() && halving == 0 {
                     rate *= GROWTH;
                 }
                 *state = State { mean: state.mean, rate, moves, objective, x, down, memory };
-                return Ok(Some(state.objective * self.units.objective()));
+                return Ok(Step::Done(state.objective * self.units.objective()));
             }
             // First without what is remembered, then shorter.
             if fresh || state.memory.is_empty() || !optimizer.descends() {
@@ -324,7 +324,7 @@ impl iterate::Solver for Solver<'_> {
             fresh = fresh || optimizer.descends();
         }
         // No step goes down: rounding is all that is left.
-        Ok(Some(state.objective * self.units.objective()))
+        Ok(Step::Done(state.objective * self.units.objective()))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

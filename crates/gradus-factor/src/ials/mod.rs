@@ -11,7 +11,7 @@ use crate::ranking::HeldItems;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -243,8 +243,8 @@ impl Fit for Ials {
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "ndcg@20",
             higher_is_better: true,

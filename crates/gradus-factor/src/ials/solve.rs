@@ -7,7 +7,7 @@ use super::start::start;
 use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
 use crate::ranking::{HeldItems, Over};
 use gradus_base::{Error, Result};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, Totals};
@@ -131,7 +131,7 @@ impl iterate::Solver for Problem<'_> {
         Ok(State { user_bias, item_bias, users, items, totals, fallbacks: 0 })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let half = Half {
             params: self.params,
             unobserved: self.rule.unobserved,
@@ -146,7 +146,7 @@ impl iterate::Solver for Problem<'_> {
             residuals: false,
         };
         let Some((item_bias, items, by_item)) = half.solve(watch) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         let item_totals = Totals::of(self.level, &items, &item_bias);
         let half = Half {
@@ -161,7 +161,7 @@ impl iterate::Solver for Problem<'_> {
             ..half
         };
         let Some((user_bias, users, by_user)) = half.solve(watch) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         let totals = Totals::of(self.level, &users, &user_bias);
         let everywhere = f64::from(self.rule.unobserved) * totals.squared_scores(&item_totals);
@@ -169,7 +169,7 @@ impl iterate::Solver for Problem<'_> {
             by_user.squares + self.constant + everywhere + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
         *state = State { user_bias, item_bias, users, items, totals, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

@@ -182,7 +182,7 @@ fn a_step_is_what_a_dense_oracle_gives() {
             users = (0..data.n_users())
                 .map(|u| dense.best_row(|i| dense.pair(u, i), dense.lambda_users[u], &items))
                 .collect();
-            problem.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+            problem.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
         }
         let model = problem.into_model(state);
         let near = |got: Vec<f64>, want: &[f64], what: &str| {

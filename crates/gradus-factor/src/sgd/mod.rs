@@ -7,7 +7,7 @@ use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -209,8 +209,8 @@ impl Fit for Sgd {
         }
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -6,7 +6,7 @@ use crate::latent::{self, Held, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{Extra, Rule, sweep};
@@ -239,7 +239,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { restart, epoch: 0, mean, users, items, user_extras, item_extras })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let (rule, order) = (self.epoch_rule(state), self.round_order(state));
         let mut next = state.clone();
         next.epoch += 1;
@@ -259,13 +259,13 @@ impl iterate::Solver for Solver<'_> {
             },
         );
         if !whole {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let ratio = self.units.score();
         let penalty = self.users.penalty(&next.users, &next.user_extras, ratio)
             + self.items.penalty(&next.items, &next.item_extras, ratio);
         *state = next;
-        Ok(Some((loss + penalty) * self.units.objective()))
+        Ok(Step::Done((loss + penalty) * self.units.objective()))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

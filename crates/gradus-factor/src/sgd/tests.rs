@@ -142,7 +142,7 @@ fn an_epoch_matches_plain_arithmetic() {
                     objective += own * (norm + (scale * row.bias).powi(2));
                 }
             }
-            let got = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+            let got = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
             assert!((got / objective - 1.0).abs() < 1e-5, "{case}: {got} and {objective}");
             let model = solver.into_model(state);
             assert!((model.mean() - mean).abs() < 1e-9);

@@ -9,7 +9,7 @@ use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules, Solver, Watch};
+use gradus_core::iterate::{self, LoopOptions, Solver, Step, Watch};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
@@ -180,14 +180,14 @@ impl Solver for Decomposition<'_> {
         Ok(Lanczos::start(self.smaller_side(), &self.aim))
     }
 
-    fn step(&self, state: &mut Lanczos, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut Lanczos, watch: &Watch<'_>) -> Result<Step> {
         let flipped = Transposed(&self.matrix);
         let matrix: &dyn Matrix = if self.of_items() { &self.matrix } else { &flipped };
         if !state.cycle(matrix, &self.aim, &|| watch.stopped()) {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let explained: f64 = state.squares.iter().take(self.aim.k).sum();
-        Ok(Some((self.total - explained).max(0.0)))
+        Ok(Step::Done((self.total - explained).max(0.0)))
     }
 
     fn validate(&self, state: &Lanczos) -> Option<f64> {
@@ -236,8 +236,8 @@ impl Fit for PureSvd {
         not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let solver = Decomposition::new(self, data, held)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: METRIC,
             higher_is_better: true,

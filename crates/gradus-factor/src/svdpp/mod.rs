@@ -8,7 +8,7 @@ use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -168,8 +168,8 @@ impl Fit for Svdpp {
         let input = Normalised::new(self.normalize, data);
         let sides = solve::sides(input.data());
         let solver = solve::Solver::new(self, &input, &sides, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
+        let rules = LoopOptions {
+            started: Some(begun),
             model: Self::NAME,
             metric: "rmse",
             higher_is_better: false,

@@ -6,7 +6,7 @@ use crate::half::{Half, Method, Side, total};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts};
 use crate::vectors::Vectors;
 use gradus_base::Result;
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Level;
@@ -143,7 +143,7 @@ impl iterate::Solver for Solver<'_> {
         })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let Svdpp { biases, voice_steps: steps, .. } = *self.params;
         let mean = state.mean + state.drift;
         let mut penalty = 0.0;
@@ -153,28 +153,32 @@ impl iterate::Solver for Solver<'_> {
         if let (Some(chorus), Some(voices)) = (&self.to_items, &state.user_voices) {
             let rest = Rest { listeners: &state.items, speakers: &state.users, mean, biases };
             let voices = chorus.improve(voices, &rest, steps, watch, (0.0, 0.2));
-            let Some(voices) = voices else { return Ok(None) };
+            let Some(voices) = voices else { return Ok(Step::Stopped) };
             heard = Some(chorus.hear(&voices));
             penalty += chorus.penalty(&voices);
             user_voices = Some(voices);
         }
         let half = self.half(self.items, &state.users, heard.as_ref(), mean, false);
-        let Some((items, by_item)) = half.solve(watch, (0.2, 0.5)) else { return Ok(None) };
+        let Some((items, by_item)) = half.solve(watch, (0.2, 0.5)) else {
+            return Ok(Step::Stopped);
+        };
 
         let chorus = &self.to_users;
         let rest = Rest { listeners: &state.users, speakers: &items, mean, biases };
         let item_voices = chorus.improve(&state.item_voices, &rest, steps, watch, (0.5, 0.7));
-        let Some(item_voices) = item_voices else { return Ok(None) };
+        let Some(item_voices) = item_voices else { return Ok(Step::Stopped) };
         let heard = chorus.hear(&item_voices);
         penalty += chorus.penalty(&item_voices);
         let half = self.half(self.users, &items, Some(&heard), mean, true);
-        let Some((users, by_user)) = half.solve(watch, (0.7, 1.0)) else { return Ok(None) };
+        let Some((users, by_user)) = half.solve(watch, (0.7, 1.0)) else {
+            return Ok(Step::Stopped);
+        };
 
         let objective = by_user.squares + by_user.penalty + by_item.penalty + penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
         let drift = by_user.errors / self.weight;
         *state = State { mean, drift, users, items, item_voices, user_voices, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

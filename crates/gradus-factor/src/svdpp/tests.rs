@@ -179,7 +179,7 @@ fn steps(params: &Svdpp, data: &Ratings, mut check: impl FnMut(&Solver<'_>, &Sta
     let mut state = solver.start(0).unwrap();
     for _ in 0..6 {
         let before = state.clone();
-        let objective = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+        let objective = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
         check(&solver, &before, &state, objective);
     }
 }
