@@ -148,6 +148,7 @@ pub(super) fn parameter(spec: &ParamSpec) -> Arg {
         ParamKind::Integer { .. } => "N",
         ParamKind::Number { .. } => "X",
         ParamKind::Numbers { .. } => "X,X,…",
+        ParamKind::Integers { .. } => "N,N,…",
         ParamKind::Bool => "true|false",
         _ => "WORD",
     })

@@ -118,7 +118,8 @@ struct Typed(String);
 
 /// Whether a parameter can be given several values, to choose from.
 fn is_varied(spec: &ParamSpec) -> bool {
-    !matches!(spec.kind, ParamKind::Bool | ParamKind::Numbers { .. })
+    let lists = matches!(spec.kind, ParamKind::Numbers { .. } | ParamKind::Integers { .. });
+    !lists && spec.kind != ParamKind::Bool
 }
 
 /// The flag of a parameter that takes several values.
