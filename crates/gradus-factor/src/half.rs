@@ -2,31 +2,15 @@
 
 use crate::latent::Squares;
 use crate::vectors::Vectors;
-use gradus_base::{Error, Result, parallel};
+use gradus_base::parallel;
 use gradus_core::iterate::Watch;
-use gradus_data::{Csr, Ratings};
+use gradus_data::Csr;
 use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
 /// alone, and sums are taken block by block, so results do not depend on the number of threads.
 const BLOCK: usize = 1 << 14;
-
-/// The sums of `w r` and of `w` over all ratings.
-///
-/// # Errors
-/// If all weights are zero.
-pub(crate) fn total(model: &str, data: &Ratings) -> Result<(f64, f64)> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for rating in data.iter() {
-        sum += f64::from(rating.weight) * f64::from(rating.value);
-        weight += f64::from(rating.weight);
-    }
-    if weight > 0.0 {
-        return Ok((sum, weight));
-    }
-    Err(Error::data(format!("{model}: all ratings have weight 0; nothing to learn from")))
-}
 
 /// One side of the data: its rows and how they are cut into blocks.
 pub(crate) struct Side<'a> {

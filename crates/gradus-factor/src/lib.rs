@@ -21,6 +21,7 @@ pub mod bayes;
 pub mod bpr;
 mod catalogue;
 pub mod ccd;
+mod fitting;
 pub mod gd;
 mod grid;
 mod half;

@@ -1,5 +1,6 @@
 //! How errors are judged, for the solvers that follow a gradient.
 
+use crate::fitting;
 use crate::latent::{self, Link};
 use gradus_base::{Error, Result};
 use gradus_data::Ratings;
@@ -39,15 +40,7 @@ impl Units {
     /// # Errors
     /// If the loss does not suit the data, or nothing has a weight.
     pub(crate) fn new(model: &str, loss: Loss, delta: f32, data: &Ratings) -> Result<Self> {
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for rating in data.iter() {
-            sum += f64::from(rating.weight) * f64::from(rating.value);
-            weight += f64::from(rating.weight);
-        }
-        if weight <= 0.0 {
-            let text = format!("{model}: all ratings have weight 0; nothing to learn from");
-            return Err(Error::data(text));
-        }
+        let (sum, weight) = fitting::total(model, data)?;
         let mean = sum / weight;
         if loss == Loss::Logistic {
             let (low, high) = extremes(model, data)?;

@@ -2,13 +2,13 @@
 
 pub(crate) mod solve;
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,13 @@ impl Als {
     }
 }
 
+impl Iterative for Als {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Als {
     const NAME: &'static str = "als";
     type Data = Ratings;
@@ -163,41 +170,15 @@ impl Fit for Als {
     const TRAITS: Traits = Traits::UPDATING_RECOMMENDER;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("als: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row solves were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
+        fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

@@ -1,6 +1,7 @@
 //! One iteration: the mean, then all items, then all users.
 
-use crate::half::{Half, Method, Side, total};
+use crate::fitting;
+use crate::half::{Half, Method, Side};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
 use crate::vectors::Vectors;
 use gradus_base::Result;
@@ -68,7 +69,7 @@ impl<'a> Solver<'a> {
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let data = input.data();
-        let (sum, weight) = total(plan.model, data)?;
+        let (sum, weight) = fitting::total(plan.model, data)?;
         Ok(Self {
             input,
             data,

@@ -1,14 +1,15 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::{Rule, Scorer, interrupted, not_empty, scores};
+use super::{Rule, Scorer, interrupted, scores};
 use crate::catalogue::{Catalogue, Taste};
+use crate::fitting;
 use crate::latent::{Held, range};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
@@ -78,16 +79,7 @@ pub struct Biases {
     range: Option<(f32, f32)>,
 }
 
-/// Fits `r̂ = α + β_u + β_i` by alternating damped means to convergence: see [`Bias`].
-///
-/// # Errors
-/// If nothing weighs anything.
-pub fn biases(data: &Ratings, damping: f32) -> Result<Biases> {
-    not_empty("bias", data)?;
-    Ok(solve(data, f64::from(damping), &Stop::new())?.0)
-}
-
-/// The biases, and whether they came to rest.
+/// Fits `r̂ = α + β_u + β_i` by alternating damped means; says whether they converged.
 pub(super) fn solve(data: &Ratings, damping: f64, stop: &Stop) -> Result<(Biases, bool)> {
     let mean = mean_of(data);
     let (low, high) = range(data);
@@ -219,19 +211,13 @@ impl Fit for Bias {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            params: params::record(self),
-            ..LoopOptions::default()
-        };
-        let ((biases, at_rest), mut report) = iterate::direct(&rules, job, || {
+        let options = fitting::closed_form_options(self, started);
+        let ((biases, at_rest), mut report) = iterate::direct(&options, job, || {
             let (mut biases, at_rest) = solve(data, f64::from(self.damping), &job.stop)?;
             biases.range = self.clip.then(|| range(data));
             let score = held

@@ -1,13 +1,14 @@
 //! The mean of all ratings.
 
-use super::{Rule, Scorer, not_empty, scores};
+use super::{Rule, Scorer, scores};
 use crate::catalogue::{Catalogue, Taste};
+use crate::fitting;
 use crate::latent::Held;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
@@ -65,19 +66,13 @@ impl Fit for Mean {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
         let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
         let held = held.transpose()?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            params: params::record(self),
-            ..LoopOptions::default()
-        };
-        let (mean, mut report) = iterate::direct(&rules, job, || {
+        let options = fitting::closed_form_options(self, started);
+        let (mean, mut report) = iterate::direct(&options, job, || {
             let mean = mean_of(data);
             let squares = data.iter().map(|r| {
                 let error = f64::from(r.value) - mean;

@@ -16,7 +16,7 @@ mod scorer;
 #[cfg(test)]
 mod tests;
 
-pub use bias::{Bias, Biases, biases};
+pub use bias::{Bias, Biases};
 pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
@@ -45,30 +45,6 @@ pub(crate) fn scores(data: &Ratings, held: &Ratings) -> Result<Vec<Baseline>> {
             score: held.rmse(range, |user, item| biases.predict(user, item)),
         },
     ])
-}
-
-/// Refuses data without a single rating that weighs something.
-pub(crate) fn not_empty(model: &str, data: &Ratings) -> Result<()> {
-    if data.is_empty() {
-        return Err(Error::data(format!("{model}: no ratings to learn from")));
-    }
-    if data.weights_by_user().is_some_and(|weights| weights.iter().all(|&w| w == 0.0)) {
-        return Err(Error::data(format!(
-            "{model}: all ratings have weight 0; nothing to learn from"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses values that cannot be signs of interest.
-pub(crate) fn not_negative(model: &str, data: &Ratings) -> Result<()> {
-    match data.by_user().values().iter().find(|&&value| value < 0.0) {
-        Some(value) => Err(Error::data(format!(
-            "{model}: a value of {value} is negative; it learns from signs of interest (counts, \
-             clicks), which are 0 or more"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The error of a fit that was stopped before it had anything to show.

@@ -1,13 +1,14 @@
 //! Items like those the user chose.
 
-use super::{Rule, Scorer, interrupted, not_empty, not_negative};
+use super::{Rule, Scorer, interrupted};
 use crate::catalogue::{Catalogue, Taste};
-use crate::ranking::{HeldItems, METRIC};
+use crate::fitting;
+use crate::ranking::HeldItems;
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_core::progress::Event;
 use gradus_core::recommend::{Scored, TopN};
 use gradus_data::{Csr, Ratings};
@@ -248,10 +249,10 @@ impl Fit for Neighbours {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
         // A sum of that many such values is still a number in single precision.
         let most = f32::MAX / data.len().max(1) as f32;
         if let Some(rating) = data.iter().find(|rating| rating.value * rating.weight > most) {
@@ -261,16 +262,9 @@ impl Fit for Neighbours {
             )));
         }
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            params: params::record(self),
-            ..LoopOptions::default()
-        };
+        let options = fitting::closed_form_options(self, started);
         let catalogue = Catalogue::new(data, true);
-        let (rule, mut report) = iterate::direct(&rules, job, || {
+        let (rule, mut report) = iterate::direct(&options, job, || {
             let (matrix, left) = self.similarities(data, job)?;
             let rule = Similarities::new(matrix);
             let score = held.as_ref().map(|held| {
@@ -297,12 +291,6 @@ pub struct Similarities {
 impl Similarities {
     fn new(matrix: Csr) -> Self {
         Self { reach: matrix.transpose(), matrix }
-    }
-
-    /// The neighbours: row `j` holds the items most like `j` (without itself, ascending) and how
-    /// alike they are.
-    pub fn matrix(&self) -> &Csr {
-        &self.matrix
     }
 }
 

@@ -1,13 +1,14 @@
 //! What most people chose.
 
-use super::{Rule, Scorer, not_empty, not_negative};
+use super::{Rule, Scorer};
 use crate::catalogue::{Catalogue, Taste};
-use crate::ranking::{HeldItems, METRIC};
+use crate::fitting;
+use crate::ranking::HeldItems;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
@@ -93,20 +94,13 @@ impl Fit for Popular {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            params: params::record(self),
-            ..LoopOptions::default()
-        };
-        let (scores, mut report) = iterate::direct(&rules, job, || {
+        let options = fitting::closed_form_options(self, started);
+        let (scores, mut report) = iterate::direct(&options, job, || {
             let mut scores = match self.measure {
                 Measure::Sum => counts(data, f64::from),
                 Measure::Share | Measure::Count => counts(data, |_| 1.0),

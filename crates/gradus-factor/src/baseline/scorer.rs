@@ -61,11 +61,6 @@ impl<R: Rule> Scorer<R> {
         Self { catalogue, rule }
     }
 
-    /// The rule that scores.
-    pub fn rule(&self) -> &R {
-        &self.rule
-    }
-
     fn clipped(&self, score: f32) -> f32 {
         self.rule.range().map_or(score, |(low, high)| score.clamp(low, high))
     }

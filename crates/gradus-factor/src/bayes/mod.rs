@@ -22,12 +22,12 @@ mod solve;
 
 pub use posterior::{Posterior, Spread};
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,13 @@ impl Bayes {
     }
 }
 
+impl Iterative for Bayes {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, patience, seed, .. } = *self;
+        Stopping { max_iter, tol: 0.0, patience, restarts: 1, seed }
+    }
+}
+
 impl Fit for Bayes {
     const NAME: &'static str = "bayes";
     type Data = Ratings;
@@ -155,41 +162,15 @@ impl Fit for Bayes {
     const TRAITS: Traits = Traits { averages: true, ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("bayes: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let solver = solve::Solver::new(self, data, job.validation)?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: 0.0,
-            patience: self.patience,
-            restarts: 1,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
         let counted = &state.scalars[solver.burn_in().min(state.scalars.len())..];
         report.notes.extend(diagnose::notes(counted));
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row draws were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        fitting::note_fallbacks(&mut report, "row draws", state.fallbacks);
         let model = Posterior::new(&solver, state);
         Ok(Fitted { params: self.clone(), model, report })
     }

@@ -6,6 +6,7 @@ use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
+use crate::fitting;
 use crate::latent::{self, Held};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
@@ -109,14 +110,7 @@ impl<'a> Solver<'a> {
         data: &'a Ratings,
         held: Option<&Ratings>,
     ) -> Result<Self> {
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for rating in data.iter() {
-            sum += f64::from(rating.weight) * f64::from(rating.value);
-            weight += f64::from(rating.weight);
-        }
-        if weight <= 0.0 {
-            return Err(Error::data("bayes: all ratings have weight 0; nothing to learn from"));
-        }
+        let (sum, weight) = fitting::total("bayes", data)?;
         let mean = sum / weight;
         let squares: f64 = data
             .iter()

@@ -3,13 +3,13 @@
 mod optimizer;
 mod solve;
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,6 +151,13 @@ impl Gd {
     }
 }
 
+impl Iterative for Gd {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Gd {
     const NAME: &'static str = "gd";
     type Data = Ratings;
@@ -164,34 +171,13 @@ impl Fit for Gd {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("gd: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

@@ -6,13 +6,14 @@ mod side;
 mod solve;
 mod start;
 
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{Implicit, LatentFactors};
 use crate::ranking::HeldItems;
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -222,6 +223,13 @@ impl Ials {
     }
 }
 
+impl Iterative for Ials {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Ials {
     const NAME: &'static str = "ials";
     type Data = Ratings;
@@ -235,42 +243,18 @@ impl Fit for Ials {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("ials: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: "ndcg@20",
-            higher_is_better: true,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
         if let Some(held) = &held {
             report.compare_with(held.baselines(data));
             report.notes.extend(held.note());
         }
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row solves were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

@@ -2,15 +2,15 @@
 
 use super::lanczos::{Aim, Lanczos};
 use super::matrix::{Matrix, Sparse, Transposed};
-use crate::baseline::{not_empty, not_negative};
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
-use crate::ranking::{HeldItems, METRIC, Over};
+use crate::ranking::{HeldItems, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, LoopOptions, Solver, Step, Watch};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate::{self, Solver, Step, Watch};
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows};
@@ -222,6 +222,13 @@ impl Solver for Decomposition<'_> {
     }
 }
 
+impl Iterative for PureSvd {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, seed, .. } = *self;
+        Stopping { max_iter, tol, patience: 0, restarts: 1, seed }
+    }
+}
+
 impl Fit for PureSvd {
     const NAME: &'static str = "svd";
     type Data = Ratings;
@@ -230,30 +237,14 @@ impl Fit for PureSvd {
         Traits { recommender: Some(RecommenderTraits::IMPLICIT), ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
         let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
         let solver = Decomposition::new(self, data, held)?;
-        let rules = LoopOptions {
-            started: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: 0,
-            restarts: 1,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
         if let Some(held) = &solver.held {
             report.compare_with(held.baselines(data));
             report.notes.extend(held.note());

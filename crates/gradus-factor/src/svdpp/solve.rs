@@ -2,7 +2,8 @@
 
 use super::Svdpp;
 use super::voices::{Chorus, Rest};
-use crate::half::{Half, Method, Side, total};
+use crate::fitting;
+use crate::half::{Half, Method, Side};
 use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts};
 use crate::vectors::Vectors;
 use gradus_base::Result;
@@ -64,7 +65,7 @@ impl<'a> Solver<'a> {
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let data = input.data();
-        let (sum, weight) = total("svdpp", data)?;
+        let (sum, weight) = fitting::total("svdpp", data)?;
         let (level, rule) = (Level::best(), params.voice_rule());
         Ok(Self {
             params,
