@@ -63,6 +63,22 @@ fn both(tasks: [Box<dyn FnOnce() + Send + '_>; 2]) {
     each(tasks, |task| task());
 }
 
+/// Cuts a slice into consecutive pieces of these lengths, to hand them to threads.
+///
+/// # Panics
+/// If the slice is shorter than the lengths together.
+pub fn cut<T>(
+    values: &mut [T],
+    lengths: impl IntoIterator<Item = usize>,
+) -> impl Iterator<Item = &mut [T]> {
+    let mut rest = values;
+    lengths.into_iter().map(move |length| {
+        let (piece, after) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = after;
+        piece
+    })
+}
+
 /// What `work` makes of every piece, in order.
 pub fn map<T: Send, R: Send>(
     pieces: impl IntoIterator<Item = T>,

@@ -94,20 +94,13 @@ impl Deal {
     pub(crate) fn split<'a>(
         &self,
         rows: &'a mut Rows,
-        mut extras: &'a mut [Extra],
+        extras: &'a mut [Extra],
     ) -> Vec<Movable<'a>> {
         let stride = rows.stride();
-        let mut rest = rows.as_mut_slice();
-        self.bounds
-            .windows(2)
-            .map(|bound| {
-                let count = bound[1] - bound[0];
-                let (group, after) = std::mem::take(&mut rest).split_at_mut(count * stride);
-                let (group_extras, extras_after) = std::mem::take(&mut extras).split_at_mut(count);
-                (rest, extras) = (after, extras_after);
-                Movable { rows: group, extras: group_extras }
-            })
-            .collect()
+        let counts = || self.bounds.windows(2).map(|bound| bound[1] - bound[0]);
+        let groups = parallel::cut(rows.as_mut_slice(), counts().map(|count| count * stride));
+        let groups = groups.zip(parallel::cut(extras, counts()));
+        groups.map(|(rows, extras)| Movable { rows, extras }).collect()
     }
 }
 

@@ -1,40 +1,34 @@
 //! Half a step of alternating least squares: every row of one side solved, the other fixed.
 
+use crate::blocks::{Blocks, map_watched};
 use crate::latent::Squares;
 use crate::vectors::Vectors;
-use gradus_base::parallel;
 use gradus_core::iterate::Watch;
 use gradus_data::Csr;
 use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
-/// alone, and sums are taken block by block, so results do not depend on the number of threads.
-const BLOCK: usize = 1 << 14;
+/// What a row costs besides its ratings: an empty one still costs something to visit.
+const ROW_COST: usize = 16;
 
 /// One side of the data: its rows and how they are cut into blocks.
 pub(crate) struct Side<'a> {
     pub(crate) rows: &'a Csr,
     pub(crate) weights: Option<&'a [f32]>,
-    /// Row bounds of the blocks.
-    pub(crate) bounds: Vec<usize>,
+    pub(crate) blocks: Blocks,
 }
 
 impl<'a> Side<'a> {
     pub(crate) fn new(rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
-        let (mut bounds, mut filled) = (vec![0], 0);
-        for row in 0..rows.n_rows() {
-            // An empty row still costs something to visit.
-            filled += rows.range(row).len() + 16;
-            if filled >= BLOCK {
-                bounds.push(row + 1);
-                filled = 0;
-            }
-        }
-        if bounds.last() != Some(&rows.n_rows()) {
-            bounds.push(rows.n_rows());
-        }
-        Self { rows, weights, bounds }
+        Self::with_row_cost(rows, weights, ROW_COST)
+    }
+
+    /// With another cost of a row; see [`Blocks::new`].
+    pub(crate) fn with_row_cost(
+        rows: &'a Csr,
+        weights: Option<&'a [f32]>,
+        row_cost: usize,
+    ) -> Self {
+        Self { rows, weights, blocks: Blocks::new(rows, row_cost) }
     }
 
     /// The weights of a row, if there are any.
@@ -57,7 +51,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         Self {
             squares: self.squares + other.squares,
             errors: self.errors + other.errors,
@@ -143,30 +137,17 @@ impl Half<'_> {
             Method::Cholesky => Vectors::zeros(self.side.rows.n_rows(), k),
             Method::Cg(_) | Method::Coordinates(_) => self.start.clone(),
         };
-        let blocks = solved.blocks(&self.side.bounds);
-        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
         let work = || Work {
             solver: Worker::new(self.method, k, self.level),
             targets: Vec::new(),
             products: Vec::new(),
         };
-        let sums = parallel::map_with(blocks, work, |work, block| {
-            if watch.stopped() {
-                return Sums::default();
-            }
-            let sums = block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
+        let blocks = solved.blocks(&self.side.blocks);
+        let sums = map_watched(blocks, watch, share, work, |work, block| {
+            block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
                 sums.add(self.solve_row(row, out, bias, work))
-            });
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            // Some fifty times a half-step.
-            if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
-                watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
-            }
-            sums
-        });
-        if done.into_inner() < n_blocks {
-            return None;
-        }
+            })
+        })?;
         Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 

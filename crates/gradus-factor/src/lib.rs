@@ -18,6 +18,7 @@
 pub mod als;
 pub mod baseline;
 pub mod bayes;
+mod blocks;
 pub mod bpr;
 mod catalogue;
 pub mod ccd;

@@ -1,5 +1,6 @@
 //! Factors and biases of all users, or of all items.
 
+use crate::blocks::{Block, Blocks};
 use crate::latent::{self, LatentFactors};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
@@ -78,34 +79,24 @@ impl Vectors {
         sum as f32
     }
 
-    /// The rows in blocks, to hand to threads.
-    pub(crate) fn blocks<'v>(&'v mut self, bounds: &[usize]) -> Vec<Block<'v>> {
-        let stride = self.factors.stride();
-        let mut blocks = Vec::with_capacity(bounds.len());
-        let (mut rest, mut rest_bias) = (self.factors.as_mut_slice(), self.bias.as_mut_slice());
-        for bound in bounds.windows(2) {
-            let count = bound[1] - bound[0];
-            let (factors, after) = rest.split_at_mut(count * stride);
-            let (bias, after_bias) = rest_bias.split_at_mut(count);
-            blocks.push(Block { first: bound[0], stride, factors, bias });
-            (rest, rest_bias) = (after, after_bias);
-        }
-        blocks
+    /// The values of a row, the bias last.
+    pub(crate) fn row(&self, at: usize) -> impl Iterator<Item = f32> + '_ {
+        self.factors.row(at)[..self.factors.k()].iter().copied().chain([self.bias[at]])
     }
-}
 
-/// Some consecutive rows of [`Vectors`].
-pub(crate) struct Block<'b> {
-    first: usize,
-    stride: usize,
-    factors: &'b mut [f32],
-    bias: &'b mut [f32],
-}
+    /// Rows with the bias as the last value.
+    pub(crate) fn joined(&self) -> Rows {
+        let k = self.factors.k();
+        let mut joined = Rows::zeros(self.factors.n_rows(), k + 1);
+        for (row, &bias) in self.bias.iter().enumerate() {
+            joined.row_mut(row)[..k].copy_from_slice(&self.factors.row(row)[..k]);
+            joined.row_mut(row)[k] = bias;
+        }
+        joined
+    }
 
-impl<'b> Block<'b> {
-    /// Each row: its number, its factors, its bias.
-    pub(crate) fn rows(self) -> impl Iterator<Item = (usize, &'b mut [f32], &'b mut f32)> {
-        let rows = self.factors.chunks_exact_mut(self.stride).zip(self.bias);
-        (self.first..).zip(rows).map(|(row, (factors, bias))| (row, factors, bias))
+    /// The rows in blocks, to hand to threads.
+    pub(crate) fn blocks<'v>(&'v mut self, blocks: &Blocks) -> Vec<Block<'v>> {
+        blocks.cut_vectors(&mut self.factors, &mut self.bias)
     }
 }

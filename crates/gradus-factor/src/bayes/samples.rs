@@ -5,7 +5,8 @@
 //! of some draws, tell how uncertain a user is.
 
 use super::hyper::Gaussian;
-use super::solve::{Factors, Priors};
+use super::solve::Priors;
+use crate::vectors::Vectors;
 use gradus_base::Result;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Rows};
@@ -25,10 +26,10 @@ pub(super) const SPARSE: usize = 4;
 
 /// What one iteration drew.
 pub(super) struct Draw<'a> {
-    pub(super) users: &'a Factors,
+    pub(super) users: &'a Vectors,
     /// The means that the users' rows were drawn about.
-    pub(super) means: &'a Factors,
-    pub(super) items: &'a Factors,
+    pub(super) means: &'a Vectors,
+    pub(super) items: &'a Vectors,
     pub(super) lists: Option<&'a Rows>,
     pub(super) noise: f64,
 }

@@ -1,13 +1,15 @@
 //! One iteration of Gibbs sampling: the hyper-parameters, what the lists add, all items, all users,
 //! the noise.
 
-use super::half::{Half, Side};
+use super::half::{Half, ROW_COST};
 use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
 use crate::fitting;
+use crate::half::Side;
 use crate::latent::{self, Held};
+use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -35,6 +37,10 @@ const ROW_PRIOR: f64 = 0.1;
 /// The same for what lists add.
 const LIST_PRIOR: f64 = 0.1;
 
+/// The random streams that users and items are drawn with.
+pub(super) const USERS: &str = "bayes.user";
+const ITEMS: &str = "bayes.item";
+
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     pub(super) params: &'a Bayes,
@@ -50,43 +56,14 @@ pub(super) struct Solver<'a> {
     items: Side<'a>,
 }
 
-/// Factors and biases of one side.
-#[derive(Clone)]
-pub(super) struct Factors {
-    pub(super) rows: Rows,
-    pub(super) bias: Vec<f32>,
-}
-
-impl Factors {
-    pub(super) fn zeros(n: usize, k: usize) -> Self {
-        Self { rows: Rows::zeros(n, k), bias: vec![0.0; n] }
-    }
-
-    /// The values of a row, the bias last.
-    pub(super) fn row(&self, at: usize) -> impl Iterator<Item = f32> + '_ {
-        self.rows.row(at)[..self.rows.k()].iter().copied().chain([self.bias[at]])
-    }
-
-    /// Rows of `rank + 1` values, the bias last.
-    pub(super) fn joined(&self) -> Rows {
-        let k = self.rows.k();
-        let mut joined = Rows::zeros(self.rows.n_rows(), k + 1);
-        for (row, &bias) in self.bias.iter().enumerate() {
-            joined.row_mut(row)[..k].copy_from_slice(&self.rows.row(row)[..k]);
-            joined.row_mut(row)[k] = bias;
-        }
-        joined
-    }
-}
-
 /// What changes from step to step.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) iteration: usize,
     /// Precision of the noise of standardised ratings.
     pub(super) noise: f64,
-    pub(super) users: Factors,
-    pub(super) items: Factors,
+    pub(super) users: Vectors,
+    pub(super) items: Vectors,
     /// What items add to the users who rated them, and users to the items they rated.
     pub(super) to_users: Option<Lists>,
     pub(super) to_items: Option<Lists>,
@@ -130,8 +107,8 @@ impl<'a> Solver<'a> {
             mean,
             scale: if flat { mean.abs().max(1e-30) * 1e-6 } else { spread },
             weight,
-            users: Side::new("bayes.user", data.by_user(), data.weights_by_user()),
-            items: Side::new("bayes.item", data.by_item(), data.weights_by_item()),
+            users: Side::with_row_cost(data.by_user(), data.weights_by_user(), ROW_COST),
+            items: Side::with_row_cost(data.by_item(), data.weights_by_item(), ROW_COST),
         })
     }
 
@@ -169,7 +146,7 @@ impl<'a> Solver<'a> {
         &self,
         (hyper, lists): (&'static str, &'static str),
         iteration: usize,
-        factors: &Factors,
+        factors: &Vectors,
         old: Option<&Lists>,
         (own, other): (&Csr, &Csr),
     ) -> Result<(Gaussian, Option<Lists>)> {
@@ -197,7 +174,7 @@ impl<'a> Solver<'a> {
     /// The prediction of one draw, in ratings, before clipping.
     fn predict(
         &self,
-        (users, items): (&Factors, &Factors),
+        (users, items): (&Vectors, &Vectors),
         priors: &Priors,
         user: Option<u32>,
         item: Option<u32>,
@@ -212,14 +189,17 @@ impl<'a> Solver<'a> {
     /// The scalars by which the chain is judged: the noise, and mean and spread of the predictions
     /// of some pairs of any user and any item. The sizes of biases and factors would not do: means
     /// and scales can move between them without a change in any prediction.
-    fn scalars(&self, noise: f64, users: &Factors, items: &Factors) -> [f64; diagnose::SCALARS] {
+    fn scalars(&self, noise: f64, users: &Vectors, items: &Vectors) -> [f64; diagnose::SCALARS] {
         let mut stream = Stream::new(self.params.seed, "bayes.watched", 0);
         let watched: Vec<f64> = (0..WATCHED)
             .map(|_| {
                 let user = stream.index(users.bias.len());
                 let item = stream.index(items.bias.len());
-                let product =
-                    gradus_kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
+                let product = gradus_kernel::dot(
+                    self.level,
+                    users.factors.row(user),
+                    items.factors.row(item),
+                );
                 f64::from(product + users.bias[user] + items.bias[item])
             })
             .collect();
@@ -230,13 +210,13 @@ impl<'a> Solver<'a> {
 
 /// A row and its bias; of someone unknown, the mean of the prior.
 fn row_of<'f>(
-    factors: &'f Factors,
+    factors: &'f Vectors,
     prior: &Gaussian,
     at: Option<u32>,
     k: usize,
 ) -> (Cow<'f, [f32]>, f32) {
     match at {
-        Some(at) => (Cow::Borrowed(factors.rows.row(at as usize)), factors.bias[at as usize]),
+        Some(at) => (Cow::Borrowed(factors.factors.row(at as usize)), factors.bias[at as usize]),
         None => {
             let mut row = vec![0.0; padded(k)];
             row.iter_mut().zip(&prior.mean[..k]).for_each(|(to, &x)| *to = x as f32);
@@ -251,11 +231,11 @@ impl iterate::Solver for Solver<'_> {
     fn start(&self, _: usize) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
         let begin = |n: usize, name: &str| {
-            let mut factors = Factors::zeros(n, k);
+            let mut factors = Vectors::zeros(n, k);
             let scale = (START / k as f64).sqrt().sqrt();
             for row in 0..n {
                 let mut stream = Stream::new(self.params.seed, name, row as u64);
-                factors.rows.row_mut(row)[..k].fill_with(|| (scale * stream.normal()) as f32);
+                factors.factors.row_mut(row)[..k].fill_with(|| (scale * stream.normal()) as f32);
             }
             factors
         };
@@ -301,6 +281,7 @@ impl iterate::Solver for Solver<'_> {
         let priors = Priors { users: user_prior, items: item_prior };
         let half = Half {
             side: &self.items,
+            stream: ITEMS,
             fixed: &state.users,
             prior: &priors.items,
             gains: to_items.as_ref().map(|lists| &lists.gains),
@@ -314,6 +295,7 @@ impl iterate::Solver for Solver<'_> {
         };
         let half = Half {
             side: &self.users,
+            stream: USERS,
             fixed: &items,
             prior: &priors.users,
             gains: to_users.as_ref().map(|lists| &lists.gains),
@@ -388,7 +370,7 @@ impl iterate::Solver for Solver<'_> {
         file.set(&format!("{prefix}chain"), &state.scalars);
         file.tensor(&format!("{prefix}held"), &[state.held.len()], &state.held);
         for (name, side) in [("users", &state.users), ("items", &state.items)] {
-            latent::write_rows(file, &format!("{prefix}{name}"), &side.rows);
+            latent::write_rows(file, &format!("{prefix}{name}"), &side.factors);
             file.tensor(&format!("{prefix}{name}.bias"), &[side.bias.len()], &side.bias);
         }
         for (name, lists) in [("to_users", &state.to_users), ("to_items", &state.to_items)] {
@@ -403,9 +385,9 @@ impl iterate::Solver for Solver<'_> {
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
         let (iteration, noise, fallbacks) = file.get(&format!("{prefix}scalars"))?;
-        let side = |file: &mut Reader, name: &str, n: usize| -> Result<Factors> {
-            Ok(Factors {
-                rows: latent::read_rows(file, &format!("{prefix}{name}"), n, k)?,
+        let side = |file: &mut Reader, name: &str, n: usize| -> Result<Vectors> {
+            Ok(Vectors {
+                factors: latent::read_rows(file, &format!("{prefix}{name}"), n, k)?,
                 bias: file.finite(&format!("{prefix}{name}.bias"), &[n])?,
             })
         };

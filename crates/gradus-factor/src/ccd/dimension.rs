@@ -11,6 +11,7 @@ use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Rows, fit_scalar};
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// The solver by dimensions, around the state and the data of alternating least squares.
@@ -69,9 +70,9 @@ impl<'a> Descent<'a> {
     ) {
         let level = self.solver.level;
         errors.resize(side.rows.nnz(), 0.0);
-        parallel::each(blocks(side, errors), |(first, last, errors)| {
-            let start = side.rows.indptr()[first];
-            for row in first..last {
+        parallel::each(blocks(side, errors), |(rows, errors)| {
+            let start = side.rows.indptr()[rows.start];
+            for row in rows {
                 let range = side.rows.range(row);
                 let factors = own.0.row(row);
                 for at in range {
@@ -95,17 +96,11 @@ impl<'a> Descent<'a> {
         };
         let (level, rule) = (self.solver.level, &self.solver.plan.rule);
         let mut change = vec![0.0; own.len()];
-        let mut rest = (own, change.as_mut_slice());
-        let mut work = Vec::with_capacity(side.bounds.len());
-        for (first, last, errors) in blocks(side, errors) {
-            let (own, own_rest) = rest.0.split_at_mut(last - first);
-            let (change, change_rest) = rest.1.split_at_mut(last - first);
-            work.push((first, errors, own, change));
-            rest = (own_rest, change_rest);
-        }
-        parallel::each_with(work, Vec::new, |gathered, (first, errors, own, change)| {
-            let start = side.rows.indptr()[first];
-            for (row, (own, change)) in (first..).zip(own.iter_mut().zip(change)) {
+        let numbers = side.blocks.cut_rows(own).zip(side.blocks.cut_rows(&mut change));
+        let work = blocks(side, errors).zip(numbers);
+        parallel::each_with(work, Vec::new, |gathered, ((rows, errors), (own, change))| {
+            let start = side.rows.indptr()[rows.start];
+            for (row, (own, change)) in rows.zip(own.iter_mut().zip(change)) {
                 let range = side.rows.range(row);
                 let errors = &mut errors[range.start - start..range.end - start];
                 let indices = &side.rows.indices()[range.clone()];
@@ -138,8 +133,8 @@ impl<'a> Descent<'a> {
     /// The sums `Σ w e` and `Σ w e²` over the errors of the users' side, block by block.
     fn sums(&self, errors: &mut [f32]) -> (f64, f64) {
         let side = &self.solver.users;
-        let parts = parallel::map(blocks(side, errors), |(first, _, errors)| {
-            let start = side.rows.indptr()[first];
+        let parts = parallel::map(blocks(side, errors), |(rows, errors)| {
+            let start = side.rows.indptr()[rows.start];
             errors.iter().enumerate().fold((0.0, 0.0), |(sum, squares), (at, &e)| {
                 let w = side.weights.map_or(1.0, |w| f64::from(w[start + at]));
                 let e = f64::from(e);
@@ -160,16 +155,12 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// A side's errors in its blocks: first row, last row, errors.
-fn blocks<'e>(side: &Side<'_>, errors: &'e mut [f32]) -> Vec<(usize, usize, &'e mut [f32])> {
-    let (mut blocks, mut rest) = (Vec::with_capacity(side.bounds.len()), errors);
-    for bound in side.bounds.windows(2) {
-        let length = side.rows.indptr()[bound[1]] - side.rows.indptr()[bound[0]];
-        let (block, after) = rest.split_at_mut(length);
-        blocks.push((bound[0], bound[1], block));
-        rest = after;
-    }
-    blocks
+/// A side's errors in its blocks, each with its rows.
+fn blocks<'e>(
+    side: &Side<'_>,
+    errors: &'e mut [f32],
+) -> impl Iterator<Item = (Range<usize>, &'e mut [f32])> {
+    side.blocks.ranges().zip(side.blocks.cut_ratings(side.rows, errors))
 }
 
 impl iterate::Solver for Descent<'_> {

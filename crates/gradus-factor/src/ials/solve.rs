@@ -4,13 +4,14 @@ use super::Ials;
 use super::rows::Half;
 use super::side::{Side, check_values};
 use super::start::start;
-use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
+use crate::latent::{FoldIn, Implicit, LatentFactors, Parts};
 use crate::ranking::{HeldItems, Over};
+use crate::vectors::Vectors;
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
-use gradus_kernel::{Level, Rows, Totals};
+use gradus_kernel::{Level, Totals};
 
 /// The solver, bound to its data.
 pub(super) struct Problem<'a> {
@@ -30,10 +31,8 @@ pub(super) struct Problem<'a> {
 /// What changes from step to step.
 #[derive(Clone)]
 pub(super) struct State {
-    user_bias: Vec<f32>,
-    item_bias: Vec<f32>,
-    pub(super) users: Rows,
-    pub(super) items: Rows,
+    pub(super) users: Vectors,
+    pub(super) items: Vectors,
     /// Sums over all users; a function of them.
     totals: Totals,
     pub(super) fallbacks: u64,
@@ -84,10 +83,10 @@ impl<'a> Problem<'a> {
             self.data,
             Parts {
                 mean: 0.0,
-                user_bias: state.user_bias,
-                item_bias: state.item_bias,
-                user_factors: state.users,
-                item_factors: state.items,
+                user_bias: state.users.bias,
+                item_bias: state.items.bias,
+                user_factors: state.users.factors,
+                item_factors: state.items.factors,
                 fold_in: FoldIn::Implicit(self.rule),
             },
             None,
@@ -99,8 +98,9 @@ impl<'a> Problem<'a> {
 impl Problem<'_> {
     /// The held-out NDCG of a state.
     fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
-        let items = (&state.items, state.item_bias.as_slice());
-        held.ndcg_of_factors(over, self.level, (&state.users, |user| user as usize), items)
+        let users = (&state.users.factors, |user| user as usize);
+        let items = (&state.items.factors, state.items.bias.as_slice());
+        held.ndcg_of_factors(over, self.level, users, items)
     }
 }
 
@@ -110,25 +110,26 @@ impl iterate::Solver for Problem<'_> {
     fn start(&self, restart: usize) -> Result<State> {
         let k = self.params.rank;
         let sides = (&self.users, &self.items);
-        let mut users = start(self.level, sides, k, self.params.seed, restart);
-        let mut items = Rows::zeros(self.data.n_items(), k);
-        let mut user_bias = vec![0.0; self.data.n_users()];
-        let mut item_bias = vec![0.0; self.data.n_items()];
+        let users = start(self.level, sides, k, self.params.seed, restart);
+        let mut users = Vectors { bias: vec![0.0; users.n_rows()], factors: users };
+        let mut items = Vectors::zeros(self.data.n_items(), k);
         if let Some(warm) = self.warm.filter(|_| restart == 0) {
             let common = k.min(warm.rank());
-            for user in 0..users.n_rows() {
-                users.row_mut(user)[..common].copy_from_slice(&warm.user_factors(user)[..common]);
+            for user in 0..users.bias.len() {
+                let factors = &warm.user_factors(user)[..common];
+                users.factors.row_mut(user)[..common].copy_from_slice(factors);
             }
-            for item in 0..items.n_rows() {
-                items.row_mut(item)[..common].copy_from_slice(&warm.item_factors(item)[..common]);
+            for item in 0..items.bias.len() {
+                let factors = &warm.item_factors(item)[..common];
+                items.factors.row_mut(item)[..common].copy_from_slice(factors);
             }
             if self.params.biases {
-                user_bias.copy_from_slice(warm.user_bias());
-                item_bias.copy_from_slice(warm.item_bias());
+                users.bias.copy_from_slice(warm.user_bias());
+                items.bias.copy_from_slice(warm.item_bias());
             }
         }
-        let totals = Totals::of(self.level, &users, &user_bias);
-        Ok(State { user_bias, item_bias, users, items, totals, fallbacks: 0 })
+        let totals = Totals::of(self.level, &users.factors, &users.bias);
+        Ok(State { users, items, totals, fallbacks: 0 })
     }
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
@@ -138,37 +139,33 @@ impl iterate::Solver for Problem<'_> {
             level: self.level,
             side: &self.items,
             fixed: &state.users,
-            fixed_bias: &state.user_bias,
             totals: &state.totals,
             from: &state.items,
-            from_bias: &state.item_bias,
             share: (0.0, 0.5),
             residuals: false,
         };
-        let Some((item_bias, items, by_item)) = half.solve(watch) else {
+        let Some((items, by_item)) = half.solve(watch) else {
             return Ok(Step::Stopped);
         };
-        let item_totals = Totals::of(self.level, &items, &item_bias);
+        let item_totals = Totals::of(self.level, &items.factors, &items.bias);
         let half = Half {
             side: &self.users,
             fixed: &items,
-            fixed_bias: &item_bias,
             totals: &item_totals,
             from: &state.users,
-            from_bias: &state.user_bias,
             share: (0.5, 1.0),
             residuals: true,
             ..half
         };
-        let Some((user_bias, users, by_user)) = half.solve(watch) else {
+        let Some((users, by_user)) = half.solve(watch) else {
             return Ok(Step::Stopped);
         };
-        let totals = Totals::of(self.level, &users, &user_bias);
+        let totals = Totals::of(self.level, &users.factors, &users.bias);
         let everywhere = f64::from(self.rule.unobserved) * totals.squared_scores(&item_totals);
         let objective =
             by_user.squares + self.constant + everywhere + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
-        *state = State { user_bias, item_bias, users, items, totals, fallbacks };
+        *state = State { users, items, totals, fallbacks };
         Ok(Step::Done(objective))
     }
 
@@ -183,22 +180,17 @@ impl iterate::Solver for Problem<'_> {
 
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {
         file.set(&format!("{prefix}fallbacks"), &state.fallbacks);
-        file.tensor(&format!("{prefix}user_bias"), &[state.user_bias.len()], &state.user_bias);
-        file.tensor(&format!("{prefix}item_bias"), &[state.item_bias.len()], &state.item_bias);
-        latent::write_rows(file, &format!("{prefix}users"), &state.users);
-        latent::write_rows(file, &format!("{prefix}items"), &state.items);
+        state.users.write(&format!("{prefix}user"), file);
+        state.items.write(&format!("{prefix}item"), file);
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
-        let user_bias: Vec<f32> = file.finite(&format!("{prefix}user_bias"), &[n_users])?;
-        let users = latent::read_rows(file, &format!("{prefix}users"), n_users, k)?;
+        let users = Vectors::read(&format!("{prefix}user"), file, n_users, k)?;
         Ok(State {
             fallbacks: file.get(&format!("{prefix}fallbacks"))?,
-            item_bias: file.finite(&format!("{prefix}item_bias"), &[n_items])?,
-            items: latent::read_rows(file, &format!("{prefix}items"), n_items, k)?,
-            totals: Totals::of(self.level, &users, &user_bias),
-            user_bias,
+            items: Vectors::read(&format!("{prefix}item"), file, n_items, k)?,
+            totals: Totals::of(self.level, &users.factors, &users.bias),
             users,
         })
     }

@@ -173,7 +173,7 @@ fn a_step_is_what_a_dense_oracle_gives() {
             x[..5].iter().chain([&bias]).map(|&x| f64::from(x)).collect()
         };
         let mut users: Vec<Vec<f64>> =
-            (0..data.n_users()).map(|u| row(state.users.row(u), 0.0)).collect();
+            (0..data.n_users()).map(|u| row(state.users.factors.row(u), 0.0)).collect();
         let mut items = Vec::new();
         for _ in 0..3 {
             items = (0..data.n_items())

@@ -78,7 +78,7 @@ impl<'a> Chorus<'a> {
     /// What the listeners hear: `z = S Y`.
     pub(super) fn hear(&self, voices: &Vectors) -> Vectors {
         let mut heard = Vectors::zeros(self.share.len(), voices.factors.k());
-        parallel::each(heard.blocks(&self.listeners.bounds), |block| {
+        parallel::each(heard.blocks(&self.listeners.blocks), |block| {
             for (row, factors, bias) in block.rows() {
                 self.hear_one(row, voices, factors, bias);
             }
@@ -173,7 +173,7 @@ impl<'a> Chorus<'a> {
     fn pulls(&self, rest: &Rest<'_>, fill: impl Fn(usize, &mut Work) + Sync) -> Vectors {
         let k = rest.speakers.factors.k();
         let mut pulls = Vectors::zeros(self.share.len(), k);
-        let blocks = pulls.blocks(&self.listeners.bounds);
+        let blocks = pulls.blocks(&self.listeners.blocks);
         parallel::each_with(blocks, Work::default, |work, block| {
             for (row, factors, bias) in block.rows() {
                 fill(row, work);
@@ -197,7 +197,7 @@ impl<'a> Chorus<'a> {
     /// What the pulls add up to at each speaker, `Sᵀ`, and `sign` times the penalty's own.
     fn answer(&self, pulls: &Vectors, sign: f32, voices: &Vectors) -> Vectors {
         let mut answer = Vectors::zeros(self.penalty.len(), pulls.factors.k());
-        parallel::each(answer.blocks(&self.speakers.bounds), |block| {
+        parallel::each(answer.blocks(&self.speakers.blocks), |block| {
             for (j, factors, bias) in block.rows() {
                 let heard = self.heard[1].as_ref().map(|heard| &heard[self.speakers.rows.range(j)]);
                 *bias = pulls.sum(self.level, self.speakers.rows.row(j).0, heard, factors);
@@ -226,7 +226,7 @@ impl<'a> Chorus<'a> {
     fn preconditioned(&self, vectors: &Vectors, curvature: &[f32]) -> Vectors {
         let inverse = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
         let mut divided = vectors.clone();
-        parallel::each(divided.blocks(&self.speakers.bounds), |block| {
+        parallel::each(divided.blocks(&self.speakers.blocks), |block| {
             for (j, factors, bias) in block.rows() {
                 let (penalty, count) = (self.penalty[j], self.counts[j]);
                 for (x, &c) in factors.iter_mut().zip(curvature) {
@@ -239,8 +239,8 @@ impl<'a> Chorus<'a> {
     }
 
     fn inner(&self, a: &Vectors, b: &Vectors) -> f64 {
-        let blocks: Vec<f64> = parallel::map(self.speakers.bounds.windows(2), |bound| {
-            (bound[0]..bound[1]).map(|j| inner(self.level, a, b, j)).sum()
+        let blocks: Vec<f64> = parallel::map(self.speakers.blocks.ranges(), |rows| {
+            rows.map(|j| inner(self.level, a, b, j)).sum()
         });
         blocks.into_iter().sum()
     }
