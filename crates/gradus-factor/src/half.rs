@@ -108,7 +108,7 @@ pub(crate) struct Half<'s> {
     pub(crate) mean: f64,
     /// The penalty.
     pub(crate) rule: Squares,
-    /// Where the penalty pulls each row; to zero if absent. For exact solves only.
+    /// The centre of each row's penalty; zero if absent. For exact solves only.
     pub(crate) centre: Option<&'s Vectors>,
     /// How the rows are solved.
     pub(crate) method: Method,
@@ -177,7 +177,7 @@ impl Half<'_> {
                 lambda,
                 bias: self.rule.biases.then_some(lambda),
                 base: None,
-                pull: None,
+                linear: None,
                 residuals: self.residuals,
                 upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
             },

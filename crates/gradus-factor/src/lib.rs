@@ -39,7 +39,6 @@ pub use als::Als;
 pub use baseline::{Bias, Mean, Neighbours, Popular};
 pub use bayes::Bayes;
 pub use bpr::Bpr;
-pub use catalogue::Taste;
 pub use ccd::Ccd;
 pub use gd::Gd;
 pub use ials::Ials;

@@ -15,9 +15,9 @@ pub enum Loss {
     /// `e²`: predicts the mean.
     #[default]
     Squared,
-    /// `|e|`: predicts the median; wild values pull no harder than others.
+    /// `|e|`: predicts the median; outliers count no more than others.
     Absolute,
-    /// `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+    /// `e²` up to `|e| = delta`, then linear: a compromise of the two.
     Huber,
     /// Cross-entropy of a probability, for values from 0 to 1 or of two kinds: predictions pass through the logistic function.
     Logistic,

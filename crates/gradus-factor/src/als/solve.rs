@@ -2,7 +2,7 @@
 
 use crate::fitting;
 use crate::half::{Half, Method, Side};
-use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
+use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, Squares};
 use crate::vectors::Vectors;
 use gradus_base::Result;
 use gradus_core::iterate::{self, Step, Watch};
@@ -29,7 +29,7 @@ pub(crate) struct Solver<'a> {
     input: &'a Normalised<'a>,
     data: &'a Ratings,
     pub(crate) level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     /// Where predictions are clipped, if they are.
@@ -65,7 +65,7 @@ impl<'a> Solver<'a> {
     pub(crate) fn new(
         plan: Plan,
         input: &'a Normalised<'a>,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let data = input.data();
@@ -74,7 +74,9 @@ impl<'a> Solver<'a> {
             input,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             warm: warm.filter(|warm| warm.knows(data)),
             range: plan.clip.then(|| latent::range(input.source)),
             plan,
@@ -142,8 +144,8 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        Some(held.rmse(self.range, |user, item| {
+        let held_out = self.held_out.as_ref()?;
+        Some(held_out.rmse(self.range, |user, item| {
             let users = (state.users.bias.as_slice(), &state.users.factors);
             let items = (state.items.bias.as_slice(), &state.items.factors);
             let x = latent::score(self.level, state.mean, users, items, user, item);

@@ -260,9 +260,9 @@ fn folding_in_a_known_user_gives_their_very_factors() {
                 items: items.iter().rev().copied().collect(),
                 values: values.iter().rev().copied().collect(),
             };
-            let person = fitted.fold_in(&profile).unwrap();
-            assert_eq!(person.factors[..5], *fitted.user_factors(user));
-            assert_eq!(person.bias, fitted.user_bias()[user]);
+            let vector = fitted.fold_in(&profile).unwrap();
+            assert_eq!(vector.factors[..5], *fitted.user_factors(user));
+            assert_eq!(vector.bias, fitted.user_bias()[user]);
         }
     }
 }

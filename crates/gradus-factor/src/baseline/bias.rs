@@ -1,10 +1,10 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::{Rule, Scorer, interrupted, scores};
-use crate::catalogue::{Catalogue, Taste};
+use super::{Scorer, ScoringRule, interrupted, scores};
+use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting;
-use crate::latent::{Held, range};
+use crate::latent::{HeldOut, range};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -173,12 +173,12 @@ impl Biases {
     }
 
     /// The bias of someone: as trained, or from their ratings.
-    fn of(&self, taste: &Taste<'_>) -> f32 {
-        taste.user.map_or_else(
+    fn of(&self, profile: &UserProfile<'_>) -> f32 {
+        profile.user.map_or_else(
             || {
                 let damping = f64::from(self.damping);
-                let (items, values) = (&taste.items, &taste.values);
-                one_bias(items, values, taste.weights, self.mean, damping, &self.items) as f32
+                let (items, values) = (&profile.items, &profile.values);
+                one_bias(items, values, profile.weights, self.mean, damping, &self.items) as f32
             },
             |user| self.users[user],
         )
@@ -214,20 +214,21 @@ impl Fit for Bias {
         let started = Instant::now();
         fitting::check(self, data)?;
         fitting::check_weights(Self::NAME, data)?;
-        let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
-        let held = held.transpose()?;
+        let held_out =
+            job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
+        let held_out = held_out.transpose()?;
         let options = fitting::closed_form_options(self, started);
         let ((biases, at_rest), mut report) = iterate::direct(&options, job, || {
             let (mut biases, at_rest) = solve(data, f64::from(self.damping), &job.stop)?;
             biases.range = self.clip.then(|| range(data));
-            let score = held
-                .as_ref()
-                .map(|held| held.rmse(biases.range, |user, item| biases.predict(user, item)));
+            let score = held_out.as_ref().map(|held_out| {
+                held_out.rmse(biases.range, |user, item| biases.predict(user, item))
+            });
             let objective = biases.objective(data);
             Ok(((biases, at_rest), objective, score))
         })?;
-        if let Some(held) = job.validation {
-            report.baselines = scores(data, held)?;
+        if let Some(held_out) = job.validation {
+            report.baselines = scores(data, held_out)?;
         }
         if !at_rest {
             report.notes.push(format!("the biases still moved after {ROUNDS} rounds"));
@@ -245,7 +246,7 @@ struct Scalars {
     range: Option<(f32, f32)>,
 }
 
-impl Rule for Biases {
+impl ScoringRule for Biases {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         let Self { mean, damping, range, .. } = *self;
         file.set("model", &Scalars { mean, damping, range });
@@ -268,13 +269,13 @@ impl Rule for Biases {
         vec![("mean", format!("{:.4}", self.mean))]
     }
 
-    fn score(&self, taste: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
-        let user = taste.map_or(0.0, |taste| self.of(taste));
+    fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
+        let user = profile.map_or(0.0, |profile| self.of(profile));
         self.mean as f32 + user + item.map_or(0.0, |item| self.items[item])
     }
 
-    fn scores(&self, taste: &Taste<'_>, scores: &mut [f32]) {
-        let start = self.mean as f32 + self.of(taste);
+    fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
+        let start = self.mean as f32 + self.of(profile);
         for (score, bias) in scores.iter_mut().zip(&self.items) {
             *score = start + bias;
         }
@@ -285,14 +286,14 @@ impl Rule for Biases {
     }
 
     /// The bias is a mean of the ratings' surprises: each adds its share of it.
-    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
-        let rated = || taste.items.iter().zip(&*taste.values).enumerate();
-        let weights: f64 = rated().map(|(at, _)| f64::from(taste.weight(at))).sum();
+    fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
+        let rated = || profile.items.iter().zip(&*profile.values).enumerate();
+        let weights: f64 = rated().map(|(at, _)| f64::from(profile.weight(at))).sum();
         let count = weights + f64::from(self.damping);
         rated()
             .map(|(at, (&item, &value))| {
                 let surprise = f64::from(value) - self.mean - f64::from(self.items[item as usize]);
-                let part = f64::from(taste.weight(at)) * surprise / count;
+                let part = f64::from(profile.weight(at)) * surprise / count;
                 if count > 0.0 { part as f32 } else { 0.0 }
             })
             .collect()

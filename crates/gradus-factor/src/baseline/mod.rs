@@ -21,9 +21,10 @@ pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
 pub use popular::{Measure, Popular, Popularity};
-pub use scorer::{Rule, Scorer};
+pub use scorer::Scorer;
+use scorer::ScoringRule;
 
-use crate::latent::{Held, range};
+use crate::latent::{HeldOut, range};
 use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
@@ -33,16 +34,16 @@ use gradus_data::Ratings;
 const DAMPING: f64 = 5.0;
 
 /// The errors of the baselines on held-out ratings.
-pub(crate) fn scores(data: &Ratings, held: &Ratings) -> Result<Vec<Baseline>> {
-    let held = Held::new(held, data.users(), data.items())?;
+pub(crate) fn scores(data: &Ratings, held_out: &Ratings) -> Result<Vec<Baseline>> {
+    let held_out = HeldOut::new(held_out, data.users(), data.items())?;
     let (biases, _) = bias::solve(data, DAMPING, &Stop::new())?;
     let range = Some(range(data));
     let mean = biases.mean as f32;
     Ok(vec![
-        Baseline { name: "global mean".into(), score: held.rmse(range, |_, _| mean) },
+        Baseline { name: "global mean".into(), score: held_out.rmse(range, |_, _| mean) },
         Baseline {
             name: "biases only".into(),
-            score: held.rmse(range, |user, item| biases.predict(user, item)),
+            score: held_out.rmse(range, |user, item| biases.predict(user, item)),
         },
     ])
 }

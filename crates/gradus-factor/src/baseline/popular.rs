@@ -1,9 +1,9 @@
 //! What most people chose.
 
-use super::{Rule, Scorer};
-use crate::catalogue::{Catalogue, Taste};
+use super::{Scorer, ScoringRule};
+use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting;
-use crate::ranking::HeldItems;
+use crate::ranking::HeldOutItems;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -98,7 +98,8 @@ impl Fit for Popular {
         fitting::check(self, data)?;
         fitting::check_weights(Self::NAME, data)?;
         fitting::check_not_negative(Self::NAME, data)?;
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let options = fitting::closed_form_options(self, started);
         let (scores, mut report) = iterate::direct(&options, job, || {
             let mut scores = match self.measure {
@@ -113,11 +114,13 @@ impl Fit for Popular {
             }
             let scores: Vec<f32> =
                 scores.into_iter().map(|score| score.min(f64::from(f32::MAX)) as f32).collect();
-            let score = held.as_ref().map(|held| held.ndcg(|_, row| row.copy_from_slice(&scores)));
+            let score = held_out
+                .as_ref()
+                .map(|held_out| held_out.ndcg(|_, row| row.copy_from_slice(&scores)));
             Ok((scores, entropy.max(0.0), score))
         })?;
-        if let Some(held) = &held {
-            report.baselines = held.baselines(data);
+        if let Some(held_out) = &held_out {
+            report.baselines = held_out.baselines(data);
         }
         let catalogue = Catalogue::new(data, self.keep_history);
         let model = Scorer::new(catalogue, Popularity { scores });
@@ -132,7 +135,7 @@ pub struct Popularity {
     pub scores: Vec<f32>,
 }
 
-impl Rule for Popularity {
+impl ScoringRule for Popularity {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.tensor("scores", &[self.scores.len()], &self.scores);
     }
@@ -145,15 +148,15 @@ impl Rule for Popularity {
         Vec::new()
     }
 
-    fn score(&self, _: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
+    fn score(&self, _: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
         item.map_or(0.0, |item| self.scores[item])
     }
 
-    fn scores(&self, _: &Taste<'_>, scores: &mut [f32]) {
+    fn scores(&self, _: &UserProfile<'_>, scores: &mut [f32]) {
         scores.copy_from_slice(&self.scores);
     }
 
-    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
-        vec![0.0; taste.items.len()]
+    fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
+        vec![0.0; profile.items.len()]
     }
 }

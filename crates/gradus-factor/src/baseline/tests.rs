@@ -249,8 +249,8 @@ fn neighbours_beat_popularity_where_tastes_differ() {
         }
     }
     let data = Ratings::from_triplets(rows).unwrap();
-    let (train, held) = data.partition(|at| at % 4 != 0);
-    let job = Job::default().validation(&held);
+    let (train, held_out) = data.partition(|at| at % 4 != 0);
+    let job = Job::default().validation(&held_out);
     for similarity in [Similarity::Cosine, Similarity::Tfidf, Similarity::Bm25] {
         let report = Neighbours::new().similarity(similarity).fit_job(&train, &job).unwrap().report;
         assert!(report.higher_is_better && report.metric == "ndcg@20");

@@ -145,7 +145,7 @@ impl Solver<'_> {
                     lambda: 0.0,
                     bias: Some(scaled.precision.row(k)[k]),
                     base: Some(&scaled.base),
-                    pull: None,
+                    linear: None,
                     residuals: half.residuals,
                     upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
                 },

@@ -8,7 +8,7 @@ use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
 use crate::fitting;
 use crate::half::Side;
-use crate::latent::{self, Held};
+use crate::latent::{self, HeldOut};
 use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
@@ -46,7 +46,7 @@ pub(super) struct Solver<'a> {
     pub(super) params: &'a Bayes,
     pub(super) data: &'a Ratings,
     pub(super) level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     pub(super) range: Option<(f32, f32)>,
     /// Ratings are sampled as `(r − mean) / scale`.
     pub(super) mean: f64,
@@ -69,7 +69,7 @@ pub(super) struct State {
     pub(super) to_items: Option<Lists>,
     pub(super) samples: Samples,
     /// Sums of the held-out predictions of the draws kept so far.
-    held: Vec<f64>,
+    held_out: Vec<f64>,
     /// A few scalars of each iteration, to judge the chain by.
     pub(super) scalars: Vec<[f64; diagnose::SCALARS]>,
     pub(super) fallbacks: u64,
@@ -85,7 +85,7 @@ impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Bayes,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
     ) -> Result<Self> {
         let (sum, weight) = fitting::total("bayes", data)?;
         let mean = sum / weight;
@@ -102,7 +102,9 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             range: params.clip.then(|| latent::range(data)),
             mean,
             scale: if flat { mean.abs().max(1e-30) * 1e-6 } else { spread },
@@ -254,7 +256,7 @@ impl iterate::Solver for Solver<'_> {
             to_users: lists(for_users, n_users, n_items),
             to_items: lists(for_items, n_items, n_users),
             samples: Samples::default(),
-            held: vec![0.0; self.held.as_ref().map_or(0, Held::len)],
+            held_out: vec![0.0; self.held_out.as_ref().map_or(0, HeldOut::len)],
             scalars: Vec::new(),
             fallbacks: 0,
         })
@@ -334,12 +336,14 @@ impl iterate::Solver for Solver<'_> {
             // With the noise that the users were drawn with, so that folding in repeats them.
             let drawn = Draw { users: &users, means, items: &items, lists, noise: state.noise };
             state.samples.push(&drawn, &priors, keep);
-            if let Some(held) = &self.held {
+            if let Some(held_out) = &self.held_out {
                 if first {
-                    state.held.fill(0.0);
+                    state.held_out.fill(0.0);
                 }
                 let sides = (means, &items);
-                held.add(&mut state.held, |user, item| self.predict(sides, &priors, user, item));
+                held_out.add(&mut state.held_out, |user, item| {
+                    self.predict(sides, &priors, user, item)
+                });
             }
         }
         state.iteration = iteration;
@@ -351,8 +355,8 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        Some(held.rmse_of_sums(self.range, &state.held, state.samples.len()))
+        let held_out = self.held_out.as_ref()?;
+        Some(held_out.rmse_of_sums(self.range, &state.held_out, state.samples.len()))
     }
 
     fn keeps_last(&self) -> bool {
@@ -368,7 +372,7 @@ impl iterate::Solver for Solver<'_> {
         let scalars = (state.iteration, state.noise, state.fallbacks);
         file.set(&format!("{prefix}scalars"), &scalars);
         file.set(&format!("{prefix}chain"), &state.scalars);
-        file.tensor(&format!("{prefix}held"), &[state.held.len()], &state.held);
+        file.tensor(&format!("{prefix}held"), &[state.held_out.len()], &state.held_out);
         for (name, side) in [("users", &state.users), ("items", &state.items)] {
             latent::write_rows(file, &format!("{prefix}{name}"), &side.factors);
             file.tensor(&format!("{prefix}{name}.bias"), &[side.bias.len()], &side.bias);
@@ -414,8 +418,10 @@ impl iterate::Solver for Solver<'_> {
             to_users: lists(file, for_users, "to_users", n_users, n_items)?,
             to_items: lists(file, for_items, "to_items", n_items, n_users)?,
             samples: Samples::read(&format!("{prefix}samples."), self.shape(), file)?,
-            held: file
-                .tensor(&format!("{prefix}held"), &[self.held.as_ref().map_or(0, Held::len)])?,
+            held_out: file.tensor(
+                &format!("{prefix}held"),
+                &[self.held_out.as_ref().map_or(0, HeldOut::len)],
+            )?,
             scalars: file.get(&format!("{prefix}chain"))?,
             fallbacks,
         })

@@ -39,9 +39,9 @@ pub enum Negatives {
 /// a value of 0 counts as not there, and by how much it is above 0 does not matter. Sample weights
 /// `w` do.
 ///
-/// An epoch takes one step for each pair that is there, with a fresh j. Users and items are dealt
+/// An epoch takes one step for each pair that is there, with a fresh j. Users and items are assigned
 /// at random to groups, and blocks that share no user and no item run in parallel; j is drawn from
-/// the group of i. The items are dealt anew in every epoch, into groups of equal size, so over the
+/// the group of i. The items are assigned anew in every epoch, into groups of equal size, so over the
 /// epochs every j the user does not have is equally likely, as if it were drawn from all items.
 /// The result does not depend on the number of threads. The objective reported is the mean loss
 /// of the epoch's pairs, each just before its step, without the penalty.

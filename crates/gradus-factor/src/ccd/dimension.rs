@@ -19,7 +19,7 @@ pub(super) struct Descent<'a> {
     pub(super) solver: Solver<'a>,
     inner: usize,
     /// The errors by item and by user, kept from step to step for their memory alone.
-    room: Mutex<[Vec<f32>; 2]>,
+    buffers: Mutex<[Vec<f32>; 2]>,
 }
 
 /// One number for each row: a bias, or a latent factor.
@@ -56,7 +56,7 @@ struct Pass<'p> {
 
 impl<'a> Descent<'a> {
     pub(super) fn new(solver: Solver<'a>, inner: usize) -> Self {
-        Self { solver, inner, room: Mutex::default() }
+        Self { solver, inner, buffers: Mutex::default() }
     }
 
     /// The errors of all ratings of a side.
@@ -172,8 +172,8 @@ impl iterate::Solver for Descent<'_> {
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let Solver { users: by_user, items: by_item, plan, weight, .. } = &self.solver;
-        let mut room = self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let [item_errors, user_errors] = &mut *room;
+        let mut buffers = self.buffers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let [item_errors, user_errors] = &mut *buffers;
         let State { mut mean, users, items, .. } = state.clone();
         let Vectors { factors: mut users, bias: mut user_bias } = users;
         let Vectors { factors: mut items, bias: mut item_bias } = items;

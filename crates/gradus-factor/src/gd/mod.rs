@@ -62,7 +62,7 @@ pub struct Gd {
     /// How an error is judged.
     pub loss: Loss,
 
-    /// The error, in the units of the ratings, from which the Huber loss is a straight line.
+    /// The error, in the units of the ratings, from which the Huber loss is linear.
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 

@@ -3,7 +3,7 @@
 use super::Gd;
 use super::optimizer::{Point, advance};
 use crate::half::Side;
-use crate::latent::{self, Held, LatentFactors, Parts};
+use crate::latent::{self, HeldOut, LatentFactors, Parts};
 use crate::loss::Units;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
@@ -27,7 +27,7 @@ pub(super) struct Solver<'a> {
     params: &'a Gd,
     data: &'a Ratings,
     level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
     /// Where predictions are clipped, if they are.
@@ -87,7 +87,7 @@ impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Gd,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let units = Units::new("gd", params.loss, params.delta, data)?;
@@ -95,7 +95,9 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
             range: params.clip.then(|| latent::range(data)),
             units,
@@ -305,9 +307,9 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
+        let held_out = self.held_out.as_ref()?;
         let unit = self.units.score() as f32;
-        Some(held.rmse(self.range, |user, item| {
+        Some(held_out.rmse(self.range, |user, item| {
             let users = (state.x.user_bias.as_slice(), &state.x.users);
             let items = (state.x.item_bias.as_slice(), &state.x.items);
             let score = latent::score(self.level, state.mean, users, items, user, item);

@@ -36,7 +36,7 @@ struct Work {
     solver: RowSolver,
     slopes: Vec<f32>,
     targets: Vec<f32>,
-    pull: Vec<f32>,
+    linear: Vec<f32>,
     moved: Vec<f32>,
     products: Vec<f32>,
 }
@@ -137,7 +137,7 @@ impl Half<'_> {
                 let (sum, x_here) = (step.base.vectors().1, &mut x[step.columns.clone()]);
                 for c in 0..width {
                     let slope = slopes[c] + *bias * sum[c] + step.constants[c];
-                    work.pull[c] = -slope - lambda * x_here[c];
+                    work.linear[c] = -slope - lambda * x_here[c];
                 }
                 let slope = slopes[width] + *bias * n_others + step.constants[width];
                 self.side.targets(row, |at| mine[at], &mut work.targets);
@@ -149,7 +149,7 @@ impl Half<'_> {
                     lambda,
                     bias: self.params.biases.then_some(lambda),
                     base: Some(&step.base),
-                    pull: Some((&work.pull, -slope - lambda * *bias)),
+                    linear: Some((&work.linear, -slope - lambda * *bias)),
                     residuals: false,
                     upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
                 };
@@ -192,7 +192,7 @@ impl Work {
             solver: RowSolver::new(width, half.level),
             slopes: vec![0.0; BATCH * (width + 1)],
             targets: Vec::new(),
-            pull: vec![0.0; padded(width)],
+            linear: vec![0.0; padded(width)],
             moved: vec![0.0; padded(width)],
             products: Vec::new(),
         }

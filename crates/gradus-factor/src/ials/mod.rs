@@ -8,7 +8,7 @@ mod start;
 
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{Implicit, LatentFactors};
-use crate::ranking::HeldItems;
+use crate::ranking::HeldOutItems;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -245,14 +245,15 @@ impl Fit for Ials {
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let started = Instant::now();
         fitting::check(self, data)?;
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
+        let solver = solve::Problem::new(self, data, held_out.as_ref(), warm)?;
         let options = fitting::loop_options(self, started, data, job);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
-        if let Some(held) = &held {
-            report.compare_with(held.baselines(data));
-            report.notes.extend(held.note());
+        if let Some(held_out) = &held_out {
+            report.compare_with(held_out.baselines(data));
+            report.notes.extend(held_out.note());
         }
         fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);

@@ -83,7 +83,7 @@ impl Half<'_> {
                 lambda,
                 bias: self.params.biases.then_some(lambda),
                 base: Some(base),
-                pull: None,
+                linear: None,
                 residuals: self.residuals,
                 upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
             };

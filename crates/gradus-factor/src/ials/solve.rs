@@ -5,7 +5,7 @@ use super::rows::Half;
 use super::side::{Side, check_values};
 use super::start::start;
 use crate::latent::{FoldIn, Implicit, LatentFactors, Parts};
-use crate::ranking::{HeldItems, Over};
+use crate::ranking::{HeldOutItems, Over};
 use crate::vectors::Vectors;
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{self, Step, Watch};
@@ -19,7 +19,7 @@ pub(super) struct Problem<'a> {
     rule: Implicit,
     data: &'a Ratings,
     level: Level,
-    held: Option<&'a HeldItems>,
+    held_out: Option<&'a HeldOutItems>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
@@ -42,7 +42,7 @@ impl<'a> Problem<'a> {
     pub(super) fn new(
         params: &'a Ials,
         data: &'a Ratings,
-        held: Option<&'a HeldItems>,
+        held_out: Option<&'a HeldOutItems>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         check_values(data)?;
@@ -70,7 +70,7 @@ impl<'a> Problem<'a> {
             rule,
             data,
             level: Level::best(),
-            held,
+            held_out,
             warm: warm.filter(|warm| warm.knows(data)),
             users,
             items,
@@ -97,10 +97,10 @@ impl<'a> Problem<'a> {
 
 impl Problem<'_> {
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
+    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &State) -> f64 {
         let users = (&state.users.factors, |user| user as usize);
         let items = (&state.items.factors, state.items.bias.as_slice());
-        held.ndcg_of_factors(over, self.level, users, items)
+        held_out.ndcg_of_factors(over, self.level, users, items)
     }
 }
 
@@ -170,12 +170,12 @@ impl iterate::Solver for Problem<'_> {
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        Some(self.ndcg(self.held?, Over::Sample, state))
+        Some(self.ndcg(self.held_out?, Over::Sample, state))
     }
 
     fn validate_kept(&self, state: &State) -> Option<f64> {
-        let held = self.held?;
-        held.beyond_sample(|| self.ndcg(held, Over::All, state))
+        let held_out = self.held_out?;
+        held_out.beyond_sample(|| self.ndcg(held_out, Over::All, state))
     }
 
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {

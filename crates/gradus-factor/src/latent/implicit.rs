@@ -1,7 +1,7 @@
 //! Signs of interest: how a row is solved when the other side is known.
 
 use super::fold_in::Fixed;
-use super::{Affine, LatentFactors, Person};
+use super::{Affine, FactorVector, LatentFactors};
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{RowProblem, RowSolver, Totals, padded};
 use schemars::JsonSchema;
@@ -159,7 +159,7 @@ impl LatentFactors {
         fixed: &Fixed<'_>,
         base: &Gram,
         (indices, values, weights): (&[u32], &[f32], Option<&[f32]>),
-    ) -> Person {
+    ) -> FactorVector {
         let (confidences, targets) = targets(rule, fixed.bias, indices, values, weights);
         let lambda = rule.lambda(values, weights, fixed.factors.n_rows());
         // Where all are 1 the fit sums without weights: the same bits here.
@@ -174,12 +174,12 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: Some(base),
-                pull: None,
+                linear: None,
                 residuals: false,
                 upcoming: &[],
             },
             &mut factors,
         );
-        Person { bias: solution.bias, factors, normal: Affine::IDENTITY }
+        FactorVector { bias: solution.bias, factors, normal: Affine::IDENTITY }
     }
 }

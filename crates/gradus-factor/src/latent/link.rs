@@ -46,7 +46,7 @@ fn sigmoid(x: f32) -> f32 {
 
 /// What a least-squares fit has to hit, and with what weight, to take one of Newton's steps
 /// towards the least cross-entropy from a score: `z = x + (y − σ)/σ(1−σ)`, `w = σ(1−σ)/2` (the
-/// half because the penalty counts whole and the loss has half its slope as pull).
+/// half because the penalty counts whole and the loss counts with half its gradient).
 pub(super) fn working(low: f32, high: f32, value: f32, score: f32) -> (f32, f32) {
     let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
     let predicted = sigmoid(score);

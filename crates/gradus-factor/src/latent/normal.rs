@@ -158,8 +158,8 @@ impl Normal {
         data.map_values(|r| self.apply(self.user(Some(r.user)), r.item, r.value))
     }
 
-    /// What the values of someone new are freed of.
-    pub(crate) fn person(&self, values: &[f32], weights: Option<&[f32]>) -> Affine {
+    /// The mean and spread to remove from the values of a new user.
+    pub(crate) fn new_user(&self, values: &[f32], weights: Option<&[f32]>) -> Affine {
         match &self.users {
             Some(stats) => affine(values, weights, stats.unknown, 0.0),
             None => Affine::IDENTITY,

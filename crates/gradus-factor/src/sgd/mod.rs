@@ -61,7 +61,7 @@ impl Schedule {
 /// large `learning_rate` is. They are taken on values divided by their standard deviation, so one
 /// learning rate serves all scales. With several values (`batch`) the rows move together.
 ///
-/// Users and items are dealt at random to groups, and the ratings cut into a grid of blocks; blocks
+/// Users and items are assigned at random to groups, and the ratings cut into a grid of blocks; blocks
 /// that share no user and no item run in parallel. The result does not depend on the number of
 /// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
 /// little behind that of the model at the end.
@@ -99,7 +99,7 @@ pub struct Sgd {
     /// How an error is judged.
     pub loss: Loss,
 
-    /// The error, in the units of the ratings, from which the Huber loss is a straight line.
+    /// The error, in the units of the ratings, from which the Huber loss is linear.
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 

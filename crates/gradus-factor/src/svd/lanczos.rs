@@ -36,9 +36,9 @@ impl Aim {
         (2 * self.k + 2 * WIDTH).max(self.k + 4 * WIDTH).min(n)
     }
 
-    /// Room of the basis: the last block that is multiplied may begin just before its full size, and
+    /// Capacity of the basis: the last block that is multiplied may begin just before its full size, and
     /// brings another.
-    pub(super) fn room(&self, n: usize) -> usize {
+    pub(super) fn capacity(&self, n: usize) -> usize {
         (self.most(n) + 2 * WIDTH).min(n)
     }
 
@@ -51,7 +51,7 @@ impl Aim {
 impl Lanczos {
     /// A random start for a matrix of `n` columns.
     pub(super) fn start(n: usize, aim: &Aim) -> Self {
-        let mut basis = Basis::new(n, aim.room(n));
+        let mut basis = Basis::new(n, aim.capacity(n));
         basis.extend(&mut random_block(n, aim.seed, 0));
         Self { basis, squares: Vec::new(), residual: f64::INFINITY, cycles: 0 }
     }
@@ -65,13 +65,13 @@ impl Lanczos {
         stopped: &dyn Fn() -> bool,
     ) -> bool {
         let (m, n) = matrix.shape();
-        let (most, room) = (aim.most(n), aim.room(n));
+        let (most, capacity) = (aim.most(n), aim.capacity(n));
         let mut basis = self.basis.clone();
         // Columns whose row of H is known; those after them come next.
         let mut done = self.squares.len();
-        let mut h = vec![0.0; room * room];
+        let mut h = vec![0.0; capacity * capacity];
         for (i, &square) in self.squares.iter().enumerate() {
-            h[i * room + i] = square;
+            h[i * capacity + i] = square;
         }
         let (mut image, mut injected) = (vec![0.0; m * WIDTH], 0);
         let mut last = (done..done, Vec::new());
@@ -88,11 +88,11 @@ impl Lanczos {
             for (at, column) in block.clone().enumerate() {
                 for row in 0..len {
                     let entry = split.inside[row * WIDTH + at];
-                    h[row * room + column] = entry;
-                    h[column * room + row] = entry;
+                    h[row * capacity + column] = entry;
+                    h[column * capacity + row] = entry;
                 }
             }
-            if basis.len == len && len < n && len < room {
+            if basis.len == len && len < n && len < capacity {
                 // An invariant subspace; what lies beside it has to be looked for.
                 injected += 1;
                 basis.extend_at_random(aim.seed, ((self.cycles + 1) << 12) + injected);
@@ -102,7 +102,7 @@ impl Lanczos {
         }
         let packed: Vec<f64> = (0..done)
             .flat_map(|i| (0..done).map(move |j| (i, j)))
-            .map(|(i, j)| 0.5 * (h[i * room + j] + h[j * room + i]))
+            .map(|(i, j)| 0.5 * (h[i * capacity + j] + h[j * capacity + i]))
             .collect();
         let (values, vectors) = symmetric_eigen(done, packed);
         let kept = aim.kept(n).min(done);
@@ -138,7 +138,7 @@ impl Lanczos {
         let found_more =
             injected > 0 && sum(&squares) > sum(&self.squares) * (1.0 + 1e-12) && done < n;
         *self = Self {
-            basis: Basis::from_packed(n, len, room, &new),
+            basis: Basis::from_packed(n, len, capacity, &new),
             residual: if found_more {
                 f64::INFINITY
             } else if largest > 0.0 {

@@ -4,7 +4,7 @@ use super::lanczos::{Aim, Lanczos};
 use super::matrix::{Matrix, Sparse, Transposed};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
-use crate::ranking::{HeldItems, Over};
+use crate::ranking::{HeldOutItems, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
@@ -87,11 +87,11 @@ struct Decomposition<'a> {
     aim: Aim,
     /// Number of factors of the model; those past the sides of the matrix are 0.
     rank: usize,
-    held: Option<HeldItems>,
+    held_out: Option<HeldOutItems>,
 }
 
 impl<'a> Decomposition<'a> {
-    fn new(params: &PureSvd, data: &'a Ratings, held: Option<HeldItems>) -> Result<Self> {
+    fn new(params: &PureSvd, data: &'a Ratings, held_out: Option<HeldOutItems>) -> Result<Self> {
         let weighted = |rows: &'a gradus_data::Csr, weights: Option<&[f32]>| match weights {
             None => Cow::Borrowed(rows),
             Some(weights) => {
@@ -111,7 +111,7 @@ impl<'a> Decomposition<'a> {
         }
         let k = params.rank.min(data.n_users()).min(data.n_items());
         let aim = Aim { k, seed: params.seed };
-        Ok(Self { data, matrix, total, aim, rank: params.rank, held })
+        Ok(Self { data, matrix, total, aim, rank: params.rank, held_out })
     }
 
     /// Whether the vectors of the iteration are those of the items.
@@ -162,10 +162,10 @@ impl<'a> Decomposition<'a> {
 
 impl Decomposition<'_> {
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held: &HeldItems, over: Over, state: &Lanczos) -> f64 {
+    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &Lanczos) -> f64 {
         let ((users, items), level) = (self.factors(state), Level::best());
         // Users share a pass over the items.
-        held.ndcg_in_blocks(over, 8, |block, scores| {
+        held_out.ndcg_in_blocks(over, 8, |block, scores| {
             let rows: Vec<f32> =
                 block.iter().flat_map(|&user| users.row(user as usize)).copied().collect();
             gradus_kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
@@ -191,12 +191,12 @@ impl Solver for Decomposition<'_> {
     }
 
     fn validate(&self, state: &Lanczos) -> Option<f64> {
-        Some(self.ndcg(self.held.as_ref()?, Over::Sample, state))
+        Some(self.ndcg(self.held_out.as_ref()?, Over::Sample, state))
     }
 
     fn validate_kept(&self, state: &Lanczos) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        held.beyond_sample(|| self.ndcg(held, Over::All, state))
+        let held_out = self.held_out.as_ref()?;
+        held_out.beyond_sample(|| self.ndcg(held_out, Over::All, state))
     }
 
     fn write_state<'s>(&self, state: &'s Lanczos, prefix: &str, file: &mut Writer<'s>) {
@@ -211,13 +211,13 @@ impl Solver for Decomposition<'_> {
         let (cycles, residual, len): (u64, Option<f64>, usize) =
             file.get(&format!("{prefix}scalars"))?;
         let n = self.smaller_side();
-        let room = self.aim.room(n);
+        let capacity = self.aim.capacity(n);
         let squares: Vec<f64> = file.vector(&format!("{prefix}squares"))?;
         let packed: Vec<f64> = file.tensor(&format!("{prefix}basis"), &[n, len])?;
-        if len > room || squares.len() > len || packed.iter().any(|x| !x.is_finite()) {
+        if len > capacity || squares.len() > len || packed.iter().any(|x| !x.is_finite()) {
             return Err(file.broken(format!("`{prefix}basis` makes no sense")));
         }
-        let basis = Basis::from_packed(n, len, room, &packed);
+        let basis = Basis::from_packed(n, len, capacity, &packed);
         Ok(Lanczos { basis, squares, residual: residual.unwrap_or(f64::INFINITY), cycles })
     }
 }
@@ -241,13 +241,14 @@ impl Fit for PureSvd {
         fitting::check(self, data)?;
         fitting::check_weights(Self::NAME, data)?;
         fitting::check_not_negative(Self::NAME, data)?;
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let solver = Decomposition::new(self, data, held)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
+        let solver = Decomposition::new(self, data, held_out)?;
         let options = fitting::loop_options(self, started, data, job);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
-        if let Some(held) = &solver.held {
-            report.compare_with(held.baselines(data));
-            report.notes.extend(held.note());
+        if let Some(held_out) = &solver.held_out {
+            report.compare_with(held_out.baselines(data));
+            report.notes.extend(held_out.note());
         }
         if solver.aim.k < self.rank {
             report.notes.push(format!(

@@ -206,8 +206,8 @@ fn the_recommender_scores_by_the_best_approximation() {
         // A user of the training data, folded in.
         let (items, values) = data.by_user().row(5);
         let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-        let person = fitted.fold_in(&profile).unwrap();
-        for (a, b) in person.factors.iter().zip(fitted.user_factors(5)) {
+        let vector = fitted.fold_in(&profile).unwrap();
+        for (a, b) in vector.factors.iter().zip(fitted.user_factors(5)) {
             assert!((a - b).abs() < 1e-4, "{a} {b}");
         }
         let reason = fitted.explain(&Target::Profile(&profile), 3).unwrap();
@@ -234,8 +234,8 @@ fn planted_structure_beats_popularity() {
             rows.push((gradus_data::Id::Int(user), gradus_data::Id::Int(item), 1.0));
         }
     }
-    let (train, held) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);
-    let job = Job::default().validation(&held);
+    let (train, held_out) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);
+    let job = Job::default().validation(&held_out);
     let report = PureSvd::new().rank(2).fit_job(&train, &job).unwrap().report;
     assert!(report.validation.unwrap() > 1.3 * report.baselines[1].score, "{report:?}");
 }
