@@ -10,7 +10,7 @@ use gradus_kernel::Rows;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// About so many ratings make a block.
+/// The number of ratings in a block, about.
 const BLOCK: usize = 1 << 14;
 
 /// How often a pass over the rows reports its progress.

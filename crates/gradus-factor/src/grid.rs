@@ -13,7 +13,7 @@ use gradus_data::{Csr, Ratings};
 use gradus_kernel::Rows;
 use gradus_kernel::sgd::{Entry, Extra, Movable};
 
-/// About so many ratings make a block, within the bounds below.
+/// The number of ratings in a block, about, within the bounds below.
 const BLOCK: usize = 1 << 14;
 /// Fewer groups would leave threads without work, more would wait at the end of a round too often.
 const GROUPS: std::ops::RangeInclusive<usize> = 16..=64;
@@ -35,7 +35,7 @@ pub(crate) fn groups(data: &Ratings) -> usize {
 pub(crate) struct Partition {
     /// Row at each position.
     pub(crate) rows: Vec<u32>,
-    /// Place of each row.
+    /// Position of each row.
     pub(crate) positions: Vec<u32>,
     /// First position of each group, and the end.
     pub(crate) bounds: Vec<usize>,
@@ -210,7 +210,7 @@ impl Grid {
     }
 }
 
-/// Runs all rounds in the order given: `work` is told the user group and the item group and gets
+/// Runs all rounds in the order given: `work` gets the numbers of the user group and the item group, and
 /// their rows. Calls `after` with the results of each round in the order of the user groups, and
 /// ends early, with `false`, where it says so.
 pub(crate) fn rounds<T: Send>(

@@ -7,7 +7,7 @@ use gradus_core::iterate::Watch;
 use gradus_data::Csr;
 use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
 
-/// What a row costs besides its ratings: an empty one still costs something to visit.
+/// The cost of a row besides its ratings: even a visit to an empty row costs something.
 const ROW_COST: usize = 16;
 
 /// One side of the data: its rows and how they are cut into blocks.
@@ -37,7 +37,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What solving one side came to.
+/// Sums over the rows of one side after they were solved.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     /// `Σ w e²` after it.
@@ -46,7 +46,7 @@ pub(crate) struct Sums {
     pub(crate) errors: f64,
     /// The penalty of the rows solved for.
     pub(crate) penalty: f64,
-    /// Rows that single precision was not enough for.
+    /// Number of rows that needed double precision.
     pub(crate) fallbacks: u64,
 }
 
@@ -102,7 +102,7 @@ impl Worker {
 pub(crate) struct Half<'s> {
     /// The side solved for.
     pub(crate) side: &'s Side<'s>,
-    /// Factors and biases of the other.
+    /// Factors and biases of the other side.
     pub(crate) fixed: &'s Vectors,
     /// The mean α.
     pub(crate) mean: f64,
@@ -128,9 +128,9 @@ struct Work {
 }
 
 impl Half<'_> {
-    /// Solves every row. `None` if the watch said to leave.
+    /// Solves every row. `None` if the fit was asked to stop.
     ///
-    /// `share` is what part of the step this is, from and to.
+    /// `share` is the part of the step that this is, from and to.
     pub(crate) fn solve(&self, watch: &Watch<'_>, share: (f64, f64)) -> Option<(Vectors, Sums)> {
         let k = self.fixed.factors.k();
         let mut solved = match self.method {

@@ -1,4 +1,4 @@
-//! How errors are judged, for the solvers that follow a gradient.
+//! Loss functions, for the solvers that follow a gradient.
 
 use crate::fitting;
 use crate::latent::{self, Link};
@@ -8,7 +8,7 @@ use gradus_kernel::sgd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an error `e = r − r̂` is judged.
+/// Loss function of the error `e = r − r̂`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loss {
@@ -79,13 +79,13 @@ impl Units {
         (self.offset as f32, (1.0 / self.scale) as f32)
     }
 
-    /// By what a score and a bias of these units are multiplied to be in those of the data; the
-    /// factors by its root.
+    /// The factor that brings scores and biases from these units to those of the data; latent factors
+    /// take its root.
     pub(crate) fn score(&self) -> f64 {
         if self.link == Link::Identity { self.scale } else { 1.0 }
     }
 
-    /// By what the objective of these units is multiplied to be in those of the data.
+    /// The factor that brings the objective from these units to those of the data.
     pub(crate) fn objective(&self) -> f64 {
         match self.loss {
             sgd::Loss::Squared | sgd::Loss::Huber(_) => self.scale * self.scale,
@@ -94,8 +94,7 @@ impl Units {
         }
     }
 
-    /// The penalty on factors that in these units does what λ does in those of the data. That on
-    /// biases is [`score`](Self::score) times as large.
+    /// The penalty on factors in these units that equals λ in those of the data. The penalty on biases is [`score`](Self::score) times as large.
     pub(crate) fn penalty(&self, lambda: f64) -> f64 {
         lambda * self.score() / self.objective()
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The length of the list that is judged.
 pub(crate) const PLACES: usize = 20;
-/// What the score is called.
+/// The name of the score.
 pub(crate) const METRIC: &str = "ndcg@20";
 
 /// Iterations are compared on a sample of the users: a pass over all of them takes several times
@@ -52,7 +52,7 @@ pub(crate) enum Over {
     All,
 }
 
-/// The held-out items of each user who has any that training knows but did not show them.
+/// The held-out items of each user: items that training knows, but not as items of this user.
 pub(crate) struct HeldOutItems {
     users: Vec<Case>,
     /// The users of the sample, if it is smaller.
@@ -124,7 +124,7 @@ impl HeldOutItems {
         Ok(Self { users, sample, seen: data.by_user_shared(), trained, n_trained })
     }
 
-    /// What is worth knowing about the scores of the iterations.
+    /// A remark on how the iterations were scored.
     pub(crate) fn note(&self) -> Option<String> {
         let (sample, all) = (self.sample.as_ref()?.len(), self.users.len());
         Some(format!(
@@ -146,7 +146,7 @@ impl HeldOutItems {
         self.sample.as_ref().map(|_| score())
     }
 
-    /// Takes an item into a list if it is ranked for this user.
+    /// Adds an item to a list if it is ranked for this user.
     fn offer(&self, best: &mut TopN, (user, relevant): &Case, item: u32, score: f32) {
         if !best.wants(score) || !self.trained[item as usize] {
             return;
@@ -225,7 +225,7 @@ impl HeldOutItems {
         each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 
-    /// What a list in random order gets on average.
+    /// The expected score of a list in random order.
     fn by_chance(&self) -> f64 {
         let gain = |places: usize| -> f64 {
             (0..places).map(|place| 1.0 / (place as f64 + 2.0).log2()).sum()
@@ -238,7 +238,7 @@ impl HeldOutItems {
         each.sum::<f64>() / self.users.len() as f64
     }
 
-    /// What a model has to beat: chance and popularity.
+    /// The baselines: chance and popularity.
     pub(crate) fn baselines(&self, data: &Ratings) -> Vec<Baseline> {
         let counts = crate::baseline::popularity(data);
         vec![

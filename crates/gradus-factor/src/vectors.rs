@@ -7,12 +7,31 @@ use gradus_base::{Result, parallel};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows};
 
+/// Implements `Clone` so that `clone_from` copies into the memory that is there: the loop takes a snapshot
+/// of the best state again and again.
+macro_rules! clone_in_place {
+    ($type:ident { $($field:ident),* $(,)? }) => {
+        impl Clone for $type {
+            fn clone(&self) -> Self {
+                Self { $($field: self.$field.clone()),* }
+            }
+
+            fn clone_from(&mut self, source: &Self) {
+                $(self.$field.clone_from(&source.$field);)*
+            }
+        }
+    };
+}
+pub(crate) use clone_in_place;
+
 /// A vector and a bias for each row of a side.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Vectors {
     pub(crate) factors: Rows,
     pub(crate) bias: Vec<f32>,
 }
+
+clone_in_place!(Vectors { factors, bias });
 
 impl Vectors {
     pub(crate) fn zeros(n_rows: usize, k: usize) -> Self {
@@ -36,7 +55,7 @@ impl Vectors {
         vectors
     }
 
-    /// Takes the users of a fitted model, as far as the number of factors agrees.
+    /// Copies the users of a fitted model, as many factors as both have.
     pub(crate) fn take_over(&mut self, warm: &LatentFactors, biases: bool) {
         let common = self.factors.k().min(warm.rank());
         for (user, bias) in self.bias.iter_mut().enumerate() {
@@ -46,7 +65,7 @@ impl Vectors {
         }
     }
 
-    /// Puts them into a file as `NAME_bias` and `NAMEs`.
+    /// Writes them to a file as `NAME_bias` and `NAMEs`.
     pub(crate) fn write<'a>(&'a self, name: &str, file: &mut Writer<'a>) {
         file.tensor(&format!("{name}_bias"), &[self.bias.len()], &self.bias);
         latent::write_rows(file, &format!("{name}s"), &self.factors);
@@ -98,5 +117,20 @@ impl Vectors {
     /// The rows in blocks, to hand to threads.
     pub(crate) fn blocks<'v>(&'v mut self, blocks: &Blocks) -> Vec<Block<'v>> {
         blocks.cut_vectors(&mut self.factors, &mut self.bias)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_snapshot_takes_the_memory_of_the_first() {
+        let mut snapshot = Vectors::zeros(100, 5);
+        let memory = (snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr());
+        let state = Vectors::random(100, 5, (1, "test", 0));
+        snapshot.clone_from(&state);
+        assert_eq!((snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr()), memory);
+        assert_eq!((snapshot.factors, snapshot.bias), (state.factors, state.bias));
     }
 }

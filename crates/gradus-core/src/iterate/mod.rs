@@ -1,7 +1,7 @@
 //! The loop that every iterative fit shares: trace, stopping, restarts, checkpoints, Ctrl-C.
 //!
 //! A model implements [`Solver`]: how to start, how to take one step, how to write its state to a
-//! file. [`run`] does the rest and returns the best state with the [`Report`](crate::report::Report).
+//! file. [`run`] does the rest and returns the best state with the [`Report`].
 //! Because the loop is in one place, every model stops for the same reasons, resumes to the same bits
 //! and keeps the best iterate in the same way.
 //!

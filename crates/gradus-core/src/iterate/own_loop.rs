@@ -3,7 +3,7 @@
 use super::{LoopOptions, Watch};
 use crate::estimator::Job;
 use crate::progress::{Event, Stop};
-use crate::report::{Certificate, Iteration, Measure, StopReason};
+use crate::report::{Certificate, Iteration, Measure, Report, StopReason};
 use gradus_base::{Error, Result};
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ pub fn direct<T, D>(
     options: &LoopOptions<'_>,
     job: &Job<'_, D>,
     solve: impl FnOnce() -> Result<(T, f64, Option<f64>)>,
-) -> Result<(T, crate::report::Report)> {
+) -> Result<(T, Report)> {
     let started = options.started.unwrap_or_else(Instant::now);
     job.observer.notice(&Event::Started { model: options.model, max_iterations: 1, done: 0 });
     let (solution, objective, validation) = solve()?;
@@ -100,7 +100,7 @@ pub fn own_loop<T, D>(
     options: &LoopOptions<'_>,
     job: &Job<'_, D>,
     solve: impl FnOnce(&mut OwnLoop<'_>) -> Result<(T, LoopOutcome)>,
-) -> Result<(T, crate::report::Report)> {
+) -> Result<(T, Report)> {
     let started = options.started.unwrap_or_else(Instant::now);
     job.observer.notice(&Event::Started {
         model: options.model,

@@ -90,15 +90,15 @@ pub struct Als {
     #[schemars(range(min = 1, max = 1000))]
     pub cg_steps: usize,
 
-    /// Iterations at most (for each random start). The error hardly falls after 20.
+    /// Largest number of iterations (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 

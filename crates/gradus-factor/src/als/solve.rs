@@ -3,14 +3,14 @@
 use crate::fitting;
 use crate::half::{Half, Method, Side};
 use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, Squares};
-use crate::vectors::Vectors;
+use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Level;
 
-/// What to fit, and how.
+/// The options of the solver.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The name of the model.
@@ -32,7 +32,7 @@ pub(crate) struct Solver<'a> {
     held_out: Option<HeldOut>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     mean: f64,
     pub(crate) weight: f64,
@@ -41,15 +41,16 @@ pub(crate) struct Solver<'a> {
 }
 
 /// What changes from step to step.
-#[derive(Clone)]
 pub(crate) struct State {
     pub(crate) mean: f64,
-    /// Mean error after the last iteration: by so much the mean is moved at the start of the next.
+    /// Mean error after the last iteration. The next iteration starts by adding it to the mean.
     pub(crate) drift: f64,
     pub(crate) users: Vectors,
     pub(crate) items: Vectors,
     pub(crate) fallbacks: u64,
 }
+
+clone_in_place!(State { mean, drift, users, items, fallbacks });
 
 #[cfg(test)]
 impl State {

@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Rounds of alternation at most; a handful is enough but for data in long chains.
+/// Largest number of rounds of alternation; a handful is enough except for data in long chains.
 const ROUNDS: usize = 1000;
-/// Biases that move by less than this share of the range of the ratings are where they will stay.
+/// Biases have converged when they move by less than this share of the range of the ratings.
 const STILL: f64 = 1e-7;
 
 /// The mean with biases: who rates high, what is rated high.
@@ -39,8 +39,8 @@ const STILL: f64 = 1e-7;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bias {
-    /// Ratings of zero surprise added to every user and item, so that few ratings make a small
-    /// bias. 5 is near the best on MovieLens.
+    /// Number of ratings with a residual of zero that are added to every user and item, so that few
+    /// ratings make a small bias. 5 is near the best on MovieLens.
     #[schemars(range(min = 0.0))]
     pub damping: f32,
 
@@ -71,9 +71,9 @@ impl Bias {
 pub struct Biases {
     /// The (weighted) mean of all ratings.
     pub mean: f64,
-    /// What to add for each user.
+    /// The bias of each user.
     pub users: Vec<f32>,
-    /// What to add for each item.
+    /// The bias of each item.
     pub items: Vec<f32>,
     damping: f32,
     range: Option<(f32, f32)>,
@@ -128,7 +128,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// The biases of this side, those of the other being known.
+    /// The biases of this side, given those of the other side.
     fn solve<T: Copy + Into<f64> + Sync>(&self, others: &[T]) -> Vec<f64> {
         parallel::map_below(self.rows.n_rows(), 64, |row| {
             let (indices, values) = self.rows.row(row);
@@ -142,13 +142,13 @@ impl Side<'_> {
         self.weights.map_or(range.len() as f64, |w| w[range].iter().map(|&w| f64::from(w)).sum())
     }
 
-    /// The number of rows that have a rating that weighs something.
+    /// The number of rows that have a rating with a weight above 0.
     fn filled(&self) -> f64 {
         (0..self.rows.n_rows()).filter(|&row| self.weight(row) > 0.0).count() as f64
     }
 }
 
-/// The damped mean of what one row's ratings leave to its bias.
+/// The bias of one row: the damped mean of its residuals.
 fn one_bias<T: Copy + Into<f64>>(
     indices: &[u32],
     values: &[f32],
@@ -172,7 +172,7 @@ impl Biases {
         self.mean as f32 + of(&self.users, user) + of(&self.items, item)
     }
 
-    /// The bias of someone: as trained, or from their ratings.
+    /// The bias of a user: as trained, or from the ratings of the profile.
     fn of(&self, profile: &UserProfile<'_>) -> f32 {
         profile.user.map_or_else(
             || {

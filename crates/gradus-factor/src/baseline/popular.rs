@@ -36,7 +36,7 @@ pub enum Measure {
 /// entropy `−Σ p ln p` of these shares.
 ///
 /// Cost: one pass over the data. It is what a recommender has to beat on data without opinions,
-/// and what to show to someone of whom nothing is known. Use `neighbours` or a latent factor model
+/// and what to show to a user about whom nothing is known. Use `neighbours` or a latent factor model
 /// for recommendations that depend on the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]

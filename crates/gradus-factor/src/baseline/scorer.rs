@@ -1,4 +1,4 @@
-//! A recommender that is not latent: a rule that scores items from what a user rated.
+//! A recommender without latent factors: a rule scores items from the ratings of a user.
 
 use crate::catalogue::{self, Catalogue, UserProfile};
 use gradus_base::{Error, Result, parallel};
@@ -7,49 +7,49 @@ use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Score
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 
-/// How items are scored. What every recommender does besides is in [`Scorer`].
+/// A rule by which items are scored. [`Scorer`] does the rest of a recommender.
 pub trait ScoringRule: Sized + Send + Sync + 'static {
     /// Whether scores are made from the ratings of the user: the history is then always kept.
     const FROM_HISTORY: bool = false;
 
-    /// Puts everything it knows into the file.
+    /// Writes the rule to a file.
     fn write<'a>(&'a self, file: &mut Writer<'a>);
 
     /// Reads it back, trusting nothing.
     fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self>;
 
-    /// What is worth telling about it.
+    /// The shape of the rule in a few words and numbers.
     fn facts(&self) -> Vec<(&'static str, String)>;
 
     /// The score of a pair before clipping; `None` is a user or item the model does not know.
     fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32;
 
-    /// The scores of all items for someone; the same bits as [`score`](Self::score).
+    /// The scores of all items for a user; the same bits as [`score`](Self::score).
     fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
         for (item, score) in scores.iter_mut().enumerate() {
             *score = self.score(Some(profile), Some(item));
         }
     }
 
-    /// What predictions are clipped to.
+    /// The range that predictions are clipped to.
     fn range(&self) -> Option<(f32, f32)> {
         None
     }
 
-    /// What each of someone's ratings adds to the score of an item.
+    /// The contribution of each of a user's ratings to the score of an item.
     fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32>;
 
-    /// The items most like this one.
+    /// The items most similar to this one.
     ///
     /// # Errors
-    /// If the model cannot tell.
+    /// If the model has no similarities.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let _ = (item, n);
         Err(Error::data("this model knows nothing by which items could be alike"))
     }
 }
 
-/// The fitted model of a [`ScoringRule`].
+/// The fitted model of a baseline: a rule that scores items, with the ids and the history of the users.
 #[derive(Clone, Debug)]
 pub struct Scorer<R> {
     catalogue: Catalogue,

@@ -66,7 +66,7 @@ fn biases_solve_the_whole_system_at_once() {
             let mut a = vec![vec![0.0; n + m]; n + m];
             let mut b = vec![0.0; n + m];
             for (at, row) in a.iter_mut().enumerate() {
-                row[at] = f64::from(damping);
+                row[at] = damping;
             }
             for r in data.iter() {
                 let (u, i, w) = (r.user as usize, n + r.item as usize, f64::from(r.weight));
@@ -77,7 +77,7 @@ fn biases_solve_the_whole_system_at_once() {
                 b[i] += w * (f64::from(r.value) - mean);
             }
             let exact = solve_dense(a, b);
-            let (found, _) = bias::solve(&data, f64::from(damping), &Stop::new()).unwrap();
+            let (found, _) = bias::solve(&data, damping, &Stop::new()).unwrap();
             for (got, want) in found.users.iter().chain(&found.items).zip(&exact) {
                 assert!((f64::from(*got) - want).abs() < 2e-5, "{damping}: {got} for {want}");
             }

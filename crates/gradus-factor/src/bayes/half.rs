@@ -13,7 +13,7 @@ use gradus_core::iterate::Watch;
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{Level, RowPrior, RowProblem, RowSolver, Rows, padded};
 
-/// What a row costs besides its ratings: its system, however few they are.
+/// The cost of a row besides its ratings: its system of equations.
 pub(super) const ROW_COST: usize = 64;
 
 /// A half-step: one side is drawn while the other is held fixed.
@@ -27,7 +27,7 @@ pub(super) struct Half<'s> {
     pub(super) noise: f64,
     pub(super) iteration: usize,
     pub(super) residuals: bool,
-    /// Whether the rows are drawn, or are the means of what they would be drawn from.
+    /// Whether the rows are drawn; if not, they are the means of their distributions.
     pub(super) drawn: bool,
 }
 
@@ -68,7 +68,7 @@ struct Workspace {
 }
 
 impl Solver<'_> {
-    /// Draws every row of one side. `None` if the watch said to leave.
+    /// Draws every row of one side. `None` if the fit was asked to stop.
     pub(super) fn half(
         &self,
         half: &Half<'_>,

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 /// that start large are as slow to shrink.
 const START: f64 = 0.05;
 
-/// Pairs of user and item that are watched, to judge the chain by.
+/// Number of pairs of user and item whose predictions are traced, to judge the chain.
 const WATCHED: usize = 1024;
 
 /// The prior of the noise: `τ ~ Gamma(1, 0.05)`, two ratings' worth. It matters only where the
@@ -34,7 +34,7 @@ const NOISE_PRIOR: (f64, f64) = (1.0, 0.05);
 /// are far larger, so it matters only for a handful of rows.
 const ROW_PRIOR: f64 = 0.1;
 
-/// The same for what lists add.
+/// The same for the gains from lists.
 const LIST_PRIOR: f64 = 0.1;
 
 /// The random streams that users and items are drawn with.
@@ -64,7 +64,7 @@ pub(super) struct State {
     pub(super) noise: f64,
     pub(super) users: Vectors,
     pub(super) items: Vectors,
-    /// What items add to the users who rated them, and users to the items they rated.
+    /// The sums that users gain from the items they rated, and items from the users who rated them.
     pub(super) to_users: Option<Lists>,
     pub(super) to_items: Option<Lists>,
     pub(super) samples: Samples,
@@ -129,7 +129,7 @@ impl<'a> Solver<'a> {
         self.params.burn_in.min(self.params.max_iter / 2)
     }
 
-    /// Whether the draw of this iteration (from 1) is one of those kept: evenly spread.
+    /// Whether the draw of this iteration (from 1) is kept: the kept draws are evenly spread.
     fn keeps(&self, iteration: usize) -> bool {
         let burn_in = self.burn_in();
         let Some(number) = iteration.checked_sub(burn_in).filter(|&n| n > 0) else { return false };
@@ -210,7 +210,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// A row and its bias; of someone unknown, the mean of the prior.
+/// A row and its bias; an unknown row has the mean of the prior.
 fn row_of<'f>(
     factors: &'f Vectors,
     prior: &Gaussian,
@@ -363,7 +363,7 @@ impl iterate::Solver for Solver<'_> {
         true
     }
 
-    /// The burn-in and the draws that are kept do.
+    /// The burn-in and the choice of the kept draws depend on it.
     fn depends_on_max_iter(&self) -> bool {
         true
     }

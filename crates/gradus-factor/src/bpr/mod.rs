@@ -20,7 +20,7 @@ pub use crate::sgd::Schedule;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Negatives {
-    /// Every item the user does not have is as likely as another.
+    /// All items that the user does not have are equally likely.
     #[default]
     Uniform,
     /// The more people have an item, the likelier: in proportion to their number to the power of `exponent`. Harder pairs, and less weight on popularity in the result.
@@ -83,16 +83,16 @@ pub struct Bpr {
     /// How the length of a step changes as the fit goes on.
     pub schedule: Schedule,
 
-    /// Epochs at most (for each random start). On Gowalla the ranking is still getting better after 40.
+    /// Largest number of epochs (for each random start). On Gowalla the ranking is still getting better after 40.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an epoch lowers the objective by less than this share of it; 0 goes on. The
+    /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off. The
     /// objective is of random pairs and wavers.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out data: stop when the score has not risen for so many epochs; 0 goes on.
+    /// With held-out data: stop when the score has not risen for this many epochs; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 

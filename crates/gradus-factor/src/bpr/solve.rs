@@ -4,6 +4,7 @@ use super::{Bpr, Negatives, Schedule};
 use crate::grid::{self, Grid, Partition};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
 use crate::ranking::{HeldOutItems, Over};
+use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -15,13 +16,13 @@ use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores at the start.
 const START: f64 = 0.1;
-/// Draws of another item before a pair is left out for this epoch.
+/// Number of draws of another item before a pair is left out for this epoch.
 const TRIES: usize = 16;
 /// Pairs drawn before their steps are taken: they stay in the nearest cache.
 const DRAWN: usize = 1 << 10;
-/// Parts of them that take turns.
+/// Number of parts of them that are interleaved.
 const TURNS: usize = 16;
-/// Items a group has at least, where there are so many.
+/// Smallest number of items in a group, if there are that many.
 const LEAST: usize = 8;
 
 /// The solver, bound to its data.
@@ -38,7 +39,6 @@ pub(super) struct Solver<'a> {
 }
 
 /// What changes from step to step: users in the order of the partition, items in that of the data.
-#[derive(Clone)]
 pub(super) struct State {
     restart: usize,
     epoch: usize,
@@ -49,6 +49,8 @@ pub(super) struct State {
     user_extras: Vec<Extra>,
     item_extras: Vec<Extra>,
 }
+
+clone_in_place!(State { restart, epoch, right, users, items, user_extras, item_extras });
 
 impl<'a> Solver<'a> {
     pub(super) fn new(
@@ -87,7 +89,7 @@ impl<'a> Solver<'a> {
         self.held_out.as_ref().map(|held_out| held_out.baselines(self.data)).unwrap_or_default()
     }
 
-    /// What is worth knowing about the held-out scores.
+    /// A remark on how the held-out scores were taken.
     pub(super) fn note(&self) -> Option<String> {
         self.held_out.as_ref().and_then(HeldOutItems::note)
     }

@@ -1,8 +1,8 @@
 //! One iteration, dimension by dimension: the item and user biases, then each latent factor.
 //!
-//! The errors of all ratings are held twice, by item and by user, so that every row of a side lies
-//! together. A pass over a side fits one number of each row and takes the change off the errors of
-//! that side; the other side's errors learn of it in their next pass, which comes right after.
+//! The residuals of all ratings are stored twice, by item and by user, so that those of a row lie
+//! together. A pass over a side fits one number of each row and updates the residuals of that side; the
+//! residuals of the other side are updated in the next pass, which comes right after.
 
 use crate::als::solve::{Solver, State};
 use crate::half::Side;
@@ -18,7 +18,7 @@ use std::sync::Mutex;
 pub(super) struct Descent<'a> {
     pub(super) solver: Solver<'a>,
     inner: usize,
-    /// The errors by item and by user, kept from step to step for their memory alone.
+    /// Buffers for the residuals by item and by user, to be used again in the next step.
     buffers: Mutex<[Vec<f32>; 2]>,
 }
 
@@ -39,7 +39,7 @@ impl Column {
     }
 }
 
-/// What the other side's last pass changed, not yet taken off this side's errors:
+/// The change of the other side's last pass, not yet subtracted from this side's residuals:
 /// `own[row] · change[other]`.
 struct Pending {
     own: Vec<f32>,
@@ -86,7 +86,7 @@ impl<'a> Descent<'a> {
         });
     }
 
-    /// Fits one number of each row, and gives what changed.
+    /// Fits one number of each row, and returns the changes.
     fn pass(&self, pass: &Pass<'_>, errors: &mut [f32], own: &mut [f32]) -> Vec<f32> {
         let Pass { side, pending, others } = *pass;
         // What is gathered together lies together: the pending change and the other's number.

@@ -42,8 +42,8 @@ pub enum Order {
 /// threads.
 ///
 /// Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round. `als` lowers the
-/// objective further in the same time, at a large rank with `solver = cg`; use it unless you want this
-/// very method.
+/// objective further in the same time, at a large rank with `solver = cg`; use it unless you want
+/// this method.
 ///
 /// References: Pilászy, Zibriczky, Tikk: Fast ALS-based matrix factorization, 2010 (element); Yu,
 /// Hsieh, Si, Dhillon: Scalable coordinate descent approaches to parallel matrix factorization,
@@ -73,15 +73,15 @@ pub struct Ccd {
     #[schemars(range(min = 1, max = 1000))]
     pub inner: usize,
 
-    /// Iterations at most (for each random start).
+    /// Largest number of iterations (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 

@@ -59,7 +59,7 @@ pub struct Gd {
     /// Whether users and items have biases.
     pub biases: bool,
 
-    /// How an error is judged.
+    /// Loss function.
     pub loss: Loss,
 
     /// The error, in the units of the ratings, from which the Huber loss is linear.
@@ -77,15 +77,15 @@ pub struct Gd {
     #[schemars(range(min = 0.0, max = 0.9999))]
     pub momentum: f32,
 
-    /// Iterations at most (for each random start).
+    /// Largest number of iterations (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -138,7 +138,7 @@ impl Gd {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
 
-    /// How a row is solved by itself: under the loss of the fit.
+    /// How a single row is solved: under the loss of the fit.
     fn fold_in(&self) -> FoldIn {
         let Self { regularization, scaling, biases, loss, delta, .. } = *self;
         match loss {

@@ -30,7 +30,7 @@ pub(super) struct Solver<'a> {
     held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
     users: Rated<'a>,
@@ -71,7 +71,7 @@ pub(super) struct State {
     moves: u64,
     pub(super) objective: f64,
     pub(super) x: Point,
-    /// Downhill: minus half the gradient, each row's divided by its weight.
+    /// The descent direction: minus half the gradient, each row's divided by its weight.
     pub(super) down: Point,
     memory: Vec<Point>,
 }
@@ -106,7 +106,7 @@ impl<'a> Solver<'a> {
         })
     }
 
-    /// Writes the downhill direction of one side; gives its losses and its penalty.
+    /// Writes the descent direction of one side; returns its losses and its penalty.
     fn direction(&self, view: &View<'_>, mean: f64, out: (&mut Rows, &mut [f32])) -> (f64, f64) {
         let (side, k) = (&view.rated.side, self.params.rank);
         let bias_ratio = self.units.score();

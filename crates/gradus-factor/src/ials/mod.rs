@@ -38,7 +38,7 @@ pub use crate::latent::{Confidence, UnobservedOn};
 /// `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
 ///
 /// One iteration solves the items with the users held fixed, then the users with the items held
-/// fixed; what the pairs not observed ask for comes from one `rank × rank` matrix, so the cost does
+/// fixed; the pairs that were not observed enter by one `rank × rank` matrix, so the cost does
 /// not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
 /// `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
 /// for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
@@ -109,15 +109,15 @@ pub struct Ials {
     #[schemars(range(min = 1, max = 1000))]
     pub steps: usize,
 
-    /// Iterations at most (for each random start).
+    /// Largest number of iterations (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out data: stop when its score has not risen for so many iterations; 0 goes on.
+    /// With held-out data: stop when its score has not risen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 

@@ -34,7 +34,7 @@ enum Worker {
 }
 
 impl Half<'_> {
-    /// Solves every row of the side. `None` if the watch said to leave.
+    /// Solves every row of the side. `None` if the fit was asked to stop.
     pub(super) fn solve(&self, watch: &Watch<'_>) -> Option<(Vectors, Sums)> {
         match self.params.chosen() {
             Solver::Blocks => self.solve_blocks(watch),

@@ -10,7 +10,7 @@ pub(super) struct Side<'a> {
     pub(super) rows: &'a Csr,
     /// `w c(r)` of each observation; 1 if absent.
     pub(super) weights: Option<Vec<f32>>,
-    /// What the score of each observation should be; 1 if absent.
+    /// The target of each observation; 1 if absent.
     targets: Option<Vec<f32>>,
     pub(super) lambdas: Vec<f32>,
     pub(super) blocks: Blocks,
@@ -49,7 +49,7 @@ impl<'a> Side<'a> {
         self.weights.as_ref().map(|weights| &weights[self.rows.range(row)])
     }
 
-    /// What the score of each observation of a row should be, less what `known` says of it.
+    /// The target of each observation of a row, less `known`.
     pub(super) fn targets(&self, row: usize, known: impl Fn(usize) -> f32, to: &mut Vec<f32>) {
         let range = self.rows.range(row);
         to.clear();

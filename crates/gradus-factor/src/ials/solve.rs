@@ -6,7 +6,7 @@ use super::side::{Side, check_values};
 use super::start::start;
 use crate::latent::{FoldIn, Implicit, LatentFactors, Parts};
 use crate::ranking::{HeldOutItems, Over};
-use crate::vectors::Vectors;
+use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
@@ -24,12 +24,11 @@ pub(super) struct Problem<'a> {
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
     items: Side<'a>,
-    /// What the objective has besides its squares; see [`Implicit::constant`].
+    /// The constant part of the objective; see [`Implicit::constant`].
     constant: f64,
 }
 
 /// What changes from step to step.
-#[derive(Clone)]
 pub(super) struct State {
     pub(super) users: Vectors,
     pub(super) items: Vectors,
@@ -37,6 +36,8 @@ pub(super) struct State {
     totals: Totals,
     pub(super) fallbacks: u64,
 }
+
+clone_in_place!(State { users, items, totals, fallbacks });
 
 impl<'a> Problem<'a> {
     pub(super) fn new(

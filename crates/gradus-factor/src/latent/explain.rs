@@ -170,7 +170,7 @@ impl LatentFactors {
         system
     }
 
-    /// `A⁻¹ v_i`, where `A` is the system with the items someone rated added to it.
+    /// `A⁻¹ v_i`, where `A` is the system with the items that a user rated added to it.
     fn direction(
         &self,
         mut system: Vec<f64>,

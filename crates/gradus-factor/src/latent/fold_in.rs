@@ -34,7 +34,7 @@ pub enum FoldIn {
     Robust(Robust),
     /// Projection on the factors of the items, where what is absent is 0.
     Projection(Projection),
-    /// What one has above what one has not.
+    /// Pairs: what a user has ranks above what the user does not have.
     Pairs(Pairs),
     /// Signs of interest, where pairs that were not observed count too.
     Implicit(Implicit),
@@ -61,7 +61,7 @@ pub struct Squares {
     pub biases: bool,
 }
 
-/// Steps of Newton's method when someone is folded in under a logistic link; six are enough from 0.
+/// Steps of Newton's method to fold in a user under a logistic link; six are enough from 0.
 const NEWTON_STEPS: usize = 8;
 
 impl Squares {
@@ -277,7 +277,7 @@ impl LatentFactors {
         FactorVector { normal, ..vector }
     }
 
-    /// What is left of the values for the row to explain.
+    /// The values less the mean and the bias of the other side: what the row has to explain.
     pub(super) fn targets(&self, fixed: &Fixed<'_>, indices: &[u32], values: &[f32]) -> Vec<f32> {
         let left = |(&index, &value): (&u32, &f32)| {
             (f64::from(value) - self.mean) as f32 - fixed.bias[index as usize]

@@ -43,12 +43,12 @@ impl HeldOut {
         Ok(Self { pairs })
     }
 
-    /// How many there are.
+    /// The number of held-out ratings.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Adds the prediction of each to its sum: for the mean of many predictions.
+    /// Adds the prediction of each rating to its sum: for the mean of many predictions.
     pub(crate) fn add(
         &self,
         sums: &mut [f64],

@@ -44,7 +44,7 @@ const SLACK: f64 = 1e-4;
 
 /// The items that may be recommended, made ready for a screening pass.
 struct ScreenedItems {
-    /// Their indices, those that can have the largest scores first.
+    /// The indices of the items; those that can have the largest scores come first.
     order: Vec<u32>,
     screen: Screen,
     steps: Vec<Step>,
@@ -57,10 +57,10 @@ struct Step {
     reach: [f64; RADII],
 }
 
-/// The users as seen from their mean.
+/// The distances of the users from their mean.
 struct UserRadii {
     centre: Vec<f64>,
-    /// The distance of each from it.
+    /// The distance of each user from the centre.
     radii: Vec<f64>,
     mean_radius: f64,
     max_radius: f64,
@@ -276,12 +276,12 @@ impl LatentFactors {
 struct Member<'a> {
     row: &'a [f32],
     query: &'a Query<'a>,
-    /// Which column of [`Step::reach`] is theirs.
+    /// The column of [`Step::reach`] for this user.
     column: usize,
 }
 
 impl Member<'_> {
-    /// Whether the best that can still come is good enough for them.
+    /// Whether an item that is still to come can be good enough for this user.
     fn may_gain(&self, step: &Step, limit: Option<f32>) -> bool {
         limit.is_none_or(|limit| {
             let (constant, limit) = (f64::from(self.query.constant), f64::from(limit));

@@ -146,7 +146,7 @@ pub struct FactorVector {
     pub normal: Affine,
 }
 
-/// What a solver found, to put a model together from.
+/// The solution of a solver, from which a model is made.
 pub(crate) struct Parts {
     pub(crate) mean: f64,
     pub(crate) user_bias: Vec<f32>,
@@ -157,7 +157,7 @@ pub(crate) struct Parts {
 }
 
 impl LatentFactors {
-    /// Puts a model together from what a solver found.
+    /// Makes a model from the solution of a solver.
     pub(crate) fn new(
         data: &Ratings,
         parts: Parts,
@@ -208,7 +208,7 @@ impl LatentFactors {
         self
     }
 
-    /// Whether it is of the same users and items as the data: then a fit can start from it.
+    /// Whether the model has the same users and items as the data, so that a fit can start from it.
     pub(crate) fn knows(&self, data: &Ratings) -> bool {
         self.users == *data.users() && self.items == *data.items()
     }
@@ -249,12 +249,12 @@ impl LatentFactors {
         &self.item_factors.row(item)[..self.rank()]
     }
 
-    /// The range predictions are clipped to, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     pub fn range(&self) -> Option<(f32, f32)> {
         self.range
     }
 
-    /// What turns a score into a prediction.
+    /// The link function, which turns a score into a prediction.
     pub fn link(&self) -> Link {
         self.link
     }

@@ -19,7 +19,7 @@ const FLAT: f32 = 1e-3;
 /// Without a penalty there would be no solution where the items can be told apart.
 const LEAST_PENALTY: f32 = 1e-4;
 
-/// A model fitted to pairs: what one has should rank above what one has not.
+/// A model fitted to pairs: what a user has should rank above what the user does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairs {

@@ -129,7 +129,7 @@ impl LatentFactors {
         vector
     }
 
-    /// What a row leaves of its targets.
+    /// The residuals of a row.
     fn row_errors(
         &self,
         fixed: &Fixed<'_>,
@@ -144,8 +144,8 @@ impl LatentFactors {
         }
     }
 
-    /// The weights of the least squares that have someone's row as their solution, if it is the one
-    /// of [`solve_robust`](Self::solve_robust).
+    /// The weights of the least squares problem that has a user's row as its solution, if the row comes
+    /// from [`solve_robust`](Self::solve_robust).
     pub(super) fn robust_weights(
         &self,
         rule: &Robust,

@@ -1,4 +1,4 @@
-//! The best items for someone, the best users for an item, and the rows most like another.
+//! The best items for a user, the best users for an item, and the rows most similar to another.
 
 use super::{Affine, LatentFactors};
 use gradus_base::{Error, Result};
@@ -9,7 +9,7 @@ use std::fmt::Display;
 /// Items are scored in blocks of so many: their factors and the scores stay in the nearest caches.
 const ITEMS: usize = 256;
 
-/// Someone to recommend to: what all their scores begin with, and the items to leave out, sorted.
+/// A user to recommend to: the constant part of all scores, and the items to leave out, sorted.
 pub(super) struct Query<'a> {
     pub(super) constant: f32,
     pub(super) normal: Affine,

@@ -66,7 +66,7 @@ impl Schedule {
 /// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
 /// little behind that of the model at the end.
 ///
-/// Someone new is folded in, and new ratings are added, by solving their row under the same loss.
+/// A new user is folded in, and new ratings are added, by solving the user's row under the same loss.
 ///
 /// Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
 /// of which it needs a few times as many. Use `als` where the result should not depend on a
@@ -96,7 +96,7 @@ pub struct Sgd {
     /// Whether users and items have biases.
     pub biases: bool,
 
-    /// How an error is judged.
+    /// Loss function.
     pub loss: Loss,
 
     /// The error, in the units of the ratings, from which the Huber loss is linear.
@@ -115,15 +115,15 @@ pub struct Sgd {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub batch: usize,
 
-    /// Epochs at most (for each random start).
+    /// Largest number of epochs (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an epoch lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many epochs; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -176,7 +176,7 @@ impl Sgd {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
 
-    /// How a row is solved by itself: under the loss of the fit.
+    /// How a single row is solved: under the loss of the fit.
     fn fold_in(&self) -> FoldIn {
         let Self { regularization, scaling, biases, loss, delta, .. } = *self;
         match loss {

@@ -4,6 +4,7 @@ use super::{Schedule, Sgd};
 use crate::grid::{self, Grid, Partition};
 use crate::latent::{self, HeldOut, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
+use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -27,7 +28,7 @@ pub(super) struct Solver<'a> {
     held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
     users: Side,
@@ -90,7 +91,6 @@ impl Side {
 }
 
 /// What changes from step to step, in the units of the fit and the order of the partitions.
-#[derive(Clone)]
 pub(super) struct State {
     pub(super) restart: usize,
     pub(super) epoch: usize,
@@ -100,6 +100,8 @@ pub(super) struct State {
     pub(super) user_extras: Vec<Extra>,
     pub(super) item_extras: Vec<Extra>,
 }
+
+clone_in_place!(State { restart, epoch, mean, users, items, user_extras, item_extras });
 
 impl<'a> Solver<'a> {
     pub(super) fn new(

@@ -11,9 +11,9 @@ use gradus_kernel::{Level, block};
 /// Columns in a block.
 pub(super) const WIDTH: usize = 16;
 
-/// A column that keeps less than this share of itself beside the others has nothing new to say.
+/// A column is linearly dependent if less than this share of it is orthogonal to the others.
 const NEW: f64 = 1e-11;
-/// A column that was taken for new and loses so much the second time was rounding error.
+/// A column that was taken for independent, and loses this much in the second pass, was rounding error.
 const STILL_NEW: f64 = 1e-2;
 
 /// Orthonormal columns, by rows: `n` rows of `len` values at a distance of `capacity`.
@@ -79,8 +79,7 @@ impl Basis {
 
     /// Splits a block and adds what is new of it, as far as the capacity allows. The block is used up.
     ///
-    /// Everything is done twice: what rounding leaves of the old after the first time is gone after
-    /// the second.
+    /// The projection is subtracted twice: the second time removes what rounding left the first time.
     pub(super) fn extend(&mut self, z: &mut [f64]) -> Split {
         let scale = sums(z, |row, sums| {
             for i in 0..WIDTH {
@@ -124,7 +123,7 @@ impl Basis {
         self.extend(&mut z);
     }
 
-    /// Takes off the block what lies in the basis, and gives its coefficients.
+    /// Subtracts the projection on the basis from a block, and returns its coefficients.
     fn project_out(&self, z: &mut [f64]) -> Vec<f64> {
         let level = Level::best();
         let parts = parallel::map(z.chunks(ROWS * WIDTH).zip(self.parts()), |(z, a)| {
@@ -177,8 +176,9 @@ fn sums(z: &[f64], of: impl Fn(&[f64], &mut [f64; WIDTH]) + Sync) -> [f64; WIDTH
     total
 }
 
-/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt in so many passes a
-/// column: `Z = new · R`. A column of which no more than `least` is left becomes 0. Gives `R` by rows.
+/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt with this many passes
+/// for each column: `Z = new · R`. A column becomes 0 if no more than `least` of it is left. Returns `R`
+/// by rows.
 ///
 /// Columns that are nearly alike need two passes: one leaves each at an angle to the others that is
 /// as large as rounding is to what was left of it, and the next columns would be turned by that.

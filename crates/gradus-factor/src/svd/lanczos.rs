@@ -1,15 +1,15 @@
 //! Block Lanczos with restarts: the largest singular values of a matrix and their vectors.
 //!
-//! A basis `Q` of the row space grows by blocks `AᵀA q`, each freed of what the basis has already.
-//! Of `H = Qᵀ AᵀA Q` the best vectors are taken, the basis is cut down to them and the block that
-//! was to come next, and grows again. Since the best so far are always kept, the sum of the leading
-//! values never falls.
+//! A basis `Q` of the row space grows by blocks `AᵀA q`, each orthogonalised against the basis.
+//! A restart reduces the basis to the leading eigenvectors of `H = Qᵀ AᵀA Q` and the next block; then
+//! the basis grows again. Since the best vectors so far are always kept, the sum of the leading values
+//! never falls.
 
 use super::basis::{Basis, WIDTH, random_block};
 use super::matrix::Matrix;
 use super::small::symmetric_eigen;
 
-/// Where the iteration stands between two restarts.
+/// The state of the iteration between two restarts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lanczos {
     /// The best vectors so far, then the block that comes next.
@@ -22,7 +22,7 @@ pub(super) struct Lanczos {
     pub(super) cycles: u64,
 }
 
-/// What is looked for.
+/// The options of the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
     pub(super) k: usize,
@@ -30,8 +30,8 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// Columns of the basis at most. Twice what is wanted makes few restarts; less for many columns,
-    /// where each costs more.
+    /// Largest number of columns of the basis: twice the number wanted, so that restarts are few; less
+    /// for many columns, where each costs more.
     fn most(&self, n: usize) -> usize {
         (2 * self.k + 2 * WIDTH).max(self.k + 4 * WIDTH).min(n)
     }
@@ -57,7 +57,7 @@ impl Lanczos {
     }
 
     /// One cycle: the basis grows to its full size and is cut down to the best. `false` if `stopped`
-    /// told it to leave; the state is then as it was.
+    /// said to stop; the state is then as it was.
     pub(super) fn cycle(
         &mut self,
         matrix: &dyn Matrix,

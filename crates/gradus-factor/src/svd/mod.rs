@@ -34,7 +34,7 @@ pub struct Options {
     /// Done when `‖AᵀA v − σ² v‖ ≤ tol σ₁²` for every vector. The error of the singular values is of
     /// the order of the square of this.
     pub tol: f64,
-    /// Restarts at most.
+    /// Largest number of restarts.
     pub max_iter: usize,
     /// Seed of the random start; the result depends on it by rounding and the signs of vectors alone.
     pub seed: u64,
@@ -60,7 +60,7 @@ pub struct Svd {
     pub error: f64,
     /// Whether the tolerance was reached.
     pub converged: bool,
-    /// Restarts taken.
+    /// Number of restarts.
     pub iterations: usize,
 }
 

@@ -34,25 +34,25 @@ const REAL: f64 = 1e-7;
 /// precision; the objective never rises, and the result does not depend on the number of threads.
 ///
 /// Cost of an iteration: about `2 (rank + 64)` products with the matrix, and `O(rank²)` for each row of
-/// the smaller side; ten iterations or so. Since it takes what is absent for dislike, it ranks and
-/// does not predict ratings: use `als` for that. Models of implicit feedback that weigh what is absent
-/// less rank better as a rule.
+/// the smaller side; ten iterations or so. Since it treats absent ratings as 0, it ranks
+/// items and does not predict ratings: use `als` for that. Models of implicit feedback that give absent
+/// pairs less weight usually rank better.
 ///
 /// Reference: Cremonesi, Koren, Turrin: Performance of recommender algorithms on top-N recommendation
 /// tasks, 2010.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct PureSvd {
-    /// Number of singular values. Few generalise, many remember; 32 to 64 is good on data of the size
+    /// Number of singular values. Few generalise, many overfit; 32 to 64 is good on data of the size
     /// of MovieLens.
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Iterations (restarts of the method) at most.
+    /// Largest number of iterations (restarts of the method).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 

@@ -36,16 +36,16 @@ pub use crate::latent::{Normalize, Scaling};
 ///
 /// One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
 /// users' implicit factors, then solves every item exactly; takes as many for the items' implicit
-/// factors, then solves every user exactly. Each lowers the objective, so it never rises. The result does not depend on
-/// the number of threads.
+/// factors, then solves every user exactly. Each lowers the objective, so it never rises. The
+/// result does not depend on the number of threads.
 ///
 /// Cost of an iteration: that of `als`, `2 n rank²` operations for `n` ratings and `rank³/3` for
 /// each user and item, and about `16 n rank` for each step of conjugate gradients.
 ///
 /// The fitted model is used like that of `als` at the same cost. It is more accurate where people
 /// choose what they rate, as they do with films; where they are told what to rate, as in a survey,
-/// the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases, where nothing
-/// but the choice is known, use another model.
+/// the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases,
+/// where nothing but the choice is known, use another model.
 ///
 /// Reference: Koren: Factorization meets the neighborhood, 2008 (the model; there fitted by
 /// stochastic gradients).
@@ -88,15 +88,15 @@ pub struct Svdpp {
     #[schemars(range(min = 1, max = 10_000))]
     pub voice_steps: usize,
 
-    /// Iterations at most (for each random start). The error hardly falls after 20.
+    /// Largest number of iterations (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 

@@ -6,7 +6,7 @@ use super::implicit::{FixedPart, ImplicitFeedback};
 use crate::fitting;
 use crate::half::{Half, Method, Side};
 use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts};
-use crate::vectors::Vectors;
+use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
@@ -30,7 +30,7 @@ pub(super) struct Solver<'a> {
     held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     mean: f64,
     weight: f64,
@@ -43,10 +43,9 @@ pub(super) struct Solver<'a> {
 }
 
 /// What changes from step to step. Users and items are kept with what they receive.
-#[derive(Clone)]
 pub(super) struct State {
     pub(super) mean: f64,
-    /// Mean error after the last iteration: by so much the mean is moved at the start of the next.
+    /// Mean error after the last iteration. The next iteration starts by adding it to the mean.
     pub(super) drift: f64,
     pub(super) users: Vectors,
     pub(super) items: Vectors,
@@ -56,6 +55,8 @@ pub(super) struct State {
     pub(super) user_implicit: Option<Vectors>,
     pub(super) fallbacks: u64,
 }
+
+clone_in_place!(State { mean, drift, users, items, item_implicit, user_implicit, fallbacks });
 
 impl<'a> Solver<'a> {
     pub(super) fn new(

@@ -40,8 +40,8 @@ struct Conditional {
 }
 
 impl Posterior {
-    /// Someone new from a handful of ratings, sorted by item: for each draw of the items the mean of
-    /// their factors and bias given it, side by side as dot products take them.
+    /// A new user from a handful of ratings, sorted by item: for each draw of the items the mean of the
+    /// user's factors and bias given it, side by side as dot products take them.
     fn fold_in(&self, profile: &Profile) -> Vec<f32> {
         let rated = Rated::of(profile);
         let (k, d) = (self.rank, self.d());

@@ -1,4 +1,4 @@
-//! The best items for someone, and the items most like another.
+//! The best items for a user, and the items most similar to another.
 
 use super::Posterior;
 use gradus_base::{Result, parallel};
