@@ -221,6 +221,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_slice_is_cut_into_pieces_of_the_lengths_given() {
+        let mut values = [1, 2, 3, 4, 5, 6];
+        for piece in cut(&mut values, [2, 0, 3]) {
+            let length = piece.len();
+            piece.iter_mut().for_each(|x| *x *= 10 * length);
+        }
+        assert_eq!(values, [20, 40, 90, 120, 150, 6]);
+    }
+
+    #[test]
     fn results_come_in_the_order_of_the_pieces() {
         for n in [0, 1, 2, 1000] {
             let expected: Vec<usize> = (0..n).map(|x| x * x).collect();

@@ -19,7 +19,7 @@ pub enum StopReason {
     /// Neither the objective nor its certificate improved any more, short of the tolerance: the
     /// limits of double precision. More iterations would not help.
     Stalled,
-    /// Someone asked it to stop; the model is the best so far.
+    /// A stop was requested; the model is the best so far.
     Interrupted,
 }
 
@@ -132,7 +132,7 @@ pub struct Report {
     pub best: usize,
     /// The seed of the random numbers.
     pub seed: u64,
-    /// The whole course.
+    /// One point for each iteration, over all restarts.
     pub trace: Vec<Iteration>,
     /// The held-out score of simpler models, to compare with.
     #[serde(default)]
@@ -140,7 +140,7 @@ pub struct Report {
     /// How far from the best the model can be, where the algorithm can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// Things worth knowing that are no errors.
+    /// Remarks that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,
     /// What the model remembers of the data it was fitted to, if whoever fitted it wants it to
@@ -155,7 +155,7 @@ pub struct Report {
     pub clock: Vec<f64>,
 }
 
-/// Begins a note that says why the result may not be what was wanted.
+/// The beginning of a note that says why the result may not be what was wanted.
 pub const CAUTION: &str = "caution: ";
 
 impl Report {

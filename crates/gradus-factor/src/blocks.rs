@@ -147,3 +147,49 @@ pub(crate) fn map_watched<S: Send, T: Send, R: Send + Default>(
         parallel::map_with(blocks, state, |state, block| progress.block(|| work(state, block)));
     progress.has_done(total).then_some(results)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_data::make::RatingsSpec;
+
+    #[test]
+    fn blocks_cover_all_rows_and_ratings_once_and_in_order() {
+        let data = RatingsSpec::new(300, 40, 5000).make(1).unwrap().ratings;
+        let rows = data.by_user();
+        for row_cost in [0, 16, 1000] {
+            let blocks = Blocks::new(rows, row_cost);
+            let covered: Vec<usize> = blocks.ranges().flatten().collect();
+            assert_eq!(covered, (0..rows.n_rows()).collect::<Vec<_>>());
+            assert_eq!(blocks.ranges().count() > 1, row_cost == 1000);
+
+            let mut values: Vec<usize> = (0..rows.nnz()).collect();
+            let cut = blocks.cut_ratings(rows, &mut values).zip(blocks.ranges());
+            for (values, block) in cut {
+                let expected = rows.indptr()[block.start]..rows.indptr()[block.end];
+                assert!(values.iter().copied().eq(expected));
+            }
+
+            let (mut factors, mut bias) = (Rows::zeros(rows.n_rows(), 3), vec![0.0; rows.n_rows()]);
+            for block in blocks.cut_vectors(&mut factors, &mut bias) {
+                for (row, factors, bias) in block.rows() {
+                    (factors[0], *bias) = (row as f32, -(row as f32));
+                }
+            }
+            let right =
+                |row: usize| factors.row(row)[0] == row as f32 && bias[row] == -(row as f32);
+            assert!((0..rows.n_rows()).all(right));
+        }
+    }
+
+    #[test]
+    fn a_pass_has_a_result_once_all_blocks_are_done() {
+        let all = map_watched(vec![1, 2, 3], &Watch::unwatched(), (0.0, 1.0), || (), |(), x| 2 * x);
+        assert_eq!(all, Some(vec![2, 4, 6]));
+        let watch = Watch::unwatched();
+        let progress = Progress::new(&watch, (0.0, 1.0), 2);
+        assert!(!progress.has_done(1));
+        assert_eq!(progress.block(|| 7), 7);
+        assert!(progress.has_done(1) && !progress.has_done(2));
+    }
+}

@@ -52,7 +52,7 @@ pub mod model {
     pub use gradus_core::predict::{Outputs, Predict};
     pub use gradus_core::progress::{Observer, Silent, Stop};
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
-    pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::report::{Measure, Report, StopReason};
     pub use gradus_core::update::{Adding, Update, Updated};
     pub use gradus_file::{Reader, Writer};
 }

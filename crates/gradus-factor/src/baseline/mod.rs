@@ -20,7 +20,7 @@ pub use bias::{Bias, Biases};
 pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
-pub use popular::{Measure, Popular, Popularity};
+pub use popular::{Popular, Popularity, PopularityMeasure};
 pub use scorer::Scorer;
 use scorer::ScoringRule;
 

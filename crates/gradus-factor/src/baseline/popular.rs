@@ -18,7 +18,7 @@ use std::time::Instant;
 /// How the popularity of an item is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Measure {
+pub enum PopularityMeasure {
     /// The share of all pairs that are of this item: the chance that the next one is.
     #[default]
     Share,
@@ -42,7 +42,7 @@ pub enum Measure {
 #[serde(default, deny_unknown_fields)]
 pub struct Popular {
     /// How the popularity of an item is measured.
-    pub measure: Measure,
+    pub measure: PopularityMeasure,
 
     /// Whether the model keeps the training data, to leave out what a user has seen.
     pub keep_history: bool,
@@ -50,7 +50,7 @@ pub struct Popular {
 
 impl Default for Popular {
     fn default() -> Self {
-        Self { measure: Measure::Share, keep_history: true }
+        Self { measure: PopularityMeasure::Share, keep_history: true }
     }
 }
 
@@ -103,13 +103,13 @@ impl Fit for Popular {
         let options = fitting::closed_form_options(self, started);
         let (scores, mut report) = iterate::direct(&options, job, || {
             let mut scores = match self.measure {
-                Measure::Sum => counts(data, f64::from),
-                Measure::Share | Measure::Count => counts(data, |_| 1.0),
+                PopularityMeasure::Sum => counts(data, f64::from),
+                PopularityMeasure::Share | PopularityMeasure::Count => counts(data, |_| 1.0),
             };
             let total: f64 = scores.iter().sum();
             let shares = scores.iter().filter(|&&score| score > 0.0).map(|score| score / total);
             let entropy: f64 = -shares.map(|share| share * share.ln()).sum::<f64>();
-            if self.measure == Measure::Share {
+            if self.measure == PopularityMeasure::Share {
                 scores.iter_mut().for_each(|score| *score /= total);
             }
             let scores: Vec<f32> =

@@ -119,9 +119,9 @@ fn a_new_user_has_the_bias_of_the_same_user_in_training() {
 fn popularity_counts_what_it_says() {
     let with = |measure| Popular::new().measure(measure).fit(&three_users()).unwrap();
     let all = [(None, Some(0)), (None, Some(1)), (Some(0), Some(2)), (Some(0), None)];
-    assert_eq!(with(Measure::Count).predict(&all), [2.0, 3.0, 1.0, 0.0]);
-    assert_eq!(with(Measure::Sum).predict(&all), [2.0, 3.0, 4.0, 0.0]);
-    let shares = with(Measure::Share);
+    assert_eq!(with(PopularityMeasure::Count).predict(&all), [2.0, 3.0, 1.0, 0.0]);
+    assert_eq!(with(PopularityMeasure::Sum).predict(&all), [2.0, 3.0, 4.0, 0.0]);
+    let shares = with(PopularityMeasure::Share);
     assert_eq!(shares.predict(&all), [2.0 / 6.0, 0.5, 1.0 / 6.0, 0.0]);
     let entropy: f64 = [1.0 / 3.0, 0.5, 1.0 / 6.0].iter().map(|p: &f64| -p * p.ln()).sum();
     assert!((shares.report.objective - entropy).abs() < 1e-12);
