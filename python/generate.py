@@ -93,6 +93,8 @@ def python_default(param: dict) -> str:
         return "None"
     if param["kind"] == "float" and default is not None:
         return repr(float(default))
+    if isinstance(default, list):  # A default must not be something that a caller can change.
+        return repr(tuple(default))
     return repr(default)
 
 
@@ -103,6 +105,8 @@ def python_type(param: dict) -> str:
         words = [word for word, _ in kind if word != "none"]
         optional = optional or len(words) < len(kind)
         kind = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
+    elif isinstance(param["default"], list):
+        kind = f"{kind} | tuple[{kind[5:-1]}, ...]"
     return f"{kind} | None" if optional else kind
 
 

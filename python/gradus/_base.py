@@ -192,14 +192,17 @@ def _value(spec: dict[str, Any], value: Any) -> Any:
             if not math.isfinite(value):
                 raise ValueError(f"parameter `{spec['name']}` = {value}: {spec['rule']}")
             return float(value)
-    elif kind == "list[float]":
+    elif kind in ("list[float]", "list[int]"):
         # An array, too; text is a sequence of no numbers.
         if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
             numbers = [number.item() if isinstance(number, np.generic) else number for number in value]
             if all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
                 if not all(map(math.isfinite, numbers)):
                     raise ValueError(f"parameter `{spec['name']}` = {numbers}: {spec['rule']}")
-                return [float(number) for number in numbers]
+                if kind == "list[float]":
+                    return [float(number) for number in numbers]
+                if all(number == int(number) for number in numbers):
+                    return [int(number) for number in numbers]
     elif isinstance(value, str):
         return value
     raise TypeError(f"parameter `{spec['name']}` = {value!r}: {spec['rule']}")

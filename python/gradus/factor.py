@@ -86,7 +86,7 @@ class Als(Recommender):
         - None: Nothing: ratings are fitted as they are.
         - "user": Each user's mean and standard deviation.
         - "item": Each item's mean and standard deviation.
-        - "both": Each user's, then of what is left each item's.
+        - "both": Those of each user, then those of each item in what is left.
     solver : {"cholesky", "cg"}, default 'cholesky'
         How a row is solved while the other side is held fixed.
         - "cholesky": Exactly, by a Cholesky factor of its normal equations: users folded in get
@@ -97,14 +97,14 @@ class Als(Recommender):
         Conjugate gradient steps for each row in an iteration (`solver = cg`). Must be an integer
         from 1 to 1000.
     max_iter : int, default 20
-        Iterations at most (for each random start). The error hardly falls after 20. Must be an
-        integer from 1 to 1000000.
+        Largest number of iterations (for each random start). The error hardly falls after 20. Must
+        be an integer from 1 to 1000000.
     tol : float, default 0.0001
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
-        on. Must be an integer from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out error if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -186,14 +186,14 @@ class Als(Recommender):
 class Svdpp(Recommender):
     """SVD++: predicts ratings from ratings and from who rated what, by alternating least squares.
 
-    That someone rated a film at all says something of them, whatever the rating was. Each item `j`
-    has a voice, a vector `y_j` with a bias `c_j`, and a user hears the voices of the items `N(u)`
-    they rated: `z_u = |N(u)|^-½ Σ_{j ∈ N(u)} y_j`. With `item_side`, users have voices `x_u` too,
-    which the items hear that they rated. The model is
+    That someone rated a film at all says something about them, whatever the rating was. Each item `j`
+    has implicit factors `y_j` with a bias `c_j`, and a user receives those of the items `N(u)` that
+    the user rated: `z_u = |N(u)|^-½ Σ_{j ∈ N(u)} y_j`. With `item_side`, users have implicit factors
+    `x_u` too, and an item receives those of the users who rated it. The model is
 
     `r̂ = α + β_u + β_i + (p_u + z_u)·(q_i + z_i)`
 
-    where the biases hold what is heard of `c`, and the fit minimises
+    where the biases include what is received of `c`, and the fit minimises
 
     `Σ w (r − r̂)² + λ Σ_u s_u ‖p_u‖² + λ Σ_i s_i ‖q_i‖² + λ_y Σ_j s_j ‖y_j‖² + λ_y Σ_u s_u ‖x_u‖²`
 
@@ -202,17 +202,17 @@ class Svdpp(Recommender):
     penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
 
     One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
-    users' voices, then solves every item exactly; takes as many for the items' voices, then solves
-    every user exactly. Each lowers the objective, so it never rises. The result does not depend on
-    the number of threads.
+    users' implicit factors, then solves every item exactly; takes as many for the items' implicit
+    factors, then solves every user exactly. Each lowers the objective, so it never rises. The
+    result does not depend on the number of threads.
 
     Cost of an iteration: that of `als`, `2 n rank²` operations for `n` ratings and `rank³/3` for
     each user and item, and about `16 n rank` for each step of conjugate gradients.
 
     The fitted model is used like that of `als` at the same cost. It is more accurate where people
     choose what they rate, as they do with films; where they are told what to rate, as in a survey,
-    the voices have nothing to say and `als` is simpler. For clicks, plays or purchases, where nothing
-    but the choice is known, use another model.
+    the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases,
+    where nothing but the choice is known, use another model.
 
     Reference: Koren: Factorization meets the neighborhood, 2008 (the model; there fitted by
     stochastic gradients).
@@ -227,9 +227,9 @@ class Svdpp(Recommender):
         best for ratings on a five-point scale (0.25 for a hundred thousand, 0.14 for a million); on
         a wider scale use more. Must be a finite number at least 0.
     voice_regularization : float, default 0.5
-        Strength λ_y of the penalty on the voices. They are shared by many rows and take more than
-        what is a row's own: about three times `regularization`. Scaled as that is. Must be a finite
-        number at least 0.
+        Strength λ_y of the penalty on the implicit factors. Many rows share them, so they need a
+        stronger penalty than a row's own factors: about three times `regularization`. Scaled in the
+        same way. Must be a finite number at least 0.
     scaling : {"count", "sqrt", None}, default 'count'
         How the penalties of a row grow with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
@@ -238,30 +238,31 @@ class Svdpp(Recommender):
           most data.
         - None: λ for every row alike: rows with many ratings are fitted more closely.
     item_side : bool, default True
-        Whether items hear the users who rated them, as users hear items. Without it the model is
-        Koren's; with it the error is clearly lower, at twice the steps of conjugate gradients.
+        Whether items receive implicit factors of the users who rated them, as users do of items.
+        Without it the model is Koren's; with it the error is clearly lower, at twice the steps of
+        conjugate gradients.
     biases : bool, default True
-        Whether users and items have biases, and voices a part that adds to them.
+        Whether users and items have biases, and implicit factors a part that adds to the biases.
     normalize : {"user", "item", "both", None}, default None
         Whether ratings are brought to a common mean and spread before the fit (and back on
         prediction).
         - None: Nothing: ratings are fitted as they are.
         - "user": Each user's mean and standard deviation.
         - "item": Each item's mean and standard deviation.
-        - "both": Each user's, then of what is left each item's.
+        - "both": Those of each user, then those of each item in what is left.
     voice_steps : int, default 8
-        Steps of conjugate gradients an iteration takes for the voices of each side. They go on from
-        where they were, so few do; with fewer than 8 the error falls more slowly. Must be an
-        integer from 1 to 10000.
+        Steps of conjugate gradients that an iteration takes for the implicit factors of each side.
+        They go on from where they were, so few are enough; with fewer than 8 the error falls more
+        slowly. Must be an integer from 1 to 10000.
     max_iter : int, default 20
-        Iterations at most (for each random start). The error hardly falls after 20. Must be an
-        integer from 1 to 1000000.
+        Largest number of iterations (for each random start). The error hardly falls after 20. Must
+        be an integer from 1 to 1000000.
     tol : float, default 0.0001
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
-        on. Must be an integer from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out error if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -350,14 +351,14 @@ class Bayes(Recommender):
     an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
     no penalty to tune, and more factors do not overfit. With `implicit_side` the mean of a user's
     Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
-    someone chose to rate tells of their taste, whatever the rating. Items gain from their users in
+    a user chose to rate says something about the user, whatever the rating. Items gain from their users in
     the same way.
 
     One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
     and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
     draws kept (with each draw of the items, every user at their mean given it), and their spread with
     the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
-    the ratings; what the level of all ratings differs from it is drawn with the means of the biases.
+    the ratings; the difference of the level of all ratings from it is drawn with the means of the biases.
     Ratings are standardised inside, so their scale does not matter. The objective in the report is
     the training RMSE of the last draw, which does not fall for ever but settles at the noise; the
     held-out score is that of the model as it would be kept now (in the burn-in: of the last draw).
@@ -382,22 +383,22 @@ class Bayes(Recommender):
         million ratings. Must be an integer from 1 to 1024.
     implicit_side : {"users", "items", "both", None}, default 'both'
         Whether the list of what was rated counts besides the ratings themselves.
-        - None: Nobody's: plain Bayesian matrix factorisation.
-        - "users": What a user rated tells of the user.
-        - "items": Who rated an item tells of the item.
+        - None: No lists: plain Bayesian matrix factorisation.
+        - "users": The list of a user's ratings adds to the user.
+        - "items": The list of an item's ratings adds to the item.
         - "both": Both.
     max_iter : int, default 500
         Iterations in all, those of the burn-in included. Must be an integer from 1 to 1000000.
     burn_in : int, default 80
-        Iterations before draws count, until the chain has forgotten its start; half of `max_iter`
-        at most. Must be an integer from 0 to 1000000.
+        Iterations before draws count, until the chain has forgotten its start; at most half of
+        `max_iter`. Must be an integer from 0 to 1000000.
     keep_samples : int, default 100
         Draws that the model keeps, evenly spread over those that count. More make better means and
         a larger file. Must be an integer from 1 to 65536.
     patience : int, default 0
-        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
-        on. An average rarely gets worse, so this is of use only to save time. Must be an integer
-        from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. An average rarely gets worse, so this is of use only to save time. Must be
+        an integer from 0 to 1000000.
     clip : bool, default True
         Whether predictions and intervals are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -476,12 +477,12 @@ class Sgd(Recommender):
     large `learning_rate` is. They are taken on values divided by their standard deviation, so one
     learning rate serves all scales. With several values (`batch`) the rows move together.
 
-    Users and items are dealt at random to groups, and the ratings cut into a grid of blocks; blocks
+    Users and items are assigned at random to groups, and the ratings cut into a grid of blocks; blocks
     that share no user and no item run in parallel. The result does not depend on the number of
     threads. The objective reported for an epoch takes each loss just before its step, so it lags a
     little behind that of the model at the end.
 
-    Someone new is folded in, and new ratings are added, by solving their row under the same loss.
+    A new user is folded in, and new ratings are added, by solving the user's row under the same loss.
 
     Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
     of which it needs a few times as many. Use `als` where the result should not depend on a
@@ -513,15 +514,15 @@ class Sgd(Recommender):
     biases : bool, default True
         Whether users and items have biases.
     loss : {"squared", "absolute", "huber", "logistic"}, default 'squared'
-        How an error is judged.
+        Loss function.
         - "squared": `e²`: predicts the mean.
-        - "absolute": `|e|`: predicts the median; wild values pull no harder than others.
-        - "huber": `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+        - "absolute": `|e|`: predicts the median; outliers count no more than others.
+        - "huber": `e²` up to `|e| = delta`, then linear: a compromise of the two.
         - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
           predictions pass through the logistic function.
     delta : float, default 1.0
-        The error, in the units of the ratings, from which the Huber loss is a straight line. Must
-        be a finite number at least 0.000001.
+        The error, in the units of the ratings, from which the Huber loss is linear. Must be a
+        finite number at least 0.000001.
     learning_rate : float, default 0.05
         Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
         `schedule = cosine`; 0.1 suits `adaptive`. Must be a finite number at least 0.000000001.
@@ -536,13 +537,13 @@ class Sgd(Recommender):
         Ratings (of one block) whose gradients are gathered before the rows move; 1 is plain SGD.
         Must be an integer from 1 to 1000000.
     max_iter : int, default 30
-        Epochs at most (for each random start). Must be an integer from 1 to 1000000.
+        Largest number of epochs (for each random start). Must be an integer from 1 to 1000000.
     tol : float, default 0.0
-        Stop when an epoch lowers the objective by less than this share of it; 0 goes on. Must be a
-        number at least 0 and at most 1.
+        Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 5
-        With held-out ratings: stop when their error has not fallen for so many epochs; 0 goes on.
-        Must be an integer from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns
+        this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out error if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -641,8 +642,8 @@ class Ccd(Recommender):
     threads.
 
     Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round. `als` lowers the
-    objective further in the same time, at a large rank with `solver = cg`; use it unless you want this
-    very method.
+    objective further in the same time, at a large rank with `solver = cg`; use it unless you want
+    this method.
 
     References: Pilászy, Zibriczky, Tikk: Fast ALS-based matrix factorization, 2010 (element); Yu,
     Hsieh, Si, Dhillon: Scalable coordinate descent approaches to parallel matrix factorization,
@@ -674,13 +675,13 @@ class Ccd(Recommender):
         How often the coordinates of a row (or of a dimension) are visited before the next ones.
         Must be an integer from 1 to 1000.
     max_iter : int, default 40
-        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+        Largest number of iterations (for each random start). Must be an integer from 1 to 1000000.
     tol : float, default 0.0001
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
-        on. Must be an integer from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out error if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -799,15 +800,15 @@ class Gd(Recommender):
     biases : bool, default True
         Whether users and items have biases.
     loss : {"squared", "absolute", "huber", "logistic"}, default 'squared'
-        How an error is judged.
+        Loss function.
         - "squared": `e²`: predicts the mean.
-        - "absolute": `|e|`: predicts the median; wild values pull no harder than others.
-        - "huber": `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+        - "absolute": `|e|`: predicts the median; outliers count no more than others.
+        - "huber": `e²` up to `|e| = delta`, then linear: a compromise of the two.
         - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
           predictions pass through the logistic function.
     delta : float, default 1.0
-        The error, in the units of the ratings, from which the Huber loss is a straight line. Must
-        be a finite number at least 0.000001.
+        The error, in the units of the ratings, from which the Huber loss is linear. Must be a
+        finite number at least 0.000001.
     optimizer : {"gd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}, default 'nesterov'
         How the gradient becomes a step.
         - "gd": `x ← x + η d`.
@@ -825,13 +826,13 @@ class Gd(Recommender):
         Share of the last move that goes on, for momentum, nesterov and adam. Must be a number at
         least 0 and at most 0.9999.
     max_iter : int, default 200
-        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+        Largest number of iterations (for each random start). Must be an integer from 1 to 1000000.
     tol : float, default 1e-05
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 10
-        With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes
-        on. Must be an integer from 0 to 1000000.
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out error if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -932,7 +933,7 @@ class Ials(Recommender):
     `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
 
     One iteration solves the items with the users held fixed, then the users with the items held
-    fixed; what the pairs not observed ask for comes from one `rank × rank` matrix, so the cost does
+    fixed; the pairs that were not observed enter by one `rank × rank` matrix, so the cost does
     not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
     `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
     for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
@@ -966,12 +967,12 @@ class Ials(Recommender):
         bolder. Must be a finite number at least 0, or left out.
     unobserved_on : {"all", "rest"}, default 'all'
         Which pairs the weight α₀ lies on.
-        - "all": All pairs: an observed one is drawn to c/(c + α₀) with weight c + α₀.
-        - "rest": The rest: an observed one is drawn to 1 with weight c + α₀.
+        - "all": All pairs: the target of an observed pair is c/(c + α₀), with weight c + α₀.
+        - "rest": All other pairs: the target of an observed pair is 1, with weight c + α₀.
     confidence : {"constant", "linear", "log"}, default 'constant'
         How the confidence c(r) in an observed pair grows with its value.
-        - "constant": c(r) = 1: whether, not how often.
-        - "linear": c(r) = αr: as much as the value.
+        - "constant": c(r) = 1: it matters whether there was interest, not how often.
+        - "linear": c(r) = αr: proportional to the value.
         - "log": c(r) = α ln(1 + r/ε): large values level off.
     alpha : float, default 1.0
         The α of the confidence; a constant one does not look at it. Must be a finite number at
@@ -998,13 +999,13 @@ class Ials(Recommender):
         Steps of conjugate gradients by `cg` for each row and iteration. Must be an integer from 1
         to 1000.
     max_iter : int, default 16
-        Iterations at most (for each random start). Must be an integer from 1 to 1000000.
+        Largest number of iterations (for each random start). Must be an integer from 1 to 1000000.
     tol : float, default 0.0001
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out data: stop when its score has not risen for so many iterations; 0 goes on.
-        Must be an integer from 0 to 1000000.
+        With held-out data: stop when its score has not risen for this many iterations; 0 turns this
+        off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -1101,9 +1102,9 @@ class Bpr(Recommender):
     a value of 0 counts as not there, and by how much it is above 0 does not matter. Sample weights
     `w` do.
 
-    An epoch takes one step for each pair that is there, with a fresh j. Users and items are dealt
+    An epoch takes one step for each pair that is there, with a fresh j. Users and items are assigned
     at random to groups, and blocks that share no user and no item run in parallel; j is drawn from
-    the group of i. The items are dealt anew in every epoch, into groups of equal size, so over the
+    the group of i. The items are assigned anew in every epoch, into groups of equal size, so over the
     epochs every j the user does not have is equally likely, as if it were drawn from all items.
     The result does not depend on the number of threads. The objective reported is the mean loss
     of the epoch's pairs, each just before its step, without the penalty.
@@ -1128,7 +1129,7 @@ class Bpr(Recommender):
         Whether items have biases.
     negatives : {"uniform", "popularity"}, default 'uniform'
         How the other item of a pair is drawn.
-        - "uniform": Every item the user does not have is as likely as another.
+        - "uniform": All items that the user does not have are equally likely.
         - "popularity": The more people have an item, the likelier: in proportion to their number to
           the power of `exponent`. Harder pairs, and less weight on popularity in the result.
     exponent : float, default 0.5
@@ -1145,14 +1146,14 @@ class Bpr(Recommender):
         - "cosine": `η` at first, then falling along a half cosine, to nothing after `max_iter`
           epochs.
     max_iter : int, default 100
-        Epochs at most (for each random start). On Gowalla the ranking is still getting better after
-        40. Must be an integer from 1 to 1000000.
+        Largest number of epochs (for each random start). On Gowalla the ranking is still getting
+        better after 40. Must be an integer from 1 to 1000000.
     tol : float, default 0.0
-        Stop when an epoch lowers the objective by less than this share of it; 0 goes on. The
+        Stop when an epoch lowers the objective by less than this share of it; 0 turns this off. The
         objective is of random pairs and wavers. Must be a number at least 0 and at most 1.
     patience : int, default 10
-        With held-out data: stop when the score has not risen for so many epochs; 0 goes on. Must be
-        an integer from 0 to 1000000.
+        With held-out data: stop when the score has not risen for this many epochs; 0 turns this
+        off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -1238,9 +1239,9 @@ class PureSvd(Recommender):
     precision; the objective never rises, and the result does not depend on the number of threads.
 
     Cost of an iteration: about `2 (rank + 64)` products with the matrix, and `O(rank²)` for each row of
-    the smaller side; ten iterations or so. Since it takes what is absent for dislike, it ranks and
-    does not predict ratings: use `als` for that. Models of implicit feedback that weigh what is absent
-    less rank better as a rule.
+    the smaller side; ten iterations or so. Since it treats absent ratings as 0, it ranks
+    items and does not predict ratings: use `als` for that. Models of implicit feedback that give absent
+    pairs less weight usually rank better.
 
     Reference: Cremonesi, Koren, Turrin: Performance of recommender algorithms on top-N recommendation
     tasks, 2010.
@@ -1248,13 +1249,13 @@ class PureSvd(Recommender):
     Parameters
     ----------
     rank : int, default 64
-        Number of singular values. Few generalise, many remember; 32 to 64 is good on data of the
+        Number of singular values. Few generalise, many overfit; 32 to 64 is good on data of the
         size of MovieLens. Must be an integer from 1 to 4096.
     max_iter : int, default 50
-        Iterations (restarts of the method) at most. Must be an integer from 1 to 1000000.
+        Largest number of iterations (restarts of the method). Must be an integer from 1 to 1000000.
     tol : float, default 1e-07
-        Stop when an iteration lowers the objective by less than this share of it; 0 goes on. Must
-        be a number at least 0 and at most 1.
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
     keep_history : bool, default True
         Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
@@ -1377,8 +1378,9 @@ class Bias(Recommender):
     Parameters
     ----------
     damping : float, default 5.0
-        Ratings of zero surprise added to every user and item, so that few ratings make a small
-        bias. 5 is near the best on MovieLens. Must be a finite number at least 0.
+        Number of ratings with a residual of zero that are added to every user and item, so that few
+        ratings make a small bias. 5 is near the best on MovieLens. Must be a finite number at least
+        0.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -1433,7 +1435,7 @@ class Popular(Recommender):
     entropy `−Σ p ln p` of these shares.
 
     Cost: one pass over the data. It is what a recommender has to beat on data without opinions,
-    and what to show to someone of whom nothing is known. Use `neighbours` or a latent factor model
+    and what to show to a user about whom nothing is known. Use `neighbours` or a latent factor model
     for recommendations that depend on the user.
 
     Parameters

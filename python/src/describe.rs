@@ -33,6 +33,7 @@ fn param(spec: &ParamSpec) -> Value {
         ParamKind::Integer { .. } => json!("int"),
         ParamKind::Number { .. } => json!("float"),
         ParamKind::Numbers { .. } => json!("list[float]"),
+        ParamKind::Integers { .. } => json!("list[int]"),
         ParamKind::Text => json!("str"),
         ParamKind::Texts => json!("list[str]"),
         ParamKind::Choice(words) => json!(words),

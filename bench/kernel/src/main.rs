@@ -113,7 +113,7 @@ fn half(level: Level, ratings: &Csr, fixed: &Rows, solved: &mut Rows, residuals:
                         lambda: 0.05 * range.len().max(1) as f32,
                         bias: Some(0.05 * range.len().max(1) as f32),
                         base: None,
-                        pull: None,
+                        linear: None,
                         residuals,
                         upcoming: &ratings.indices[range.end..],
                     };

@@ -63,6 +63,22 @@ fn both(tasks: [Box<dyn FnOnce() + Send + '_>; 2]) {
     each(tasks, |task| task());
 }
 
+/// Cuts a slice into consecutive pieces of these lengths, to hand them to threads.
+///
+/// # Panics
+/// If the slice is shorter than the lengths together.
+pub fn cut<T>(
+    values: &mut [T],
+    lengths: impl IntoIterator<Item = usize>,
+) -> impl Iterator<Item = &mut [T]> {
+    let mut rest = values;
+    lengths.into_iter().map(move |length| {
+        let (piece, after) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = after;
+        piece
+    })
+}
+
 /// What `work` makes of every piece, in order.
 pub fn map<T: Send, R: Send>(
     pieces: impl IntoIterator<Item = T>,
@@ -203,6 +219,16 @@ impl<S, F: Fn() -> S> States<S, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slice_is_cut_into_pieces_of_the_lengths_given() {
+        let mut values = [1, 2, 3, 4, 5, 6];
+        for piece in cut(&mut values, [2, 0, 3]) {
+            let length = piece.len();
+            piece.iter_mut().for_each(|x| *x *= 10 * length);
+        }
+        assert_eq!(values, [20, 40, 90, 120, 150, 6]);
+    }
 
     #[test]
     fn results_come_in_the_order_of_the_pieces() {

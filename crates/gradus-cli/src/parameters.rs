@@ -75,6 +75,7 @@ fn flag(spec: &ParamSpec) -> Arg {
         ParamKind::Integer { .. } => "N",
         ParamKind::Number { .. } => "X",
         ParamKind::Numbers { .. } => "X,X,…",
+        ParamKind::Integers { .. } => "N,N,…",
         ParamKind::Texts => "WORD,…",
         ParamKind::Bool => "true|false",
         _ => "WORD",

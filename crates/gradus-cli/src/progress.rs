@@ -229,6 +229,7 @@ mod tests {
                 iteration: 123,
                 objective: -1.234567e-100,
                 validation: Some(0.123456),
+                measures: Vec::new(),
             };
             bar.notice(&Event::Iteration { point: &point, metric: "log loss", seconds: 1.0 });
             bar.bar.tick();

@@ -137,6 +137,12 @@ pub fn broken_values(kind: &ParamKind) -> Vec<Value> {
             values.extend(min.map(|bound| json!([bound - 1.0])));
             values
         }
+        ParamKind::Integers { min, max } => {
+            let mut values = vec![json!("many"), json!([1, "x"]), json!([null]), json!([1.5])];
+            values.extend(i64::try_from(min - 1).ok().map(|below| json!([below])));
+            values.extend(u64::try_from(max + 1).ok().map(|above| json!([above])));
+            values
+        }
         ParamKind::Text => vec![json!(1)],
         ParamKind::Texts => vec![json!(1), json!([1])],
     }

@@ -238,6 +238,9 @@ pub trait Model: std::any::Any + Send + Sync {
     fn write<'a>(&'a self, file: &mut Writer<'a>);
 
     /// Reads it back, trusting nothing.
+    ///
+    /// The file also holds the parameters of the fit, already checked: a model whose tensors depend on
+    /// them, such as the layers of a network, reads them with `P::from_record(&file.get("params")?)`.
     fn read(file: &mut Reader) -> Result<Self>
     where
         Self: Sized;

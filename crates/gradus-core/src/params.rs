@@ -133,6 +133,13 @@ pub enum ParamKind {
     },
     /// A list of words.
     Texts,
+    /// A list of integers, each in a closed range.
+    Integers {
+        /// Smallest value.
+        min: i128,
+        /// Largest value.
+        max: i128,
+    },
     /// One of a few words, each with its explanation.
     Choice(Vec<(String, String)>),
     /// Any text.
@@ -144,10 +151,12 @@ impl ParamSpec {
     pub fn rule(&self) -> String {
         let rule = match &self.kind {
             ParamKind::Bool => "must be true or false".to_owned(),
-            ParamKind::Integer { min, max } if *max >= i128::from(u64::MAX) => {
-                format!("must be an integer of at least {min}")
+            ParamKind::Integer { min, max } => {
+                format!("must be an integer {}", integer_range(*min, *max))
             }
-            ParamKind::Integer { min, max } => format!("must be an integer from {min} to {max}"),
+            ParamKind::Integers { min, max } => {
+                format!("must be a list of integers {}", integer_range(*min, *max))
+            }
             ParamKind::Number { min, max } => {
                 let bound = |(value, excluded): (f64, bool), words: [&str; 2]| {
                     format!("{} {value}", words[usize::from(excluded)])
@@ -181,10 +190,10 @@ impl ParamSpec {
         let fits = match (&self.kind, value) {
             (_, Value::Null) => self.optional,
             (ParamKind::Bool, value) => value.is_boolean(),
-            (ParamKind::Integer { min, max }, Value::Number(number)) => number
-                .as_i128()
-                .or_else(|| number.as_f64().filter(|x| x.fract() == 0.0).map(|x| x as i128))
-                .is_some_and(|x| *min <= x && x <= *max),
+            (ParamKind::Integer { min, max }, value) => is_integer_in(value, *min, *max),
+            (ParamKind::Integers { min, max }, Value::Array(values)) => {
+                values.iter().all(|value| is_integer_in(value, *min, *max))
+            }
             (ParamKind::Number { min, max }, Value::Number(number)) => {
                 number.as_f64().is_some_and(|x| {
                     min.is_none_or(|(b, excluded)| if excluded { x > b } else { x >= b })
@@ -218,10 +227,11 @@ impl ParamSpec {
         let wrong = || Error::parameter(&self.name, text, self.rule());
         let value = match self.kind {
             ParamKind::Bool => Value::Bool(text.parse().map_err(|_| wrong())?),
-            ParamKind::Integer { .. } => match text.parse::<u64>() {
-                Ok(value) => value.into(),
-                Err(_) => text.parse::<i64>().map_err(|_| wrong())?.into(),
-            },
+            ParamKind::Integer { .. } => parse_integer(text).ok_or_else(wrong)?,
+            ParamKind::Integers { .. } => {
+                let integer = |piece: &str| parse_integer(piece.trim());
+                text.split(',').map(integer).collect::<Option<Vec<_>>>().ok_or_else(wrong)?.into()
+            }
             ParamKind::Number { .. } => {
                 let number: f64 = text.parse().map_err(|_| wrong())?;
                 serde_json::Number::from_f64(number).map(Value::Number).ok_or_else(wrong)?
@@ -325,10 +335,10 @@ fn kind_of(property: &Value, root: &Value) -> (ParamKind, bool) {
     let bound = |key: &str| property.get(key).and_then(Value::as_f64);
     let kind = match name {
         "boolean" => ParamKind::Bool,
-        "integer" => ParamKind::Integer {
-            min: property.get("minimum").and_then(integer_bound).unwrap_or(i128::from(i64::MIN)),
-            max: property.get("maximum").and_then(integer_bound).unwrap_or(i128::from(u64::MAX)),
-        },
+        "integer" => {
+            let (min, max) = integer_bounds(property);
+            ParamKind::Integer { min, max }
+        }
         "number" => ParamKind::Number {
             min: bound("exclusiveMinimum")
                 .map(|b| (b, true))
@@ -341,21 +351,59 @@ fn kind_of(property: &Value, root: &Value) -> (ParamKind, bool) {
             ParamKind::Texts
         }
         "array" => {
-            ParamKind::Numbers { min: property.pointer("/items/minimum").and_then(Value::as_f64) }
+            let items = property.get("items").unwrap_or(&Value::Null);
+            if items.get("type") == Some(&Value::from("integer")) {
+                let (min, max) = integer_bounds(items);
+                ParamKind::Integers { min, max }
+            } else {
+                ParamKind::Numbers { min: items.get("minimum").and_then(Value::as_f64) }
+            }
         }
         _ => ParamKind::Text,
     };
     (kind, optional)
 }
 
-fn integer_bound(value: &Value) -> Option<i128> {
-    let number = value.as_number()?;
-    number.as_i128().or_else(|| number.as_f64().map(|x| x as i128))
+/// The smallest and the largest integer that a schema allows.
+fn integer_bounds(schema: &Value) -> (i128, i128) {
+    let bound = |key: &str| {
+        let number = schema.get(key)?.as_number()?;
+        number.as_i128().or_else(|| number.as_f64().map(|x| x as i128))
+    };
+    (
+        bound("minimum").unwrap_or(i128::from(i64::MIN)),
+        bound("maximum").unwrap_or(i128::from(u64::MAX)),
+    )
+}
+
+/// A closed range of integers in words: `from 1 to 4096`.
+fn integer_range(min: i128, max: i128) -> String {
+    if max >= i128::from(u64::MAX) {
+        format!("of at least {min}")
+    } else {
+        format!("from {min} to {max}")
+    }
+}
+
+fn is_integer_in(value: &Value, min: i128, max: i128) -> bool {
+    let Value::Number(number) = value else { return false };
+    number
+        .as_i128()
+        .or_else(|| number.as_f64().filter(|x| x.fract() == 0.0).map(|x| x as i128))
+        .is_some_and(|x| min <= x && x <= max)
+}
+
+fn parse_integer(text: &str) -> Option<Value> {
+    let positive = text.parse::<u64>().ok().map(Value::from);
+    positive.or_else(|| text.parse::<i64>().ok().map(Value::from))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimator::{Fit, Fitted, Job, Model, Traits};
+    use crate::iterate::{self, LoopOptions};
+    use gradus_file::{Reader, Writer};
     use serde::Deserialize;
 
     /// How the penalty grows.
@@ -392,6 +440,11 @@ mod tests {
         /// Penalties to try.
         #[schemars(inner(range(min = 0.0)))]
         penalties: Option<Vec<f64>>,
+        /// Sizes of the hidden layers.
+        #[schemars(inner(range(min = 1, max = 4096)))]
+        hidden: Vec<usize>,
+        /// Sizes without a bound.
+        sizes: Option<Vec<u32>>,
     }
     impl Default for Thing {
         fn default() -> Self {
@@ -403,6 +456,8 @@ mod tests {
                 biases: true,
                 seed: 0,
                 penalties: None,
+                hidden: vec![128, 64],
+                sizes: None,
             }
         }
     }
@@ -412,7 +467,24 @@ mod tests {
     fn the_struct_is_the_one_definition() {
         let specs = specs::<Thing>();
         let names: Vec<_> = specs.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(names, ["rank", "penalty", "share", "scaling", "biases", "seed", "penalties"]);
+        assert_eq!(
+            names,
+            [
+                "rank",
+                "penalty",
+                "share",
+                "scaling",
+                "biases",
+                "seed",
+                "penalties",
+                "hidden",
+                "sizes"
+            ]
+        );
+        assert_eq!(specs[7].kind, ParamKind::Integers { min: 1, max: 4096 });
+        assert_eq!(specs[7].default, serde_json::json!([128, 64]));
+        let ParamKind::Integers { min: 0, .. } = specs[8].kind else { panic!("{:?}", specs[8]) };
+        assert!(specs[8].optional && !specs[7].optional);
         assert_eq!(specs[6].kind, ParamKind::Numbers { min: Some(0.0) });
         assert!(specs[6].optional);
         assert_eq!(specs[0].kind, ParamKind::Integer { min: 1, max: 64 });
@@ -451,6 +523,10 @@ mod tests {
             "parameter `penalties` = [1.0,-1.0]: must be a list of finite numbers at least 0, or left out"
         );
         assert!(say(|t| t.penalties = Some(vec![f64::INFINITY])).contains("finite numbers"));
+        assert_eq!(
+            say(|t| t.hidden = vec![64, 0]),
+            "parameter `hidden` = [64,0]: must be a list of integers from 1 to 4096"
+        );
     }
 
     #[test]
@@ -472,11 +548,23 @@ mod tests {
             (6, "1,inf"),
             (6, "-1"),
             (6, ""),
+            (7, "128,0"),
+            (7, "128,4097"),
+            (7, "128,"),
+            (7, "1.5"),
+            (7, ""),
+            (8, "-1"),
         ] {
             let error = specs[index].parse(text).unwrap_err().to_string();
             assert!(error.contains(&specs[index].name) && error.contains("must be"), "{error}");
         }
         assert_eq!(specs[6].parse("1, 0.5").unwrap(), serde_json::json!([1.0, 0.5]));
+        assert_eq!(specs[7].parse("128, 64").unwrap(), serde_json::json!([128, 64]));
+        assert_eq!(specs[7].parse("8").unwrap(), serde_json::json!([8]));
+        specs[7].check(&serde_json::json!([1.5])).unwrap_err();
+        let mut layers = Map::new();
+        layers.insert("hidden".into(), serde_json::json!([32, 16]));
+        assert_eq!(Thing::from_record(&layers).unwrap().hidden, [32, 16]);
         let mut unknown = Map::new();
         unknown.insert("ranc".into(), Value::from(3));
         assert!(Thing::from_record(&unknown).unwrap_err().to_string().contains("`ranc`"));
@@ -494,5 +582,51 @@ mod tests {
             assert!(recorded.to_string().len() < 8, "{recorded}");
         }
         assert!(record(&One { x: f32::NAN })["x"].is_null());
+    }
+
+    /// Weights between layers whose sizes are parameters.
+    struct Layers(Vec<Vec<f64>>);
+    impl Model for Layers {
+        fn write<'a>(&'a self, file: &mut Writer<'a>) {
+            for (layer, weights) in self.0.iter().enumerate() {
+                file.tensor(&format!("layer.{layer}"), &[weights.len()], weights);
+            }
+        }
+        fn read(file: &mut Reader) -> Result<Self> {
+            let params = Thing::from_record(&file.get("params")?)?;
+            let sizes = params.hidden.iter().enumerate();
+            let mut layer =
+                |(layer, &n): (usize, &usize)| file.tensor(&format!("layer.{layer}"), &[n]);
+            Ok(Self(sizes.map(&mut layer).collect::<Result<_>>()?))
+        }
+        fn facts(&self) -> Vec<(&'static str, String)> {
+            Vec::new()
+        }
+    }
+    impl Fit for Thing {
+        const NAME: &'static str = "thing";
+        const CLASS: &'static str = "Thing";
+        const FAMILY: &'static str = "test";
+        type Data = gradus_data::Ratings;
+        type Model = Layers;
+        const TRAITS: Traits = Traits::RECOMMENDER;
+        fn fit_job(&self, _: &Self::Data, job: &Job<'_, Self::Data>) -> Result<Fitted<Self>> {
+            let options = LoopOptions { model: Self::NAME, ..LoopOptions::default() };
+            let layers = self.hidden.iter().map(|&n| vec![n as f64; n]).collect();
+            let (model, report) =
+                iterate::direct(&options, job, || Ok((Layers(layers), 0.0, None)))?;
+            Ok(Fitted { params: self.clone(), model, report })
+        }
+    }
+
+    #[test]
+    fn a_model_finds_its_parameters_in_its_file() {
+        let thing = Thing { hidden: vec![3, 2], ..Thing::default() };
+        let one = (gradus_data::Id::Int(1), gradus_data::Id::Int(1), 1.0);
+        let fitted = thing.fit(&gradus_data::Ratings::from_triplets([one]).unwrap()).unwrap();
+        let bytes = fitted.to_bytes().unwrap();
+        let read = Fitted::<Thing>::read(&mut Reader::from_bytes(bytes).unwrap()).unwrap();
+        assert_eq!(read.model.0, [vec![3.0; 3], vec![2.0; 2]]);
+        assert_eq!(read.params, thing);
     }
 }

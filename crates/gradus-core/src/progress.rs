@@ -1,27 +1,27 @@
 //! Watching a long fit, and asking it to stop.
 //!
-//! A fit tells one [`Observer`] what happens; the command line draws a bar from it, and a library
-//! user can ignore it. A [`Stop`] is a flag that anyone (a signal handler, another thread) may
+//! A fit sends [`Event`]s to one [`Observer`]; the command line draws a progress bar from them, and a
+//! library user can ignore them. A [`Stop`] is a flag that anyone (a signal handler, another thread) may
 //! raise; the fit then ends soon and cleanly with the best model so far.
 
 use crate::report::Iteration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a fit tells its observer.
+/// An event of a fit, for its observer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// It begins, or goes on after a checkpoint with some iterations done.
+    /// The fit starts, or goes on from a checkpoint with some iterations done.
     Started {
         /// The name of the model.
         model: &'a str,
-        /// Iterations at most, over all restarts.
+        /// Largest number of iterations, over all restarts.
         max_iterations: usize,
         /// Iterations already done, from a checkpoint.
         done: usize,
     },
-    /// It goes on from a checkpoint; comes before [`Started`](Self::Started).
+    /// The fit goes on from a checkpoint; comes before [`Started`](Self::Started).
     Resumed {
         /// The current random start, from 0.
         restart: usize,
@@ -37,24 +37,24 @@ pub enum Event<'a> {
     Within(f64),
     /// An iteration is done.
     Iteration {
-        /// What it came to.
+        /// Its point of the trace: objective, held-out score and further measures.
         point: &'a Iteration,
         /// What the held-out score measures.
         metric: &'a str,
-        /// Seconds since the fit began.
+        /// Seconds since the fit started.
         seconds: f64,
     },
-    /// It ended.
+    /// The fit ended.
     Finished,
 }
 
-/// Someone who watches a fit. Must be quick: it is called in the middle of the work.
+/// A callback that watches a fit. It must be quick: it is called in the middle of the work.
 pub trait Observer: Sync {
-    /// Something happened.
+    /// Called for every event.
     fn notice(&self, event: &Event<'_>);
 }
 
-/// Watches nothing.
+/// An observer that does nothing.
 pub struct Silent;
 
 impl Observer for Silent {
@@ -71,12 +71,12 @@ impl Stop {
         Self::default()
     }
 
-    /// Asks whoever holds a clone to stop.
+    /// Asks the fit that holds a clone to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether someone asked.
+    /// Whether a stop was requested.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

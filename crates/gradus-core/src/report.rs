@@ -19,7 +19,7 @@ pub enum StopReason {
     /// Neither the objective nor its certificate improved any more, short of the tolerance: the
     /// limits of double precision. More iterations would not help.
     Stalled,
-    /// Someone asked it to stop; the model is the best so far.
+    /// A stop was requested; the model is the best so far.
     Interrupted,
 }
 
@@ -47,6 +47,31 @@ pub struct Iteration {
     pub objective: f64,
     /// The held-out score after it, if there was held-out data.
     pub validation: Option<f64>,
+    /// Further measures after it, where the algorithm has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
+}
+
+/// A named value that an iteration came to, beside the objective and the held-out score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What it measures: `training accuracy`, `perplexity`.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Measure {
+    /// A measure.
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value }
+    }
+
+    /// Those that are finite: JSON has no other numbers, and a file must be readable.
+    pub(crate) fn finite(mut measures: Vec<Self>) -> Vec<Self> {
+        measures.retain(|measure| measure.value.is_finite());
+        measures
+    }
 }
 
 /// The held-out score of a simpler model.
@@ -107,7 +132,7 @@ pub struct Report {
     pub best: usize,
     /// The seed of the random numbers.
     pub seed: u64,
-    /// The whole course.
+    /// One point for each iteration, over all restarts.
     pub trace: Vec<Iteration>,
     /// The held-out score of simpler models, to compare with.
     #[serde(default)]
@@ -115,7 +140,7 @@ pub struct Report {
     /// How far from the best the model can be, where the algorithm can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// Things worth knowing that are no errors.
+    /// Remarks that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,
     /// What the model remembers of the data it was fitted to, if whoever fitted it wants it to
@@ -130,7 +155,7 @@ pub struct Report {
     pub clock: Vec<f64>,
 }
 
-/// Begins a note that says why the result may not be what was wanted.
+/// The beginning of a note that says why the result may not be what was wanted.
 pub const CAUTION: &str = "caution: ";
 
 impl Report {

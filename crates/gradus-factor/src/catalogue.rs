@@ -1,5 +1,5 @@
-//! Whom and what a recommender knows: ids and the history of the users. Shared by all recommenders
-//! of this crate.
+//! The users and items that a recommender knows: their ids, and the users' ratings in training. Shared
+//! by all recommenders of this crate.
 
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Filter, Profile, Target};
@@ -63,20 +63,20 @@ pub(crate) fn item_row(item: u32, n_items: usize) -> Result<usize> {
     Err(Error::parameter("item", item, format!("must be below the number of items, {n_items}")))
 }
 
-/// Someone as their ratings tell, in ascending order of the items.
+/// A user and their ratings, in ascending order of the items.
 #[derive(Clone, Debug)]
-pub struct Taste<'a> {
-    /// The row of the user, if it is one of the training data.
+pub struct UserProfile<'a> {
+    /// The row of the user, if the user is one of the training data.
     pub user: Option<usize>,
-    /// The items they rated; none where the model kept no history.
+    /// The items that the user rated; none where the model kept no history.
     pub items: Cow<'a, [u32]>,
-    /// Their ratings.
+    /// The ratings of these items.
     pub values: Cow<'a, [f32]>,
-    /// The weights of these, if they have any.
+    /// The weights of the ratings, if they have any.
     pub weights: Option<&'a [f32]>,
 }
 
-impl Taste<'_> {
+impl UserProfile<'_> {
     /// The weight of the rating at this place.
     pub fn weight(&self, at: usize) -> f32 {
         self.weights.map_or(1.0, |weights| weights[at])
@@ -117,28 +117,37 @@ impl Catalogue {
         Ok(Self { users, items, history })
     }
 
-    /// The taste of a user of the training data.
-    pub(crate) fn of_user(&self, row: usize) -> Taste<'_> {
+    /// The profile of a user of the training data.
+    pub(crate) fn of_user(&self, row: usize) -> UserProfile<'_> {
         let (items, values, weights) =
             self.history.as_ref().map_or((&[][..], &[][..], None), |history| history.row(row));
-        Taste { user: Some(row), items: items.into(), values: values.into(), weights }
+        UserProfile { user: Some(row), items: items.into(), values: values.into(), weights }
     }
 
-    /// The taste behind a target.
-    pub(crate) fn taste(&self, target: &Target<'_>) -> Result<Taste<'_>> {
+    /// The profile of the user that a target stands for.
+    pub(crate) fn profile(&self, target: &Target<'_>) -> Result<UserProfile<'_>> {
         match target {
             Target::User(user) => Ok(self.of_user(user_row(*user, self.users.len())?)),
             Target::Profile(profile) => {
                 // In the order in which training saw them, so that sums agree to the last bit.
                 let Profile { items, values } = profile.sorted(self.items.len())?;
-                Ok(Taste { user: None, items: items.into(), values: values.into(), weights: None })
+                Ok(UserProfile {
+                    user: None,
+                    items: items.into(),
+                    values: values.into(),
+                    weights: None,
+                })
             }
         }
     }
 
-    /// What to leave out for this taste, as the filter wants.
-    pub(crate) fn seen<'t>(&self, taste: &'t Taste<'_>, filter: &Filter) -> Result<&'t [u32]> {
-        let known = taste.user.is_none() || self.history.is_some();
-        filter.unseen(known.then_some(&*taste.items))
+    /// The items that the filter leaves out for this profile.
+    pub(crate) fn seen<'t>(
+        &self,
+        profile: &'t UserProfile<'_>,
+        filter: &Filter,
+    ) -> Result<&'t [u32]> {
+        let known = profile.user.is_none() || self.history.is_some();
+        filter.unseen(known.then_some(&*profile.items))
     }
 }

@@ -1,6 +1,6 @@
 //! Ratings cut into a grid of blocks, so that many steps of gradient descent run at once.
 //!
-//! Users and items are dealt at random to as many groups each. The blocks of a *round*, user group
+//! Users and items are assigned at random to as many groups each. The blocks of a *round*, user group
 //! `a` with item group `a + d`, share no row: they run in any order, on any number of threads, to
 //! the same result. After all rounds every rating has had its turn.
 //!
@@ -13,12 +13,12 @@ use gradus_data::{Csr, Ratings};
 use gradus_kernel::Rows;
 use gradus_kernel::sgd::{Entry, Extra, Movable};
 
-/// About so many ratings make a block, within the bounds below.
+/// The number of ratings in a block, about, within the bounds below.
 const BLOCK: usize = 1 << 14;
 /// Fewer groups would leave threads without work, more would wait at the end of a round too often.
 const GROUPS: std::ops::RangeInclusive<usize> = 16..=64;
 /// Users whose values take turns: their rows stay in the nearest cache.
-const WEAVE: usize = 32;
+const INTERLEAVED: usize = 32;
 
 /// The number of groups: a function of the data alone.
 pub(crate) fn groups(data: &Ratings) -> usize {
@@ -31,17 +31,17 @@ pub(crate) fn groups(data: &Ratings) -> usize {
         .max(1)
 }
 
-/// Rows dealt at random to groups.
-pub(crate) struct Deal {
-    /// Row at each place.
+/// Rows assigned at random to groups.
+pub(crate) struct Partition {
+    /// Row at each position.
     pub(crate) rows: Vec<u32>,
-    /// Place of each row.
-    pub(crate) places: Vec<u32>,
-    /// First place of each group, and the end.
+    /// Position of each row.
+    pub(crate) positions: Vec<u32>,
+    /// First position of each group, and the end.
     pub(crate) bounds: Vec<usize>,
 }
 
-impl Deal {
+impl Partition {
     /// Groups with about equal numbers of ratings.
     pub(crate) fn by_ratings(side: &Csr, groups: usize, stream: &mut Stream) -> Self {
         Self::new(side.n_rows(), side.nnz(), |row| side.range(row).len(), groups, stream)
@@ -62,24 +62,24 @@ impl Deal {
     ) -> Self {
         let mut rows: Vec<u32> = (0..n as u32).collect();
         stream.shuffle(&mut rows);
-        let mut places = vec![0; n];
+        let mut positions = vec![0; n];
         let mut bounds = vec![0];
         let mut filled = 0;
-        for (place, &row) in rows.iter().enumerate() {
-            places[row as usize] = place as u32;
+        for (position, &row) in rows.iter().enumerate() {
+            positions[row as usize] = position as u32;
             filled += size(row as usize);
             let full = filled * groups >= bounds.len() * total;
             // The groups to come need a row each, however the ratings lie.
-            let last_chance = n - place - 1 == groups - bounds.len();
+            let last_chance = n - position - 1 == groups - bounds.len();
             if bounds.len() < groups && (full || last_chance) {
-                bounds.push(place + 1);
+                bounds.push(position + 1);
             }
         }
         bounds.push(n);
-        Self { rows, places, bounds }
+        Self { rows, positions, bounds }
     }
 
-    /// Group and place in the group of each row.
+    /// Group and position in the group of each row.
     fn addresses(&self) -> Vec<(u32, u32)> {
         let mut addresses = vec![(0, 0); self.rows.len()];
         for (group, bound) in self.bounds.windows(2).enumerate() {
@@ -90,24 +90,17 @@ impl Deal {
         addresses
     }
 
-    /// Cuts rows that lie in the order of the places into their groups.
+    /// Cuts rows that lie in the order of the positions into their groups.
     pub(crate) fn split<'a>(
         &self,
         rows: &'a mut Rows,
-        mut extras: &'a mut [Extra],
+        extras: &'a mut [Extra],
     ) -> Vec<Movable<'a>> {
         let stride = rows.stride();
-        let mut rest = rows.as_mut_slice();
-        self.bounds
-            .windows(2)
-            .map(|bound| {
-                let count = bound[1] - bound[0];
-                let (group, after) = std::mem::take(&mut rest).split_at_mut(count * stride);
-                let (group_extras, extras_after) = std::mem::take(&mut extras).split_at_mut(count);
-                (rest, extras) = (after, extras_after);
-                Movable { rows: group, extras: group_extras }
-            })
-            .collect()
+        let counts = || self.bounds.windows(2).map(|bound| bound[1] - bound[0]);
+        let groups = parallel::cut(rows.as_mut_slice(), counts().map(|count| count * stride));
+        let groups = groups.zip(parallel::cut(extras, counts()));
+        groups.map(|(rows, extras)| Movable { rows, extras }).collect()
     }
 }
 
@@ -128,8 +121,8 @@ impl Grid {
     /// `None` for, are left out.
     pub(crate) fn new(
         data: &Ratings,
-        users: &Deal,
-        items: &Deal,
+        users: &Partition,
+        items: &Partition,
         value: impl Fn(f32) -> Option<f32> + Sync,
     ) -> Self {
         let groups = users.bounds.len() - 1;
@@ -173,9 +166,9 @@ impl Grid {
         Self { bands: parallel::map(users.bounds.windows(2), band) }
     }
 
-    /// The same with the values of [`WEAVE`] users at a time taken in turns. A step has to wait for
+    /// The same with the values of [`INTERLEAVED`] users at a time taken in turns. A step has to wait for
     /// the one before it if that moved the same row; in turns the processor works on several.
-    pub(crate) fn woven(mut self) -> Self {
+    pub(crate) fn interleaved(mut self) -> Self {
         parallel::each(&mut self.bands, |band| {
             let mut order: Vec<usize> = Vec::with_capacity(band.entries.len());
             for block in band.starts.windows(2) {
@@ -186,11 +179,11 @@ impl Grid {
                     ranges.push(first..first + run.len());
                     first += run.len();
                 }
-                for turn in ranges.chunks_mut(WEAVE) {
+                for turn in ranges.chunks_mut(INTERLEAVED) {
                     loop {
-                        let held = order.len();
+                        let held_out = order.len();
                         order.extend(turn.iter_mut().filter_map(Iterator::next));
-                        if order.len() == held {
+                        if order.len() == held_out {
                             break;
                         }
                     }
@@ -217,7 +210,7 @@ impl Grid {
     }
 }
 
-/// Runs all rounds in the order given: `work` is told the user group and the item group and gets
+/// Runs all rounds in the order given: `work` gets the numbers of the user group and the item group, and
 /// their rows. Calls `after` with the results of each round in the order of the user groups, and
 /// ends early, with `false`, where it says so.
 pub(crate) fn rounds<T: Send>(
@@ -253,16 +246,20 @@ mod tests {
         for (n_users, n_items, count) in [(300, 90, 6000), (3, 5, 12), (1, 8, 8), (40, 17, 40)] {
             let data = RatingsSpec::new(n_users, n_items, count).make(1).unwrap().ratings;
             let groups = groups(&data);
-            let users = Deal::by_ratings(data.by_user(), groups, &mut Stream::new(1, "u", 0));
-            let items = Deal::by_ratings(data.by_item(), groups, &mut Stream::new(1, "i", 0));
-            for deal in [&users, &items] {
-                assert_eq!(deal.bounds.len(), groups + 1);
-                assert!(deal.bounds.windows(2).all(|b| b[0] < b[1]), "{:?}", deal.bounds);
+            let users = Partition::by_ratings(data.by_user(), groups, &mut Stream::new(1, "u", 0));
+            let items = Partition::by_ratings(data.by_item(), groups, &mut Stream::new(1, "i", 0));
+            for partition in [&users, &items] {
+                assert_eq!(partition.bounds.len(), groups + 1);
+                assert!(partition.bounds.windows(2).all(|b| b[0] < b[1]), "{:?}", partition.bounds);
                 assert!(
-                    deal.places.iter().enumerate().all(|(r, &p)| deal.rows[p as usize] == r as u32)
+                    partition
+                        .positions
+                        .iter()
+                        .enumerate()
+                        .all(|(r, &p)| partition.rows[p as usize] == r as u32)
                 );
             }
-            let grid = Grid::new(&data, &users, &items, Some).woven();
+            let grid = Grid::new(&data, &users, &items, Some).interleaved();
             let mut found = Vec::new();
             for a in 0..groups {
                 for b in 0..groups {
@@ -283,9 +280,9 @@ mod tests {
     #[test]
     fn groups_have_about_equal_numbers_of_ratings() {
         let data = RatingsSpec::new(4000, 1500, 200_000).make(2).unwrap().ratings;
-        let deal = Deal::by_ratings(data.by_user(), 16, &mut Stream::new(1, "u", 0));
-        for bound in deal.bounds.windows(2) {
-            let count: usize = deal.rows[bound[0]..bound[1]]
+        let partition = Partition::by_ratings(data.by_user(), 16, &mut Stream::new(1, "u", 0));
+        for bound in partition.bounds.windows(2) {
+            let count: usize = partition.rows[bound[0]..bound[1]]
                 .iter()
                 .map(|&row| data.by_user().range(row as usize).len())
                 .sum();
@@ -297,18 +294,18 @@ mod tests {
     fn rounds_visit_every_pair_of_groups_once() {
         let (mut users, mut items) = (Rows::zeros(10, 3), Rows::zeros(8, 3));
         let (mut u, mut i) = (vec![Extra::default(); 10], vec![Extra::default(); 8]);
-        let deal = |n: usize, bounds: [usize; 5]| Deal {
+        let partition = |n: usize, bounds: [usize; 5]| Partition {
             rows: (0..n as u32).collect(),
-            places: (0..n as u32).collect(),
+            positions: (0..n as u32).collect(),
             bounds: bounds.to_vec(),
         };
         for (item, extra) in i.iter_mut().enumerate() {
             extra.penalty = item as f32;
         }
-        let groups = deal(8, [0, 1, 3, 6, 8]);
+        let groups = partition(8, [0, 1, 3, 6, 8]);
         let mut visits = Vec::new();
         let done = rounds(
-            deal(10, [0, 2, 4, 6, 10]).split(&mut users, &mut u),
+            partition(10, [0, 2, 4, 6, 10]).split(&mut users, &mut u),
             groups.split(&mut items, &mut i),
             &[2, 0, 3, 1],
             |a, b, users, items| (a, b, users.extras.len(), items.extras[0].penalty),

@@ -1,56 +1,34 @@
 //! Half a step of alternating least squares: every row of one side solved, the other fixed.
 
+use crate::blocks::{Blocks, map_watched};
 use crate::latent::Squares;
 use crate::vectors::Vectors;
-use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::Watch;
-use gradus_data::{Csr, Ratings};
+use gradus_data::Csr;
 use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows are handed to threads in blocks of about so many ratings. The blocks depend on the data
-/// alone, and sums are taken block by block, so results do not depend on the number of threads.
-const BLOCK: usize = 1 << 14;
-
-/// The sums of `w r` and of `w` over all ratings.
-///
-/// # Errors
-/// If all weights are zero.
-pub(crate) fn total(model: &str, data: &Ratings) -> Result<(f64, f64)> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for rating in data.iter() {
-        sum += f64::from(rating.weight) * f64::from(rating.value);
-        weight += f64::from(rating.weight);
-    }
-    if weight > 0.0 {
-        return Ok((sum, weight));
-    }
-    Err(Error::data(format!("{model}: all ratings have weight 0; nothing to learn from")))
-}
+/// The cost of a row besides its ratings: even a visit to an empty row costs something.
+const ROW_COST: usize = 16;
 
 /// One side of the data: its rows and how they are cut into blocks.
 pub(crate) struct Side<'a> {
     pub(crate) rows: &'a Csr,
     pub(crate) weights: Option<&'a [f32]>,
-    /// Row bounds of the blocks.
-    pub(crate) bounds: Vec<usize>,
+    pub(crate) blocks: Blocks,
 }
 
 impl<'a> Side<'a> {
     pub(crate) fn new(rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
-        let (mut bounds, mut filled) = (vec![0], 0);
-        for row in 0..rows.n_rows() {
-            // An empty row still costs something to visit.
-            filled += rows.range(row).len() + 16;
-            if filled >= BLOCK {
-                bounds.push(row + 1);
-                filled = 0;
-            }
-        }
-        if bounds.last() != Some(&rows.n_rows()) {
-            bounds.push(rows.n_rows());
-        }
-        Self { rows, weights, bounds }
+        Self::with_row_cost(rows, weights, ROW_COST)
+    }
+
+    /// With another cost of a row; see [`Blocks::new`].
+    pub(crate) fn with_row_cost(
+        rows: &'a Csr,
+        weights: Option<&'a [f32]>,
+        row_cost: usize,
+    ) -> Self {
+        Self { rows, weights, blocks: Blocks::new(rows, row_cost) }
     }
 
     /// The weights of a row, if there are any.
@@ -59,7 +37,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What solving one side came to.
+/// Sums over the rows of one side after they were solved.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     /// `Σ w e²` after it.
@@ -68,12 +46,12 @@ pub(crate) struct Sums {
     pub(crate) errors: f64,
     /// The penalty of the rows solved for.
     pub(crate) penalty: f64,
-    /// Rows that single precision was not enough for.
+    /// Number of rows that needed double precision.
     pub(crate) fallbacks: u64,
 }
 
 impl Sums {
-    fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         Self {
             squares: self.squares + other.squares,
             errors: self.errors + other.errors,
@@ -124,13 +102,13 @@ impl Worker {
 pub(crate) struct Half<'s> {
     /// The side solved for.
     pub(crate) side: &'s Side<'s>,
-    /// Factors and biases of the other.
+    /// Factors and biases of the other side.
     pub(crate) fixed: &'s Vectors,
     /// The mean α.
     pub(crate) mean: f64,
     /// The penalty.
     pub(crate) rule: Squares,
-    /// Where the penalty pulls each row; to zero if absent. For exact solves only.
+    /// The centre of each row's penalty; zero if absent. For exact solves only.
     pub(crate) centre: Option<&'s Vectors>,
     /// How the rows are solved.
     pub(crate) method: Method,
@@ -150,39 +128,26 @@ struct Work {
 }
 
 impl Half<'_> {
-    /// Solves every row. `None` if the watch said to leave.
+    /// Solves every row. `None` if the fit was asked to stop.
     ///
-    /// `share` is what part of the step this is, from and to.
+    /// `share` is the part of the step that this is, from and to.
     pub(crate) fn solve(&self, watch: &Watch<'_>, share: (f64, f64)) -> Option<(Vectors, Sums)> {
         let k = self.fixed.factors.k();
         let mut solved = match self.method {
             Method::Cholesky => Vectors::zeros(self.side.rows.n_rows(), k),
             Method::Cg(_) | Method::Coordinates(_) => self.start.clone(),
         };
-        let blocks = solved.blocks(&self.side.bounds);
-        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
         let work = || Work {
             solver: Worker::new(self.method, k, self.level),
             targets: Vec::new(),
             products: Vec::new(),
         };
-        let sums = parallel::map_with(blocks, work, |work, block| {
-            if watch.stopped() {
-                return Sums::default();
-            }
-            let sums = block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
+        let blocks = solved.blocks(&self.side.blocks);
+        let sums = map_watched(blocks, watch, share, work, |work, block| {
+            block.rows().fold(Sums::default(), |sums, (row, out, bias)| {
                 sums.add(self.solve_row(row, out, bias, work))
-            });
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            // Some fifty times a half-step.
-            if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
-                watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
-            }
-            sums
-        });
-        if done.into_inner() < n_blocks {
-            return None;
-        }
+            })
+        })?;
         Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
@@ -212,7 +177,7 @@ impl Half<'_> {
                 lambda,
                 bias: self.rule.biases.then_some(lambda),
                 base: None,
-                pull: None,
+                linear: None,
                 residuals: self.residuals,
                 upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
             },

@@ -1,5 +1,6 @@
-//! How errors are judged, for the solvers that follow a gradient.
+//! Loss functions, for the solvers that follow a gradient.
 
+use crate::fitting;
 use crate::latent::{self, Link};
 use gradus_base::{Error, Result};
 use gradus_data::Ratings;
@@ -7,16 +8,16 @@ use gradus_kernel::sgd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an error `e = r − r̂` is judged.
+/// Loss function of the error `e = r − r̂`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loss {
     /// `e²`: predicts the mean.
     #[default]
     Squared,
-    /// `|e|`: predicts the median; wild values pull no harder than others.
+    /// `|e|`: predicts the median; outliers count no more than others.
     Absolute,
-    /// `e²` up to `|e| = delta`, then a straight line: a compromise of the two.
+    /// `e²` up to `|e| = delta`, then linear: a compromise of the two.
     Huber,
     /// Cross-entropy of a probability, for values from 0 to 1 or of two kinds: predictions pass through the logistic function.
     Logistic,
@@ -39,15 +40,7 @@ impl Units {
     /// # Errors
     /// If the loss does not suit the data, or nothing has a weight.
     pub(crate) fn new(model: &str, loss: Loss, delta: f32, data: &Ratings) -> Result<Self> {
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for rating in data.iter() {
-            sum += f64::from(rating.weight) * f64::from(rating.value);
-            weight += f64::from(rating.weight);
-        }
-        if weight <= 0.0 {
-            let text = format!("{model}: all ratings have weight 0; nothing to learn from");
-            return Err(Error::data(text));
-        }
+        let (sum, weight) = fitting::total(model, data)?;
         let mean = sum / weight;
         if loss == Loss::Logistic {
             let (low, high) = extremes(model, data)?;
@@ -86,13 +79,13 @@ impl Units {
         (self.offset as f32, (1.0 / self.scale) as f32)
     }
 
-    /// By what a score and a bias of these units are multiplied to be in those of the data; the
-    /// factors by its root.
+    /// The factor that brings scores and biases from these units to those of the data; latent factors
+    /// take its root.
     pub(crate) fn score(&self) -> f64 {
         if self.link == Link::Identity { self.scale } else { 1.0 }
     }
 
-    /// By what the objective of these units is multiplied to be in those of the data.
+    /// The factor that brings the objective from these units to those of the data.
     pub(crate) fn objective(&self) -> f64 {
         match self.loss {
             sgd::Loss::Squared | sgd::Loss::Huber(_) => self.scale * self.scale,
@@ -101,8 +94,7 @@ impl Units {
         }
     }
 
-    /// The penalty on factors that in these units does what λ does in those of the data. That on
-    /// biases is [`score`](Self::score) times as large.
+    /// The penalty on factors in these units that equals λ in those of the data. The penalty on biases is [`score`](Self::score) times as large.
     pub(crate) fn penalty(&self, lambda: f64) -> f64 {
         lambda * self.score() / self.objective()
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The length of the list that is judged.
 pub(crate) const PLACES: usize = 20;
-/// What the score is called.
+/// The name of the score.
 pub(crate) const METRIC: &str = "ndcg@20";
 
 /// Iterations are compared on a sample of the users: a pass over all of them takes several times
@@ -52,8 +52,8 @@ pub(crate) enum Over {
     All,
 }
 
-/// The held-out items of each user who has any that training knows but did not show them.
-pub(crate) struct HeldItems {
+/// The held-out items of each user: items that training knows, but not as items of this user.
+pub(crate) struct HeldOutItems {
     users: Vec<Case>,
     /// The users of the sample, if it is smaller.
     sample: Option<Vec<Case>>,
@@ -63,8 +63,8 @@ pub(crate) struct HeldItems {
     n_trained: usize,
 }
 
-impl HeldItems {
-    pub(crate) fn new(held: &Ratings, data: &Ratings) -> Result<Self> {
+impl HeldOutItems {
+    pub(crate) fn new(held_out: &Ratings, data: &Ratings) -> Result<Self> {
         let map = |from: &Ids, to: &Ids| -> Vec<Option<u32>> {
             if from == to {
                 (0..from.len() as u32).map(Some).collect()
@@ -79,7 +79,8 @@ impl HeldItems {
         // has a rating of it.
         let trained: Vec<bool> =
             (0..data.n_items()).map(|item| !data.by_item().range(item).is_empty()).collect();
-        let (user_of, item_of) = (map(held.users(), data.users()), map(held.items(), data.items()));
+        let (user_of, item_of) =
+            (map(held_out.users(), data.users()), map(held_out.items(), data.items()));
         let mut users = Vec::new();
         for (row, user) in user_of.into_iter().enumerate() {
             let Some(user) = user else { continue };
@@ -87,12 +88,12 @@ impl HeldItems {
             if seen.is_empty() {
                 continue;
             }
-            let mut relevant: Vec<u32> = held
+            let mut relevant: Vec<u32> = held_out
                 .by_user()
                 .range(row)
-                .filter(|&at| held.by_user().values()[at] > 0.0)
-                .filter(|&at| held.weights_by_user().is_none_or(|weights| weights[at] > 0.0))
-                .filter_map(|at| item_of[held.by_user().indices()[at] as usize])
+                .filter(|&at| held_out.by_user().values()[at] > 0.0)
+                .filter(|&at| held_out.weights_by_user().is_none_or(|weights| weights[at] > 0.0))
+                .filter_map(|at| item_of[held_out.by_user().indices()[at] as usize])
                 .filter(|item| trained[*item as usize] && seen.binary_search(item).is_err())
                 .collect();
             relevant.sort_unstable();
@@ -123,7 +124,7 @@ impl HeldItems {
         Ok(Self { users, sample, seen: data.by_user_shared(), trained, n_trained })
     }
 
-    /// What is worth knowing about the scores of the iterations.
+    /// A remark on how the iterations were scored.
     pub(crate) fn note(&self) -> Option<String> {
         let (sample, all) = (self.sample.as_ref()?.len(), self.users.len());
         Some(format!(
@@ -145,7 +146,7 @@ impl HeldItems {
         self.sample.as_ref().map(|_| score())
     }
 
-    /// Takes an item into a list if it is ranked for this user.
+    /// Adds an item to a list if it is ranked for this user.
     fn offer(&self, best: &mut TopN, (user, relevant): &Case, item: u32, score: f32) {
         if !best.wants(score) || !self.trained[item as usize] {
             return;
@@ -205,25 +206,26 @@ impl HeldItems {
     ) -> f64 {
         let n_items = self.seen.n_cols();
         let cases = self.cases(over);
-        let room = || vec![0.0; n_items * block];
-        let each: Vec<Vec<f64>> = parallel::map_with(cases.chunks(block), room, |scores, block| {
-            let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
-            let scores = &mut scores[..n_items * block.len()];
-            score(&users, scores);
-            let rows = block.iter().zip(scores.chunks_exact(n_items));
-            rows.map(|(case, scores)| {
-                let mut best = TopN::new(PLACES);
-                for (item, &score) in scores.iter().enumerate() {
-                    self.offer(&mut best, case, item as u32, score);
-                }
-                gain(best, &case.1)
-            })
-            .collect()
-        });
+        let buffer = || vec![0.0; n_items * block];
+        let each: Vec<Vec<f64>> =
+            parallel::map_with(cases.chunks(block), buffer, |scores, block| {
+                let users: Vec<u32> = block.iter().map(|(user, _)| *user).collect();
+                let scores = &mut scores[..n_items * block.len()];
+                score(&users, scores);
+                let rows = block.iter().zip(scores.chunks_exact(n_items));
+                rows.map(|(case, scores)| {
+                    let mut best = TopN::new(PLACES);
+                    for (item, &score) in scores.iter().enumerate() {
+                        self.offer(&mut best, case, item as u32, score);
+                    }
+                    gain(best, &case.1)
+                })
+                .collect()
+            });
         each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 
-    /// What a list in random order gets on average.
+    /// The expected score of a list in random order.
     fn by_chance(&self) -> f64 {
         let gain = |places: usize| -> f64 {
             (0..places).map(|place| 1.0 / (place as f64 + 2.0).log2()).sum()
@@ -236,7 +238,7 @@ impl HeldItems {
         each.sum::<f64>() / self.users.len() as f64
     }
 
-    /// What a model has to beat: chance and popularity.
+    /// The baselines: chance and popularity.
     pub(crate) fn baselines(&self, data: &Ratings) -> Vec<Baseline> {
         let counts = crate::baseline::popularity(data);
         vec![
@@ -264,12 +266,12 @@ mod tests {
     #[test]
     fn chance_is_the_mean_over_many_random_orders() {
         let data = RatingsSpec::new(40, 60, 800).make(1).unwrap().ratings;
-        let (train, held) = data.partition(|at| at % 4 != 0);
-        let held = HeldItems::new(&held, &train).unwrap();
+        let (train, held_out) = data.partition(|at| at % 4 != 0);
+        let held_out = HeldOutItems::new(&held_out, &train).unwrap();
         let rounds = 300;
         let mean: f64 = (0..rounds)
             .map(|round| {
-                held.ndcg(|user, scores| {
+                held_out.ndcg(|user, scores| {
                     let mut stream =
                         gradus_base::random::Stream::new(round, "test.order", user as u64);
                     scores.fill_with(|| stream.uniform() as f32);
@@ -277,7 +279,11 @@ mod tests {
             })
             .sum::<f64>()
             / rounds as f64;
-        assert!((mean / held.by_chance() - 1.0).abs() < 0.02, "{mean} {}", held.by_chance());
+        assert!(
+            (mean / held_out.by_chance() - 1.0).abs() < 0.02,
+            "{mean} {}",
+            held_out.by_chance()
+        );
     }
 
     #[test]
@@ -288,13 +294,13 @@ mod tests {
         };
         let train = of(&[(1, 10), (1, 11), (2, 12), (3, 13)]);
         // Seen, unknown item, unknown user: nothing is left but (2, 10).
-        let held = of(&[(1, 10), (1, 99), (9, 10), (2, 10)]);
-        let judge = HeldItems::new(&held, &train).unwrap();
+        let held_out = of(&[(1, 10), (1, 99), (9, 10), (2, 10)]);
+        let judge = HeldOutItems::new(&held_out, &train).unwrap();
         assert_eq!(judge.users, [(1, vec![0])]);
         assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 0.0])), 1.0);
         let second = judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 2.0]));
         assert_eq!(second, 1.0 / 3f64.log2());
-        assert!(HeldItems::new(&of(&[(1, 10)]), &train).is_err());
+        assert!(HeldOutItems::new(&of(&[(1, 10)]), &train).is_err());
     }
 
     #[test]
@@ -305,9 +311,9 @@ mod tests {
                 .unwrap()
         };
         // Item 13 and users 3 and 4 lose all they have; the ids stay.
-        let (held, train) = of(&rows).partition(|at| [1, 4, 5].contains(&at));
+        let (held_out, train) = of(&rows).partition(|at| [1, 4, 5].contains(&at));
         assert_eq!((train.n_users(), train.n_items()), (4, 4));
-        let judge = HeldItems::new(&held, &train).unwrap();
+        let judge = HeldOutItems::new(&held_out, &train).unwrap();
         assert_eq!(judge.users, [(0, vec![1])]);
         // Item 13 has the best score and takes no place.
         assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[0.0, 1.0, 0.5, 9.0])), 1.0);
@@ -316,14 +322,14 @@ mod tests {
     #[test]
     fn of_equal_scores_the_irrelevant_comes_first() {
         let data = RatingsSpec::new(30, 300, 600).make(3).unwrap().ratings;
-        let (train, held) = data.partition(|at| at % 4 != 0);
-        let held = HeldItems::new(&held, &train).unwrap();
+        let (train, held_out) = data.partition(|at| at % 4 != 0);
+        let held_out = HeldOutItems::new(&held_out, &train).unwrap();
         // A model that knows nothing gets nothing where there are twenty irrelevant items.
-        assert_eq!(held.ndcg(|_, scores| scores.fill(1.0)), 0.0);
+        assert_eq!(held_out.ndcg(|_, scores| scores.fill(1.0)), 0.0);
         let items = Rows::zeros(train.n_items(), 3);
         let users = Rows::zeros(train.n_users(), 3);
         let bias = vec![0.5; train.n_items()];
-        let by_factors = held.ndcg_of_factors(
+        let by_factors = held_out.ndcg_of_factors(
             Over::All,
             Level::best(),
             (&users, |user| user as usize),

@@ -1,17 +1,37 @@
 //! Factors and biases of all users, or of all items.
 
+use crate::blocks::{Block, Blocks};
 use crate::latent::{self, LatentFactors};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows};
 
+/// Implements `Clone` so that `clone_from` copies into the memory that is there: the loop takes a snapshot
+/// of the best state again and again.
+macro_rules! clone_in_place {
+    ($type:ident { $($field:ident),* $(,)? }) => {
+        impl Clone for $type {
+            fn clone(&self) -> Self {
+                Self { $($field: self.$field.clone()),* }
+            }
+
+            fn clone_from(&mut self, source: &Self) {
+                $(self.$field.clone_from(&source.$field);)*
+            }
+        }
+    };
+}
+pub(crate) use clone_in_place;
+
 /// A vector and a bias for each row of a side.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Vectors {
     pub(crate) factors: Rows,
     pub(crate) bias: Vec<f32>,
 }
+
+clone_in_place!(Vectors { factors, bias });
 
 impl Vectors {
     pub(crate) fn zeros(n_rows: usize, k: usize) -> Self {
@@ -35,7 +55,7 @@ impl Vectors {
         vectors
     }
 
-    /// Takes the users of a fitted model, as far as the number of factors agrees.
+    /// Copies the users of a fitted model, as many factors as both have.
     pub(crate) fn take_over(&mut self, warm: &LatentFactors, biases: bool) {
         let common = self.factors.k().min(warm.rank());
         for (user, bias) in self.bias.iter_mut().enumerate() {
@@ -45,7 +65,7 @@ impl Vectors {
         }
     }
 
-    /// Puts them into a file as `NAME_bias` and `NAMEs`.
+    /// Writes them to a file as `NAME_bias` and `NAMEs`.
     pub(crate) fn write<'a>(&'a self, name: &str, file: &mut Writer<'a>) {
         file.tensor(&format!("{name}_bias"), &[self.bias.len()], &self.bias);
         latent::write_rows(file, &format!("{name}s"), &self.factors);
@@ -78,34 +98,39 @@ impl Vectors {
         sum as f32
     }
 
-    /// The rows in blocks, to hand to threads.
-    pub(crate) fn blocks<'v>(&'v mut self, bounds: &[usize]) -> Vec<Block<'v>> {
-        let stride = self.factors.stride();
-        let mut blocks = Vec::with_capacity(bounds.len());
-        let (mut rest, mut rest_bias) = (self.factors.as_mut_slice(), self.bias.as_mut_slice());
-        for bound in bounds.windows(2) {
-            let count = bound[1] - bound[0];
-            let (factors, after) = rest.split_at_mut(count * stride);
-            let (bias, after_bias) = rest_bias.split_at_mut(count);
-            blocks.push(Block { first: bound[0], stride, factors, bias });
-            (rest, rest_bias) = (after, after_bias);
+    /// The values of a row, the bias last.
+    pub(crate) fn row(&self, at: usize) -> impl Iterator<Item = f32> + '_ {
+        self.factors.row(at)[..self.factors.k()].iter().copied().chain([self.bias[at]])
+    }
+
+    /// Rows with the bias as the last value.
+    pub(crate) fn joined(&self) -> Rows {
+        let k = self.factors.k();
+        let mut joined = Rows::zeros(self.factors.n_rows(), k + 1);
+        for (row, &bias) in self.bias.iter().enumerate() {
+            joined.row_mut(row)[..k].copy_from_slice(&self.factors.row(row)[..k]);
+            joined.row_mut(row)[k] = bias;
         }
-        blocks
+        joined
+    }
+
+    /// The rows in blocks, to hand to threads.
+    pub(crate) fn blocks<'v>(&'v mut self, blocks: &Blocks) -> Vec<Block<'v>> {
+        blocks.cut_vectors(&mut self.factors, &mut self.bias)
     }
 }
 
-/// Some consecutive rows of [`Vectors`].
-pub(crate) struct Block<'b> {
-    first: usize,
-    stride: usize,
-    factors: &'b mut [f32],
-    bias: &'b mut [f32],
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<'b> Block<'b> {
-    /// Each row: its number, its factors, its bias.
-    pub(crate) fn rows(self) -> impl Iterator<Item = (usize, &'b mut [f32], &'b mut f32)> {
-        let rows = self.factors.chunks_exact_mut(self.stride).zip(self.bias);
-        (self.first..).zip(rows).map(|(row, (factors, bias))| (row, factors, bias))
+    #[test]
+    fn a_second_snapshot_takes_the_memory_of_the_first() {
+        let mut snapshot = Vectors::zeros(100, 5);
+        let memory = (snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr());
+        let state = Vectors::random(100, 5, (1, "test", 0));
+        snapshot.clone_from(&state);
+        assert_eq!((snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr()), memory);
+        assert_eq!((snapshot.factors, snapshot.bias), (state.factors, state.bias));
     }
 }

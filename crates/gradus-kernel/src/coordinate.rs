@@ -45,7 +45,7 @@ impl RowCoordinates {
     /// the factors in `x`.
     ///
     /// A problem without ratings has the solution zero. `fallback` of the result says that a number
-    /// was not finite on the way and the row was solved exactly instead. Takes no base and no pull.
+    /// was not finite on the way and the row was solved exactly instead. Takes no base and no linear term.
     ///
     /// # Shapes
     /// `x` is `padded(k)` long, its padding zero. Panics where the shapes of [`RowProblem`] are not
@@ -59,7 +59,7 @@ impl RowCoordinates {
     ) -> RowSolution {
         let &RowProblem { indices, targets, weights, .. } = problem;
         assert_eq!(x.len(), padded(self.k), "a row of padded length");
-        assert!(problem.base.is_none() && problem.pull.is_none(), "the ratings and no more");
+        assert!(problem.base.is_none() && problem.linear.is_none(), "the ratings and no more");
         assert_eq!(indices.len(), targets.len(), "as many targets as indices");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "as many weights as indices");
         if indices.is_empty() {
@@ -155,7 +155,7 @@ impl<const WEIGHTED: bool> Kernel for Scalar<'_, WEIGHTED> {
 #[inline(always)]
 fn minimum(along: f64, square: f64, lambda: f32, x: f32) -> f32 {
     let diagonal = square + f64::from(lambda);
-    // Nothing pulls at a coordinate that no rating sees and no penalty holds.
+    // A coordinate without ratings and without a penalty has no gradient.
     if diagonal > 0.0 { ((along + f64::from(x) * square) / diagonal) as f32 } else { 0.0 }
 }
 

@@ -110,7 +110,7 @@ impl Gram {
     }
 
     /// Adds `g` to `Σ w y v` and `g_b` to `Σ w y`.
-    pub(super) fn pull(&mut self, (g, g_b): (&[f32], f32)) {
+    pub(super) fn add_linear(&mut self, (g, g_b): (&[f32], f32)) {
         for (sum, g) in self.vectors.row_mut(0).iter_mut().zip(g) {
             *sum += g;
         }

@@ -142,7 +142,7 @@ impl Kernel for Improve<'_> {
         for (r, &x) in residual.iter_mut().zip(&*x) {
             *r -= lambda * x;
         }
-        if let Some((g, g_b)) = problem.pull {
+        if let Some((g, g_b)) = problem.linear {
             residual.iter_mut().zip(g).for_each(|(r, g)| *r += g);
             residual_b += f64::from(g_b);
         }
@@ -313,13 +313,13 @@ mod tests {
     use super::super::{RowSolver, Totals};
     use super::*;
 
-    /// A problem with everything: weights, bias, base and pull.
+    /// A problem with everything: weights, bias, base and linear term.
     struct Case {
         rows: Rows,
         indices: Vec<u32>,
         targets: Vec<f32>,
         weights: Vec<f32>,
-        pull: Vec<f32>,
+        linear: Vec<f32>,
         base: Gram,
         bias: bool,
     }
@@ -329,15 +329,15 @@ mod tests {
             let mut random = Random((k * 1000 + n) as u64);
             let rows = random.rows(200, k, 0.5);
             let base = Totals::of(level, &rows, &random.values(200)).base(level, 0.1);
-            let mut pull = random.values(k);
-            pull.resize(padded(k), 0.0);
+            let mut linear = random.values(k);
+            linear.resize(padded(k), 0.0);
             Case {
                 base,
                 rows,
                 indices: (0..n).map(|_| random.below(200) as u32).collect(),
                 targets: random.values(n),
                 weights: random.values(n).iter().map(|w| w.abs() + 0.1).collect(),
-                pull,
+                linear,
                 bias,
             }
         }
@@ -351,7 +351,7 @@ mod tests {
                 lambda: 0.7,
                 bias: self.bias.then_some(0.9),
                 base: Some(&self.base),
-                pull: Some((&self.pull, 0.4)),
+                linear: Some((&self.linear, 0.4)),
                 residuals: true,
                 upcoming: &[],
             }

@@ -168,7 +168,7 @@ mod tests {
                 lambda: 0.0,
                 bias: Some(3.0),
                 base: Some(&Gram::from_matrix(level, self.base.clone())),
-                pull: None,
+                linear: None,
                 residuals: true,
                 upcoming: &[],
             };

@@ -17,11 +17,11 @@ const PIVOT_SHARE_F64: f64 = 1e-13;
 ///
 /// `Σ_j w_j (y_j − x·v_j − β)² + λ‖x‖² + λ_b β² − 2 g·x − 2 g_b β`
 ///
-/// where the sum runs over the rows of the base as well, and `g` is the pull, if there is one.
+/// where the sum runs over the rows of the base as well, and `g` is the linear term, if there is one.
 ///
 /// # Shapes
 /// `factors` holds rows of `k` values at stride `padded(k)`, padding zero; `indices`, `targets` and
-/// `weights` are as long as each other; the pull is `padded(k)` long, padding zero.
+/// `weights` are as long as each other; the linear term is `padded(k)` long, padding zero.
 #[derive(Clone, Copy, Debug)]
 pub struct RowProblem<'a> {
     /// The rows of the fixed side.
@@ -41,7 +41,7 @@ pub struct RowProblem<'a> {
     pub base: Option<&'a Gram>,
     /// The linear term `(g, g_b)`: where a block of a larger problem is solved, what the rest of it
     /// asks for.
-    pub pull: Option<(&'a [f32], f32)>,
+    pub linear: Option<(&'a [f32], f32)>,
     /// Whether to compute the residual sums of [`RowSolution`].
     pub residuals: bool,
     /// Rows of `factors` that the next problem will touch, as far as known: they are fetched into
@@ -93,7 +93,7 @@ pub struct RowSolution {
 ///         lambda: 0.0,
 ///         bias: Some(0.0),
 ///         base: None,
-///         pull: None,
+///         linear: None,
 ///         residuals: true,
 ///         upcoming: &[],
 ///     },
@@ -126,14 +126,14 @@ impl RowSolver {
 
     /// Writes the factors of the solution to `out` and returns the rest of it.
     ///
-    /// A problem without ratings, base and pull has the solution zero.
+    /// A problem without ratings, base and linear term has the solution zero.
     ///
     /// # Shapes
     /// `out` is `padded(k)` long; its padding is set to zero. Panics where the shapes of
     /// [`RowProblem`] are not kept, or an index is past the last row of `factors`.
     pub fn solve(&mut self, problem: &RowProblem<'_>, out: &mut [f32]) -> RowSolution {
         assert_eq!(out.len(), padded(self.k), "a row of padded length");
-        if problem.indices.is_empty() && problem.base.is_none() && problem.pull.is_none() {
+        if problem.indices.is_empty() && problem.base.is_none() && problem.linear.is_none() {
             out.fill(0.0);
             return RowSolution::default();
         }
@@ -166,8 +166,8 @@ impl RowSolver {
         let (level, k) = (self.level, self.k);
         self.gram.reset(base, lambda);
         self.gram.accumulate(factors, indices, targets, weights, problem.upcoming);
-        if let Some(pull) = problem.pull {
-            self.gram.pull(pull);
+        if let Some(linear) = problem.linear {
+            self.gram.add_linear(linear);
         }
         let (weight, weighted_target) = self.gram.sums();
         let (a, p, q) = self.gram.parts_mut();
@@ -240,7 +240,7 @@ impl RowSolver {
             a[k * size + k] += f64::from(lambda_b);
             row[k] = 1.0;
         }
-        if let Some((g, g_b)) = problem.pull {
+        if let Some((g, g_b)) = problem.linear {
             b.iter_mut().zip(&g[..k]).for_each(|(b, &g)| *b += f64::from(g));
             if let Some(b) = b.get_mut(k) {
                 *b += f64::from(g_b);
@@ -415,7 +415,7 @@ pub(super) mod cases {
                 lambda: self.lambda,
                 bias: self.bias,
                 base: None,
-                pull: None,
+                linear: None,
                 residuals: true,
                 upcoming: &[],
             }
@@ -651,10 +651,10 @@ mod tests {
                             y - bias - super::super::dot(level, row, &start)
                         })
                         .collect();
-                    let pull: Vec<f32> = start.iter().map(|x| -case.lambda * x).collect();
+                    let linear: Vec<f32> = start.iter().map(|x| -case.lambda * x).collect();
                     let problem = RowProblem {
                         targets: &targets,
-                        pull: Some((&pull, -case.bias.unwrap() * bias)),
+                        linear: Some((&linear, -case.bias.unwrap() * bias)),
                         ..case.problem()
                     };
                     let mut moved = vec![0.0; padded(k)];

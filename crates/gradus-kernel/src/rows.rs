@@ -20,11 +20,23 @@ struct Line([f32; LINE]);
 ///
 /// # Shapes
 /// `n_rows` rows of `k` values at a stride of `padded(k)`; slices cover the padding.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Rows {
     lines: Vec<Line>,
     n_rows: usize,
     k: usize,
+}
+
+impl Clone for Rows {
+    fn clone(&self) -> Self {
+        Self { lines: self.lines.clone(), ..*self }
+    }
+
+    /// Copies into the memory that is there.
+    fn clone_from(&mut self, source: &Self) {
+        self.lines.clone_from(&source.lines);
+        (self.n_rows, self.k) = (source.n_rows, source.k);
+    }
 }
 
 impl Rows {

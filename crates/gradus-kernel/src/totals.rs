@@ -122,8 +122,8 @@ impl Totals {
         self.block_base(level, weight, 0..self.k, -1.0)
     }
 
-    /// The same for a step in some of the coordinates: the targets are zero, and what the place
-    /// one steps from asks for goes into the pull.
+    /// The same for a step in some of the coordinates: the targets are zero, and the
+    /// gradient at the starting point goes into the linear term.
     ///
     /// # Shapes
     /// `columns` lies within `0..k`.

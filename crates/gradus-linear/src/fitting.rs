@@ -4,7 +4,7 @@ use crate::LinearModel;
 use crate::design::sum;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Job};
-use gradus_core::iterate::Rules;
+use gradus_core::iterate::LoopOptions;
 use gradus_core::params;
 use gradus_core::predict::Predict;
 use gradus_core::report::Baseline;
@@ -53,16 +53,16 @@ pub(crate) fn rules<P: Fit>(
     max_iter: usize,
     seed: u64,
     metric: &'static str,
-) -> Rules<'static> {
-    Rules {
-        since: Some(since),
+) -> LoopOptions<'static> {
+    LoopOptions {
+        started: Some(since),
         model: P::NAME,
         metric,
         max_iter,
         seed,
         restarts: 1,
         params: params::record(params),
-        ..Rules::default()
+        ..LoopOptions::default()
     }
 }
 

@@ -48,13 +48,13 @@ pub mod model {
     pub use gradus_core::estimator::{
         AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
     };
-    pub use gradus_core::iterate::{Checkpoint, Rules, Solver, Watch, direct, run};
+    pub use gradus_core::iterate::{Checkpoint, LoopOptions, Solver, Step, Watch, direct, run};
     pub use gradus_core::params::{ParamSpec, Params, record};
     pub use gradus_core::predict::{Outputs, Predict};
     pub use gradus_core::progress::{Observer, Silent, Stop};
     pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
     pub use gradus_core::registry::Registry;
-    pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::report::{Measure, Report, StopReason};
     pub use gradus_core::transform::{Gradient, Transform};
     pub use gradus_core::update::{Adding, Update, Updated};
     pub use gradus_file::{Reader, Writer};

@@ -2,8 +2,8 @@
 
 use crate::Sequences;
 use gradus::model::{
-    Capability, Dataset, Density, Fit, Fitted, Generate, Job, Model, Params, Reader, Rules, Stream,
-    Traits, Writer, direct, record,
+    Capability, Dataset, Density, Fit, Fitted, Generate, Job, LoopOptions, Model, Params, Reader,
+    Stream, Traits, Writer, direct, record,
 };
 use gradus::{Error, Result};
 use schemars::JsonSchema;
@@ -69,8 +69,9 @@ impl Fit for Markov {
         if data.is_empty() {
             return Err(Error::data("markov: there are no sequences to learn from"));
         }
-        let rules = Rules { model: Self::NAME, params: record(self), ..Rules::default() };
-        let (model, report) = direct(&rules, job, || {
+        let options =
+            LoopOptions { model: Self::NAME, params: record(self), ..LoopOptions::default() };
+        let (model, report) = direct(&options, job, || {
             let model = MarkovChain::count(self, data);
             let mean = |data: &Sequences| -> f64 {
                 let all: f64 = data.lines.iter().map(|line| -model.log_probability(line)).sum();

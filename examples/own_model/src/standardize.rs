@@ -2,7 +2,7 @@
 
 use gradus::data::{Dense, Inputs, Matrix, Samples};
 use gradus::model::{
-    Fit, Fitted, Job, Model, Params, Reader, Rules, Traits, Transform, Writer, direct, record,
+    Fit, Fitted, Job, LoopOptions, Model, Params, Reader, Traits, Transform, Writer, direct, record,
 };
 use gradus::{Error, Result};
 use schemars::JsonSchema;
@@ -50,8 +50,9 @@ impl Fit for Standardize {
         if data.is_empty() {
             return Err(Error::data("standardize: there are no samples to learn from"));
         }
-        let rules = Rules { model: Self::NAME, params: record(self), ..Rules::default() };
-        let (model, report) = direct(&rules, job, || {
+        let options =
+            LoopOptions { model: Self::NAME, params: record(self), ..LoopOptions::default() };
+        let (model, report) = direct(&options, job, || {
             let x = data.features().to_dense();
             let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
             let total: f64 = (0..x.n_rows()).map(weight).sum();

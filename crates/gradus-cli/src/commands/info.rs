@@ -82,19 +82,21 @@ fn verify(path: &Path, context: Context) -> Outcome {
 fn checkpoint(path: &Path, context: Context) -> Outcome {
     let file = Reader::open(path)?;
     let name = file.kind().trim_end_matches(".checkpoint").to_owned();
-    let course: Value = file.get("course")?;
+    // Checkpoints of version 0.1 have another key.
+    let key = if file.header().contains_key("loop") { "loop" } else { "course" };
+    let at: Value = file.get(key)?;
     let params: Map<String, Value> = file.get("params")?;
     if context.json {
         return context.json(&json!({
             "checkpoint": name,
             "file": path.display().to_string(),
-            "restart": course["restart"],
-            "iteration": course["iteration"],
+            "restart": at["restart"],
+            "iteration": at["iteration"],
             "params": params,
         }));
     }
     let mut table = Table::new(&["checkpoint of", &name]);
-    table.row(["iterations".to_owned(), course["iteration"].to_string()]);
+    table.row(["iterations".to_owned(), at["iteration"].to_string()]);
     for (name, value) in &params {
         table.row([name.replace('_', "-"), shown(value)]);
     }

@@ -2,13 +2,13 @@
 
 pub(crate) mod solve;
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,15 +90,15 @@ pub struct Als {
     #[schemars(range(min = 1, max = 1000))]
     pub cg_steps: usize,
 
-    /// Iterations at most (for each random start). The error hardly falls after 20.
+    /// Largest number of iterations (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -156,6 +156,13 @@ impl Als {
     }
 }
 
+impl Iterative for Als {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Als {
     const NAME: &'static str = "als";
     const CLASS: &'static str = "Als";
@@ -165,41 +172,15 @@ impl Fit for Als {
     const TRAITS: Traits = Traits::UPDATING_RECOMMENDER;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("als: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row solves were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
+        fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

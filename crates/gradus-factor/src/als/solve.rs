@@ -1,15 +1,16 @@
 //! One iteration: the mean, then all items, then all users.
 
-use crate::half::{Half, Method, Side, total};
-use crate::latent::{self, FoldIn, Held, LatentFactors, Normalised, Parts, Squares};
-use crate::vectors::Vectors;
+use crate::fitting;
+use crate::half::{Half, Method, Side};
+use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, Squares};
+use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Level;
 
-/// What to fit, and how.
+/// The options of the solver.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The name of the model.
@@ -28,10 +29,10 @@ pub(crate) struct Solver<'a> {
     input: &'a Normalised<'a>,
     data: &'a Ratings,
     pub(crate) level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     mean: f64,
     pub(crate) weight: f64,
@@ -40,15 +41,16 @@ pub(crate) struct Solver<'a> {
 }
 
 /// What changes from step to step.
-#[derive(Clone)]
 pub(crate) struct State {
     pub(crate) mean: f64,
-    /// Mean error after the last iteration: by so much the mean is moved at the start of the next.
+    /// Mean error after the last iteration. The next iteration starts by adding it to the mean.
     pub(crate) drift: f64,
     pub(crate) users: Vectors,
     pub(crate) items: Vectors,
     pub(crate) fallbacks: u64,
 }
+
+clone_in_place!(State { mean, drift, users, items, fallbacks });
 
 #[cfg(test)]
 impl State {
@@ -64,16 +66,18 @@ impl<'a> Solver<'a> {
     pub(crate) fn new(
         plan: Plan,
         input: &'a Normalised<'a>,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let data = input.data();
-        let (sum, weight) = total(plan.model, data)?;
+        let (sum, weight) = fitting::total(plan.model, data)?;
         Ok(Self {
             input,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             warm: warm.filter(|warm| warm.knows(data)),
             range: plan.clip.then(|| latent::range(input.source)),
             plan,
@@ -116,7 +120,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { mean: self.mean, drift: 0.0, users, items, fallbacks: 0 })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let mean = state.mean + state.drift;
         let half = |side, fixed, start, residuals| Half {
             side,
@@ -130,19 +134,19 @@ impl iterate::Solver for Solver<'_> {
             level: self.level,
         };
         let by_item = half(&self.items, &state.users, &state.items, false).solve(watch, (0.0, 0.5));
-        let Some((items, by_item)) = by_item else { return Ok(None) };
+        let Some((items, by_item)) = by_item else { return Ok(Step::Stopped) };
         let by_user = half(&self.users, &items, &state.users, true).solve(watch, (0.5, 1.0));
-        let Some((users, by_user)) = by_user else { return Ok(None) };
+        let Some((users, by_user)) = by_user else { return Ok(Step::Stopped) };
         let objective = by_user.squares + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
         let drift = by_user.errors / self.weight;
         *state = State { mean, drift, users, items, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        Some(held.rmse(self.range, |user, item| {
+        let held_out = self.held_out.as_ref()?;
+        Some(held_out.rmse(self.range, |user, item| {
             let users = (state.users.bias.as_slice(), &state.users.factors);
             let items = (state.items.bias.as_slice(), &state.items.factors);
             let x = latent::score(self.level, state.mean, users, items, user, item);

@@ -175,7 +175,7 @@ fn iterations_agree_with_the_slow_oracle() {
             };
             for round in 0..5 {
                 let watch = iterate::Watch::unwatched();
-                let objective = solver.step(&mut state, &watch).unwrap().unwrap();
+                let objective = solver.step(&mut state, &watch).unwrap().objective().unwrap();
                 let expected = oracle::step(&mut slow, data, &params);
                 let error = (objective - expected).abs() / expected;
                 assert!(error < 1e-5, "{params:?}, iteration {round}: {objective} for {expected}");
@@ -260,9 +260,9 @@ fn folding_in_a_known_user_gives_their_very_factors() {
                 items: items.iter().rev().copied().collect(),
                 values: values.iter().rev().copied().collect(),
             };
-            let person = fitted.fold_in(&profile).unwrap();
-            assert_eq!(person.factors[..5], *fitted.user_factors(user));
-            assert_eq!(person.bias, fitted.user_bias()[user]);
+            let vector = fitted.fold_in(&profile).unwrap();
+            assert_eq!(vector.factors[..5], *fitted.user_factors(user));
+            assert_eq!(vector.bias, fitted.user_bias()[user]);
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::{Rule, Scorer, interrupted, not_empty, scores};
-use crate::catalogue::{Catalogue, Taste};
-use crate::latent::{Held, range};
+use super::{Scorer, ScoringRule, interrupted, scores};
+use crate::catalogue::{Catalogue, UserProfile};
+use crate::fitting;
+use crate::latent::{HeldOut, range};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
@@ -16,9 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Rounds of alternation at most; a handful is enough but for data in long chains.
+/// Largest number of rounds of alternation; a handful is enough except for data in long chains.
 const ROUNDS: usize = 1000;
-/// Biases that move by less than this share of the range of the ratings are where they will stay.
+/// Biases have converged when they move by less than this share of the range of the ratings.
 const STILL: f64 = 1e-7;
 
 /// The mean with biases: who rates high, what is rated high.
@@ -38,8 +39,8 @@ const STILL: f64 = 1e-7;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bias {
-    /// Ratings of zero surprise added to every user and item, so that few ratings make a small
-    /// bias. 5 is near the best on MovieLens.
+    /// Number of ratings with a residual of zero that are added to every user and item, so that few
+    /// ratings make a small bias. 5 is near the best on MovieLens.
     #[schemars(range(min = 0.0))]
     pub damping: f32,
 
@@ -70,24 +71,15 @@ impl Bias {
 pub struct Biases {
     /// The (weighted) mean of all ratings.
     pub mean: f64,
-    /// What to add for each user.
+    /// The bias of each user.
     pub users: Vec<f32>,
-    /// What to add for each item.
+    /// The bias of each item.
     pub items: Vec<f32>,
     damping: f32,
     range: Option<(f32, f32)>,
 }
 
-/// Fits `r̂ = α + β_u + β_i` by alternating damped means to convergence: see [`Bias`].
-///
-/// # Errors
-/// If nothing weighs anything.
-pub fn biases(data: &Ratings, damping: f32) -> Result<Biases> {
-    not_empty("bias", data)?;
-    Ok(solve(data, f64::from(damping), &Stop::new())?.0)
-}
-
-/// The biases, and whether they came to rest.
+/// Fits `r̂ = α + β_u + β_i` by alternating damped means; says whether they converged.
 pub(super) fn solve(data: &Ratings, damping: f64, stop: &Stop) -> Result<(Biases, bool)> {
     let mean = mean_of(data);
     let (low, high) = range(data);
@@ -136,7 +128,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// The biases of this side, those of the other being known.
+    /// The biases of this side, given those of the other side.
     fn solve<T: Copy + Into<f64> + Sync>(&self, others: &[T]) -> Vec<f64> {
         parallel::map_below(self.rows.n_rows(), 64, |row| {
             let (indices, values) = self.rows.row(row);
@@ -150,13 +142,13 @@ impl Side<'_> {
         self.weights.map_or(range.len() as f64, |w| w[range].iter().map(|&w| f64::from(w)).sum())
     }
 
-    /// The number of rows that have a rating that weighs something.
+    /// The number of rows that have a rating with a weight above 0.
     fn filled(&self) -> f64 {
         (0..self.rows.n_rows()).filter(|&row| self.weight(row) > 0.0).count() as f64
     }
 }
 
-/// The damped mean of what one row's ratings leave to its bias.
+/// The bias of one row: the damped mean of its residuals.
 fn one_bias<T: Copy + Into<f64>>(
     indices: &[u32],
     values: &[f32],
@@ -180,13 +172,13 @@ impl Biases {
         self.mean as f32 + of(&self.users, user) + of(&self.items, item)
     }
 
-    /// The bias of someone: as trained, or from their ratings.
-    fn of(&self, taste: &Taste<'_>) -> f32 {
-        taste.user.map_or_else(
+    /// The bias of a user: as trained, or from the ratings of the profile.
+    fn of(&self, profile: &UserProfile<'_>) -> f32 {
+        profile.user.map_or_else(
             || {
                 let damping = f64::from(self.damping);
-                let (items, values) = (&taste.items, &taste.values);
-                one_bias(items, values, taste.weights, self.mean, damping, &self.items) as f32
+                let (items, values) = (&profile.items, &profile.values);
+                one_bias(items, values, profile.weights, self.mean, damping, &self.items) as f32
             },
             |user| self.users[user],
         )
@@ -221,29 +213,24 @@ impl Fit for Bias {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
-        let held = held.transpose()?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            params: params::record(self),
-            ..Rules::default()
-        };
-        let ((biases, at_rest), mut report) = iterate::direct(&rules, job, || {
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
+        let held_out = held_out.transpose()?;
+        let options = fitting::closed_form_options(self, started);
+        let ((biases, at_rest), mut report) = iterate::direct(&options, job, || {
             let (mut biases, at_rest) = solve(data, f64::from(self.damping), &job.stop)?;
             biases.range = self.clip.then(|| range(data));
-            let score = held
-                .as_ref()
-                .map(|held| held.rmse(biases.range, |user, item| biases.predict(user, item)));
+            let score = held_out.as_ref().map(|held_out| {
+                held_out.rmse(biases.range, |user, item| biases.predict(user, item))
+            });
             let objective = biases.objective(data);
             Ok(((biases, at_rest), objective, score))
         })?;
-        if let Some(held) = job.validation {
-            report.baselines = scores(data, held)?;
+        if let Some(held_out) = job.validation {
+            report.baselines = scores(data, held_out)?;
         }
         if !at_rest {
             report.notes.push(format!("the biases still moved after {ROUNDS} rounds"));
@@ -261,7 +248,7 @@ struct Scalars {
     range: Option<(f32, f32)>,
 }
 
-impl Rule for Biases {
+impl ScoringRule for Biases {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         let Self { mean, damping, range, .. } = *self;
         file.set("model", &Scalars { mean, damping, range });
@@ -284,13 +271,13 @@ impl Rule for Biases {
         vec![("mean", format!("{:.4}", self.mean))]
     }
 
-    fn score(&self, taste: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
-        let user = taste.map_or(0.0, |taste| self.of(taste));
+    fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
+        let user = profile.map_or(0.0, |profile| self.of(profile));
         self.mean as f32 + user + item.map_or(0.0, |item| self.items[item])
     }
 
-    fn scores(&self, taste: &Taste<'_>, scores: &mut [f32]) {
-        let start = self.mean as f32 + self.of(taste);
+    fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
+        let start = self.mean as f32 + self.of(profile);
         for (score, bias) in scores.iter_mut().zip(&self.items) {
             *score = start + bias;
         }
@@ -301,14 +288,14 @@ impl Rule for Biases {
     }
 
     /// The bias is a mean of the ratings' surprises: each adds its share of it.
-    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
-        let rated = || taste.items.iter().zip(&*taste.values).enumerate();
-        let weights: f64 = rated().map(|(at, _)| f64::from(taste.weight(at))).sum();
+    fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
+        let rated = || profile.items.iter().zip(&*profile.values).enumerate();
+        let weights: f64 = rated().map(|(at, _)| f64::from(profile.weight(at))).sum();
         let count = weights + f64::from(self.damping);
         rated()
             .map(|(at, (&item, &value))| {
                 let surprise = f64::from(value) - self.mean - f64::from(self.items[item as usize]);
-                let part = f64::from(taste.weight(at)) * surprise / count;
+                let part = f64::from(profile.weight(at)) * surprise / count;
                 if count > 0.0 { part as f32 } else { 0.0 }
             })
             .collect()

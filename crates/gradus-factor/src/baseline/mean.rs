@@ -1,13 +1,14 @@
 //! The mean of all ratings.
 
-use super::{Rule, Scorer, not_empty, scores};
-use crate::catalogue::{Catalogue, Taste};
-use crate::latent::Held;
+use super::{Scorer, ScoringRule, scores};
+use crate::catalogue::{Catalogue, UserProfile};
+use crate::fitting;
+use crate::latent::HeldOut;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
@@ -67,29 +68,24 @@ impl Fit for Mean {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        let held = job.validation.map(|held| Held::new(held, data.users(), data.items()));
-        let held = held.transpose()?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            params: params::record(self),
-            ..Rules::default()
-        };
-        let (mean, mut report) = iterate::direct(&rules, job, || {
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
+        let held_out = held_out.transpose()?;
+        let options = fitting::closed_form_options(self, started);
+        let (mean, mut report) = iterate::direct(&options, job, || {
             let mean = mean_of(data);
             let squares = data.iter().map(|r| {
                 let error = f64::from(r.value) - mean;
                 f64::from(r.weight) * error * error
             });
-            let score = held.as_ref().map(|held| held.rmse(None, |_, _| mean as f32));
+            let score = held_out.as_ref().map(|held_out| held_out.rmse(None, |_, _| mean as f32));
             Ok((mean, squares.sum(), score))
         })?;
-        if let Some(held) = job.validation {
-            report.baselines = scores(data, held)?;
+        if let Some(held_out) = job.validation {
+            report.baselines = scores(data, held_out)?;
         }
         let model = Scorer::new(Catalogue::new(data, self.keep_history), Constant { mean });
         Ok(Fitted { params: self.clone(), model, report })
@@ -103,7 +99,7 @@ pub struct Constant {
     pub mean: f64,
 }
 
-impl Rule for Constant {
+impl ScoringRule for Constant {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("model", self);
     }
@@ -116,11 +112,11 @@ impl Rule for Constant {
         vec![("mean", format!("{:.4}", self.mean))]
     }
 
-    fn score(&self, _: Option<&Taste<'_>>, _: Option<usize>) -> f32 {
+    fn score(&self, _: Option<&UserProfile<'_>>, _: Option<usize>) -> f32 {
         self.mean as f32
     }
 
-    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
-        vec![0.0; taste.items.len()]
+    fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
+        vec![0.0; profile.items.len()]
     }
 }

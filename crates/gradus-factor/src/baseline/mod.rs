@@ -16,14 +16,15 @@ mod scorer;
 #[cfg(test)]
 mod tests;
 
-pub use bias::{Bias, Biases, biases};
+pub use bias::{Bias, Biases};
 pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
-pub use popular::{Measure, Popular, Popularity};
-pub use scorer::{Rule, Scorer};
+pub use popular::{Popular, Popularity, PopularityMeasure};
+pub use scorer::Scorer;
+use scorer::ScoringRule;
 
-use crate::latent::{Held, range};
+use crate::latent::{HeldOut, range};
 use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
@@ -33,42 +34,18 @@ use gradus_data::Ratings;
 const DAMPING: f64 = 5.0;
 
 /// The errors of the baselines on held-out ratings.
-pub(crate) fn scores(data: &Ratings, held: &Ratings) -> Result<Vec<Baseline>> {
-    let held = Held::new(held, data.users(), data.items())?;
+pub(crate) fn scores(data: &Ratings, held_out: &Ratings) -> Result<Vec<Baseline>> {
+    let held_out = HeldOut::new(held_out, data.users(), data.items())?;
     let (biases, _) = bias::solve(data, DAMPING, &Stop::new())?;
     let range = Some(range(data));
     let mean = biases.mean as f32;
     Ok(vec![
-        Baseline { name: "global mean".into(), score: held.rmse(range, |_, _| mean) },
+        Baseline { name: "global mean".into(), score: held_out.rmse(range, |_, _| mean) },
         Baseline {
             name: "biases only".into(),
-            score: held.rmse(range, |user, item| biases.predict(user, item)),
+            score: held_out.rmse(range, |user, item| biases.predict(user, item)),
         },
     ])
-}
-
-/// Refuses data without a single rating that weighs something.
-pub(crate) fn not_empty(model: &str, data: &Ratings) -> Result<()> {
-    if data.is_empty() {
-        return Err(Error::data(format!("{model}: no ratings to learn from")));
-    }
-    if data.weights_by_user().is_some_and(|weights| weights.iter().all(|&w| w == 0.0)) {
-        return Err(Error::data(format!(
-            "{model}: all ratings have weight 0; nothing to learn from"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses values that cannot be signs of interest.
-pub(crate) fn not_negative(model: &str, data: &Ratings) -> Result<()> {
-    match data.by_user().values().iter().find(|&&value| value < 0.0) {
-        Some(value) => Err(Error::data(format!(
-            "{model}: a value of {value} is negative; it learns from signs of interest (counts, \
-             clicks), which are 0 or more"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The error of a fit that was stopped before it had anything to show.

@@ -1,13 +1,14 @@
 //! Items like those the user chose.
 
-use super::{Rule, Scorer, interrupted, not_empty, not_negative};
-use crate::catalogue::{Catalogue, Taste};
-use crate::ranking::{HeldItems, METRIC};
+use super::{Scorer, ScoringRule, interrupted};
+use crate::catalogue::{Catalogue, UserProfile};
+use crate::fitting;
+use crate::ranking::HeldOutItems;
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_core::progress::Event;
 use gradus_core::recommend::{Scored, TopN};
 use gradus_data::{Csr, Ratings};
@@ -250,10 +251,10 @@ impl Fit for Neighbours {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
         // A sum of that many such values is still a number in single precision.
         let most = f32::MAX / data.len().max(1) as f32;
         if let Some(rating) = data.iter().find(|rating| rating.value * rating.weight > most) {
@@ -262,26 +263,20 @@ impl Fit for Neighbours {
                 rating.value, rating.weight
             )));
         }
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            params: params::record(self),
-            ..Rules::default()
-        };
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
+        let options = fitting::closed_form_options(self, started);
         let catalogue = Catalogue::new(data, true);
-        let (rule, mut report) = iterate::direct(&rules, job, || {
+        let (rule, mut report) = iterate::direct(&options, job, || {
             let (matrix, left) = self.similarities(data, job)?;
             let rule = Similarities::new(matrix);
-            let score = held.as_ref().map(|held| {
-                held.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
+            let score = held_out.as_ref().map(|held_out| {
+                held_out.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
             });
             Ok((rule, left, score))
         })?;
-        if let Some(held) = &held {
-            report.compare_with(held.baselines(data));
+        if let Some(held_out) = &held_out {
+            report.compare_with(held_out.baselines(data));
         }
         Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
     }
@@ -300,15 +295,9 @@ impl Similarities {
     fn new(matrix: Csr) -> Self {
         Self { reach: matrix.transpose(), matrix }
     }
-
-    /// The neighbours: row `j` holds the items most like `j` (without itself, ascending) and how
-    /// alike they are.
-    pub fn matrix(&self) -> &Csr {
-        &self.matrix
-    }
 }
 
-impl Rule for Similarities {
+impl ScoringRule for Similarities {
     const FROM_HISTORY: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
@@ -327,17 +316,17 @@ impl Rule for Similarities {
         vec![("similarities", self.matrix.nnz().to_string())]
     }
 
-    fn score(&self, taste: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
-        match (taste, item) {
-            (Some(taste), Some(item)) => self.parts(taste, item).iter().sum(),
+    fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
+        match (profile, item) {
+            (Some(profile), Some(item)) => self.parts(profile, item).iter().sum(),
             _ => 0.0,
         }
     }
 
-    fn scores(&self, taste: &Taste<'_>, scores: &mut [f32]) {
+    fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
         scores.fill(0.0);
-        for (at, (&item, &value)) in taste.items.iter().zip(&*taste.values).enumerate() {
-            let strength = value * taste.weight(at);
+        for (at, (&item, &value)) in profile.items.iter().zip(&*profile.values).enumerate() {
+            let strength = value * profile.weight(at);
             let (reached, values) = self.reach.row(item as usize);
             for (&other, &similarity) in reached.iter().zip(values) {
                 scores[other as usize] += strength * similarity;
@@ -345,13 +334,13 @@ impl Rule for Similarities {
         }
     }
 
-    fn parts(&self, taste: &Taste<'_>, item: usize) -> Vec<f32> {
+    fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32> {
         let (near, values) = self.matrix.row(item);
-        let rated = taste.items.iter().zip(&*taste.values).enumerate();
+        let rated = profile.items.iter().zip(&*profile.values).enumerate();
         rated
             .map(|(at, (rated, &value))| {
                 let similarity = near.binary_search(rated).map_or(0.0, |at| values[at]);
-                value * taste.weight(at) * similarity
+                value * profile.weight(at) * similarity
             })
             .collect()
     }

@@ -1,13 +1,14 @@
 //! What most people chose.
 
-use super::{Rule, Scorer, not_empty, not_negative};
-use crate::catalogue::{Catalogue, Taste};
-use crate::ranking::{HeldItems, METRIC};
+use super::{Scorer, ScoringRule};
+use crate::catalogue::{Catalogue, UserProfile};
+use crate::fitting;
+use crate::ranking::HeldOutItems;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
@@ -17,7 +18,7 @@ use std::time::Instant;
 /// How the popularity of an item is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Measure {
+pub enum PopularityMeasure {
     /// The share of all pairs that are of this item: the chance that the next one is.
     #[default]
     Share,
@@ -35,13 +36,13 @@ pub enum Measure {
 /// entropy `−Σ p ln p` of these shares.
 ///
 /// Cost: one pass over the data. It is what a recommender has to beat on data without opinions,
-/// and what to show to someone of whom nothing is known. Use `neighbours` or a latent factor model
+/// and what to show to a user about whom nothing is known. Use `neighbours` or a latent factor model
 /// for recommendations that depend on the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct Popular {
     /// How the popularity of an item is measured.
-    pub measure: Measure,
+    pub measure: PopularityMeasure,
 
     /// Whether the model keeps the training data, to leave out what a user has seen.
     pub keep_history: bool,
@@ -49,7 +50,7 @@ pub struct Popular {
 
 impl Default for Popular {
     fn default() -> Self {
-        Self { measure: Measure::Share, keep_history: true }
+        Self { measure: PopularityMeasure::Share, keep_history: true }
     }
 }
 
@@ -95,37 +96,33 @@ impl Fit for Popular {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            params: params::record(self),
-            ..Rules::default()
-        };
-        let (scores, mut report) = iterate::direct(&rules, job, || {
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
+        let options = fitting::closed_form_options(self, started);
+        let (scores, mut report) = iterate::direct(&options, job, || {
             let mut scores = match self.measure {
-                Measure::Sum => counts(data, f64::from),
-                Measure::Share | Measure::Count => counts(data, |_| 1.0),
+                PopularityMeasure::Sum => counts(data, f64::from),
+                PopularityMeasure::Share | PopularityMeasure::Count => counts(data, |_| 1.0),
             };
             let total: f64 = scores.iter().sum();
             let shares = scores.iter().filter(|&&score| score > 0.0).map(|score| score / total);
             let entropy: f64 = -shares.map(|share| share * share.ln()).sum::<f64>();
-            if self.measure == Measure::Share {
+            if self.measure == PopularityMeasure::Share {
                 scores.iter_mut().for_each(|score| *score /= total);
             }
             let scores: Vec<f32> =
                 scores.into_iter().map(|score| score.min(f64::from(f32::MAX)) as f32).collect();
-            let score = held.as_ref().map(|held| held.ndcg(|_, row| row.copy_from_slice(&scores)));
+            let score = held_out
+                .as_ref()
+                .map(|held_out| held_out.ndcg(|_, row| row.copy_from_slice(&scores)));
             Ok((scores, entropy.max(0.0), score))
         })?;
-        if let Some(held) = &held {
-            report.baselines = held.baselines(data);
+        if let Some(held_out) = &held_out {
+            report.baselines = held_out.baselines(data);
         }
         let catalogue = Catalogue::new(data, self.keep_history);
         let model = Scorer::new(catalogue, Popularity { scores });
@@ -140,7 +137,7 @@ pub struct Popularity {
     pub scores: Vec<f32>,
 }
 
-impl Rule for Popularity {
+impl ScoringRule for Popularity {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.tensor("scores", &[self.scores.len()], &self.scores);
     }
@@ -153,15 +150,15 @@ impl Rule for Popularity {
         Vec::new()
     }
 
-    fn score(&self, _: Option<&Taste<'_>>, item: Option<usize>) -> f32 {
+    fn score(&self, _: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
         item.map_or(0.0, |item| self.scores[item])
     }
 
-    fn scores(&self, _: &Taste<'_>, scores: &mut [f32]) {
+    fn scores(&self, _: &UserProfile<'_>, scores: &mut [f32]) {
         scores.copy_from_slice(&self.scores);
     }
 
-    fn parts(&self, taste: &Taste<'_>, _: usize) -> Vec<f32> {
-        vec![0.0; taste.items.len()]
+    fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
+        vec![0.0; profile.items.len()]
     }
 }

@@ -1,69 +1,64 @@
-//! A recommender that is not latent: a rule that scores items from what a user rated.
+//! A recommender without latent factors: a rule scores items from the ratings of a user.
 
-use crate::catalogue::{self, Catalogue, Taste};
+use crate::catalogue::{self, Catalogue, UserProfile};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Scored, Target};
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 
-/// How items are scored. What every recommender does besides is in [`Scorer`].
-pub trait Rule: Sized + Send + Sync + 'static {
+/// A rule by which items are scored. [`Scorer`] does the rest of a recommender.
+pub trait ScoringRule: Sized + Send + Sync + 'static {
     /// Whether scores are made from the ratings of the user: the history is then always kept.
     const FROM_HISTORY: bool = false;
 
-    /// Puts everything it knows into the file.
+    /// Writes the rule to a file.
     fn write<'a>(&'a self, file: &mut Writer<'a>);
 
     /// Reads it back, trusting nothing.
     fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self>;
 
-    /// What is worth telling about it.
+    /// The shape of the rule in a few words and numbers.
     fn facts(&self) -> Vec<(&'static str, String)>;
 
     /// The score of a pair before clipping; `None` is a user or item the model does not know.
-    fn score(&self, taste: Option<&Taste<'_>>, item: Option<usize>) -> f32;
+    fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32;
 
-    /// The scores of all items for someone; the same bits as [`score`](Self::score).
-    fn scores(&self, taste: &Taste<'_>, scores: &mut [f32]) {
+    /// The scores of all items for a user; the same bits as [`score`](Self::score).
+    fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
         for (item, score) in scores.iter_mut().enumerate() {
-            *score = self.score(Some(taste), Some(item));
+            *score = self.score(Some(profile), Some(item));
         }
     }
 
-    /// What predictions are clipped to.
+    /// The range that predictions are clipped to.
     fn range(&self) -> Option<(f32, f32)> {
         None
     }
 
-    /// What each of someone's ratings adds to the score of an item.
-    fn parts(&self, taste: &Taste<'_>, item: usize) -> Vec<f32>;
+    /// The contribution of each of a user's ratings to the score of an item.
+    fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32>;
 
-    /// The items most like this one.
+    /// The items most similar to this one.
     ///
     /// # Errors
-    /// If the model cannot tell.
+    /// If the model has no similarities.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let _ = (item, n);
         Err(Error::data("this model knows nothing by which items could be alike"))
     }
 }
 
-/// The fitted model of a [`Rule`].
+/// The fitted model of a baseline: a rule that scores items, with the ids and the history of the users.
 #[derive(Clone, Debug)]
 pub struct Scorer<R> {
     catalogue: Catalogue,
     rule: R,
 }
 
-impl<R: Rule> Scorer<R> {
+impl<R: ScoringRule> Scorer<R> {
     pub(crate) fn new(catalogue: Catalogue, rule: R) -> Self {
         Self { catalogue, rule }
-    }
-
-    /// The rule that scores.
-    pub fn rule(&self) -> &R {
-        &self.rule
     }
 
     fn clipped(&self, score: f32) -> f32 {
@@ -71,7 +66,7 @@ impl<R: Rule> Scorer<R> {
     }
 }
 
-impl<R: Rule> Recommend for Scorer<R> {
+impl<R: ScoringRule> Recommend for Scorer<R> {
     fn users(&self) -> &Ids {
         &self.catalogue.users
     }
@@ -90,19 +85,20 @@ impl<R: Rule> Recommend for Scorer<R> {
         };
         parallel::map_below(pairs.len(), 256, |at| {
             let (user, item) = pairs[at];
-            let taste = known(user, &self.catalogue.users).map(|user| self.catalogue.of_user(user));
+            let profile =
+                known(user, &self.catalogue.users).map(|user| self.catalogue.of_user(user));
             let item = known(item, &self.catalogue.items);
-            self.clipped(self.rule.score(taste.as_ref(), item))
+            self.clipped(self.rule.score(profile.as_ref(), item))
         })
     }
 
     fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
-        let taste = self.catalogue.taste(target)?;
-        let seen = self.catalogue.seen(&taste, filter)?;
+        let profile = self.catalogue.profile(target)?;
+        let seen = self.catalogue.seen(&profile, filter)?;
         let n_items = self.catalogue.items.len();
         let allowed = filter.allowed(n_items, self.history())?;
         let mut scores = vec![0.0; n_items];
-        self.rule.scores(&taste, &mut scores);
+        self.rule.scores(&profile, &mut scores);
         Ok(filter.best(n, &scores, allowed.as_deref(), seen))
     }
 
@@ -112,16 +108,16 @@ impl<R: Rule> Recommend for Scorer<R> {
 
     fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
         let row = catalogue::item_row(item, self.catalogue.items.len())?;
-        let taste = self.catalogue.taste(target)?;
-        if taste.user.is_some() && self.catalogue.history.is_none() {
+        let profile = self.catalogue.profile(target)?;
+        if profile.user.is_some() && self.catalogue.history.is_none() {
             return Err(Error::data(
                 "the model was fitted with keep_history = false and cannot explain",
             ));
         }
-        let score = self.rule.score(Some(&taste), Some(row));
-        let parts = self.rule.parts(&taste, row);
+        let score = self.rule.score(Some(&profile), Some(row));
+        let parts = self.rule.parts(&profile, row);
         let total: f64 = parts.iter().map(|&part| f64::from(part)).sum();
-        let rated = taste.items.iter().zip(&*taste.values).zip(parts);
+        let rated = profile.items.iter().zip(&*profile.values).zip(parts);
         let mut contributions: Vec<Contribution> = rated
             .map(|((&item, &value), contribution)| Contribution { item, value, contribution })
             .collect();
@@ -132,7 +128,7 @@ impl<R: Rule> Recommend for Scorer<R> {
     }
 }
 
-impl<R: Rule> Model for Scorer<R> {
+impl<R: ScoringRule> Model for Scorer<R> {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.catalogue.write(file);
         self.rule.write(file);

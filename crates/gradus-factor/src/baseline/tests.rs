@@ -66,7 +66,7 @@ fn biases_solve_the_whole_system_at_once() {
             let mut a = vec![vec![0.0; n + m]; n + m];
             let mut b = vec![0.0; n + m];
             for (at, row) in a.iter_mut().enumerate() {
-                row[at] = f64::from(damping);
+                row[at] = damping;
             }
             for r in data.iter() {
                 let (u, i, w) = (r.user as usize, n + r.item as usize, f64::from(r.weight));
@@ -77,7 +77,7 @@ fn biases_solve_the_whole_system_at_once() {
                 b[i] += w * (f64::from(r.value) - mean);
             }
             let exact = solve_dense(a, b);
-            let found = biases(&data, damping).unwrap();
+            let (found, _) = bias::solve(&data, damping, &Stop::new()).unwrap();
             for (got, want) in found.users.iter().chain(&found.items).zip(&exact) {
                 assert!((f64::from(*got) - want).abs() < 2e-5, "{damping}: {got} for {want}");
             }
@@ -119,9 +119,9 @@ fn a_new_user_has_the_bias_of_the_same_user_in_training() {
 fn popularity_counts_what_it_says() {
     let with = |measure| Popular::new().measure(measure).fit(&three_users()).unwrap();
     let all = [(None, Some(0)), (None, Some(1)), (Some(0), Some(2)), (Some(0), None)];
-    assert_eq!(with(Measure::Count).predict(&all), [2.0, 3.0, 1.0, 0.0]);
-    assert_eq!(with(Measure::Sum).predict(&all), [2.0, 3.0, 4.0, 0.0]);
-    let shares = with(Measure::Share);
+    assert_eq!(with(PopularityMeasure::Count).predict(&all), [2.0, 3.0, 1.0, 0.0]);
+    assert_eq!(with(PopularityMeasure::Sum).predict(&all), [2.0, 3.0, 4.0, 0.0]);
+    let shares = with(PopularityMeasure::Share);
     assert_eq!(shares.predict(&all), [2.0 / 6.0, 0.5, 1.0 / 6.0, 0.0]);
     let entropy: f64 = [1.0 / 3.0, 0.5, 1.0 / 6.0].iter().map(|p: &f64| -p * p.ln()).sum();
     assert!((shares.report.objective - entropy).abs() < 1e-12);
@@ -249,8 +249,8 @@ fn neighbours_beat_popularity_where_tastes_differ() {
         }
     }
     let data = Ratings::from_triplets(rows).unwrap();
-    let (train, held) = data.partition(|at| at % 4 != 0);
-    let job = Job::default().validation(&held);
+    let (train, held_out) = data.partition(|at| at % 4 != 0);
+    let job = Job::default().validation(&held_out);
     for similarity in [Similarity::Cosine, Similarity::Tfidf, Similarity::Bm25] {
         let report = Neighbours::new().similarity(similarity).fit_job(&train, &job).unwrap().report;
         assert!(report.higher_is_better && report.metric == "ndcg@20");

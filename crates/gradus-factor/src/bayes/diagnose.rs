@@ -1,10 +1,10 @@
 //! Whether the chain has run long enough: split-R̂ and the effective number of draws of a few
 //! scalars.
 
-/// How many scalars of each iteration are judged.
+/// Number of scalars of each iteration by which the chain is judged.
 pub(super) const SCALARS: usize = 3;
 
-/// What they are.
+/// The names of the scalars.
 const NAMES: [&str; SCALARS] = ["noise", "level", "spread of the predictions"];
 
 /// Above this the halves of the chain disagree.
@@ -13,7 +13,7 @@ const LARGE_R_HAT: f64 = 1.1;
 /// Fewer effective draws than this make a poor average.
 const FEW: f64 = 20.0;
 
-/// What to say about the draws that count, if there are enough to say something.
+/// Remarks on the draws that count, if there are enough of them.
 pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     if chain.len() < 8 {
         return vec![format!("{} draws are too few to judge the chain by", chain.len())];
@@ -58,7 +58,7 @@ fn split_r_hat(values: &[f64]) -> f64 {
     (((n - 1.0) / n * within + between) / within).sqrt()
 }
 
-/// The number of independent draws worth as much: by Geyer's initial positive sequence.
+/// The effective sample size, by Geyer's initial positive sequence.
 fn effective(values: &[f64]) -> f64 {
     let n = values.len();
     let (mean, variance) = moments(values);

@@ -2,54 +2,32 @@
 
 use super::hyper::Gaussian;
 use super::implicit::as_rows;
-use super::solve::{Factors, Solver};
-use gradus_base::parallel;
+use super::solve::Solver;
+#[cfg(test)]
+use super::solve::USERS;
+use crate::blocks::{Block, map_watched};
+use crate::half::{Side, Sums};
+use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_core::iterate::Watch;
-use gradus_data::Csr;
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{Level, RowPrior, RowProblem, RowSolver, Rows, padded};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows are handed to threads in blocks of about so many ratings, cut by the data alone.
-const BLOCK: usize = 1 << 14;
-
-/// One side of the data: its rows and how they are cut into blocks.
-pub(super) struct Side<'a> {
-    name: &'static str,
-    pub(super) rows: &'a Csr,
-    weights: Option<&'a [f32]>,
-    bounds: Vec<usize>,
-}
-
-impl<'a> Side<'a> {
-    pub(super) fn new(name: &'static str, rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
-        let (mut bounds, mut filled) = (vec![0], 0);
-        for row in 0..rows.n_rows() {
-            // A row costs its system, however few its ratings.
-            filled += rows.range(row).len() + 64;
-            if filled >= BLOCK {
-                bounds.push(row + 1);
-                filled = 0;
-            }
-        }
-        if bounds.last() != Some(&rows.n_rows()) {
-            bounds.push(rows.n_rows());
-        }
-        Self { name, rows, weights, bounds }
-    }
-}
+/// The cost of a row besides its ratings: its system of equations.
+pub(super) const ROW_COST: usize = 64;
 
 /// A half-step: one side is drawn while the other is held fixed.
 pub(super) struct Half<'s> {
     pub(super) side: &'s Side<'s>,
-    pub(super) fixed: &'s Factors,
+    /// The name of the random stream that the rows are drawn with.
+    pub(super) stream: &'static str,
+    pub(super) fixed: &'s Vectors,
     pub(super) prior: &'s Gaussian,
     pub(super) gains: Option<&'s Rows>,
     pub(super) noise: f64,
     pub(super) iteration: usize,
     pub(super) residuals: bool,
-    /// Whether the rows are drawn, or are the means of what they would be drawn from.
+    /// Whether the rows are drawn; if not, they are the means of their distributions.
     pub(super) drawn: bool,
 }
 
@@ -80,19 +58,6 @@ impl Scaled {
     }
 }
 
-/// What a half-step came to.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Sums {
-    pub(super) squares: f64,
-    pub(super) fallbacks: u64,
-}
-
-struct Block<'b> {
-    first: usize,
-    factors: &'b mut [f32],
-    bias: &'b mut [f32],
-}
-
 /// The workspace of a thread.
 struct Workspace {
     solver: RowSolver,
@@ -103,26 +68,16 @@ struct Workspace {
 }
 
 impl Solver<'_> {
-    /// Draws every row of one side. `None` if the watch said to leave.
+    /// Draws every row of one side. `None` if the fit was asked to stop.
     pub(super) fn half(
         &self,
         half: &Half<'_>,
         watch: &Watch<'_>,
         share: (f64, f64),
-    ) -> Option<(Factors, Sums)> {
+    ) -> Option<(Vectors, Sums)> {
         let k = self.params.rank;
-        let mut drawn = Factors::zeros(half.side.rows.n_rows(), k);
-        let stride = half.fixed.rows.stride();
-        let mut blocks = Vec::with_capacity(half.side.bounds.len());
-        let (mut rest, mut rest_bias) = (drawn.rows.as_mut_slice(), drawn.bias.as_mut_slice());
-        for bound in half.side.bounds.windows(2) {
-            let count = bound[1] - bound[0];
-            let (block, after) = rest.split_at_mut(count * stride);
-            let (block_bias, after_bias) = rest_bias.split_at_mut(count);
-            blocks.push(Block { first: bound[0], factors: block, bias: block_bias });
-            (rest, rest_bias) = (after, after_bias);
-        }
-        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
+        let mut drawn = Vectors::zeros(half.side.rows.n_rows(), k);
+        let stride = half.fixed.factors.stride();
         let scaled = Scaled::new(half.prior, half.noise, self.level);
         let workspace = || Workspace {
             solver: RowSolver::new(k, self.level),
@@ -131,26 +86,11 @@ impl Solver<'_> {
             linear: vec![0.0; stride],
             full: vec![0.0; k + 1],
         };
-        let sums = parallel::map_with(blocks, workspace, |workspace, block| {
-            if watch.stopped() {
-                return Sums::default();
-            }
-            let sums = self.draw_block(half, &scaled, block, workspace);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            // Some fifty times a half-step.
-            if done * 50 / n_blocks != (done - 1) * 50 / n_blocks {
-                watch.within(share.0 + (share.1 - share.0) * done as f64 / n_blocks as f64);
-            }
-            sums
-        });
-        if done.into_inner() < n_blocks {
-            return None;
-        }
-        let total = sums.into_iter().fold(Sums::default(), |a, b| Sums {
-            squares: a.squares + b.squares,
-            fallbacks: a.fallbacks + b.fallbacks,
-        });
-        Some((drawn, total))
+        let blocks = drawn.blocks(&half.side.blocks);
+        let sums = map_watched(blocks, watch, share, workspace, |workspace, block| {
+            self.draw_block(half, &scaled, block, workspace)
+        })?;
+        Some((drawn, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
     fn draw_block(
@@ -164,10 +104,9 @@ impl Solver<'_> {
         let mut sums = Sums::default();
         let Workspace { solver, targets, noise, linear, full } = workspace;
         let unit = 1.0 / half.noise.sqrt();
-        let rows = block.factors.chunks_exact_mut(half.fixed.rows.stride()).zip(block.bias);
-        for (row, (out, out_bias)) in (block.first..).zip(rows) {
+        for (row, out, out_bias) in block.rows() {
             let (indices, values) = half.side.rows.row(row);
-            let weights = half.side.weights.map(|weights| &weights[half.side.rows.range(row)]);
+            let weights = half.side.weights(row);
             targets.clear();
             targets.extend(
                 indices
@@ -190,7 +129,7 @@ impl Solver<'_> {
             linear[..k].copy_from_slice(&full[..k]);
             let mut stream = Stream::new(
                 self.params.seed,
-                half.side.name,
+                half.stream,
                 (half.iteration as u64) << 32 | row as u64,
             );
             if half.drawn {
@@ -199,14 +138,14 @@ impl Solver<'_> {
             let bias_noise = if half.drawn { (unit * stream.normal()) as f32 } else { 0.0 };
             let solution = solver.draw(
                 &RowProblem {
-                    factors: half.fixed.rows.as_slice(),
+                    factors: half.fixed.factors.as_slice(),
                     indices,
                     targets,
                     weights,
                     lambda: 0.0,
                     bias: Some(scaled.precision.row(k)[k]),
                     base: Some(&scaled.base),
-                    pull: None,
+                    linear: None,
                     residuals: half.residuals,
                     upcoming: &half.side.rows.indices()[half.side.rows.range(row).end..],
                 },
@@ -233,15 +172,16 @@ impl Solver<'_> {
         count: usize,
     ) -> Vec<Vec<[f64; D]>> {
         let k = D - 1;
-        let mut fixed = Factors::zeros(items.len(), k);
+        let mut fixed = Vectors::zeros(items.len(), k);
         for (at, item) in items.iter().enumerate() {
-            fixed.rows.row_mut(at)[..k].copy_from_slice(&item[..k]);
+            fixed.factors.row_mut(at)[..k].copy_from_slice(&item[..k]);
             fixed.bias[at] = item[k];
         }
         (0..count)
             .map(|iteration| {
                 let half = Half {
                     side: &self.users,
+                    stream: USERS,
                     fixed: &fixed,
                     prior,
                     gains: None,
@@ -251,7 +191,7 @@ impl Solver<'_> {
                     drawn: true,
                 };
                 let drawn = self.half(&half, &Watch::unwatched(), (0.0, 1.0));
-                let rows = drawn.map(|(factors, _)| factors.joined()).unwrap_or(Rows::zeros(0, D));
+                let rows = drawn.map(|(vectors, _)| vectors.joined()).unwrap_or(Rows::zeros(0, D));
                 (0..rows.n_rows())
                     .map(|row| std::array::from_fn(|at| f64::from(rows.row(row)[at])))
                     .collect()

@@ -8,7 +8,7 @@ use gradus_kernel::Rows;
 /// Rows are summed in blocks of so many, block by block, whatever the number of threads.
 const BLOCK: usize = 512;
 
-/// How many rows the prior's mean, zero, counts for.
+/// The weight β₀ of the prior mean, zero, in rows.
 pub(super) const MEAN_WEIGHT: f64 = 1.0;
 
 /// Mean and precision of a Gaussian over `rank + 1` dimensions, the bias last.
@@ -61,7 +61,7 @@ fn wishart_root(inverse_scale: &Matrix, freedom: f64, stream: &mut Stream) -> Op
     Some(scale_root.times(&bartlett))
 }
 
-/// How many rows there are, their mean, and their scatter about it.
+/// The number of rows, their mean, and their scatter about the mean.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Moments {
     pub(super) count: f64,

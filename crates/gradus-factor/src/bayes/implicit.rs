@@ -1,12 +1,12 @@
-//! What a row gains from the mere list of its ratings.
+//! What a row gains from the list of its ratings, whatever the ratings are.
 //!
 //! A user's row has the prior mean `μ + s_u Σ_{j ∈ N(u)} y_j` with `s_u = |N(u)|^-½`: items add to
 //! the rows of those who rated them, whatever the rating. Given the users' rows (precision `Λ`
 //! about that mean) and `y_j ~ N(m, P⁻¹)`, one sweep draws every `y_j` from its conditional.
 //!
 //! A linear map that makes `Λ` the identity and `P` diagonal (they are diagonalised together)
-//! parts the dimensions: each is then a regression of its own, every conditional is one number
-//! wide, and a sweep costs three passes over the ratings. At its end `μ` and `m` are drawn once more,
+//! separates the dimensions: each is then a regression of its own, every conditional has one
+//! dimension, and a sweep costs three passes over the ratings. At its end `μ` and `m` are drawn once more,
 //! together, with all `y_j` moving along with `m`: one at a time they would take long to follow.
 //! Dimensions go in groups of 16, a cache line, and groups run in parallel; within one, the `y_j`
 //! follow each other in order, so the result does not depend on the number of threads.
@@ -26,16 +26,17 @@ const BLOCK: usize = 256;
 #[repr(C, align(64))]
 struct Line([f32; 16]);
 
-/// One side's sweep: who gains (`rows`, by `lists`) from whom (`sources`, by `members`).
+/// The sweep of one side: `rows` gain from `sources`. `lists` has the sources of each row, `members` the
+/// rows of each source.
 pub(super) struct Sweep<'a> {
     pub(super) level: Level,
     /// The rows that gain, the bias last.
     pub(super) rows: &'a Rows,
-    /// Their prior.
+    /// The prior of the rows.
     pub(super) prior: &'a Gaussian,
-    /// What they gain from: the current `y`.
+    /// The sources: the current `y`.
     pub(super) sources: &'a Rows,
-    /// Its prior.
+    /// The prior of the sources.
     pub(super) source_prior: &'a Gaussian,
     /// The sources of each row.
     pub(super) lists: &'a Csr,
@@ -230,7 +231,7 @@ impl Sweep<'_> {
     }
 }
 
-/// What a sweep leaves of one group of dimensions.
+/// The result of a sweep for one group of dimensions.
 struct SweptGroup {
     gains: Vec<Line>,
     sources: Vec<Line>,
@@ -249,7 +250,7 @@ struct Group {
     index: usize,
 }
 
-/// `count^-½`, by which the sum over a list of so many is scaled.
+/// `count^-½`, the scale of the sum over a list of `count` items.
 pub(super) fn scale(count: usize) -> f32 {
     if count == 0 { 0.0 } else { (1.0 / (count as f64).sqrt()) as f32 }
 }

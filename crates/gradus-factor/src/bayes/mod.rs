@@ -22,12 +22,12 @@ mod solve;
 
 pub use posterior::{Posterior, Spread};
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,14 +41,14 @@ use std::time::Instant;
 /// an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
 /// no penalty to tune, and more factors do not overfit. With `implicit_side` the mean of a user's
 /// Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
-/// someone chose to rate tells of their taste, whatever the rating. Items gain from their users in
+/// a user chose to rate says something about the user, whatever the rating. Items gain from their users in
 /// the same way.
 ///
 /// One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
 /// and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
 /// draws kept (with each draw of the items, every user at their mean given it), and their spread with
 /// the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
-/// the ratings; what the level of all ratings differs from it is drawn with the means of the biases.
+/// the ratings; the difference of the level of all ratings from it is drawn with the means of the biases.
 /// Ratings are standardised inside, so their scale does not matter. The objective in the report is
 /// the training RMSE of the last draw, which does not fall for ever but settles at the noise; the
 /// held-out score is that of the model as it would be kept now (in the burn-in: of the last draw).
@@ -79,7 +79,7 @@ pub struct Bayes {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Iterations before draws count, until the chain has forgotten its start; half of `max_iter` at most.
+    /// Iterations before draws count, until the chain has forgotten its start; at most half of `max_iter`.
     #[schemars(range(max = 1_000_000))]
     pub burn_in: usize,
 
@@ -87,7 +87,7 @@ pub struct Bayes {
     #[schemars(range(min = 1, max = 65_536))]
     pub keep_samples: usize,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on. An average rarely gets worse, so this is of use only to save time.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off. An average rarely gets worse, so this is of use only to save time.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -101,15 +101,15 @@ pub struct Bayes {
     pub seed: u64,
 }
 
-/// Whose lists count.
+/// Which lists of ratings count besides the ratings themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImplicitSide {
-    /// Nobody's: plain Bayesian matrix factorisation.
+    /// No lists: plain Bayesian matrix factorisation.
     None,
-    /// What a user rated tells of the user.
+    /// The list of a user's ratings adds to the user.
     Users,
-    /// Who rated an item tells of the item.
+    /// The list of an item's ratings adds to the item.
     Items,
     /// Both.
     #[default]
@@ -148,6 +148,13 @@ impl Bayes {
     }
 }
 
+impl Iterative for Bayes {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, patience, seed, .. } = *self;
+        Stopping { max_iter, tol: 0.0, patience, restarts: 1, seed }
+    }
+}
+
 impl Fit for Bayes {
     const NAME: &'static str = "bayes";
     const CLASS: &'static str = "Bayes";
@@ -157,41 +164,15 @@ impl Fit for Bayes {
     const TRAITS: Traits = Traits { averages: true, ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("bayes: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let solver = solve::Solver::new(self, data, job.validation)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: 0.0,
-            patience: self.patience,
-            restarts: 1,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
         let counted = &state.scalars[solver.burn_in().min(state.scalars.len())..];
         report.notes.extend(diagnose::notes(counted));
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row draws were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        fitting::note_fallbacks(&mut report, "row draws", state.fallbacks);
         let model = Posterior::new(&solver, state);
         Ok(Fitted { params: self.clone(), model, report })
     }

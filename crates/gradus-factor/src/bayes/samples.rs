@@ -1,11 +1,12 @@
 //! The draws that are kept, in half precision.
 //!
-//! Of the users not the drawn rows are kept but the means of what they are drawn from, given the
-//! items of the same draw: their average is the same and far less noisy. The drawn rows themselves,
-//! of some draws, tell how uncertain a user is.
+//! For users, the means of the conditional distributions (given the items of the same draw) are kept
+//! instead of the drawn rows: their average is the same and far less noisy. The drawn rows of some draws
+//! are kept as well; they show how uncertain a user is.
 
 use super::hyper::Gaussian;
-use super::solve::{Factors, Priors};
+use super::solve::Priors;
+use crate::vectors::Vectors;
 use gradus_base::Result;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Rows};
@@ -20,15 +21,15 @@ pub(super) struct Shape {
     pub(super) lists: bool,
 }
 
-/// The drawn rows of users are kept with one draw in so many.
+/// The drawn rows of users are kept with every `SPARSE`-th draw.
 pub(super) const SPARSE: usize = 4;
 
-/// What one iteration drew.
+/// The draw of one iteration.
 pub(super) struct Draw<'a> {
-    pub(super) users: &'a Factors,
+    pub(super) users: &'a Vectors,
     /// The means that the users' rows were drawn about.
-    pub(super) means: &'a Factors,
-    pub(super) items: &'a Factors,
+    pub(super) means: &'a Vectors,
+    pub(super) items: &'a Vectors,
     pub(super) lists: Option<&'a Rows>,
     pub(super) noise: f64,
 }
@@ -36,12 +37,12 @@ pub(super) struct Draw<'a> {
 /// Draws, one after another. Rows have `rank + 1` values, the bias last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Samples {
-    /// Whether the only one is there until a first one counts.
+    /// Whether the only draw is provisional: it is there until a first draw counts.
     provisional: bool,
     /// The means of the users' rows.
     pub(super) users: Vec<Bf16>,
     pub(super) items: Vec<Bf16>,
-    /// What the users' rows differ from their means, of every [`SPARSE`]-th draw.
+    /// The differences of the users' rows from their means, of every [`SPARSE`]-th draw.
     pub(super) deviations: Vec<Bf16>,
     /// What each item adds to the users who rated it.
     pub(super) lists: Vec<Bf16>,
@@ -57,12 +58,12 @@ impl Samples {
         self.noise.len()
     }
 
-    /// Whether none counts yet.
+    /// Whether no draw counts yet.
     pub(super) fn wait(&self) -> bool {
         self.provisional || self.noise.is_empty()
     }
 
-    /// Adds a draw; one that does not count gives way to the next.
+    /// Adds a draw; the next draw replaces one that does not count.
     pub(super) fn push(&mut self, draw: &Draw<'_>, priors: &Priors, counts: bool) {
         if self.provisional {
             *self = Self::default();
@@ -93,7 +94,7 @@ impl Samples {
         flat(&mut self.item_priors, &priors.items);
     }
 
-    /// Puts them into a file under names that begin with `prefix`.
+    /// Writes them to a file under names that begin with `prefix`.
     pub(super) fn write<'a>(&'a self, prefix: &str, shape: Shape, file: &mut Writer<'a>) {
         let (s, d) = (self.len(), shape.rank + 1);
         file.set(&format!("{prefix}count"), &(s, self.provisional));

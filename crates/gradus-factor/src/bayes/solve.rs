@@ -1,15 +1,18 @@
 //! One iteration of Gibbs sampling: the hyper-parameters, what the lists add, all items, all users,
 //! the noise.
 
-use super::half::{Half, Side};
+use super::half::{Half, ROW_COST};
 use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
-use crate::latent::{self, Held};
+use crate::fitting;
+use crate::half::Side;
+use crate::latent::{self, HeldOut};
+use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, padded};
@@ -20,7 +23,7 @@ use std::borrow::Cow;
 /// that start large are as slow to shrink.
 const START: f64 = 0.05;
 
-/// Pairs of user and item that are watched, to judge the chain by.
+/// Number of pairs of user and item whose predictions are traced, to judge the chain.
 const WATCHED: usize = 1024;
 
 /// The prior of the noise: `τ ~ Gamma(1, 0.05)`, two ratings' worth. It matters only where the
@@ -31,15 +34,19 @@ const NOISE_PRIOR: (f64, f64) = (1.0, 0.05);
 /// are far larger, so it matters only for a handful of rows.
 const ROW_PRIOR: f64 = 0.1;
 
-/// The same for what lists add.
+/// The same for the gains from lists.
 const LIST_PRIOR: f64 = 0.1;
+
+/// The random streams that users and items are drawn with.
+pub(super) const USERS: &str = "bayes.user";
+const ITEMS: &str = "bayes.item";
 
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     pub(super) params: &'a Bayes,
     pub(super) data: &'a Ratings,
     pub(super) level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     pub(super) range: Option<(f32, f32)>,
     /// Ratings are sampled as `(r − mean) / scale`.
     pub(super) mean: f64,
@@ -49,49 +56,20 @@ pub(super) struct Solver<'a> {
     items: Side<'a>,
 }
 
-/// Factors and biases of one side.
-#[derive(Clone)]
-pub(super) struct Factors {
-    pub(super) rows: Rows,
-    pub(super) bias: Vec<f32>,
-}
-
-impl Factors {
-    pub(super) fn zeros(n: usize, k: usize) -> Self {
-        Self { rows: Rows::zeros(n, k), bias: vec![0.0; n] }
-    }
-
-    /// The values of a row, the bias last.
-    pub(super) fn row(&self, at: usize) -> impl Iterator<Item = f32> + '_ {
-        self.rows.row(at)[..self.rows.k()].iter().copied().chain([self.bias[at]])
-    }
-
-    /// Rows of `rank + 1` values, the bias last.
-    pub(super) fn joined(&self) -> Rows {
-        let k = self.rows.k();
-        let mut joined = Rows::zeros(self.rows.n_rows(), k + 1);
-        for (row, &bias) in self.bias.iter().enumerate() {
-            joined.row_mut(row)[..k].copy_from_slice(&self.rows.row(row)[..k]);
-            joined.row_mut(row)[k] = bias;
-        }
-        joined
-    }
-}
-
 /// What changes from step to step.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) iteration: usize,
     /// Precision of the noise of standardised ratings.
     pub(super) noise: f64,
-    pub(super) users: Factors,
-    pub(super) items: Factors,
-    /// What items add to the users who rated them, and users to the items they rated.
+    pub(super) users: Vectors,
+    pub(super) items: Vectors,
+    /// The sums that users gain from the items they rated, and items from the users who rated them.
     pub(super) to_users: Option<Lists>,
     pub(super) to_items: Option<Lists>,
     pub(super) samples: Samples,
     /// Sums of the held-out predictions of the draws kept so far.
-    held: Vec<f64>,
+    held_out: Vec<f64>,
     /// A few scalars of each iteration, to judge the chain by.
     pub(super) scalars: Vec<[f64; diagnose::SCALARS]>,
     pub(super) fallbacks: u64,
@@ -107,16 +85,9 @@ impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Bayes,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
     ) -> Result<Self> {
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for rating in data.iter() {
-            sum += f64::from(rating.weight) * f64::from(rating.value);
-            weight += f64::from(rating.weight);
-        }
-        if weight <= 0.0 {
-            return Err(Error::data("bayes: all ratings have weight 0; nothing to learn from"));
-        }
+        let (sum, weight) = fitting::total("bayes", data)?;
         let mean = sum / weight;
         let squares: f64 = data
             .iter()
@@ -131,13 +102,15 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             range: params.clip.then(|| latent::range(data)),
             mean,
             scale: if flat { mean.abs().max(1e-30) * 1e-6 } else { spread },
             weight,
-            users: Side::new("bayes.user", data.by_user(), data.weights_by_user()),
-            items: Side::new("bayes.item", data.by_item(), data.weights_by_item()),
+            users: Side::with_row_cost(data.by_user(), data.weights_by_user(), ROW_COST),
+            items: Side::with_row_cost(data.by_item(), data.weights_by_item(), ROW_COST),
         })
     }
 
@@ -156,7 +129,7 @@ impl<'a> Solver<'a> {
         self.params.burn_in.min(self.params.max_iter / 2)
     }
 
-    /// Whether the draw of this iteration (from 1) is one of those kept: evenly spread.
+    /// Whether the draw of this iteration (from 1) is kept: the kept draws are evenly spread.
     fn keeps(&self, iteration: usize) -> bool {
         let burn_in = self.burn_in();
         let Some(number) = iteration.checked_sub(burn_in).filter(|&n| n > 0) else { return false };
@@ -175,7 +148,7 @@ impl<'a> Solver<'a> {
         &self,
         (hyper, lists): (&'static str, &'static str),
         iteration: usize,
-        factors: &Factors,
+        factors: &Vectors,
         old: Option<&Lists>,
         (own, other): (&Csr, &Csr),
     ) -> Result<(Gaussian, Option<Lists>)> {
@@ -203,7 +176,7 @@ impl<'a> Solver<'a> {
     /// The prediction of one draw, in ratings, before clipping.
     fn predict(
         &self,
-        (users, items): (&Factors, &Factors),
+        (users, items): (&Vectors, &Vectors),
         priors: &Priors,
         user: Option<u32>,
         item: Option<u32>,
@@ -218,14 +191,17 @@ impl<'a> Solver<'a> {
     /// The scalars by which the chain is judged: the noise, and mean and spread of the predictions
     /// of some pairs of any user and any item. The sizes of biases and factors would not do: means
     /// and scales can move between them without a change in any prediction.
-    fn scalars(&self, noise: f64, users: &Factors, items: &Factors) -> [f64; diagnose::SCALARS] {
+    fn scalars(&self, noise: f64, users: &Vectors, items: &Vectors) -> [f64; diagnose::SCALARS] {
         let mut stream = Stream::new(self.params.seed, "bayes.watched", 0);
         let watched: Vec<f64> = (0..WATCHED)
             .map(|_| {
                 let user = stream.index(users.bias.len());
                 let item = stream.index(items.bias.len());
-                let product =
-                    gradus_kernel::dot(self.level, users.rows.row(user), items.rows.row(item));
+                let product = gradus_kernel::dot(
+                    self.level,
+                    users.factors.row(user),
+                    items.factors.row(item),
+                );
                 f64::from(product + users.bias[user] + items.bias[item])
             })
             .collect();
@@ -234,15 +210,15 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// A row and its bias; of someone unknown, the mean of the prior.
+/// A row and its bias; an unknown row has the mean of the prior.
 fn row_of<'f>(
-    factors: &'f Factors,
+    factors: &'f Vectors,
     prior: &Gaussian,
     at: Option<u32>,
     k: usize,
 ) -> (Cow<'f, [f32]>, f32) {
     match at {
-        Some(at) => (Cow::Borrowed(factors.rows.row(at as usize)), factors.bias[at as usize]),
+        Some(at) => (Cow::Borrowed(factors.factors.row(at as usize)), factors.bias[at as usize]),
         None => {
             let mut row = vec![0.0; padded(k)];
             row.iter_mut().zip(&prior.mean[..k]).for_each(|(to, &x)| *to = x as f32);
@@ -257,11 +233,11 @@ impl iterate::Solver for Solver<'_> {
     fn start(&self, _: usize) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
         let begin = |n: usize, name: &str| {
-            let mut factors = Factors::zeros(n, k);
+            let mut factors = Vectors::zeros(n, k);
             let scale = (START / k as f64).sqrt().sqrt();
             for row in 0..n {
                 let mut stream = Stream::new(self.params.seed, name, row as u64);
-                factors.rows.row_mut(row)[..k].fill_with(|| (scale * stream.normal()) as f32);
+                factors.factors.row_mut(row)[..k].fill_with(|| (scale * stream.normal()) as f32);
             }
             factors
         };
@@ -280,13 +256,13 @@ impl iterate::Solver for Solver<'_> {
             to_users: lists(for_users, n_users, n_items),
             to_items: lists(for_items, n_items, n_users),
             samples: Samples::default(),
-            held: vec![0.0; self.held.as_ref().map_or(0, Held::len)],
+            held_out: vec![0.0; self.held_out.as_ref().map_or(0, HeldOut::len)],
             scalars: Vec::new(),
             fallbacks: 0,
         })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let iteration = state.iteration + 1;
         let (by_user, by_item) = (self.users.rows, self.items.rows);
         let ((user_prior, to_users), (item_prior, to_items)) = {
@@ -307,6 +283,7 @@ impl iterate::Solver for Solver<'_> {
         let priors = Priors { users: user_prior, items: item_prior };
         let half = Half {
             side: &self.items,
+            stream: ITEMS,
             fixed: &state.users,
             prior: &priors.items,
             gains: to_items.as_ref().map(|lists| &lists.gains),
@@ -316,10 +293,11 @@ impl iterate::Solver for Solver<'_> {
             drawn: true,
         };
         let Some((items, by_item)) = self.half(&half, watch, (0.2, 0.6)) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         let half = Half {
             side: &self.users,
+            stream: USERS,
             fixed: &items,
             prior: &priors.users,
             gains: to_users.as_ref().map(|lists| &lists.gains),
@@ -329,7 +307,7 @@ impl iterate::Solver for Solver<'_> {
             drawn: true,
         };
         let Some((users, by_user)) = self.half(&half, watch, (0.6, 1.0)) else {
-            return Ok(None);
+            return Ok(Step::Stopped);
         };
         // Until a first draw is kept the last one stands in, so that an interrupted fit has one to
         // give.
@@ -338,7 +316,7 @@ impl iterate::Solver for Solver<'_> {
             let half = Half { residuals: false, drawn: false, ..half };
             match self.half(&half, watch, (1.0, 1.0)) {
                 Some((means, _)) => Some(means),
-                None => return Ok(None),
+                None => return Ok(Step::Stopped),
             }
         } else {
             None
@@ -348,7 +326,7 @@ impl iterate::Solver for Solver<'_> {
         let noise = stream.gamma(shape) / (NOISE_PRIOR.1 + by_user.squares / 2.0);
         let rmse = self.scale * (by_user.squares / self.weight).sqrt();
         if !(rmse.is_finite() && noise.is_finite()) {
-            return Ok(Some(f64::NAN));
+            return Ok(Step::Done(f64::NAN));
         }
 
         state.scalars.push(self.scalars(noise, &users, &items));
@@ -358,12 +336,14 @@ impl iterate::Solver for Solver<'_> {
             // With the noise that the users were drawn with, so that folding in repeats them.
             let drawn = Draw { users: &users, means, items: &items, lists, noise: state.noise };
             state.samples.push(&drawn, &priors, keep);
-            if let Some(held) = &self.held {
+            if let Some(held_out) = &self.held_out {
                 if first {
-                    state.held.fill(0.0);
+                    state.held_out.fill(0.0);
                 }
                 let sides = (means, &items);
-                held.add(&mut state.held, |user, item| self.predict(sides, &priors, user, item));
+                held_out.add(&mut state.held_out, |user, item| {
+                    self.predict(sides, &priors, user, item)
+                });
             }
         }
         state.iteration = iteration;
@@ -371,19 +351,19 @@ impl iterate::Solver for Solver<'_> {
         state.fallbacks += by_item.fallbacks + by_user.fallbacks;
         (state.users, state.items, state.to_users, state.to_items) =
             (users, items, to_users, to_items);
-        Ok(Some(rmse))
+        Ok(Step::Done(rmse))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        Some(held.rmse_of_sums(self.range, &state.held, state.samples.len()))
+        let held_out = self.held_out.as_ref()?;
+        Some(held_out.rmse_of_sums(self.range, &state.held_out, state.samples.len()))
     }
 
     fn keeps_last(&self) -> bool {
         true
     }
 
-    /// The burn-in and the draws that are kept do.
+    /// The burn-in and the choice of the kept draws depend on it.
     fn depends_on_max_iter(&self) -> bool {
         true
     }
@@ -392,9 +372,9 @@ impl iterate::Solver for Solver<'_> {
         let scalars = (state.iteration, state.noise, state.fallbacks);
         file.set(&format!("{prefix}scalars"), &scalars);
         file.set(&format!("{prefix}chain"), &state.scalars);
-        file.tensor(&format!("{prefix}held"), &[state.held.len()], &state.held);
+        file.tensor(&format!("{prefix}held"), &[state.held_out.len()], &state.held_out);
         for (name, side) in [("users", &state.users), ("items", &state.items)] {
-            latent::write_rows(file, &format!("{prefix}{name}"), &side.rows);
+            latent::write_rows(file, &format!("{prefix}{name}"), &side.factors);
             file.tensor(&format!("{prefix}{name}.bias"), &[side.bias.len()], &side.bias);
         }
         for (name, lists) in [("to_users", &state.to_users), ("to_items", &state.to_items)] {
@@ -409,9 +389,9 @@ impl iterate::Solver for Solver<'_> {
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
         let (iteration, noise, fallbacks) = file.get(&format!("{prefix}scalars"))?;
-        let side = |file: &mut Reader, name: &str, n: usize| -> Result<Factors> {
-            Ok(Factors {
-                rows: latent::read_rows(file, &format!("{prefix}{name}"), n, k)?,
+        let side = |file: &mut Reader, name: &str, n: usize| -> Result<Vectors> {
+            Ok(Vectors {
+                factors: latent::read_rows(file, &format!("{prefix}{name}"), n, k)?,
                 bias: file.finite(&format!("{prefix}{name}.bias"), &[n])?,
             })
         };
@@ -438,8 +418,10 @@ impl iterate::Solver for Solver<'_> {
             to_users: lists(file, for_users, "to_users", n_users, n_items)?,
             to_items: lists(file, for_items, "to_items", n_items, n_users)?,
             samples: Samples::read(&format!("{prefix}samples."), self.shape(), file)?,
-            held: file
-                .tensor(&format!("{prefix}held"), &[self.held.as_ref().map_or(0, Held::len)])?,
+            held_out: file.tensor(
+                &format!("{prefix}held"),
+                &[self.held_out.as_ref().map_or(0, HeldOut::len)],
+            )?,
             scalars: file.get(&format!("{prefix}chain"))?,
             fallbacks,
         })

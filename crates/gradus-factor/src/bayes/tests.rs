@@ -13,10 +13,10 @@ use gradus_kernel::{Level, Rows, solve_semidefinite};
 /// and, for held-out pairs, the expected rating and the rating.
 struct Planted {
     train: Ratings,
-    held: Vec<Held>,
+    held_out: Vec<HeldOut>,
 }
 
-struct Held {
+struct HeldOut {
     pair: (Option<u32>, Option<u32>),
     expected: f32,
     value: f32,
@@ -29,7 +29,7 @@ fn planted(n_users: usize, n_items: usize, per_user: usize) -> Planted {
         let mut stream = Stream::new(11, side, at as u64);
         [0.8 * stream.normal(), 0.8 * stream.normal(), 0.4 * stream.normal()]
     };
-    let (mut users, mut items, mut values, mut held) = (vec![], vec![], vec![], vec![]);
+    let (mut users, mut items, mut values, mut held_out) = (vec![], vec![], vec![], vec![]);
     for user in 0..n_users {
         let u = row("test.user", user);
         let mut stream = Stream::new(11, "test.choice", user as u64);
@@ -39,7 +39,7 @@ fn planted(n_users: usize, n_items: usize, per_user: usize) -> Planted {
             let value = (expected + NOISE * stream.normal()) as f32;
             if n % (per_user / 4 + 1) == 1 {
                 let pair = (Some(user as u32), Some(item as u32));
-                held.push(Held { pair, expected: expected as f32, value });
+                held_out.push(HeldOut { pair, expected: expected as f32, value });
             } else {
                 users.push(user as u32);
                 items.push(item as u32);
@@ -49,7 +49,7 @@ fn planted(n_users: usize, n_items: usize, per_user: usize) -> Planted {
     }
     let ids = (Ids::range(n_users), Ids::range(n_items));
     let train = Ratings::from_indexed(ids, (&users, &items), &values, None, Duplicates::Error);
-    Planted { train: train.unwrap(), held }
+    Planted { train: train.unwrap(), held_out }
 }
 
 fn quick() -> Bayes {
@@ -58,24 +58,25 @@ fn quick() -> Bayes {
 
 #[test]
 fn planted_ratings_are_recovered_and_intervals_cover() {
-    let Planted { train, held } = planted(400, 150, 40);
-    let pairs: Vec<_> = held.iter().map(|h| h.pair).collect();
+    let Planted { train, held_out } = planted(400, 150, 40);
+    let pairs: Vec<_> = held_out.iter().map(|h| h.pair).collect();
     for side in [ImplicitSide::None, ImplicitSide::Both] {
         let model = quick().implicit_side(side).fit(&train).unwrap();
         assert!((model.noise() - NOISE).abs() < 0.02, "{side:?}: noise {}", model.noise());
         let predicted = model.predict(&pairs);
-        let squares: f32 = predicted.iter().zip(&held).map(|(p, h)| (p - h.expected).powi(2)).sum();
-        let off = (squares / held.len() as f32).sqrt();
+        let squares: f32 =
+            predicted.iter().zip(&held_out).map(|(p, h)| (p - h.expected).powi(2)).sum();
+        let off = (squares / held_out.len() as f32).sqrt();
         // Forty ratings for six numbers: about 0.5 √(6 / 40) from the users, less from the items.
         assert!(off < 0.27, "{side:?}: off the truth by {off}");
         for level in [0.5, 0.9] {
             let intervals = model.interval(&pairs, level).unwrap().unwrap();
             let inside = intervals
                 .iter()
-                .zip(&held)
+                .zip(&held_out)
                 .filter(|(i, h)| i.low <= h.value && h.value <= i.high)
                 .count();
-            let share = inside as f64 / held.len() as f64;
+            let share = inside as f64 / held_out.len() as f64;
             // Some 1600 held-out ratings: three standard errors and a little.
             assert!((share - level).abs() < 0.045, "{side:?}: {share} inside at {level}");
         }
@@ -83,10 +84,10 @@ fn planted_ratings_are_recovered_and_intervals_cover() {
         let spread = model.spread(&pairs);
         let inside = spread
             .iter()
-            .zip(&held)
+            .zip(&held_out)
             .filter(|(s, h)| (s.mean - h.expected).abs() < 1.645 * s.deviation_of_mean)
             .count();
-        let share = inside as f64 / held.len() as f64;
+        let share = inside as f64 / held_out.len() as f64;
         assert!((0.82..0.97).contains(&share), "{side:?}: {share} of the means inside");
     }
 }
@@ -164,10 +165,10 @@ fn sweeps_draw_from_the_joint_posterior_of_what_lists_add() {
     // are the sources, x_3 is μ and x_4 is m.
     let (mut a, mut b) = (Matrix::zeros(10), vec![0.0; 10]);
     let mut term = |weights: [f64; 5], target: [f64; 2], metric: &Matrix| {
-        let pull = metric.apply(&target);
+        let product = metric.apply(&target);
         for (one, w) in weights.iter().enumerate() {
             for i in 0..2 {
-                b[2 * one + i] += w * pull[i];
+                b[2 * one + i] += w * product[i];
                 for (two, v) in weights.iter().enumerate() {
                     for j in 0..2 {
                         a.row_mut(2 * one + i)[2 * two + j] += w * v * metric.row(i)[j];
@@ -264,14 +265,14 @@ fn a_fit_stopped_in_its_burn_in_gives_its_last_draw() {
             }
         }
     }
-    let Planted { train, held } = planted(30, 20, 8);
+    let Planted { train, held_out } = planted(30, 20, 8);
     let stop = Stop::new();
     let observer = AtOnce(stop.clone());
     let job = Job::default().observer(&observer).stop(stop);
     let fitted = quick().fit_job(&train, &job).unwrap();
     assert_eq!(fitted.report.stop_reason, StopReason::Interrupted);
     assert_eq!(fitted.samples(), 1);
-    assert!(fitted.predict(&[held[0].pair])[0].is_finite());
+    assert!(fitted.predict(&[held_out[0].pair])[0].is_finite());
 }
 
 #[test]

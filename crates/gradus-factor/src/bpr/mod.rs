@@ -2,12 +2,13 @@
 
 mod solve;
 
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub use crate::sgd::Schedule;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Negatives {
-    /// Every item the user does not have is as likely as another.
+    /// All items that the user does not have are equally likely.
     #[default]
     Uniform,
     /// The more people have an item, the likelier: in proportion to their number to the power of `exponent`. Harder pairs, and less weight on popularity in the result.
@@ -38,9 +39,9 @@ pub enum Negatives {
 /// a value of 0 counts as not there, and by how much it is above 0 does not matter. Sample weights
 /// `w` do.
 ///
-/// An epoch takes one step for each pair that is there, with a fresh j. Users and items are dealt
+/// An epoch takes one step for each pair that is there, with a fresh j. Users and items are assigned
 /// at random to groups, and blocks that share no user and no item run in parallel; j is drawn from
-/// the group of i. The items are dealt anew in every epoch, into groups of equal size, so over the
+/// the group of i. The items are assigned anew in every epoch, into groups of equal size, so over the
 /// epochs every j the user does not have is equally likely, as if it were drawn from all items.
 /// The result does not depend on the number of threads. The objective reported is the mean loss
 /// of the epoch's pairs, each just before its step, without the penalty.
@@ -82,16 +83,16 @@ pub struct Bpr {
     /// How the length of a step changes as the fit goes on.
     pub schedule: Schedule,
 
-    /// Epochs at most (for each random start). On Gowalla the ranking is still getting better after 40.
+    /// Largest number of epochs (for each random start). On Gowalla the ranking is still getting better after 40.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an epoch lowers the objective by less than this share of it; 0 goes on. The
+    /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off. The
     /// objective is of random pairs and wavers.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out data: stop when the score has not risen for so many epochs; 0 goes on.
+    /// With held-out data: stop when the score has not risen for this many epochs; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -135,6 +136,13 @@ impl Bpr {
     }
 }
 
+impl Iterative for Bpr {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Bpr {
     const NAME: &'static str = "bpr";
     const CLASS: &'static str = "Bpr";
@@ -150,31 +158,12 @@ impl Fit for Bpr {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("bpr: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "ndcg@20",
-            higher_is_better: true,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
         report.compare_with(solver.baselines());
         report.notes.extend(solver.note());
         if state.right > 0.0 {

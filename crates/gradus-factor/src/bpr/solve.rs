@@ -1,12 +1,13 @@
 //! One epoch: a step for each positive pair, block by block.
 
 use super::{Bpr, Negatives, Schedule};
-use crate::grid::{self, Deal, Grid};
+use crate::grid::{self, Grid, Partition};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
-use crate::ranking::{HeldItems, Over};
+use crate::ranking::{HeldOutItems, Over};
+use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_core::report::Baseline;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
@@ -15,13 +16,13 @@ use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores at the start.
 const START: f64 = 0.1;
-/// Draws of another item before a pair is left out for this epoch.
+/// Number of draws of another item before a pair is left out for this epoch.
 const TRIES: usize = 16;
 /// Pairs drawn before their steps are taken: they stay in the nearest cache.
 const DRAWN: usize = 1 << 10;
-/// Parts of them that take turns.
+/// Number of parts of them that are interleaved.
 const TURNS: usize = 16;
-/// Items a group has at least, where there are so many.
+/// Smallest number of items in a group, if there are that many.
 const LEAST: usize = 8;
 
 /// The solver, bound to its data.
@@ -29,16 +30,15 @@ pub(super) struct Solver<'a> {
     params: &'a Bpr,
     data: &'a Ratings,
     level: Level,
-    held: Option<HeldItems>,
+    held_out: Option<HeldOutItems>,
     warm: Option<&'a LatentFactors>,
-    users: Deal,
+    users: Partition,
     groups: usize,
     /// Popularity to the power of the exponent, where negatives are drawn by it.
     popularity: Option<Vec<f64>>,
 }
 
-/// What changes from step to step: users in the order of the deal, items in that of the data.
-#[derive(Clone)]
+/// What changes from step to step: users in the order of the partition, items in that of the data.
 pub(super) struct State {
     restart: usize,
     epoch: usize,
@@ -50,11 +50,13 @@ pub(super) struct State {
     item_extras: Vec<Extra>,
 }
 
+clone_in_place!(State { restart, epoch, right, users, items, user_extras, item_extras });
+
 impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Bpr,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         if let Some(value) = data.by_user().values().iter().find(|value| **value < 0.0) {
@@ -75,28 +77,28 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| HeldItems::new(held, data)).transpose()?,
+            held_out: held_out.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?,
             warm: warm.filter(|warm| warm.knows(data)),
-            users: Deal::by_ratings(data.by_user(), groups, stream),
+            users: Partition::by_ratings(data.by_user(), groups, stream),
             groups,
             popularity,
         })
     }
 
     pub(super) fn baselines(&self) -> Vec<Baseline> {
-        self.held.as_ref().map(|held| held.baselines(self.data)).unwrap_or_default()
+        self.held_out.as_ref().map(|held_out| held_out.baselines(self.data)).unwrap_or_default()
     }
 
-    /// What is worth knowing about the held-out scores.
+    /// A remark on how the held-out scores were taken.
     pub(super) fn note(&self) -> Option<String> {
-        self.held.as_ref().and_then(HeldItems::note)
+        self.held_out.as_ref().and_then(HeldOutItems::note)
     }
 
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
+    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &State) -> f64 {
         let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
-        let place = |user: u32| self.users.places[user as usize] as usize;
-        held.ndcg_of_factors(over, self.level, (&state.users, place), (&state.items, &bias))
+        let position = |user: u32| self.users.positions[user as usize] as usize;
+        held_out.ndcg_of_factors(over, self.level, (&state.users, position), (&state.items, &bias))
     }
 
     fn rule(&self, state: &State) -> PairRule {
@@ -120,8 +122,8 @@ impl<'a> Solver<'a> {
 
     pub(super) fn into_model(self, state: State) -> LatentFactors {
         let mut user_factors = Rows::zeros(state.users.n_rows(), state.users.k());
-        for (user, &place) in self.users.places.iter().enumerate() {
-            user_factors.row_mut(user).copy_from_slice(state.users.row(place as usize));
+        for (user, &position) in self.users.positions.iter().enumerate() {
+            user_factors.row_mut(user).copy_from_slice(state.users.row(position as usize));
         }
         LatentFactors::new(
             self.data,
@@ -168,16 +170,16 @@ pub(super) fn draw_pairs(
     mut take: impl FnMut(&[Pair]),
 ) {
     let urn = Urn { n: n_items, sums };
-    let mut woven = Vec::with_capacity(DRAWN.min(entries.len()));
+    let mut interleaved = Vec::with_capacity(DRAWN.min(entries.len()));
     let mut take = |pairs: &[Pair]| {
         // In turns, so that steps that follow each other are mostly of other users and need not
         // wait for each other.
-        woven.clear();
+        interleaved.clear();
         let columns = pairs.len().div_ceil(TURNS).max(1);
         for first in 0..columns {
-            woven.extend(pairs.iter().skip(first).step_by(columns));
+            interleaved.extend(pairs.iter().skip(first).step_by(columns));
         }
-        take(&woven);
+        take(&interleaved);
     };
     let mut pairs = Vec::with_capacity(DRAWN.min(entries.len()));
     // Which user has an item, 1 + the last one marked: the user's items of this group are all in
@@ -225,12 +227,12 @@ impl iterate::Solver for Solver<'_> {
         };
         let (mut users, mut items) =
             (Rows::zeros(self.data.n_users(), k), Rows::zeros(self.data.n_items(), k));
-        for (user, &place) in self.users.places.iter().enumerate() {
+        for (user, &position) in self.users.positions.iter().enumerate() {
             // A user without items has no opinion.
             if self.data.by_user().row(user).1.iter().all(|&value| value == 0.0) {
                 continue;
             }
-            let factors = users.row_mut(place as usize);
+            let factors = users.row_mut(position as usize);
             random("bpr.user", user, factors);
             if let Some(warm) = warm {
                 factors[..common].copy_from_slice(&warm.user_factors(user)[..common]);
@@ -249,12 +251,16 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { restart, epoch: 0, right: 0.0, users, items, user_extras, item_extras })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let (rule, index) = (self.rule(state), Self::index(state));
         let (groups, seed) = (self.groups, self.params.seed);
-        let deal =
-            Deal::by_rows(self.data.n_items(), groups, &mut Stream::new(seed, "bpr.items", index));
-        let grid = Grid::new(self.data, &self.users, &deal, |value| (value > 0.0).then_some(value));
+        let partition = Partition::by_rows(
+            self.data.n_items(),
+            groups,
+            &mut Stream::new(seed, "bpr.items", index),
+        );
+        let grid =
+            Grid::new(self.data, &self.users, &partition, |value| (value > 0.0).then_some(value));
         let order = Stream::new(seed, "bpr.rounds", index).permutation(groups);
         let sums: Option<Vec<f64>> = self.popularity.as_ref().map(|popularity| {
             let group = |bound: &[usize]| {
@@ -263,30 +269,31 @@ impl iterate::Solver for Solver<'_> {
                     sum += popularity[item as usize];
                     sum
                 };
-                deal.rows[bound[0]..bound[1]].iter().map(add).collect::<Vec<f64>>()
+                partition.rows[bound[0]..bound[1]].iter().map(add).collect::<Vec<f64>>()
             };
-            deal.bounds.windows(2).flat_map(group).collect()
+            partition.bounds.windows(2).flat_map(group).collect()
         });
         let (mut users, mut user_extras) = (state.users.clone(), state.user_extras.clone());
         let mut items = Rows::zeros(state.items.n_rows(), state.items.k());
         let stride = items.stride();
-        parallel::each_row(items.as_mut_slice(), stride, |place, to| {
-            to.copy_from_slice(state.items.row(deal.rows[place] as usize));
+        parallel::each_row(items.as_mut_slice(), stride, |position, to| {
+            to.copy_from_slice(state.items.row(partition.rows[position] as usize));
         });
         let mut item_extras: Vec<Extra> =
-            deal.rows.iter().map(|&row| state.item_extras[row as usize]).collect();
+            partition.rows.iter().map(|&row| state.item_extras[row as usize]).collect();
         let mut totals = PairSums::default();
         let mut steps = 0.0;
         let whole = grid::rounds(
             self.users.split(&mut users, &mut user_extras),
-            deal.split(&mut items, &mut item_extras),
+            partition.split(&mut items, &mut item_extras),
             &order,
             |a, b, mut users, mut items| {
                 let block = (a * groups + b) as u64;
                 let mut stream =
                     Stream::new(seed, "bpr.draws", index.wrapping_mul(1 << 16).wrapping_add(block));
                 let (mut totals, mut steps) = (PairSums::default(), 0.0);
-                let sums = sums.as_ref().map(|sums| &sums[deal.bounds[b]..deal.bounds[b + 1]]);
+                let sums =
+                    sums.as_ref().map(|sums| &sums[partition.bounds[b]..partition.bounds[b + 1]]);
                 let n_items = items.extras.len();
                 draw_pairs(grid.block(a, b), n_items, sums, &mut stream, |pairs| {
                     let part = sweep_pairs(self.level, &rule, users.again(), items.again(), pairs);
@@ -307,13 +314,14 @@ impl iterate::Solver for Solver<'_> {
             },
         );
         if !whole {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let mut sorted = Rows::zeros(items.n_rows(), items.k());
         parallel::each_row(sorted.as_mut_slice(), stride, |row, to| {
-            to.copy_from_slice(items.row(deal.places[row] as usize));
+            to.copy_from_slice(items.row(partition.positions[row] as usize));
         });
-        let item_extras = deal.places.iter().map(|&place| item_extras[place as usize]).collect();
+        let item_extras =
+            partition.positions.iter().map(|&position| item_extras[position as usize]).collect();
         let steps = if steps > 0.0 { steps } else { 1.0 };
         *state = State {
             restart: state.restart,
@@ -324,16 +332,16 @@ impl iterate::Solver for Solver<'_> {
             user_extras,
             item_extras,
         };
-        Ok(Some(totals.loss / steps))
+        Ok(Step::Done(totals.loss / steps))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        Some(self.ndcg(self.held.as_ref()?, Over::Sample, state))
+        Some(self.ndcg(self.held_out.as_ref()?, Over::Sample, state))
     }
 
     fn validate_kept(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        held.beyond_sample(|| self.ndcg(held, Over::All, state))
+        let held_out = self.held_out.as_ref()?;
+        held_out.beyond_sample(|| self.ndcg(held_out, Over::All, state))
     }
 
     fn depends_on_max_iter(&self) -> bool {

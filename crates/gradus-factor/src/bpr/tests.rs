@@ -1,5 +1,5 @@
 use super::*;
-use crate::grid::{Deal, Grid};
+use crate::grid::{Grid, Partition};
 use gradus_base::random::Stream;
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_core::report::StopReason;
@@ -22,14 +22,14 @@ fn tastes(n_users: u32, n_items: u32, each: u64, seed: u64) -> Ratings {
 
 #[test]
 fn tastes_are_told_apart_and_popularity_is_beaten() {
-    let (train, held) = tastes(200, 100, 15, 1).partition(|at| at % 4 != 0);
+    let (train, held_out) = tastes(200, 100, 15, 1).partition(|at| at % 4 != 0);
     for params in [
         Bpr::new().rank(4).max_iter(40),
         Bpr::new().rank(4).max_iter(40).negatives(Negatives::Popularity),
         Bpr::new().rank(4).max_iter(40).schedule(Schedule::Adaptive).learning_rate(0.2),
         Bpr::new().rank(4).max_iter(40).biases(false),
     ] {
-        let fitted = params.fit_job(&train, &Job::default().validation(&held)).unwrap();
+        let fitted = params.fit_job(&train, &Job::default().validation(&held_out)).unwrap();
         let report = &fitted.report;
         let score = report.validation.unwrap();
         assert!(report.baselines.len() == 2);
@@ -53,8 +53,8 @@ fn pairs_are_of_an_item_the_user_has_and_one_they_have_not() {
     let mut pairs_of_user_0 = 0;
     for epoch in 0..3000 {
         let groups = 4;
-        let users = Deal::by_ratings(data.by_user(), groups, &mut Stream::new(1, "u", 0));
-        let items = Deal::by_rows(64, groups, &mut Stream::new(1, "i", epoch));
+        let users = Partition::by_ratings(data.by_user(), groups, &mut Stream::new(1, "u", 0));
+        let items = Partition::by_rows(64, groups, &mut Stream::new(1, "i", epoch));
         let grid = Grid::new(&data, &users, &items, Some);
         for a in 0..groups {
             for b in 0..groups {
@@ -161,8 +161,8 @@ fn held_out_data_must_be_of_use() {
     let strangers = Ratings::from_triplets([(Id::Int(9999), Id::Int(1), 1.0)]).unwrap();
     let error = params.fit_job(&data, &Job::default().validation(&strangers)).unwrap_err();
     assert!(error.to_string().contains("held-out"), "{error}");
-    let (train, held) = data.partition(|at| at % 4 != 0);
-    let fitted = params.fit_job(&train, &Job::default().validation(&held)).unwrap();
+    let (train, held_out) = data.partition(|at| at % 4 != 0);
+    let fitted = params.fit_job(&train, &Job::default().validation(&held_out)).unwrap();
     let report = &fitted.report;
     assert!(report.higher_is_better && report.metric == "ndcg@20");
     if report.stop_reason == StopReason::NoImprovement {
@@ -174,12 +174,12 @@ fn held_out_data_must_be_of_use() {
 fn the_held_out_score_is_that_of_the_recommendations() {
     use gradus_metrics::ranking::ndcg;
     let data = RatingsSpec::new(80, 60, 1200).make(6).unwrap().ratings;
-    let (train, held) = data.partition(|at| at % 5 != 0);
+    let (train, held_out) = data.partition(|at| at % 5 != 0);
     let params = Bpr::new().rank(5).max_iter(3);
-    let fitted = params.fit_job(&train, &Job::default().validation(&held)).unwrap();
+    let fitted = params.fit_job(&train, &Job::default().validation(&held_out)).unwrap();
     let (mut sum, mut users) = (0.0, 0.0);
-    for user in 0..held.n_users() {
-        let relevant = held.by_user().row(user).0;
+    for user in 0..held_out.n_users() {
+        let relevant = held_out.by_user().row(user).0;
         if !relevant.is_empty() {
             let best = fitted.top(&Target::User(user as u32), 20, &Filter::default()).unwrap();
             let ranked: Vec<u32> = best.iter().map(|s| s.item).collect();

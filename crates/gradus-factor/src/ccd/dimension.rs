@@ -1,24 +1,25 @@
 //! One iteration, dimension by dimension: the item and user biases, then each latent factor.
 //!
-//! The errors of all ratings are held twice, by item and by user, so that every row of a side lies
-//! together. A pass over a side fits one number of each row and takes the change off the errors of
-//! that side; the other side's errors learn of it in their next pass, which comes right after.
+//! The residuals of all ratings are stored twice, by item and by user, so that those of a row lie
+//! together. A pass over a side fits one number of each row and updates the residuals of that side; the
+//! residuals of the other side are updated in the next pass, which comes right after.
 
 use crate::als::solve::{Solver, State};
 use crate::half::Side;
 use crate::vectors::Vectors;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Rows, fit_scalar};
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// The solver by dimensions, around the state and the data of alternating least squares.
 pub(super) struct Descent<'a> {
     pub(super) solver: Solver<'a>,
     inner: usize,
-    /// The errors by item and by user, kept from step to step for their memory alone.
-    room: Mutex<[Vec<f32>; 2]>,
+    /// Buffers for the residuals by item and by user, to be used again in the next step.
+    buffers: Mutex<[Vec<f32>; 2]>,
 }
 
 /// One number for each row: a bias, or a latent factor.
@@ -38,7 +39,7 @@ impl Column {
     }
 }
 
-/// What the other side's last pass changed, not yet taken off this side's errors:
+/// The change of the other side's last pass, not yet subtracted from this side's residuals:
 /// `own[row] · change[other]`.
 struct Pending {
     own: Vec<f32>,
@@ -55,7 +56,7 @@ struct Pass<'p> {
 
 impl<'a> Descent<'a> {
     pub(super) fn new(solver: Solver<'a>, inner: usize) -> Self {
-        Self { solver, inner, room: Mutex::default() }
+        Self { solver, inner, buffers: Mutex::default() }
     }
 
     /// The errors of all ratings of a side.
@@ -69,9 +70,9 @@ impl<'a> Descent<'a> {
     ) {
         let level = self.solver.level;
         errors.resize(side.rows.nnz(), 0.0);
-        parallel::each(blocks(side, errors), |(first, last, errors)| {
-            let start = side.rows.indptr()[first];
-            for row in first..last {
+        parallel::each(blocks(side, errors), |(rows, errors)| {
+            let start = side.rows.indptr()[rows.start];
+            for row in rows {
                 let range = side.rows.range(row);
                 let factors = own.0.row(row);
                 for at in range {
@@ -85,7 +86,7 @@ impl<'a> Descent<'a> {
         });
     }
 
-    /// Fits one number of each row, and gives what changed.
+    /// Fits one number of each row, and returns the changes.
     fn pass(&self, pass: &Pass<'_>, errors: &mut [f32], own: &mut [f32]) -> Vec<f32> {
         let Pass { side, pending, others } = *pass;
         // What is gathered together lies together: the pending change and the other's number.
@@ -95,17 +96,11 @@ impl<'a> Descent<'a> {
         };
         let (level, rule) = (self.solver.level, &self.solver.plan.rule);
         let mut change = vec![0.0; own.len()];
-        let mut rest = (own, change.as_mut_slice());
-        let mut work = Vec::with_capacity(side.bounds.len());
-        for (first, last, errors) in blocks(side, errors) {
-            let (own, own_rest) = rest.0.split_at_mut(last - first);
-            let (change, change_rest) = rest.1.split_at_mut(last - first);
-            work.push((first, errors, own, change));
-            rest = (own_rest, change_rest);
-        }
-        parallel::each_with(work, Vec::new, |gathered, (first, errors, own, change)| {
-            let start = side.rows.indptr()[first];
-            for (row, (own, change)) in (first..).zip(own.iter_mut().zip(change)) {
+        let numbers = side.blocks.cut_rows(own).zip(side.blocks.cut_rows(&mut change));
+        let work = blocks(side, errors).zip(numbers);
+        parallel::each_with(work, Vec::new, |gathered, ((rows, errors), (own, change))| {
+            let start = side.rows.indptr()[rows.start];
+            for (row, (own, change)) in rows.zip(own.iter_mut().zip(change)) {
                 let range = side.rows.range(row);
                 let errors = &mut errors[range.start - start..range.end - start];
                 let indices = &side.rows.indices()[range.clone()];
@@ -138,8 +133,8 @@ impl<'a> Descent<'a> {
     /// The sums `Σ w e` and `Σ w e²` over the errors of the users' side, block by block.
     fn sums(&self, errors: &mut [f32]) -> (f64, f64) {
         let side = &self.solver.users;
-        let parts = parallel::map(blocks(side, errors), |(first, _, errors)| {
-            let start = side.rows.indptr()[first];
+        let parts = parallel::map(blocks(side, errors), |(rows, errors)| {
+            let start = side.rows.indptr()[rows.start];
             errors.iter().enumerate().fold((0.0, 0.0), |(sum, squares), (at, &e)| {
                 let w = side.weights.map_or(1.0, |w| f64::from(w[start + at]));
                 let e = f64::from(e);
@@ -160,16 +155,12 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// A side's errors in its blocks: first row, last row, errors.
-fn blocks<'e>(side: &Side<'_>, errors: &'e mut [f32]) -> Vec<(usize, usize, &'e mut [f32])> {
-    let (mut blocks, mut rest) = (Vec::with_capacity(side.bounds.len()), errors);
-    for bound in side.bounds.windows(2) {
-        let length = side.rows.indptr()[bound[1]] - side.rows.indptr()[bound[0]];
-        let (block, after) = rest.split_at_mut(length);
-        blocks.push((bound[0], bound[1], block));
-        rest = after;
-    }
-    blocks
+/// A side's errors in its blocks, each with its rows.
+fn blocks<'e>(
+    side: &Side<'_>,
+    errors: &'e mut [f32],
+) -> impl Iterator<Item = (Range<usize>, &'e mut [f32])> {
+    side.blocks.ranges().zip(side.blocks.cut_ratings(side.rows, errors))
 }
 
 impl iterate::Solver for Descent<'_> {
@@ -179,10 +170,10 @@ impl iterate::Solver for Descent<'_> {
         self.solver.start(restart)
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let Solver { users: by_user, items: by_item, plan, weight, .. } = &self.solver;
-        let mut room = self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let [item_errors, user_errors] = &mut *room;
+        let mut buffers = self.buffers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let [item_errors, user_errors] = &mut *buffers;
         let State { mut mean, users, items, .. } = state.clone();
         let Vectors { factors: mut users, bias: mut user_bias } = users;
         let Vectors { factors: mut items, bias: mut item_bias } = items;
@@ -211,7 +202,7 @@ impl iterate::Solver for Descent<'_> {
             let (mut item_t, mut user_t) = (Column::of(&items, t), Column::of(&users, t));
             for _ in 0..self.inner {
                 if watch.stopped() {
-                    return Ok(None);
+                    return Ok(Step::Stopped);
                 }
                 let pending = for_items.as_ref();
                 let pass = Pass { side: by_item, pending, others: &user_t.0 };
@@ -233,7 +224,7 @@ impl iterate::Solver for Descent<'_> {
         let users = Vectors { factors: users, bias: user_bias };
         let items = Vectors { factors: items, bias: item_bias };
         *state = State { mean, drift: 0.0, users, items, fallbacks };
-        Ok(Some(objective))
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {

@@ -3,14 +3,14 @@
 mod dimension;
 
 use crate::als::solve::{self, Plan};
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::half::Method;
 use crate::latent::{LatentFactors, Normalised, Normalize, Scaling, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ pub enum Order {
 /// threads.
 ///
 /// Cost of an iteration: `12 n rank` operations for `n` ratings and each inner round. `als` lowers the
-/// objective further in the same time, at a large rank with `solver = cg`; use it unless you want this
-/// very method.
+/// objective further in the same time, at a large rank with `solver = cg`; use it unless you want
+/// this method.
 ///
 /// References: Pilászy, Zibriczky, Tikk: Fast ALS-based matrix factorization, 2010 (element); Yu,
 /// Hsieh, Si, Dhillon: Scalable coordinate descent approaches to parallel matrix factorization,
@@ -73,15 +73,15 @@ pub struct Ccd {
     #[schemars(range(min = 1, max = 1000))]
     pub inner: usize,
 
-    /// Iterations at most (for each random start).
+    /// Largest number of iterations (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -135,6 +135,13 @@ impl Ccd {
     }
 }
 
+impl Iterative for Ccd {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Ccd {
     const NAME: &'static str = "ccd";
     const CLASS: &'static str = "Ccd";
@@ -150,45 +157,24 @@ impl Fit for Ccd {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("ccd: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(Normalize::None, data);
         let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
+        let options = fitting::loop_options(self, started, data, job);
         let (solver, state, mut report) = match self.order {
             Order::Element => {
-                let (state, report) = iterate::run(&solver, &rules, job)?;
+                let (state, report) = iterate::run(&solver, &options, job)?;
                 (solver, state, report)
             }
             Order::Dimension => {
                 let descent = dimension::Descent::new(solver, self.inner);
-                let (state, report) = iterate::run(&descent, &rules, job)?;
+                let (state, report) = iterate::run(&descent, &options, job)?;
                 (descent.solver, state, report)
             }
         };
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
+        fitting::compare_with_baselines(&mut report, data, job)?;
         if state.fallbacks > 0 {
             report.notes.push(format!(
                 "{} rows left the range of single precision and were solved exactly",

@@ -10,7 +10,7 @@ const ADAM_KEEP: f64 = 0.999;
 /// What keeps a quotient finite where no gradient was seen.
 const EPSILON: f64 = 1e-8;
 
-/// How the gradient becomes a step. With the downhill direction `d` and the length `η`:
+/// How the gradient becomes a step. With the descent direction `d` and the step length `η`:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
@@ -53,12 +53,12 @@ impl Optimizer {
         }
     }
 
-    /// How many numbers it remembers of each coordinate.
+    /// Number of values that it remembers for each coordinate.
     pub(super) fn memories(self) -> usize {
         self.rule(0.0).memories()
     }
 
-    /// The length of a step where none is given.
+    /// The default step length.
     pub(super) fn usual_rate(self) -> f32 {
         match self {
             Self::Gd | Self::Momentum | Self::Nesterov => 1.0,
@@ -101,7 +101,7 @@ impl Point {
     }
 }
 
-/// Moves `x` along the downhill direction `down`. `step` counts from 1.
+/// Moves `x` along the descent direction `down`. `step` counts from 1.
 pub(super) fn advance(
     optimizer: Optimizer,
     (rate, momentum): (f32, f32),

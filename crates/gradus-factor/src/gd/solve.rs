@@ -2,11 +2,12 @@
 
 use super::Gd;
 use super::optimizer::{Point, advance};
-use crate::latent::{self, Held, LatentFactors, Parts};
+use crate::half::Side;
+use crate::latent::{self, HeldOut, LatentFactors, Parts};
 use crate::loss::Units;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{RowValues, row_gradient};
@@ -14,8 +15,6 @@ use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1.
 const START: f64 = 0.1;
-/// Rows are handed to threads in blocks of about so many ratings, and sums taken block by block.
-const BLOCK: usize = 1 << 14;
 /// Halvings of a step before it is given up.
 const HALVINGS: usize = 30;
 /// By what a step grows after one that was taken at once.
@@ -28,49 +27,37 @@ pub(super) struct Solver<'a> {
     params: &'a Gd,
     data: &'a Ratings,
     level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
-    users: Side<'a>,
-    items: Side<'a>,
+    users: Rated<'a>,
+    items: Rated<'a>,
 }
 
-/// One side of the data: its rows and how they are cut into blocks.
-struct Side<'a> {
-    rows: &'a Csr,
-    weights: Option<&'a [f32]>,
-    bounds: Vec<usize>,
+/// One side of the data, with what the gradient needs of each row.
+struct Rated<'a> {
+    side: Side<'a>,
     /// The penalty of each row, in the units of the fit.
     penalties: Vec<f64>,
     /// The sum of the weights of each row.
     totals: Vec<f64>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> Rated<'a> {
     fn new(params: &Gd, units: &Units, rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
-        let (mut bounds, mut filled) = (vec![0], 0);
-        let (mut penalties, mut totals) = (Vec::new(), Vec::new());
-        for row in 0..rows.n_rows() {
-            let range = rows.range(row);
-            let weights = weights.map(|weights| &weights[range.clone()]);
-            let lambda = params.rule().lambda(range.len(), weights);
-            penalties.push(units.penalty(f64::from(lambda)));
-            totals.push(
-                weights.map_or(range.len() as f64, |w| w.iter().map(|&w| f64::from(w)).sum()),
-            );
-            filled += range.len() + 16;
-            if filled >= BLOCK {
-                bounds.push(row + 1);
-                filled = 0;
-            }
-        }
-        if bounds.last() != Some(&rows.n_rows()) {
-            bounds.push(rows.n_rows());
-        }
-        Self { rows, weights, bounds, penalties, totals }
+        let side = Side::new(rows, weights);
+        let (rule, n) = (params.rule(), rows.n_rows());
+        let lambda = |row| rule.lambda(rows.range(row).len(), side.weights(row));
+        let count = |row| rows.range(row).len() as f64;
+        let total = |row| {
+            let weights: Option<&[f32]> = side.weights(row);
+            weights.map_or(count(row), |w| w.iter().map(|&w| f64::from(w)).sum())
+        };
+        let penalties = (0..n).map(|row| units.penalty(f64::from(lambda(row)))).collect();
+        Self { penalties, totals: (0..n).map(total).collect(), side }
     }
 }
 
@@ -84,14 +71,14 @@ pub(super) struct State {
     moves: u64,
     pub(super) objective: f64,
     pub(super) x: Point,
-    /// Downhill: minus half the gradient, each row's divided by its weight.
+    /// The descent direction: minus half the gradient, each row's divided by its weight.
     pub(super) down: Point,
     memory: Vec<Point>,
 }
 
 /// One side seen from the other.
 struct View<'v> {
-    side: &'v Side<'v>,
+    rated: &'v Rated<'v>,
     own: (&'v Rows, &'v [f32]),
     other: (&'v Rows, &'v [f32]),
 }
@@ -100,7 +87,7 @@ impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Gd,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let units = Units::new("gd", params.loss, params.delta, data)?;
@@ -108,41 +95,33 @@ impl<'a> Solver<'a> {
             params,
             data,
             level: Level::best(),
-            held: held.map(|held| Held::new(held, data.users(), data.items())).transpose()?,
+            held_out: held_out
+                .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+                .transpose()?,
             warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
             range: params.clip.then(|| latent::range(data)),
             units,
-            users: Side::new(params, &units, data.by_user(), data.weights_by_user()),
-            items: Side::new(params, &units, data.by_item(), data.weights_by_item()),
+            users: Rated::new(params, &units, data.by_user(), data.weights_by_user()),
+            items: Rated::new(params, &units, data.by_item(), data.weights_by_item()),
         })
     }
 
-    /// Writes the downhill direction of one side; gives its losses and its penalty.
+    /// Writes the descent direction of one side; returns its losses and its penalty.
     fn direction(&self, view: &View<'_>, mean: f64, out: (&mut Rows, &mut [f32])) -> (f64, f64) {
-        let (side, k) = (view.side, self.params.rank);
-        let stride = view.own.0.stride();
+        let (side, k) = (&view.rated.side, self.params.rank);
         let bias_ratio = self.units.score();
-        let (mut rest, mut rest_bias) = (out.0.as_mut_slice(), out.1);
-        let mut blocks = Vec::with_capacity(side.bounds.len());
-        for bound in side.bounds.windows(2) {
-            let count = bound[1] - bound[0];
-            let (block, after) = rest.split_at_mut(count * stride);
-            let (block_bias, after_bias) = rest_bias.split_at_mut(count);
-            blocks.push((bound[0], block, block_bias));
-            (rest, rest_bias) = (after, after_bias);
-        }
+        let blocks = side.blocks.cut_vectors(out.0, out.1);
         let units = self.units.affine();
-        let sums = parallel::map(blocks, |(first, out, out_bias)| {
+        let sums = parallel::map(blocks, |block| {
             let mut sums = (0.0, 0.0);
-            for (row, (out, out_bias)) in (first..).zip(out.chunks_exact_mut(stride).zip(out_bias))
-            {
+            for (row, out, out_bias) in block.rows() {
                 let (indices, values) = side.rows.row(row);
                 let values = RowValues {
                     others: view.other.0.as_slice(),
                     biases: view.other.1,
                     indices,
                     values,
-                    weights: side.weights.map(|weights| &weights[side.rows.range(row)]),
+                    weights: side.weights(row),
                     units,
                 };
                 let (own, bias) = (view.own.0.row(row), view.own.1[row]);
@@ -150,11 +129,11 @@ impl<'a> Solver<'a> {
                 let found =
                     row_gradient(self.level, k, self.units.loss, constant, own, &values, out);
                 sums.0 += found.loss;
-                let total = side.totals[row];
+                let total = view.rated.totals[row];
                 if total <= 0.0 {
                     continue;
                 }
-                let penalty = side.penalties[row];
+                let penalty = view.rated.penalties[row];
                 let bias_penalty = penalty * bias_ratio;
                 let norm = f64::from(gradus_kernel::dot(self.level, own, own));
                 sums.1 += penalty * norm + bias_penalty * f64::from(bias).powi(2);
@@ -175,7 +154,7 @@ impl<'a> Solver<'a> {
     /// the items' part is worked out.
     fn judge(&self, mean: f64, x: &Point, down: &mut Point) -> f64 {
         let view = View {
-            side: &self.users,
+            rated: &self.users,
             own: (&x.users, &x.user_bias),
             other: (&x.items, &x.item_bias),
         };
@@ -195,14 +174,14 @@ impl<'a> Solver<'a> {
     /// The items' part of the direction at `x`.
     fn complete(&self, mean: f64, x: &Point, down: &mut Point) {
         let view = View {
-            side: &self.items,
+            rated: &self.items,
             own: (&x.items, &x.item_bias),
             other: (&x.users, &x.user_bias),
         };
         self.direction(&view, mean, (&mut down.items, &mut down.item_bias));
     }
 
-    fn start_rows(&self, restart: usize, side: &Side<'_>, of_users: bool) -> (Rows, Vec<f32>) {
+    fn start_rows(&self, restart: usize, side: &Rated<'_>, of_users: bool) -> (Rows, Vec<f32>) {
         let k = self.params.rank;
         let (mut rows, mut bias) =
             (Rows::zeros(side.totals.len(), k), vec![0.0; side.totals.len()]);
@@ -287,7 +266,7 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { mean, rate, moves: 0, objective, x, down, memory: self.empty_memory() })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let optimizer = self.params.optimizer;
         let bound = if optimizer.descends() { state.objective } else { RUNAWAY * state.objective };
         let (mut rate, mut fresh) = (state.rate, false);
@@ -304,18 +283,18 @@ impl iterate::Solver for Solver<'_> {
             let objective = self.judge(state.mean, &x, &mut down);
             watch.within(0.5);
             if watch.stopped() {
-                return Ok(None);
+                return Ok(Step::Stopped);
             }
             if objective <= bound {
                 self.complete(state.mean, &x, &mut down);
                 if watch.stopped() {
-                    return Ok(None);
+                    return Ok(Step::Stopped);
                 }
                 if optimizer.descends() && halving == 0 {
                     rate *= GROWTH;
                 }
                 *state = State { mean: state.mean, rate, moves, objective, x, down, memory };
-                return Ok(Some(state.objective * self.units.objective()));
+                return Ok(Step::Done(state.objective * self.units.objective()));
             }
             // First without what is remembered, then shorter.
             if fresh || state.memory.is_empty() || !optimizer.descends() {
@@ -324,13 +303,13 @@ impl iterate::Solver for Solver<'_> {
             fresh = fresh || optimizer.descends();
         }
         // No step goes down: rounding is all that is left.
-        Ok(Some(state.objective * self.units.objective()))
+        Ok(Step::Done(state.objective * self.units.objective()))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
+        let held_out = self.held_out.as_ref()?;
         let unit = self.units.score() as f32;
-        Some(held.rmse(self.range, |user, item| {
+        Some(held_out.rmse(self.range, |user, item| {
             let users = (state.x.user_bias.as_slice(), &state.x.users);
             let items = (state.x.item_bias.as_slice(), &state.x.items);
             let score = latent::score(self.level, state.mean, users, items, user, item);

@@ -208,7 +208,7 @@ fn a_stopped_step_leaves_the_state_and_a_warm_start_goes_on() {
     let params = small();
     let solver = solve::Solver::new(&params, &data, None, None).unwrap();
     let mut state = solver.start(0).unwrap();
-    let first = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+    let first = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
     assert!(first > 0.0);
     let fitted = params.fit(&data).unwrap();
     let job = Job::default().warm(&fitted.model);

@@ -6,19 +6,20 @@
 //! so a step needs the block's columns only, and the small matrix and its factor have the size of
 //! a block.
 
-use super::rows::{Half, Solved, Sums, penalty};
-use super::side::Block;
+use super::rows::{Half, penalty};
+use crate::blocks::{Block, Progress};
+use crate::half::Sums;
+use crate::vectors::Vectors;
 use gradus_base::parallel;
 use gradus_core::iterate::Watch;
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{RowProblem, RowSolver, Rows, dots_at, padded, scores};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows whose slopes are computed together.
 const BATCH: usize = 32;
 
-/// What all rows of a side share while they step in some of the coordinates.
+/// What all rows of a side share in a step in some of the coordinates.
 struct Step {
     columns: Range<usize>,
     /// These columns of the fixed side.
@@ -35,63 +36,52 @@ struct Work {
     solver: RowSolver,
     slopes: Vec<f32>,
     targets: Vec<f32>,
-    pull: Vec<f32>,
+    linear: Vec<f32>,
     moved: Vec<f32>,
     products: Vec<f32>,
 }
 
 impl Half<'_> {
-    pub(super) fn solve_blocks(&self, watch: &Watch<'_>) -> Option<Solved> {
-        let (mut factors, mut bias) = (self.from.clone(), self.from_bias.to_vec());
+    pub(super) fn solve_blocks(&self, watch: &Watch<'_>) -> Option<(Vectors, Sums)> {
+        let mut solved = self.from.clone();
         let mut predicted = vec![0.0; self.side.rows.nnz()];
-        let (k, stride) = (self.from.k(), self.from.stride());
+        let k = self.from.factors.k();
         let starts: Vec<usize> = (0..k).step_by(self.params.block).collect();
-        let n_steps = starts.len() + 1;
-        let done = AtomicUsize::new(0);
+        let (n_steps, n_blocks) = (starts.len() + 1, self.side.blocks.ranges().count());
+        let progress = Progress::new(watch, self.share, n_steps * n_blocks);
         for at in 0..n_steps {
-            let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
-            let n_blocks = blocks.len();
-            let work = blocks.into_iter().zip(self.side.observations(&mut predicted));
-            let finish = || {
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                self.tell(watch, done, n_steps * n_blocks);
-            };
+            let blocks = solved.blocks(&self.side.blocks).into_iter();
+            let work = blocks.zip(self.side.blocks.cut_ratings(self.side.rows, &mut predicted));
             if at == 0 {
                 parallel::each(work, |(block, predicted)| {
-                    if !watch.stopped() {
-                        self.predict_block(&block, predicted);
-                        finish();
-                    }
+                    progress.block(|| self.predict_block(&block, predicted));
                 });
             } else {
                 let start = starts[at - 1];
                 let step = self.step(start..k.min(start + self.params.block));
                 let state = || Work::new(self, &step);
                 parallel::each_with(work, state, |work, (block, predicted)| {
-                    if !watch.stopped() {
-                        self.step_block(&step, block, predicted, work);
-                        finish();
-                    }
+                    progress.block(|| self.step_block(&step, block, predicted, work));
                 });
             }
-            if done.load(Ordering::Relaxed) < (at + 1) * n_blocks {
+            if !progress.has_done((at + 1) * n_blocks) {
                 return None;
             }
         }
-        let blocks = self.side.blocks(stride, factors.as_mut_slice(), &mut bias);
-        let work = blocks.into_iter().zip(self.side.observations(&mut predicted));
+        let blocks = solved.blocks(&self.side.blocks).into_iter();
+        let work = blocks.zip(self.side.blocks.cut_ratings(self.side.rows, &mut predicted));
         let sums = parallel::map(work, |(block, predicted)| self.sum_block(&block, predicted));
-        Some((bias, factors, sums.into_iter().fold(Sums::default(), Sums::add)))
+        Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
-    /// What the rows share in stepping in these coordinates.
+    /// What the rows share in a step in these coordinates.
     fn step(&self, columns: Range<usize>) -> Step {
-        let (k, width) = (self.from.k(), columns.len());
+        let (k, width) = (self.from.factors.k(), columns.len());
         let weight = f64::from(self.unobserved);
-        let mut fixed = Rows::zeros(self.fixed.n_rows(), width);
+        let mut fixed = Rows::zeros(self.fixed.factors.n_rows(), width);
         let stride = fixed.stride();
         parallel::each_row(fixed.as_mut_slice(), stride, |row, to| {
-            to[..width].copy_from_slice(&self.fixed.row(row)[columns.clone()]);
+            to[..width].copy_from_slice(&self.fixed.factors.row(row)[columns.clone()]);
         });
         let mut slopes = Rows::zeros(width + 1, k);
         let narrow = |to: &mut [f32], from: &[f64]| {
@@ -111,13 +101,12 @@ impl Half<'_> {
 
     /// The scores of the observed pairs of a block of rows.
     fn predict_block(&self, block: &Block<'_>, mut predicted: &mut [f32]) {
-        let stride = self.from.stride();
-        for (at, (x, bias)) in block.factors.chunks_exact(stride).zip(&*block.bias).enumerate() {
-            let indices = self.side.rows.row(block.first + at).0;
+        for (row, x, bias) in block.iter() {
+            let indices = self.side.rows.row(row).0;
             let (mine, rest) = predicted.split_at_mut(indices.len());
-            dots_at(self.level, self.fixed.as_slice(), indices, x, mine);
+            dots_at(self.level, self.fixed.factors.as_slice(), indices, x, mine);
             for (score, &index) in mine.iter_mut().zip(indices) {
-                *score += bias + self.fixed_bias[index as usize];
+                *score += bias + self.fixed.bias[index as usize];
             }
             predicted = rest;
         }
@@ -131,7 +120,7 @@ impl Half<'_> {
         mut predicted: &mut [f32],
         work: &mut Work,
     ) {
-        let (k, stride) = (self.from.k(), self.from.stride());
+        let (k, stride) = (self.from.factors.k(), self.from.factors.stride());
         let width = step.columns.len();
         let n_others = self.totals.n_rows() as f32 * self.unobserved;
         let batches = block.factors.chunks_mut(BATCH * stride).zip(block.bias.chunks_mut(BATCH));
@@ -148,7 +137,7 @@ impl Half<'_> {
                 let (sum, x_here) = (step.base.vectors().1, &mut x[step.columns.clone()]);
                 for c in 0..width {
                     let slope = slopes[c] + *bias * sum[c] + step.constants[c];
-                    work.pull[c] = -slope - lambda * x_here[c];
+                    work.linear[c] = -slope - lambda * x_here[c];
                 }
                 let slope = slopes[width] + *bias * n_others + step.constants[width];
                 self.side.targets(row, |at| mine[at], &mut work.targets);
@@ -160,7 +149,7 @@ impl Half<'_> {
                     lambda,
                     bias: self.params.biases.then_some(lambda),
                     base: Some(&step.base),
-                    pull: Some((&work.pull, -slope - lambda * *bias)),
+                    linear: Some((&work.linear, -slope - lambda * *bias)),
                     residuals: false,
                     upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
                 };
@@ -181,8 +170,7 @@ impl Half<'_> {
     fn sum_block(&self, block: &Block<'_>, mut predicted: &[f32]) -> Sums {
         let mut sums = Sums::default();
         let mut errors = Vec::new();
-        let rows = block.factors.chunks_exact(self.from.stride()).zip(&*block.bias);
-        for (row, (x, &bias)) in (block.first..).zip(rows) {
+        for (row, x, bias) in block.iter() {
             sums.penalty += penalty(self.side.lambdas[row], x, bias);
             let (mine, rest) = predicted.split_at(self.side.rows.range(row).len());
             self.side.targets(row, |at| mine[at], &mut errors);
@@ -204,7 +192,7 @@ impl Work {
             solver: RowSolver::new(width, half.level),
             slopes: vec![0.0; BATCH * (width + 1)],
             targets: Vec::new(),
-            pull: vec![0.0; padded(width)],
+            linear: vec![0.0; padded(width)],
             moved: vec![0.0; padded(width)],
             products: Vec::new(),
         }

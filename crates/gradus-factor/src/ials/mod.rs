@@ -6,13 +6,14 @@ mod side;
 mod solve;
 mod start;
 
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{Implicit, LatentFactors};
-use crate::ranking::HeldItems;
+use crate::ranking::HeldOutItems;
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ pub use crate::latent::{Confidence, UnobservedOn};
 /// `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
 ///
 /// One iteration solves the items with the users held fixed, then the users with the items held
-/// fixed; what the pairs not observed ask for comes from one `rank × rank` matrix, so the cost does
+/// fixed; the pairs that were not observed enter by one `rank × rank` matrix, so the cost does
 /// not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
 /// `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
 /// for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
@@ -108,15 +109,15 @@ pub struct Ials {
     #[schemars(range(min = 1, max = 1000))]
     pub steps: usize,
 
-    /// Iterations at most (for each random start).
+    /// Largest number of iterations (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out data: stop when its score has not risen for so many iterations; 0 goes on.
+    /// With held-out data: stop when its score has not risen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -222,6 +223,13 @@ impl Ials {
     }
 }
 
+impl Iterative for Ials {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
 impl Fit for Ials {
     const NAME: &'static str = "ials";
     const CLASS: &'static str = "Ials";
@@ -237,42 +245,19 @@ impl Fit for Ials {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("ials: no ratings to learn from"));
-        }
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Problem::new(self, data, held.as_ref(), warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "ndcg@20",
-            higher_is_better: true,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = &held {
-            report.compare_with(held.baselines(data));
-            report.notes.extend(held.note());
+        let solver = solve::Problem::new(self, data, held_out.as_ref(), warm)?;
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        if let Some(held_out) = &held_out {
+            report.compare_with(held_out.baselines(data));
+            report.notes.extend(held_out.note());
         }
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row solves were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

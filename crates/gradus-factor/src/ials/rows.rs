@@ -1,12 +1,13 @@
 //! Row by row: each one solved exactly, or improved by conjugate gradients.
 
-use super::side::{Block, Side};
+use super::side::Side;
 use super::{Ials, Solver};
-use gradus_base::parallel;
+use crate::blocks::{Block, map_watched};
+use crate::half::Sums;
+use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_kernel::gram::Gram;
-use gradus_kernel::{Level, RowCg, RowProblem, RowSolver, Rows, Totals};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use gradus_kernel::{Level, RowCg, RowProblem, RowSolver, Totals};
 
 /// A half-step: one side is solved while the other is held fixed.
 pub(super) struct Half<'s> {
@@ -15,40 +16,16 @@ pub(super) struct Half<'s> {
     pub(super) unobserved: f32,
     pub(super) level: Level,
     pub(super) side: &'s Side<'s>,
-    /// The other side, its biases, and the sums over all of it.
-    pub(super) fixed: &'s Rows,
-    pub(super) fixed_bias: &'s [f32],
+    /// The other side, and the sums over all of it.
+    pub(super) fixed: &'s Vectors,
     pub(super) totals: &'s Totals,
-    /// Where the side that is solved stands.
-    pub(super) from: &'s Rows,
-    pub(super) from_bias: &'s [f32],
+    /// The side that is solved, as it is before.
+    pub(super) from: &'s Vectors,
     /// The part of the iteration that this half is.
     pub(super) share: (f64, f64),
     /// Whether the errors are summed.
     pub(super) residuals: bool,
 }
-
-/// What solving one side came to.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Sums {
-    /// `Σ w c (t − s)²` over what was observed.
-    pub(super) squares: f64,
-    pub(super) penalty: f64,
-    pub(super) fallbacks: u64,
-}
-
-impl Sums {
-    pub(super) fn add(self, other: Self) -> Self {
-        Self {
-            squares: self.squares + other.squares,
-            penalty: self.penalty + other.penalty,
-            fallbacks: self.fallbacks + other.fallbacks,
-        }
-    }
-}
-
-/// What one side became: biases, factors, sums.
-pub(super) type Solved = (Vec<f32>, Rows, Sums);
 
 /// The workspace of one thread.
 enum Worker {
@@ -57,26 +34,20 @@ enum Worker {
 }
 
 impl Half<'_> {
-    /// Solves every row of the side. `None` if the watch said to leave.
-    pub(super) fn solve(&self, watch: &Watch<'_>) -> Option<Solved> {
+    /// Solves every row of the side. `None` if the fit was asked to stop.
+    pub(super) fn solve(&self, watch: &Watch<'_>) -> Option<(Vectors, Sums)> {
         match self.params.chosen() {
             Solver::Blocks => self.solve_blocks(watch),
             chosen => self.solve_rows(chosen == Solver::Cg, watch),
         }
     }
 
-    fn solve_rows(&self, steps: bool, watch: &Watch<'_>) -> Option<Solved> {
-        let (mut factors, mut bias) = if steps {
-            (self.from.clone(), self.from_bias.to_vec())
-        } else {
-            let n_rows = self.from.n_rows();
-            (Rows::zeros(n_rows, self.from.k()), vec![0.0; n_rows])
-        };
+    fn solve_rows(&self, steps: bool, watch: &Watch<'_>) -> Option<(Vectors, Sums)> {
+        let k = self.from.factors.k();
+        let mut solved =
+            if steps { self.from.clone() } else { Vectors::zeros(self.from.factors.n_rows(), k) };
         let base = self.totals.base(self.level, f64::from(self.unobserved));
-        let blocks = self.side.blocks(self.fixed.stride(), factors.as_mut_slice(), &mut bias);
-        let (n_blocks, done) = (blocks.len(), AtomicUsize::new(0));
         let state = || {
-            let k = self.from.k();
             let worker = if steps {
                 Worker::Steps(Box::new(RowCg::new(k, self.level, Some(&base))))
             } else {
@@ -84,26 +55,11 @@ impl Half<'_> {
             };
             (worker, Vec::new())
         };
-        let sums = parallel::map_with(blocks, state, |(worker, targets), block| {
-            if watch.stopped() {
-                return Sums::default();
-            }
-            let sums = self.solve_block(block, &base, worker, targets);
-            self.tell(watch, done.fetch_add(1, Ordering::Relaxed) + 1, n_blocks);
-            sums
-        });
-        if done.into_inner() < n_blocks {
-            return None;
-        }
-        Some((bias, factors, sums.into_iter().fold(Sums::default(), Sums::add)))
-    }
-
-    /// Says how far the half is, some fifty times.
-    pub(super) fn tell(&self, watch: &Watch<'_>, done: usize, of: usize) {
-        if done * 50 / of != (done - 1) * 50 / of {
-            let (start, end) = self.share;
-            watch.within(start + (end - start) * done as f64 / of as f64);
-        }
+        let blocks = solved.blocks(&self.side.blocks);
+        let sums = map_watched(blocks, watch, self.share, state, |(worker, targets), block| {
+            self.solve_block(block, &base, worker, targets)
+        })?;
+        Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
     fn solve_block(
@@ -114,21 +70,20 @@ impl Half<'_> {
         targets: &mut Vec<f32>,
     ) -> Sums {
         let mut sums = Sums::default();
-        let rows = block.factors.chunks_exact_mut(self.fixed.stride()).zip(block.bias);
-        for (row, (out, out_bias)) in (block.first..).zip(rows) {
+        for (row, out, out_bias) in block.rows() {
             let indices = self.side.rows.row(row).0;
-            let known = |at: usize| self.fixed_bias[indices[at] as usize];
+            let known = |at: usize| self.fixed.bias[indices[at] as usize];
             self.side.targets(row, known, targets);
             let lambda = self.side.lambdas[row];
             let problem = RowProblem {
-                factors: self.fixed.as_slice(),
+                factors: self.fixed.factors.as_slice(),
                 indices,
                 targets,
                 weights: self.side.weights(row),
                 lambda,
                 bias: self.params.biases.then_some(lambda),
                 base: Some(base),
-                pull: None,
+                linear: None,
                 residuals: self.residuals,
                 upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
             };

@@ -1,31 +1,19 @@
 //! The data of one side, as the solvers need it.
 
+use crate::blocks::Blocks;
 use crate::latent::Implicit;
 use gradus_base::{Error, Result};
 use gradus_data::{Csr, Ratings};
-
-/// Rows are handed to threads in blocks of about so many observations. The blocks depend on data
-/// and rank alone, and sums are taken block by block, so results do not depend on the number of
-/// threads.
-const BLOCK: usize = 1 << 14;
 
 /// One side of the data: its rows, their penalties, and how they are cut into blocks.
 pub(super) struct Side<'a> {
     pub(super) rows: &'a Csr,
     /// `w c(r)` of each observation; 1 if absent.
     pub(super) weights: Option<Vec<f32>>,
-    /// What the score of each observation should be; 1 if absent.
+    /// The target of each observation; 1 if absent.
     targets: Option<Vec<f32>>,
     pub(super) lambdas: Vec<f32>,
-    /// Row bounds of the blocks.
-    bounds: Vec<usize>,
-}
-
-/// A block of rows being solved, with their observations.
-pub(super) struct Block<'b> {
-    pub(super) first: usize,
-    pub(super) factors: &'b mut [f32],
-    pub(super) bias: &'b mut [f32],
+    pub(super) blocks: Blocks,
 }
 
 impl<'a> Side<'a> {
@@ -46,52 +34,14 @@ impl<'a> Side<'a> {
         let targets = rule
             .has_targets()
             .then(|| (0..rows.nnz()).map(|at| rule.target(confidence(at))).collect());
-        let (mut bounds, mut filled) = (vec![0], 0);
-        let mut lambdas = Vec::with_capacity(rows.n_rows());
-        for row in 0..rows.n_rows() {
-            let range = rows.range(row);
-            let weights = weights.map(|weights| &weights[range.clone()]);
-            lambdas.push(rule.lambda(rows.row(row).1, weights, n_others));
-            filled += range.len() + rank.min(1024);
-            if filled >= BLOCK {
-                bounds.push(row + 1);
-                filled = 0;
-            }
-        }
-        if bounds.last() != Some(&rows.n_rows()) {
-            bounds.push(rows.n_rows());
-        }
-        Self { rows, weights: confidences, targets, lambdas, bounds }
-    }
-
-    /// Cuts the rows of a solution into the blocks.
-    pub(super) fn blocks<'b>(
-        &self,
-        stride: usize,
-        mut factors: &'b mut [f32],
-        mut bias: &'b mut [f32],
-    ) -> Vec<Block<'b>> {
-        let mut blocks = Vec::with_capacity(self.bounds.len());
-        for bound in self.bounds.windows(2) {
-            let count = bound[1] - bound[0];
-            let (block, after) = factors.split_at_mut(count * stride);
-            let (block_bias, after_bias) = bias.split_at_mut(count);
-            blocks.push(Block { first: bound[0], factors: block, bias: block_bias });
-            (factors, bias) = (after, after_bias);
-        }
-        blocks
-    }
-
-    /// Cuts one value for each observation in the same way.
-    pub(super) fn observations<'b>(&self, mut values: &'b mut [f32]) -> Vec<&'b mut [f32]> {
-        let mut parts = Vec::with_capacity(self.bounds.len());
-        for bound in self.bounds.windows(2) {
-            let count = self.rows.indptr()[bound[1]] - self.rows.indptr()[bound[0]];
-            let (part, after) = values.split_at_mut(count);
-            parts.push(part);
-            values = after;
-        }
-        parts
+        let lambda = |row: usize| {
+            let weights = weights.map(|weights| &weights[rows.range(row)]);
+            rule.lambda(rows.row(row).1, weights, n_others)
+        };
+        let lambdas = (0..rows.n_rows()).map(lambda).collect();
+        // A row costs its system, which has the size of the rank.
+        let blocks = Blocks::new(rows, rank.min(1024));
+        Self { rows, weights: confidences, targets, lambdas, blocks }
     }
 
     /// The confidence in each observation of a row.
@@ -99,7 +49,7 @@ impl<'a> Side<'a> {
         self.weights.as_ref().map(|weights| &weights[self.rows.range(row)])
     }
 
-    /// What the score of each observation of a row should be, less what `known` says of it.
+    /// The target of each observation of a row, less `known`.
     pub(super) fn targets(&self, row: usize, known: impl Fn(usize) -> f32, to: &mut Vec<f32>) {
         let range = self.rows.range(row);
         to.clear();

@@ -4,13 +4,14 @@ use super::Ials;
 use super::rows::Half;
 use super::side::{Side, check_values};
 use super::start::start;
-use crate::latent::{self, FoldIn, Implicit, LatentFactors, Parts};
-use crate::ranking::{HeldItems, Over};
+use crate::latent::{FoldIn, Implicit, LatentFactors, Parts};
+use crate::ranking::{HeldOutItems, Over};
+use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::{Error, Result};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
-use gradus_kernel::{Level, Rows, Totals};
+use gradus_kernel::{Level, Totals};
 
 /// The solver, bound to its data.
 pub(super) struct Problem<'a> {
@@ -18,32 +19,31 @@ pub(super) struct Problem<'a> {
     rule: Implicit,
     data: &'a Ratings,
     level: Level,
-    held: Option<&'a HeldItems>,
+    held_out: Option<&'a HeldOutItems>,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
     items: Side<'a>,
-    /// What the objective has besides its squares; see [`Implicit::constant`].
+    /// The constant part of the objective; see [`Implicit::constant`].
     constant: f64,
 }
 
 /// What changes from step to step.
-#[derive(Clone)]
 pub(super) struct State {
-    user_bias: Vec<f32>,
-    item_bias: Vec<f32>,
-    pub(super) users: Rows,
-    pub(super) items: Rows,
+    pub(super) users: Vectors,
+    pub(super) items: Vectors,
     /// Sums over all users; a function of them.
     totals: Totals,
     pub(super) fallbacks: u64,
 }
 
+clone_in_place!(State { users, items, totals, fallbacks });
+
 impl<'a> Problem<'a> {
     pub(super) fn new(
         params: &'a Ials,
         data: &'a Ratings,
-        held: Option<&'a HeldItems>,
+        held_out: Option<&'a HeldOutItems>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         check_values(data)?;
@@ -71,7 +71,7 @@ impl<'a> Problem<'a> {
             rule,
             data,
             level: Level::best(),
-            held,
+            held_out,
             warm: warm.filter(|warm| warm.knows(data)),
             users,
             items,
@@ -84,10 +84,10 @@ impl<'a> Problem<'a> {
             self.data,
             Parts {
                 mean: 0.0,
-                user_bias: state.user_bias,
-                item_bias: state.item_bias,
-                user_factors: state.users,
-                item_factors: state.items,
+                user_bias: state.users.bias,
+                item_bias: state.items.bias,
+                user_factors: state.users.factors,
+                item_factors: state.items.factors,
                 fold_in: FoldIn::Implicit(self.rule),
             },
             None,
@@ -98,9 +98,10 @@ impl<'a> Problem<'a> {
 
 impl Problem<'_> {
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held: &HeldItems, over: Over, state: &State) -> f64 {
-        let items = (&state.items, state.item_bias.as_slice());
-        held.ndcg_of_factors(over, self.level, (&state.users, |user| user as usize), items)
+    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &State) -> f64 {
+        let users = (&state.users.factors, |user| user as usize);
+        let items = (&state.items.factors, state.items.bias.as_slice());
+        held_out.ndcg_of_factors(over, self.level, users, items)
     }
 }
 
@@ -110,95 +111,87 @@ impl iterate::Solver for Problem<'_> {
     fn start(&self, restart: usize) -> Result<State> {
         let k = self.params.rank;
         let sides = (&self.users, &self.items);
-        let mut users = start(self.level, sides, k, self.params.seed, restart);
-        let mut items = Rows::zeros(self.data.n_items(), k);
-        let mut user_bias = vec![0.0; self.data.n_users()];
-        let mut item_bias = vec![0.0; self.data.n_items()];
+        let users = start(self.level, sides, k, self.params.seed, restart);
+        let mut users = Vectors { bias: vec![0.0; users.n_rows()], factors: users };
+        let mut items = Vectors::zeros(self.data.n_items(), k);
         if let Some(warm) = self.warm.filter(|_| restart == 0) {
             let common = k.min(warm.rank());
-            for user in 0..users.n_rows() {
-                users.row_mut(user)[..common].copy_from_slice(&warm.user_factors(user)[..common]);
+            for user in 0..users.bias.len() {
+                let factors = &warm.user_factors(user)[..common];
+                users.factors.row_mut(user)[..common].copy_from_slice(factors);
             }
-            for item in 0..items.n_rows() {
-                items.row_mut(item)[..common].copy_from_slice(&warm.item_factors(item)[..common]);
+            for item in 0..items.bias.len() {
+                let factors = &warm.item_factors(item)[..common];
+                items.factors.row_mut(item)[..common].copy_from_slice(factors);
             }
             if self.params.biases {
-                user_bias.copy_from_slice(warm.user_bias());
-                item_bias.copy_from_slice(warm.item_bias());
+                users.bias.copy_from_slice(warm.user_bias());
+                items.bias.copy_from_slice(warm.item_bias());
             }
         }
-        let totals = Totals::of(self.level, &users, &user_bias);
-        Ok(State { user_bias, item_bias, users, items, totals, fallbacks: 0 })
+        let totals = Totals::of(self.level, &users.factors, &users.bias);
+        Ok(State { users, items, totals, fallbacks: 0 })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let half = Half {
             params: self.params,
             unobserved: self.rule.unobserved,
             level: self.level,
             side: &self.items,
             fixed: &state.users,
-            fixed_bias: &state.user_bias,
             totals: &state.totals,
             from: &state.items,
-            from_bias: &state.item_bias,
             share: (0.0, 0.5),
             residuals: false,
         };
-        let Some((item_bias, items, by_item)) = half.solve(watch) else {
-            return Ok(None);
+        let Some((items, by_item)) = half.solve(watch) else {
+            return Ok(Step::Stopped);
         };
-        let item_totals = Totals::of(self.level, &items, &item_bias);
+        let item_totals = Totals::of(self.level, &items.factors, &items.bias);
         let half = Half {
             side: &self.users,
             fixed: &items,
-            fixed_bias: &item_bias,
             totals: &item_totals,
             from: &state.users,
-            from_bias: &state.user_bias,
             share: (0.5, 1.0),
             residuals: true,
             ..half
         };
-        let Some((user_bias, users, by_user)) = half.solve(watch) else {
-            return Ok(None);
+        let Some((users, by_user)) = half.solve(watch) else {
+            return Ok(Step::Stopped);
         };
-        let totals = Totals::of(self.level, &users, &user_bias);
+        let totals = Totals::of(self.level, &users.factors, &users.bias);
         let everywhere = f64::from(self.rule.unobserved) * totals.squared_scores(&item_totals);
         let objective =
             by_user.squares + self.constant + everywhere + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
-        *state = State { user_bias, item_bias, users, items, totals, fallbacks };
-        Ok(Some(objective))
+        *state = State { users, items, totals, fallbacks };
+        Ok(Step::Done(objective))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        Some(self.ndcg(self.held?, Over::Sample, state))
+        Some(self.ndcg(self.held_out?, Over::Sample, state))
     }
 
     fn validate_kept(&self, state: &State) -> Option<f64> {
-        let held = self.held?;
-        held.beyond_sample(|| self.ndcg(held, Over::All, state))
+        let held_out = self.held_out?;
+        held_out.beyond_sample(|| self.ndcg(held_out, Over::All, state))
     }
 
     fn write_state<'a>(&self, state: &'a State, prefix: &str, file: &mut Writer<'a>) {
         file.set(&format!("{prefix}fallbacks"), &state.fallbacks);
-        file.tensor(&format!("{prefix}user_bias"), &[state.user_bias.len()], &state.user_bias);
-        file.tensor(&format!("{prefix}item_bias"), &[state.item_bias.len()], &state.item_bias);
-        latent::write_rows(file, &format!("{prefix}users"), &state.users);
-        latent::write_rows(file, &format!("{prefix}items"), &state.items);
+        state.users.write(&format!("{prefix}user"), file);
+        state.items.write(&format!("{prefix}item"), file);
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
-        let user_bias: Vec<f32> = file.finite(&format!("{prefix}user_bias"), &[n_users])?;
-        let users = latent::read_rows(file, &format!("{prefix}users"), n_users, k)?;
+        let users = Vectors::read(&format!("{prefix}user"), file, n_users, k)?;
         Ok(State {
             fallbacks: file.get(&format!("{prefix}fallbacks"))?,
-            item_bias: file.finite(&format!("{prefix}item_bias"), &[n_items])?,
-            items: latent::read_rows(file, &format!("{prefix}items"), n_items, k)?,
-            totals: Totals::of(self.level, &users, &user_bias),
-            user_bias,
+            items: Vectors::read(&format!("{prefix}item"), file, n_items, k)?,
+            totals: Totals::of(self.level, &users.factors, &users.bias),
             users,
         })
     }

@@ -1,22 +1,22 @@
-//! Where a fit begins: near the strongest directions of the data.
+//! The initial users of a fit: near the strongest directions of the data.
 //!
 //! From users at random, the first iteration learns little but noise. Two power steps on the matrix
 //! of observations, its rows and columns scaled by their weights, cost a fraction of an iteration
 //! and turn random columns towards the directions that the solution will have; made orthonormal,
-//! none of them hides behind another.
+//! all of them count.
 
 use super::side::Side;
 use gradus_base::parallel;
 use gradus_base::random::Stream;
 use gradus_kernel::{Level, Rows, Totals};
 
-/// The length of a user's row, on average.
+/// The mean length of a user's row.
 const LENGTH: f64 = 0.1;
 
 /// The share of a column that stays random, so that columns differ however little data there is.
 const RANDOM: f32 = 0.01;
 
-/// Rows of users to begin with.
+/// The initial rows of the users.
 pub(super) fn start(
     level: Level,
     (users, items): (&Side<'_>, &Side<'_>),

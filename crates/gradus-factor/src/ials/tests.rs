@@ -173,7 +173,7 @@ fn a_step_is_what_a_dense_oracle_gives() {
             x[..5].iter().chain([&bias]).map(|&x| f64::from(x)).collect()
         };
         let mut users: Vec<Vec<f64>> =
-            (0..data.n_users()).map(|u| row(state.users.row(u), 0.0)).collect();
+            (0..data.n_users()).map(|u| row(state.users.factors.row(u), 0.0)).collect();
         let mut items = Vec::new();
         for _ in 0..3 {
             items = (0..data.n_items())
@@ -182,7 +182,7 @@ fn a_step_is_what_a_dense_oracle_gives() {
             users = (0..data.n_users())
                 .map(|u| dense.best_row(|i| dense.pair(u, i), dense.lambda_users[u], &items))
                 .collect();
-            problem.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+            problem.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
         }
         let model = problem.into_model(state);
         let near = |got: Vec<f64>, want: &[f64], what: &str| {
@@ -377,9 +377,9 @@ fn folding_in_a_known_user_gives_their_very_factors() {
                 values: values.iter().rev().copied().collect(),
             };
             for model in [&fitted, &loaded] {
-                let person = model.fold_in(&profile).unwrap();
-                assert_eq!(person.factors[..5], *fitted.user_factors(user));
-                assert_eq!(person.bias, fitted.user_bias()[user]);
+                let vector = model.fold_in(&profile).unwrap();
+                assert_eq!(vector.factors[..5], *fitted.user_factors(user));
+                assert_eq!(vector.bias, fitted.user_bias()[user]);
             }
         }
     }
@@ -420,16 +420,16 @@ fn the_held_out_score_is_ndcg_over_all_items_not_seen() {
     let (mut sum, mut count) = (0.0, 0);
     for user in 0..data.n_users() {
         let (items, values) = test.by_user().row(user);
-        let held: Vec<u32> =
+        let held_out: Vec<u32> =
             items.iter().zip(values).filter(|(_, v)| **v > 0.0).map(|(&i, _)| i).collect();
-        if held.is_empty() {
+        if held_out.is_empty() {
             continue;
         }
         let top = fitted.top(&Target::User(user as u32), 20, &Filter::default()).unwrap();
         let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
-        let hits = top.iter().enumerate().filter(|(_, s)| held.contains(&s.item));
+        let hits = top.iter().enumerate().filter(|(_, s)| held_out.contains(&s.item));
         let got: f64 = hits.map(|(place, _)| gain(place)).sum();
-        sum += got / (0..held.len().min(20)).map(gain).sum::<f64>();
+        sum += got / (0..held_out.len().min(20)).map(gain).sum::<f64>();
         count += 1;
     }
     let want = sum / f64::from(count);

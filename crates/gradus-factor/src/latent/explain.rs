@@ -4,9 +4,9 @@
 //! the item's factors with a 1 appended for the bias, `y_j` the rating less mean and item bias,
 //! and `A = Σ_j w_j v_j v_jᵀ + λI`. So the score of item `i` is the sum
 //! `α + β_i + Σ_j w_j y_j v_jᵀ A⁻¹ v_i`, one term for each rating: an exact account, no estimate.
-//! Where users hear the items they rated (`z = s Σ_j c_j`, the centre of the penalty), the solution is
-//! `x = z + A⁻¹ Σ_j w_j (y_j − v_j·z) v_j`, and since `A − Σ_j w_j v_j v_jᵀ = λI` the voice of `j` adds
-//! `λ s c_jᵀ A⁻¹ v_i`. With normalised ratings all this is in normalised units, and each part is
+//! Where items have implicit factors `c_j` (SVD++), the centre of the penalty is `z = s Σ_j c_j`, and the
+//! solution is `x = z + A⁻¹ Σ_j w_j (y_j − v_j·z) v_j`; since `A − Σ_j w_j v_j v_jᵀ = λI`, the implicit
+//! factors of `j` add `λ s c_jᵀ A⁻¹ v_i`. With normalised ratings all this is in normalised units, and each part is
 //! brought back to the ratings' own. Where a solver stopped short of that solution, the difference
 //! is left in the base.
 //!
@@ -17,12 +17,12 @@
 //! `α₀ Σ v vᵀ` over all items besides, and what `α₀` asks for by way of the item biases is the
 //! same for any history but for `A`: it is left in the base, too.
 
-use super::{FoldIn, Implicit, LatentFactors, Person, Squares, fold_in};
+use super::{FactorVector, FoldIn, Implicit, LatentFactors, Squares, fold_in};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Contribution, Explanation, Target};
 use gradus_kernel::solve_semidefinite;
 
-/// What someone rated: items, values, weights.
+/// The ratings of a user: items, values, weights.
 type Rated<'a> = (&'a [u32], &'a [f32], Option<&'a [f32]>);
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -47,21 +47,21 @@ impl LatentFactors {
                 (&sorted.items, &sorted.values, None)
             }
         };
-        let (person, _) = self.person(target)?;
+        let (vector, _) = self.query_vector(target)?;
         let parts = match &self.fold_in {
             FoldIn::Squares(rule) => {
                 let (_, free) = self.normalised(rated.0, rated.1, rated.2);
                 // Under a link the account is of the score, to first order.
-                let (targets, weights) = self.working_ratings(&person, rated.0, &free, rated.2);
-                self.square_contributions(rule, &person, rated, (&targets, &weights), item)
+                let (targets, weights) = self.working_ratings(&vector, rated.0, &free, rated.2);
+                self.square_contributions(rule, &vector, rated, (&targets, &weights), item)
             }
             FoldIn::Robust(rule) => {
-                let weights = self.robust_weights(rule, &person, rated.0, rated.1, rated.2);
+                let weights = self.robust_weights(rule, &vector, rated.0, rated.1, rated.2);
                 let squares = rule.squares();
-                self.square_contributions(&squares, &person, rated, (rated.1, &weights), item)
+                self.square_contributions(&squares, &vector, rated, (rated.1, &weights), item)
             }
             FoldIn::Implicit(rule) => self.implicit_contributions(rule, rated, item),
-            FoldIn::Pairs(rule) => self.pair_contributions(rule, &person, rated.0, item),
+            FoldIn::Pairs(rule) => self.pair_contributions(rule, &vector, rated.0, item),
             FoldIn::Projection(_) => self.projected_contributions(rated, item),
         };
         let part = |((&item, &value), part): ((&u32, &f32), &f64)| Contribution {
@@ -75,7 +75,7 @@ impl LatentFactors {
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
-        let score = self.person_score(&person, item);
+        let score = self.score_of_item(&vector, item);
         // What no rating accounts for: mean and item bias, and what a solver left unsolved.
         let base = (f64::from(score) - total) as f32;
         Ok(Explanation { score, base, contributions })
@@ -86,7 +86,7 @@ impl LatentFactors {
     fn square_contributions(
         &self,
         rule: &Squares,
-        person: &Person,
+        vector: &FactorVector,
         (items, _, given): Rated<'_>,
         (targets, weights): (&[f32], &[f32]),
         item: usize,
@@ -96,15 +96,15 @@ impl LatentFactors {
         let system = self.ridge(lambda, rule.biases);
         let direction = self.direction(system, &vectors, &weights, item, rule.biases);
         // A score of 1 in the units of the fit.
-        let unit = f64::from(person.normal.scale) * f64::from(self.item_normal(item).scale);
-        let share = lambda * f64::from(fold_in::share(items.len(), given));
-        let voice = |at: usize| -> f64 {
-            let Some(voices) = self.voices.as_ref().filter(|_| weights[at] > 0.0) else {
+        let unit = f64::from(vector.normal.scale) * f64::from(self.item_normal(item).scale);
+        let share = lambda * f64::from(fold_in::implicit_scale(items.len(), given));
+        let implicit = |at: usize| -> f64 {
+            let Some(all) = self.implicit_factors.as_ref().filter(|_| weights[at] > 0.0) else {
                 return 0.0;
             };
             let j = items[at] as usize;
-            let voice = voices.factors.row(j)[..self.rank()].iter().chain([&voices.bias[j]]);
-            voice.zip(&direction).map(|(&c, d)| f64::from(c) * d).sum()
+            let factors = all.factors.row(j)[..self.rank()].iter().chain([&all.bias[j]]);
+            factors.zip(&direction).map(|(&c, d)| f64::from(c) * d).sum()
         };
         vectors
             .iter()
@@ -113,7 +113,7 @@ impl LatentFactors {
                 let bias = f64::from(self.item_bias[items[at] as usize]);
                 let y = f64::from(targets[at]) - self.mean - bias;
                 let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
-                unit * (weights[at] * y * along + share * voice(at))
+                unit * (weights[at] * y * along + share * implicit(at))
             })
             .collect()
     }
@@ -170,7 +170,7 @@ impl LatentFactors {
         system
     }
 
-    /// `A⁻¹ v_i`, where `A` is the system with the items someone rated added to it.
+    /// `A⁻¹ v_i`, where `A` is the system with the items that a user rated added to it.
     fn direction(
         &self,
         mut system: Vec<f64>,

@@ -1,7 +1,7 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
 use super::link::working;
-use super::{Affine, Implicit, LatentFactors, Link, Pairs, Person, Robust};
+use super::{Affine, FactorVector, Implicit, LatentFactors, Link, Pairs, Robust};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
 use gradus_kernel::{RowProblem, RowSolver, Rows, padded};
@@ -34,7 +34,7 @@ pub enum FoldIn {
     Robust(Robust),
     /// Projection on the factors of the items, where what is absent is 0.
     Projection(Projection),
-    /// What one has above what one has not.
+    /// Pairs: what a user has ranks above what the user does not have.
     Pairs(Pairs),
     /// Signs of interest, where pairs that were not observed count too.
     Implicit(Implicit),
@@ -61,7 +61,7 @@ pub struct Squares {
     pub biases: bool,
 }
 
-/// Steps of Newton's method when someone is folded in under a logistic link; six are enough from 0.
+/// Steps of Newton's method to fold in a user under a logistic link; six are enough from 0.
 const NEWTON_STEPS: usize = 8;
 
 impl Squares {
@@ -78,17 +78,17 @@ impl Squares {
     }
 }
 
-/// The share of each voice in what a row hears, `|N|^-½`: a rating of weight zero is as good as
-/// absent, and any other counts once.
-pub(crate) fn share(count: usize, weights: Option<&[f32]>) -> f32 {
+/// The scale `|N|^-½` of the sum of implicit factors: a rating of weight zero counts as absent, and any
+/// other counts once.
+pub(crate) fn implicit_scale(count: usize, weights: Option<&[f32]>) -> f32 {
     let count = weights.map_or(count, |weights| weights.iter().filter(|&&w| w > 0.0).count());
     1.0 / (count.max(1) as f32).sqrt()
 }
 
-/// One for each rating that is heard and zero for each of weight zero; nothing if all are heard.
-pub(crate) fn heard(weights: &[f32]) -> Option<Vec<f32>> {
-    let silent = weights.contains(&0.0);
-    silent.then(|| weights.iter().map(|&w| f32::from(u8::from(w > 0.0))).collect())
+/// For each rating 0 if its weight is 0 and 1 otherwise; `None` if no weight is 0.
+pub(crate) fn presence(weights: &[f32]) -> Option<Vec<f32>> {
+    let some_absent = weights.contains(&0.0);
+    some_absent.then(|| weights.iter().map(|&w| f32::from(u8::from(w > 0.0))).collect())
 }
 
 /// The side that is held fixed while a row of the other is solved.
@@ -102,7 +102,7 @@ impl LatentFactors {
     ///
     /// For a user of the training data with the ratings of the training data this gives the very
     /// factors of the model, if it was fitted by exact row solves.
-    pub fn fold_in(&self, profile: &Profile) -> Result<Person> {
+    pub fn fold_in(&self, profile: &Profile) -> Result<FactorVector> {
         // In the order in which training saw them, so that the sums agree to the last bit.
         let Profile { items, values } = profile.sorted(self.items.len())?;
         if let (FoldIn::Implicit(_), Some(value)) =
@@ -112,7 +112,7 @@ impl LatentFactors {
                 "profile: the value {value} is negative; signs of interest are 0 or more"
             )));
         }
-        Ok(self.solve_person(&items, &values, None))
+        Ok(self.solve_user(&items, &values, None))
     }
 
     /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
@@ -138,9 +138,10 @@ impl LatentFactors {
         users: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
-    ) -> Result<Person> {
+    ) -> Result<FactorVector> {
         let fixed = Fixed { factors: &self.user_factors, bias: &self.user_bias };
-        let plain = self.link.is_identity() && self.normal.is_none() && self.voices.is_none();
+        let plain =
+            self.link.is_identity() && self.normal.is_none() && self.implicit_factors.is_none();
         match &self.fold_in {
             FoldIn::Squares(rule) if plain => {
                 let targets = self.targets(&fixed, users, values);
@@ -159,12 +160,12 @@ impl LatentFactors {
     }
 
     /// Solves the row of a user, the items held fixed. `items` ascend.
-    pub(super) fn solve_person(
+    pub(super) fn solve_user(
         &self,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
-    ) -> Person {
+    ) -> FactorVector {
         match &self.fold_in {
             FoldIn::Squares(rule) if self.link.is_identity() => {
                 self.solve_squares(rule, items, values, weights)
@@ -196,7 +197,7 @@ impl LatentFactors {
         lengths.into_iter().map(|length| if length > 0.0 { 1.0 / length } else { 0.0 }).collect()
     }
 
-    fn project(&self, items: &[u32], values: &[f32], weights: Option<&[f32]>) -> Person {
+    fn project(&self, items: &[u32], values: &[f32], weights: Option<&[f32]>) -> FactorVector {
         let mut sums = vec![0.0; self.rank()];
         for (at, (&item, &value)) in items.iter().zip(values).enumerate() {
             let value = f64::from(value * weights.map_or(1.0, |weights| weights[at]));
@@ -208,7 +209,7 @@ impl LatentFactors {
         for ((to, sum), by) in factors.iter_mut().zip(sums).zip(self.inverse_lengths()) {
             *to = (sum * by) as f32;
         }
-        Person { bias: 0.0, factors, normal: Affine::IDENTITY }
+        FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY }
     }
 
     fn solve_linked(
@@ -217,24 +218,24 @@ impl LatentFactors {
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
-    ) -> Person {
+    ) -> FactorVector {
         // Newton's method: the penalty is in the units of the loss, so it is solved with the
         // weights of the step but counted by those of the ratings.
         let factors = vec![0.0; padded(self.rank())];
-        let mut person = Person { bias: 0.0, factors, normal: Affine::IDENTITY };
+        let mut vector = FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY };
         for _ in 0..NEWTON_STEPS {
-            let (targets, curvatures) = self.working_ratings(&person, items, values, weights);
+            let (targets, curvatures) = self.working_ratings(&vector, items, values, weights);
             let lambda = rule.lambda(items.len(), weights);
             let rule = Squares { regularization: lambda, scaling: Scaling::None, ..*rule };
-            person = self.solve_squares(&rule, items, &targets, Some(&curvatures));
+            vector = self.solve_squares(&rule, items, &targets, Some(&curvatures));
         }
-        person
+        vector
     }
 
     /// Targets and weights of the least squares whose solution is the next of Newton's steps.
     pub(super) fn working_ratings(
         &self,
-        person: &Person,
+        vector: &FactorVector,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
@@ -244,7 +245,7 @@ impl LatentFactors {
             return (values.to_vec(), (0..items.len()).map(weight).collect());
         };
         let step = |(at, (&item, &value)): (usize, (&u32, &f32))| {
-            let score = self.person_score(person, item as usize);
+            let score = self.score_of_item(vector, item as usize);
             let (target, curvature) = working(low, high, value, score);
             (target, weight(at) * curvature)
         };
@@ -257,7 +258,7 @@ impl LatentFactors {
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
-    ) -> Person {
+    ) -> FactorVector {
         let (normal, values) = self.normalised(items, values, weights);
         let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
         let mut targets = self.targets(&fixed, items, &values);
@@ -268,15 +269,15 @@ impl LatentFactors {
             gradus_kernel::dots(self.level, factors, items, row, &mut products);
             targets.iter_mut().zip(products).for_each(|(target, x)| *target -= bias + x);
         }
-        let mut person = self.solve_row(rule, &fixed, items, &targets, weights);
-        if let Some((heard, row)) = centre {
-            person.factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
-            person.bias += heard;
+        let mut vector = self.solve_row(rule, &fixed, items, &targets, weights);
+        if let Some((bias, row)) = centre {
+            vector.factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
+            vector.bias += bias;
         }
-        Person { normal, ..person }
+        FactorVector { normal, ..vector }
     }
 
-    /// What is left of the values for the row to explain.
+    /// The values less the mean and the bias of the other side: what the row has to explain.
     pub(super) fn targets(&self, fixed: &Fixed<'_>, indices: &[u32], values: &[f32]) -> Vec<f32> {
         let left = |(&index, &value): (&u32, &f32)| {
             (f64::from(value) - self.mean) as f32 - fixed.bias[index as usize]
@@ -291,7 +292,7 @@ impl LatentFactors {
         indices: &[u32],
         targets: &[f32],
         weights: Option<&[f32]>,
-    ) -> Person {
+    ) -> FactorVector {
         let lambda = rule.lambda(indices.len(), weights);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
@@ -303,27 +304,28 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: None,
-                pull: None,
+                linear: None,
                 residuals: false,
                 upcoming: &[],
             },
             &mut factors,
         );
-        Person { bias: solution.bias, factors, normal: Affine::IDENTITY }
+        FactorVector { bias: solution.bias, factors, normal: Affine::IDENTITY }
     }
 
-    /// What someone hears of the items they rated: the centre of their penalty, bias and factors.
+    /// The sum of the implicit factors of the items that a user rated: the centre of the user's penalty,
+    /// bias and factors.
     fn centre(&self, items: &[u32], weights: Option<&[f32]>) -> Option<(f32, Vec<f32>)> {
-        let voices = self.voices.as_ref()?;
-        let mut row = vec![0.0; voices.factors.stride()];
-        let heard = weights.and_then(heard);
-        let bias = voices.sum(self.level, items, heard.as_deref(), &mut row);
-        let share = share(items.len(), weights);
-        row.iter_mut().for_each(|x| *x *= share);
-        Some((bias * share, row))
+        let implicit = self.implicit_factors.as_ref()?;
+        let mut row = vec![0.0; implicit.factors.stride()];
+        let present = weights.and_then(presence);
+        let bias = implicit.sum(self.level, items, present.as_deref(), &mut row);
+        let scale = implicit_scale(items.len(), weights);
+        row.iter_mut().for_each(|x| *x *= scale);
+        Some((bias * scale, row))
     }
 
-    /// What someone's values are freed of, and the values without it.
+    /// The mean and spread of a user's values, and the values without them.
     pub(super) fn normalised<'v>(
         &self,
         items: &[u32],
@@ -331,8 +333,8 @@ impl LatentFactors {
         weights: Option<&[f32]>,
     ) -> (Affine, Cow<'v, [f32]>) {
         let Some(normal) = &self.normal else { return (Affine::IDENTITY, values.into()) };
-        let person = normal.person(values, weights);
-        let free = |(&item, &value)| normal.apply(person, item, value);
-        (person, items.iter().zip(values).map(free).collect::<Vec<_>>().into())
+        let user = normal.new_user(values, weights);
+        let free = |(&item, &value)| normal.apply(user, item, value);
+        (user, items.iter().zip(values).map(free).collect::<Vec<_>>().into())
     }
 }

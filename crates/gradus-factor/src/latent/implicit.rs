@@ -1,34 +1,34 @@
 //! Signs of interest: how a row is solved when the other side is known.
 
 use super::fold_in::Fixed;
-use super::{Affine, LatentFactors, Person};
+use super::{Affine, FactorVector, LatentFactors};
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{RowProblem, RowSolver, Totals, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How the confidence in an observed pair grows with its value. No confidence lies in a value of 0.
+/// How the confidence in an observed pair grows with its value. A value of 0 has no confidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// c(r) = 1: whether, not how often.
+    /// c(r) = 1: it matters whether there was interest, not how often.
     #[default]
     Constant,
-    /// c(r) = αr: as much as the value.
+    /// c(r) = αr: proportional to the value.
     Linear,
     /// c(r) = α ln(1 + r/ε): large values level off.
     Log,
 }
 
-/// Which pairs the weight of what was not observed lies on.
+/// The pairs that have the weight α₀ of what was not observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnobservedOn {
-    /// All pairs: an observed one is drawn to c/(c + α₀) with weight c + α₀.
+    /// All pairs: the target of an observed pair is c/(c + α₀), with weight c + α₀.
     #[default]
     All,
-    /// The rest: an observed one is drawn to 1 with weight c + α₀.
+    /// All other pairs: the target of an observed pair is 1, with weight c + α₀.
     Rest,
 }
 
@@ -43,7 +43,7 @@ pub struct Implicit {
     pub exponent: f32,
     /// The weight α₀ of a pair that was not observed.
     pub unobserved: f32,
-    /// Where it lies.
+    /// The pairs that have this weight.
     pub unobserved_on: UnobservedOn,
     /// How confidence grows with the value.
     pub confidence: Confidence,
@@ -71,8 +71,8 @@ impl Implicit {
         self.unobserved_on == UnobservedOn::Rest
     }
 
-    /// What a pair observed with confidence `c` is drawn to with weight `c`, on top of the weight
-    /// α₀ towards zero that lies on all pairs: `(c + α₀)(1 − s)² = c (t − s)² + α₀ s² + constant`.
+    /// The target, with weight `c`, of a pair observed with confidence `c`, on top of the weight α₀
+    /// towards zero that all pairs have: `(c + α₀)(1 − s)² = c (t − s)² + α₀ s² + constant`.
     pub(crate) fn target(&self, confidence: f32) -> f32 {
         match self.unobserved_on {
             UnobservedOn::Rest if confidence > 0.0 => {
@@ -93,7 +93,7 @@ impl Implicit {
         }
     }
 
-    /// The penalty of a row with these values, of a side whose other has so many rows.
+    /// The penalty of a row with these values; the other side has `n_others` rows.
     pub(crate) fn lambda(&self, values: &[f32], weights: Option<&[f32]>, n_others: usize) -> f32 {
         let observed: f64 = match weights {
             None => values.iter().filter(|&&value| value > 0.0).count() as f64,
@@ -159,7 +159,7 @@ impl LatentFactors {
         fixed: &Fixed<'_>,
         base: &Gram,
         (indices, values, weights): (&[u32], &[f32], Option<&[f32]>),
-    ) -> Person {
+    ) -> FactorVector {
         let (confidences, targets) = targets(rule, fixed.bias, indices, values, weights);
         let lambda = rule.lambda(values, weights, fixed.factors.n_rows());
         // Where all are 1 the fit sums without weights: the same bits here.
@@ -174,12 +174,12 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: Some(base),
-                pull: None,
+                linear: None,
                 residuals: false,
                 upcoming: &[],
             },
             &mut factors,
         );
-        Person { bias: solution.bias, factors, normal: Affine::IDENTITY }
+        FactorVector { bias: solution.bias, factors, normal: Affine::IDENTITY }
     }
 }

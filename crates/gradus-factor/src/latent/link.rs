@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What turns the score `α + β_u + β_i + γ_u·γ_i` into a prediction. It rises with the score, so
+/// Link function: turns the score `α + β_u + β_i + γ_u·γ_i` into a prediction. It rises with the score, so
 /// the order of recommendations is that of the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -44,9 +44,9 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// What a least-squares fit has to hit, and with what weight, to take one of Newton's steps
-/// towards the least cross-entropy from a score: `z = x + (y − σ)/σ(1−σ)`, `w = σ(1−σ)/2` (the
-/// half because the penalty counts whole and the loss has half its slope as pull).
+/// Target and weight of the least-squares fit that takes one of Newton's steps towards the least
+/// cross-entropy from a score: `z = x + (y − σ)/σ(1−σ)`, `w = σ(1−σ)/2` (the
+/// half because the penalty counts whole and the loss counts with half its gradient).
 pub(super) fn working(low: f32, high: f32, value: f32, score: f32) -> (f32, f32) {
     let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
     let predicted = sigmoid(score);

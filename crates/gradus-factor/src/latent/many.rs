@@ -24,7 +24,7 @@
 //! spare about half of the rest at the price of a second rounding, and is left out.
 
 use super::LatentFactors;
-use super::top::Seeker;
+use super::top::Query;
 use gradus_base::{Result, parallel};
 use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist};
 use gradus_kernel::screen::{PANEL, Queries, Screen, TILE};
@@ -38,38 +38,38 @@ const FULL: usize = 8;
 const PANELS: usize = 48;
 /// Distances from the mean for which the bound of what is still to come is known.
 const RADII: usize = 32;
-/// Room for rounding in that bound, as a share of the sizes of its terms: single-precision sums of
+/// Slack for rounding in that bound, as a share of the sizes of its terms: single-precision sums of
 /// thousands of terms lose less.
-const ROOM: f64 = 1e-4;
+const SLACK: f64 = 1e-4;
 
 /// The items that may be recommended, made ready for a screening pass.
-struct Catalogue {
-    /// Their indices, those that can have the largest scores first.
+struct ScreenedItems {
+    /// The indices of the items; those that can have the largest scores come first.
     order: Vec<u32>,
     screen: Screen,
     steps: Vec<Step>,
 }
 
-/// A stretch of the catalogue.
+/// Consecutive panels of the screened items.
 struct Step {
     panels: Range<usize>,
     /// The largest that bias and product can be from here to the end, by distance from the mean.
     reach: [f64; RADII],
 }
 
-/// The users as seen from their mean.
-struct Crowd {
+/// The distances of the users from their mean.
+struct UserRadii {
     centre: Vec<f64>,
-    /// The distance of each from it.
+    /// The distance of each user from the centre.
     radii: Vec<f64>,
-    usual: f64,
-    widest: f64,
+    mean_radius: f64,
+    max_radius: f64,
 }
 
-impl Crowd {
+impl UserRadii {
     /// The distance that the `at`-th column of [`Step::reach`] is for.
     fn radius(&self, at: usize) -> f64 {
-        self.widest * (at + 1) as f64 / RADII as f64
+        self.max_radius * (at + 1) as f64 / RADII as f64
     }
 
     /// The column for a distance: that of the next larger.
@@ -86,8 +86,8 @@ impl LatentFactors {
         filter: &Filter,
     ) -> Result<Vec<Vec<Scored>>> {
         let allowed = filter.allowed(self.items.len(), self.history())?;
-        let seekers: Vec<Seeker<'_>> =
-            users.iter().map(|&user| self.seeker(user, filter)).collect::<Result<_>>()?;
+        let queries: Vec<Query<'_>> =
+            users.iter().map(|&user| self.query(user, filter)).collect::<Result<_>>()?;
         let n_items = allowed
             .as_ref()
             .map_or(self.items.len(), |allowed| allowed.iter().filter(|&&allowed| allowed).count());
@@ -98,28 +98,30 @@ impl LatentFactors {
             || n.saturating_mul(8) > n_items
             || !Screen::pays(self.level)
         {
-            let blocks = users.chunks(FULL).zip(seekers.chunks(FULL));
-            let lists = parallel::map(blocks, |(users, seekers)| {
+            let blocks = users.chunks(FULL).zip(queries.chunks(FULL));
+            let lists = parallel::map(blocks, |(users, queries)| {
                 let rows = users.iter().map(|&user| self.user_factors.row(user as usize));
                 let factors: Vec<f32> = rows.flatten().copied().collect();
-                self.top_block(&factors, seekers, n, filter, allowed.as_deref())
+                self.top_block(&factors, queries, n, filter, allowed.as_deref())
             });
             return Ok(lists.into_iter().flatten().collect());
         }
-        let crowd = self.crowd(users);
-        let catalogue = self.catalogue(&crowd, allowed.as_deref());
+        let user_radii = self.user_radii(users);
+        let screened = self.screened(&user_radii, allowed.as_deref());
         let mut turns: Vec<usize> = (0..users.len()).collect();
-        turns.sort_unstable_by(|&a, &b| crowd.radii[a].total_cmp(&crowd.radii[b]).then(a.cmp(&b)));
+        turns.sort_unstable_by(|&a, &b| {
+            user_radii.radii[a].total_cmp(&user_radii.radii[b]).then(a.cmp(&b))
+        });
         let found = parallel::map(turns.chunks(USERS), |turns| {
             let members: Vec<Member<'_>> = turns
                 .iter()
                 .map(|&at| Member {
                     row: self.user_factors.row(users[at] as usize),
-                    seeker: &seekers[at],
-                    column: crowd.column(crowd.radii[at]),
+                    query: &queries[at],
+                    column: user_radii.column(user_radii.radii[at]),
                 })
                 .collect();
-            self.top_group(&catalogue, &members, n, filter)
+            self.top_group(&screened, &members, n, filter)
         });
         let mut lists = vec![Vec::new(); users.len()];
         for (at, list) in turns.into_iter().zip(found.into_iter().flatten()) {
@@ -128,14 +130,14 @@ impl LatentFactors {
         Ok(lists)
     }
 
-    fn seeker(&self, user: u32, filter: &Filter) -> Result<Seeker<'_>> {
+    fn query(&self, user: u32, filter: &Filter) -> Result<Query<'_>> {
         let row = self.user_row(user)?;
         let seen = self.history.as_ref().map(|history| history.ratings.row(row).0);
         let constant = self.mean as f32 + self.user_bias[row];
-        Ok(Seeker { constant, normal: self.user_normal(user), seen: filter.unseen(seen)? })
+        Ok(Query { constant, normal: self.user_normal(user), seen: filter.unseen(seen)? })
     }
 
-    fn crowd(&self, users: &[u32]) -> Crowd {
+    fn user_radii(&self, users: &[u32]) -> UserRadii {
         let row = |user: u32| &self.user_factors.row(user as usize)[..self.rank()];
         let some = users.iter().step_by(users.len().div_ceil(1000).max(1));
         let share = 1.0 / some.len().max(1) as f64;
@@ -148,17 +150,17 @@ impl LatentFactors {
             gaps.map(|gap| gap * gap).sum::<f64>().sqrt()
         };
         let radii: Vec<f64> = users.iter().map(distance).collect();
-        let usual = radii.iter().sum::<f64>() / radii.len().max(1) as f64;
-        let widest = radii.iter().copied().fold(0.0, f64::max);
-        Crowd { centre, radii, usual, widest }
+        let mean_radius = radii.iter().sum::<f64>() / radii.len().max(1) as f64;
+        let max_radius = radii.iter().copied().fold(0.0, f64::max);
+        UserRadii { centre, radii, mean_radius, max_radius }
     }
 
-    fn catalogue(&self, crowd: &Crowd, allowed: Option<&[bool]>) -> Catalogue {
+    fn screened(&self, user_radii: &UserRadii, allowed: Option<&[bool]>) -> ScreenedItems {
         // For each item what it is worth to the mean, and its norm.
         let sizes: Vec<(f64, f64)> = (0..self.items.len())
             .map(|item| {
                 let (mut worth, mut norm) = (f64::from(self.item_bias[item]), 0.0);
-                for (&y, mean) in self.item_factors(item).iter().zip(&crowd.centre) {
+                for (&y, mean) in self.item_factors(item).iter().zip(&user_radii.centre) {
                     worth += f64::from(y) * mean;
                     norm += f64::from(y) * f64::from(y);
                 }
@@ -167,7 +169,7 @@ impl LatentFactors {
             .collect();
         let mut items: Vec<(f64, u32)> = (0..self.items.len())
             .filter(|&item| allowed.is_none_or(|allowed| allowed[item]))
-            .map(|item| (sizes[item].0 + crowd.usual * sizes[item].1, item as u32))
+            .map(|item| (sizes[item].0 + user_radii.mean_radius * sizes[item].1, item as u32))
             .collect();
         items.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let order: Vec<u32> = items.into_iter().map(|(_, item)| item).collect();
@@ -188,29 +190,29 @@ impl LatentFactors {
             for &item in &order[items] {
                 let (worth, norm) = sizes[item as usize];
                 for (at, reach) in reach.iter_mut().enumerate() {
-                    let product = crowd.radius(at) * norm;
-                    *reach = reach.max(worth + product + ROOM * (worth.abs() + product));
+                    let product = user_radii.radius(at) * norm;
+                    *reach = reach.max(worth + product + SLACK * (worth.abs() + product));
                 }
             }
             step.reach = reach;
         }
-        Catalogue { order, screen, steps }
+        ScreenedItems { order, screen, steps }
     }
 
     /// The best items of a group of users.
     fn top_group(
         &self,
-        catalogue: &Catalogue,
+        screened: &ScreenedItems,
         members: &[Member<'_>],
         n: usize,
         filter: &Filter,
     ) -> Vec<Vec<Scored>> {
-        let Catalogue { order, screen, steps } = catalogue;
+        let ScreenedItems { order, screen, steps } = screened;
         let mut queries = Queries::new(self.rank(), members.iter().map(|member| member.row));
         let limits = filter.categories.as_ref();
         let mut lists: Vec<_> = members.iter().map(|_| Shortlist::new(n, limits)).collect();
         for (query, member) in members.iter().enumerate() {
-            queries.set_limit(screen, query, member.seeker.constant, f32::NEG_INFINITY);
+            queries.set_limit(screen, query, member.query.constant, f32::NEG_INFINITY);
         }
         let mut open: Vec<usize> = (0..queries.n_tiles()).collect();
         let mut bits = vec![0; TILE * PANELS];
@@ -240,7 +242,7 @@ impl LatentFactors {
                     let after = list.threshold();
                     if after != before {
                         let least = after.unwrap_or(f32::NEG_INFINITY);
-                        queries.set_limit(screen, query, member.seeker.constant, least);
+                        queries.set_limit(screen, query, member.query.constant, least);
                     }
                 }
                 true
@@ -256,13 +258,13 @@ impl LatentFactors {
             let at = passed.trailing_zeros() as usize;
             passed &= passed - 1;
             let Some(&item) = items.get(at) else { return };
-            if member.seeker.seen.binary_search(&item).is_ok() {
+            if member.query.seen.binary_search(&item).is_ok() {
                 continue;
             }
             let product =
                 gradus_kernel::dot(self.level, member.row, self.item_factors.row(item as usize));
             // The same order of additions as in `score`.
-            let score = member.seeker.constant + self.item_bias[item as usize] + product;
+            let score = member.query.constant + self.item_bias[item as usize] + product;
             if list.wants(score) {
                 list.push(Scored { item, score });
             }
@@ -273,18 +275,18 @@ impl LatentFactors {
 /// One of a group of users.
 struct Member<'a> {
     row: &'a [f32],
-    seeker: &'a Seeker<'a>,
-    /// Which column of [`Step::reach`] is theirs.
+    query: &'a Query<'a>,
+    /// The column of [`Step::reach`] for this user.
     column: usize,
 }
 
 impl Member<'_> {
-    /// Whether the best that can still come is good enough for them.
+    /// Whether an item that is still to come can be good enough for this user.
     fn may_gain(&self, step: &Step, limit: Option<f32>) -> bool {
         limit.is_none_or(|limit| {
-            let (constant, limit) = (f64::from(self.seeker.constant), f64::from(limit));
+            let (constant, limit) = (f64::from(self.query.constant), f64::from(limit));
             let most = constant + step.reach[self.column];
-            most + ROOM * (constant.abs() + limit.abs()) >= limit
+            most + SLACK * (constant.abs() + limit.abs()) >= limit
         })
     }
 }

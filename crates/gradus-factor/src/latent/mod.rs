@@ -1,11 +1,11 @@
-//! The biased latent factor model, whoever fitted it.
+//! The biased latent factor model, whichever solver fitted it.
 //!
 //! [`LatentFactors`] is what a solver of this family returns. Predicting, recommending, folding in
 //! new users, explaining, saving and loading are the same for all of them and live here.
 
 mod explain;
 mod fold_in;
-mod held;
+mod held_out;
 mod implicit;
 mod link;
 mod many;
@@ -16,8 +16,8 @@ mod top;
 mod update;
 
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
-pub(crate) use fold_in::{heard, share};
-pub(crate) use held::Held;
+pub(crate) use fold_in::{implicit_scale, presence};
+pub(crate) use held_out::HeldOut;
 pub use implicit::{Confidence, Implicit, UnobservedOn};
 pub use link::Link;
 pub use normal::{Affine, Normalize};
@@ -68,10 +68,10 @@ pub struct LatentFactors {
     user_factors: Rows,
     item_factors: Rows,
     fold_in: FoldIn,
-    /// What it says of a user to have rated an item at all: the centre of a user's penalty is
-    /// `|N|^-½ Σ y_j` over the items rated.
-    voices: Option<Vectors>,
-    /// What the ratings were freed of before the fit.
+    /// The implicit factors `y_j` of SVD++: the centre of a user's penalty is `|N|^-½ Σ y_j` over the
+    /// items that the user rated.
+    implicit_factors: Option<Vectors>,
+    /// The means and spreads that were removed from the ratings before the fit.
     normal: Option<Normal>,
     link: Link,
     range: Option<(f32, f32)>,
@@ -79,9 +79,10 @@ pub struct LatentFactors {
     /// Ratings added since the fit.
     added: u64,
     level: Level,
-    /// What the pairs that were not observed ask of someone folded in; computed when first needed.
+    /// The normal equations of the pairs that were not observed, for a user who is folded in; computed
+    /// when first needed.
     items_base: OnceLock<Arc<Gram>>,
-    /// The same of an item folded in.
+    /// The same for an item that is folded in.
     users_base: OnceLock<Arc<Gram>>,
 }
 
@@ -134,18 +135,18 @@ pub(crate) fn read_rows(file: &mut Reader, name: &str, n_rows: usize, k: usize) 
     Ok(rows)
 }
 
-/// A vector of factors with its bias: a user (or an item) of the training data, or one folded in.
+/// The factors and the bias of a user or an item: one of the training data, or one folded in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Person {
+pub struct FactorVector {
     /// The bias.
     pub bias: f32,
     /// The factors, padded with zeros to the kernel's stride.
     pub factors: Vec<f32>,
-    /// What their ratings are freed of before all else.
+    /// The mean and spread that were removed from the ratings first.
     pub normal: Affine,
 }
 
-/// What a solver found, to put a model together from.
+/// The solution of a solver, from which a model is made.
 pub(crate) struct Parts {
     pub(crate) mean: f64,
     pub(crate) user_bias: Vec<f32>,
@@ -156,7 +157,7 @@ pub(crate) struct Parts {
 }
 
 impl LatentFactors {
-    /// Puts a model together from what a solver found.
+    /// Makes a model from the solution of a solver.
     pub(crate) fn new(
         data: &Ratings,
         parts: Parts,
@@ -174,7 +175,7 @@ impl LatentFactors {
             user_factors,
             item_factors,
             fold_in,
-            voices: None,
+            implicit_factors: None,
             normal: None,
             link: Link::Identity,
             range,
@@ -186,19 +187,19 @@ impl LatentFactors {
         }
     }
 
-    /// With the voices of the items.
-    pub(crate) fn with_voices(self, voices: Vectors) -> Self {
-        Self { voices: Some(voices), ..self }
+    /// With the implicit factors of the items.
+    pub(crate) fn with_implicit_factors(self, factors: Vectors) -> Self {
+        Self { implicit_factors: Some(factors), ..self }
     }
 
-    /// With what the ratings were freed of before the fit.
+    /// With the means and spreads that were removed from the ratings before the fit.
     pub(crate) fn with_normal(self, normal: Option<Normal>) -> Self {
         Self { normal, ..self }
     }
 
-    /// The voices of the items, if the fit gave them any.
-    pub(crate) fn voices(&self) -> Option<&Vectors> {
-        self.voices.as_ref()
+    /// The implicit factors of the items, if the fit gave them any.
+    pub(crate) fn implicit_factors(&self) -> Option<&Vectors> {
+        self.implicit_factors.as_ref()
     }
 
     /// The same model with another link.
@@ -207,7 +208,7 @@ impl LatentFactors {
         self
     }
 
-    /// Whether it is of the same users and items as the data: then a fit can start from it.
+    /// Whether the model has the same users and items as the data, so that a fit can start from it.
     pub(crate) fn knows(&self, data: &Ratings) -> bool {
         self.users == *data.users() && self.items == *data.items()
     }
@@ -248,27 +249,27 @@ impl LatentFactors {
         &self.item_factors.row(item)[..self.rank()]
     }
 
-    /// The range predictions are clipped to, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     pub fn range(&self) -> Option<(f32, f32)> {
         self.range
     }
 
-    /// What turns a score into a prediction.
+    /// The link function, which turns a score into a prediction.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// The person behind a target, and the items they have rated, sorted.
-    fn person(&self, target: &Target<'_>) -> Result<(Person, Option<Vec<u32>>)> {
+    /// The vector of the user that a target stands for, and the items that the user rated, sorted.
+    fn query_vector(&self, target: &Target<'_>) -> Result<(FactorVector, Option<Vec<u32>>)> {
         match target {
             Target::User(user) => {
                 let row = self.user_row(*user)?;
-                let person = Person {
+                let vector = FactorVector {
                     bias: self.user_bias[row],
                     factors: self.user_factors.row(row).to_vec(),
                     normal: self.user_normal(*user),
                 };
-                Ok((person, self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec())))
+                Ok((vector, self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec())))
             }
             Target::Profile(profile) => {
                 let mut seen = profile.items.clone();
@@ -278,28 +279,28 @@ impl LatentFactors {
         }
     }
 
-    /// The score of an item for someone, before link and clipping.
-    fn person_score(&self, person: &Person, item: usize) -> f32 {
-        let product = gradus_kernel::dot(self.level, &person.factors, self.item_factors.row(item));
+    /// The score of an item for a user, before link and clipping.
+    fn score_of_item(&self, vector: &FactorVector, item: usize) -> f32 {
+        let product = gradus_kernel::dot(self.level, &vector.factors, self.item_factors.row(item));
         // The same order of additions as in `score`.
-        let x = self.mean as f32 + person.bias + self.item_bias[item] + product;
-        self.undone(person.normal, item as u32, x)
+        let x = self.mean as f32 + vector.bias + self.item_bias[item] + product;
+        self.undone(vector.normal, item as u32, x)
     }
 
-    /// What the ratings of a known user are freed of.
+    /// The mean and spread removed from the ratings of a known user.
     fn user_normal(&self, user: u32) -> Affine {
         self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.user(Some(user)))
     }
 
-    /// What the ratings of an item are freed of.
+    /// The mean and spread removed from the ratings of an item.
     fn item_normal(&self, item: usize) -> Affine {
         self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.item(Some(item as u32)))
     }
 
     /// A score in the ratings' own units.
     #[inline]
-    fn undone(&self, person: Affine, item: u32, x: f32) -> f32 {
-        self.normal.as_ref().map_or(x, |normal| person.undo(normal.item(Some(item)).undo(x)))
+    fn undone(&self, user: Affine, item: u32, x: f32) -> f32 {
+        self.normal.as_ref().map_or(x, |normal| user.undo(normal.item(Some(item)).undo(x)))
     }
 
     fn user_row(&self, user: u32) -> Result<usize> {
@@ -409,8 +410,8 @@ impl Model for LatentFactors {
         file.tensor("item_bias", &[self.item_bias.len()], &self.item_bias);
         write_rows(file, "user_factors", &self.user_factors);
         write_rows(file, "item_factors", &self.item_factors);
-        if let Some(voices) = &self.voices {
-            voices.write("item_voice", file);
+        if let Some(factors) = &self.implicit_factors {
+            factors.write("item_voice", file);
         }
         if let Some(normal) = &self.normal {
             normal.write(file);
@@ -431,7 +432,7 @@ impl Model for LatentFactors {
         }
         let history =
             if scalars.history { Some(History::read(file, n_users, n_items)?) } else { None };
-        let voices = if file.has("item_voices") {
+        let implicit_factors = if file.has("item_voices") {
             Some(Vectors::read("item_voice", file, n_items, scalars.rank)?)
         } else {
             None
@@ -445,7 +446,7 @@ impl Model for LatentFactors {
             users,
             items,
             fold_in: scalars.fold_in,
-            voices,
+            implicit_factors,
             normal: Normal::read(file, n_users, n_items)?,
             link: scalars.link,
             range: scalars.range,
@@ -483,7 +484,8 @@ impl Model for LatentFactors {
     fn update(&mut self) -> Option<&mut dyn Update> {
         // Those whose items can be solved by themselves.
         let solvable = !matches!(self.fold_in, FoldIn::Projection(_) | FoldIn::Pairs(_));
-        let plain = self.link.is_identity() && self.normal.is_none() && self.voices.is_none();
+        let plain =
+            self.link.is_identity() && self.normal.is_none() && self.implicit_factors.is_none();
         if solvable && plain { Some(self) } else { None }
     }
 }

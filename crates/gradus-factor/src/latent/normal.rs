@@ -21,7 +21,8 @@ const PRIOR: f64 = 5.0;
 /// A spread below this share of the largest value is rounding, not opinion.
 const NOISE: f64 = 1e-6;
 
-/// What ratings are freed of before the fit; predictions are in the ratings' own units again.
+/// Which mean and spread are removed from the ratings before the fit. Predictions are in the units of the
+/// ratings again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalize {
@@ -32,16 +33,16 @@ pub enum Normalize {
     User,
     /// Each item's mean and standard deviation.
     Item,
-    /// Each user's, then of what is left each item's.
+    /// Those of each user, then those of each item in what is left.
     Both,
 }
 
 /// `r = shift + scale · x`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Affine {
-    /// What is added.
+    /// The shift, which is added.
     pub shift: f32,
-    /// What is multiplied by, greater than zero.
+    /// The scale, which is multiplied by; greater than zero.
     pub scale: f32,
 }
 
@@ -49,13 +50,13 @@ impl Affine {
     /// Changes nothing.
     pub const IDENTITY: Self = Self { shift: 0.0, scale: 1.0 };
 
-    /// From normalised to the units of before.
+    /// From normalised units to the original units.
     #[inline]
     pub(crate) fn undo(self, x: f32) -> f32 {
         self.shift + self.scale * x
     }
 
-    /// From the units of before to normalised.
+    /// From the original units to normalised units.
     fn apply(self, r: f64) -> f64 {
         (r - f64::from(self.shift)) / f64::from(self.scale)
     }
@@ -86,7 +87,7 @@ pub(crate) struct Normal {
     items: Option<Stats>,
 }
 
-/// What a model is fitted to: ratings, normalised if that is wanted.
+/// The input of a fit: the ratings, normalised if the parameters say so.
 pub(crate) struct Normalised<'a> {
     /// The ratings in their own units.
     pub(crate) source: &'a Ratings,
@@ -131,13 +132,13 @@ impl Normal {
         (kind != Normalize::None).then_some(normal)
     }
 
-    /// What a user's values are freed of; `None` is a user training never saw.
+    /// The mean and spread to remove from a user's values; `None` is a user that training never saw.
     #[inline]
     pub(crate) fn user(&self, user: Option<u32>) -> Affine {
         self.users.as_ref().map_or(Affine::IDENTITY, |stats| stats.of(user))
     }
 
-    /// What an item's values are freed of, after the user's.
+    /// The mean and spread to remove from an item's values, after those of the user.
     #[inline]
     pub(crate) fn item(&self, item: Option<u32>) -> Affine {
         self.items.as_ref().map_or(Affine::IDENTITY, |stats| stats.of(item))
@@ -158,8 +159,8 @@ impl Normal {
         data.map_values(|r| self.apply(self.user(Some(r.user)), r.item, r.value))
     }
 
-    /// What the values of someone new are freed of.
-    pub(crate) fn person(&self, values: &[f32], weights: Option<&[f32]>) -> Affine {
+    /// The mean and spread to remove from the values of a new user.
+    pub(crate) fn new_user(&self, values: &[f32], weights: Option<&[f32]>) -> Affine {
         match &self.users {
             Some(stats) => affine(values, weights, stats.unknown, 0.0),
             None => Affine::IDENTITY,
@@ -176,7 +177,7 @@ impl Normal {
         }
     }
 
-    /// Reads it back; a file without is one of a model that was not normalised.
+    /// Reads it back; `None` if the model was not normalised.
     pub(crate) fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Option<Self>> {
         let unknown: Option<(Option<Affine>, Option<Affine>)> = file.get("normal")?;
         let Some((user, item)) = unknown else { return Ok(None) };

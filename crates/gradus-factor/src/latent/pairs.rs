@@ -1,11 +1,11 @@
-//! Someone new in a model of pairs, and what carried a score there.
+//! Folding a user into a model of pairs, and explaining a score there.
 //!
 //! Their factors `p` minimise `Σ_i mean_j −ln σ(x_i − x_j) + n λ/2 ‖p‖²` over their `n` items `i`
 //! and a fixed sample of other items `j`, where `x = β + p·q`: a convex problem. At its solution
 //! `p = Σ_i c_i / nλ` with `c_i = mean_j (1 − σ(x_i − x_j)) (q_i − q_j)`: so a score is a sum of one
 //! term for each item.
 
-use super::{Affine, LatentFactors, Person};
+use super::{Affine, FactorVector, LatentFactors};
 use gradus_base::random::Stream;
 use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ const FLAT: f32 = 1e-3;
 /// Without a penalty there would be no solution where the items can be told apart.
 const LEAST_PENALTY: f32 = 1e-4;
 
-/// A model fitted to pairs: what one has should rank above what one has not.
+/// A model fitted to pairs: what a user has should rank above what the user does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairs {
@@ -27,12 +27,12 @@ pub struct Pairs {
     pub pair_regularization: f32,
 }
 
-/// The pull of each item of a profile, and of each other item: `Σ` of `1 − σ` over its pairs,
-/// divided by the number of the others.
-struct Pulls {
+/// The weight of each item in the gradient, of those in a profile and of the others: `Σ` of `1 − σ` over
+/// its pairs, divided by the number of the others.
+struct PairWeights {
     items: Vec<f32>,
     others: Vec<f32>,
-    /// Item by item, the pull of each pair.
+    /// The weight of each pair, item by item.
     pairs: Vec<f32>,
 }
 
@@ -54,13 +54,13 @@ impl LatentFactors {
         others
     }
 
-    fn pulls(&self, factors: &[f32], items: &[u32], others: &[u32]) -> Pulls {
+    fn pair_weights(&self, factors: &[f32], items: &[u32], others: &[u32]) -> PairWeights {
         let score = |item: &u32| {
             let row = self.item_factors.row(*item as usize);
             self.item_bias[*item as usize] + gradus_kernel::dot(self.level, factors, row)
         };
         let other_scores: Vec<f32> = others.iter().map(score).collect();
-        let mut pulls = Pulls {
+        let mut weights = PairWeights {
             items: Vec::with_capacity(items.len()),
             others: vec![0.0; others.len()],
             pairs: Vec::with_capacity(items.len() * others.len()),
@@ -68,26 +68,26 @@ impl LatentFactors {
         for item in items {
             let own = score(item);
             let mut sum = 0.0;
-            for (other, total) in other_scores.iter().zip(&mut pulls.others) {
-                let pull = 1.0 / (1.0 + (own - other).exp()) / others.len() as f32;
-                *total += pull;
-                sum += pull;
-                pulls.pairs.push(pull);
+            for (other, total) in other_scores.iter().zip(&mut weights.others) {
+                let weight = 1.0 / (1.0 + (own - other).exp()) / others.len() as f32;
+                *total += weight;
+                sum += weight;
+                weights.pairs.push(weight);
             }
-            pulls.items.push(sum);
+            weights.items.push(sum);
         }
-        pulls
+        weights
     }
 
     fn penalty(rule: &Pairs, items: &[u32]) -> f32 {
         rule.pair_regularization.max(LEAST_PENALTY) * items.len() as f32
     }
 
-    pub(super) fn solve_pairs(&self, rule: &Pairs, items: &[u32]) -> Person {
+    pub(super) fn solve_pairs(&self, rule: &Pairs, items: &[u32]) -> FactorVector {
         let mut factors = vec![0.0; padded(self.rank())];
         let others = self.others(items);
         if others.is_empty() {
-            return Person { bias: 0.0, factors, normal: Affine::IDENTITY };
+            return FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY };
         }
         let penalty = Self::penalty(rule, items);
         let norm = |items: &[u32]| {
@@ -104,13 +104,13 @@ impl LatentFactors {
         let momentum = (1.0 - shrink) / (1.0 + shrink);
         let mut ahead = factors.clone();
         for _ in 0..STEPS {
-            let pulls = self.pulls(&ahead, items, &others);
+            let weights = self.pair_weights(&ahead, items, &others);
             let mut gradient: Vec<f32> = ahead.iter().map(|x| penalty * x).collect();
-            let signed = items.iter().zip(pulls.items.iter().map(|pull| -pull));
-            for (&item, pull) in signed.chain(others.iter().zip(pulls.others)) {
+            let signed = items.iter().zip(weights.items.iter().map(|weight| -weight));
+            for (&item, weight) in signed.chain(others.iter().zip(weights.others)) {
                 let row = self.item_factors.row(item as usize);
                 for (sum, x) in gradient.iter_mut().zip(row) {
-                    *sum += pull * x;
+                    *sum += weight * x;
                 }
             }
             let norm = |v: &[f32]| gradus_kernel::dot(self.level, v, v).sqrt();
@@ -123,14 +123,14 @@ impl LatentFactors {
                 *x = next;
             }
         }
-        Person { bias: 0.0, factors, normal: Affine::IDENTITY }
+        FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY }
     }
 
     /// What each item of a profile adds to the score of another.
     pub(super) fn pair_contributions(
         &self,
         rule: &Pairs,
-        person: &Person,
+        vector: &FactorVector,
         items: &[u32],
         item: usize,
     ) -> Vec<f64> {
@@ -138,7 +138,7 @@ impl LatentFactors {
         if others.is_empty() {
             return vec![0.0; items.len()];
         }
-        let pulls = self.pulls(&person.factors, items, &others);
+        let weights = self.pair_weights(&vector.factors, items, &others);
         let penalty = f64::from(Self::penalty(rule, items));
         let target = self.item_factors.row(item);
         let along = |item: &u32| {
@@ -147,12 +147,12 @@ impl LatentFactors {
         let other_along: Vec<f64> = others.iter().map(along).collect();
         items
             .iter()
-            .zip(pulls.items.iter().zip(pulls.pairs.chunks_exact(others.len())))
+            .zip(weights.items.iter().zip(weights.pairs.chunks_exact(others.len())))
             .map(|(own, (sum, pairs))| {
                 let against: f64 = pairs
                     .iter()
                     .zip(&other_along)
-                    .map(|(pull, along)| f64::from(*pull) * along)
+                    .map(|(weight, along)| f64::from(*weight) * along)
                     .sum();
                 (f64::from(*sum) * along(own) - against) / penalty
             })

@@ -1,14 +1,14 @@
 //! How one row is solved under the absolute or the Huber loss, the other side held fixed.
 //!
 //! The row minimises `Σ w ℓ(y − x·v − β) + λ_row (‖x‖² + β²)`, a convex problem, by iteratively
-//! reweighted least squares. Both losses are straight lines beyond some width `W`, and there
+//! reweighted least squares. Both losses are linear beyond some width `W`, and there
 //! `ℓ(e) ≤ c e² / |e₀| + constant` with equality at `e = e₀`: so a least-squares row with the weights
 //! `w c / max(|e₀|, W)` never raises the objective. The absolute loss has no width of its own; it
 //! is rounded off within a small share of the mean error. Widths start large and are halved,
 //! which takes the first steps out of the reach of single ratings.
 
 use super::fold_in::Fixed;
-use super::{Affine, LatentFactors, Person, Scaling, Squares};
+use super::{Affine, FactorVector, LatentFactors, Scaling, Squares};
 use crate::loss::Loss;
 use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
@@ -32,14 +32,14 @@ pub struct Robust {
     pub biases: bool,
     /// The loss: absolute or Huber.
     pub loss: Loss,
-    /// The error from which the Huber loss is a straight line.
+    /// The error from which the Huber loss is linear.
     pub delta: f32,
 }
 
 /// The loss of one row: `c e² / W` up to `|e| = W`, then `c (2|e| − W)`.
 #[derive(Clone, Copy, Debug)]
 struct Rounded {
-    /// Half the slope of the straight lines.
+    /// Half the slope of the linear parts.
     slope: f32,
     width: f32,
 }
@@ -92,12 +92,12 @@ impl LatentFactors {
         indices: &[u32],
         targets: &[f32],
         weights: Option<&[f32]>,
-    ) -> Person {
+    ) -> FactorVector {
         let factors = vec![0.0; padded(self.rank())];
-        let mut person = Person { bias: 0.0, factors, normal: Affine::IDENTITY };
+        let mut vector = FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY };
         let scale = mean_size(targets, weights);
         if scale == 0.0 {
-            return person;
+            return vector;
         }
         let lambda = rule.squares().lambda(indices.len(), weights);
         let row = Squares { regularization: lambda, scaling: Scaling::None, biases: rule.biases };
@@ -109,8 +109,8 @@ impl LatentFactors {
             let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
             let each = errors.iter().enumerate();
             let touching: Vec<f32> = each.map(|(at, &e)| weight(at) * loss.weight(e)).collect();
-            person = self.solve_row(&row, fixed, indices, targets, Some(&touching));
-            self.row_errors(fixed, &person, indices, targets, &mut errors);
+            vector = self.solve_row(&row, fixed, indices, targets, Some(&touching));
+            self.row_errors(fixed, &vector, indices, targets, &mut errors);
             if loss.width > goal.width {
                 least /= 2.0;
                 continue;
@@ -118,7 +118,7 @@ impl LatentFactors {
             let each = errors.iter().enumerate();
             let sum: f64 = each.map(|(at, &e)| f64::from(weight(at)) * loss.of(e)).sum();
             let norm: f64 =
-                person.factors.iter().chain([&person.bias]).map(|&x| f64::from(x).powi(2)).sum();
+                vector.factors.iter().chain([&vector.bias]).map(|&x| f64::from(x).powi(2)).sum();
             let objective = sum + f64::from(lambda) * norm;
             let settled = before - objective <= FLAT * objective;
             if settled {
@@ -126,30 +126,30 @@ impl LatentFactors {
             }
             before = objective;
         }
-        person
+        vector
     }
 
-    /// What a row leaves of its targets.
+    /// The residuals of a row.
     fn row_errors(
         &self,
         fixed: &Fixed<'_>,
-        person: &Person,
+        vector: &FactorVector,
         indices: &[u32],
         targets: &[f32],
         errors: &mut [f32],
     ) {
-        gradus_kernel::dots(self.level, fixed.factors.as_slice(), indices, &person.factors, errors);
+        gradus_kernel::dots(self.level, fixed.factors.as_slice(), indices, &vector.factors, errors);
         for (error, target) in errors.iter_mut().zip(targets) {
-            *error = target - person.bias - *error;
+            *error = target - vector.bias - *error;
         }
     }
 
-    /// The weights of the least squares that have someone's row as their solution, if it is the one
-    /// of [`solve_robust`](Self::solve_robust).
+    /// The weights of the least squares problem that has a user's row as its solution, if the row comes
+    /// from [`solve_robust`](Self::solve_robust).
     pub(super) fn robust_weights(
         &self,
         rule: &Robust,
-        person: &Person,
+        vector: &FactorVector,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
@@ -158,7 +158,7 @@ impl LatentFactors {
         let targets = self.targets(&fixed, items, values);
         let loss = rule.rounded(mean_size(&targets, weights), 0.0);
         let mut errors = vec![0.0; items.len()];
-        self.row_errors(&fixed, person, items, &targets, &mut errors);
+        self.row_errors(&fixed, vector, items, &targets, &mut errors);
         let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
         errors.iter().enumerate().map(|(at, &e)| weight(at) * loss.weight(e)).collect()
     }

@@ -54,7 +54,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
         user_factors,
         item_factors,
         fold_in: FoldIn::Squares(rule),
-        voices: None,
+        implicit_factors: None,
         normal: None,
         link: Link::Identity,
         range: None,
@@ -73,7 +73,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
 fn sorted(model: &LatentFactors, user: u32, n: usize, filter: &Filter) -> Vec<Scored> {
     let history = model.history().unwrap();
     let seen = history.row(user as usize).0;
-    let person = model.person(&Target::User(user)).unwrap().0;
+    let vector = model.query_vector(&Target::User(user)).unwrap().0;
     let mut counts = vec![0; model.items.len()];
     history.indices().iter().for_each(|&item| counts[item as usize] += 1);
     let mut all: Vec<Scored> = (0..model.items.len() as u32)
@@ -84,7 +84,7 @@ fn sorted(model: &LatentFactors, user: u32, n: usize, filter: &Filter) -> Vec<Sc
             let count = counts[item as usize];
             count >= filter.min_count && filter.max_count.is_none_or(|most| count <= most)
         })
-        .map(|item| Scored { item, score: model.person_score(&person, item as usize) })
+        .map(|item| Scored { item, score: model.score_of_item(&vector, item as usize) })
         .collect();
     all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
     if let Some(categories) = &filter.categories {
@@ -196,8 +196,8 @@ fn users_and_items_trade_places() {
         let mut want: Vec<ScoredUser> = (0..60)
             .filter(|&user| !history.row(user as usize).0.contains(&item))
             .map(|user| {
-                let person = model.person(&Target::User(user)).unwrap().0;
-                ScoredUser { user, score: model.person_score(&person, item as usize) }
+                let vector = model.query_vector(&Target::User(user)).unwrap().0;
+                ScoredUser { user, score: model.score_of_item(&vector, item as usize) }
             })
             .collect();
         want.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.user.cmp(&b.user)));
@@ -323,7 +323,7 @@ fn touched_rows_are_solved_exactly_and_all_others_keep_their_bits() {
                 let (items, values) = merged.by_user().row(user);
                 let range = merged.by_user().range(user);
                 let weights = merged.weights_by_user().map(|weights| &weights[range]);
-                let solved = after.solve_person(items, values, weights);
+                let solved = after.solve_user(items, values, weights);
                 assert_eq!(after.user_factors.row(user), solved.factors, "user {id}");
                 assert_eq!(after.user_bias[user], solved.bias, "user {id}");
             } else {

@@ -1,4 +1,4 @@
-//! The best items for someone, the best users for an item, and the rows most like another.
+//! The best items for a user, the best users for an item, and the rows most similar to another.
 
 use super::{Affine, LatentFactors};
 use gradus_base::{Error, Result};
@@ -9,8 +9,8 @@ use std::fmt::Display;
 /// Items are scored in blocks of so many: their factors and the scores stay in the nearest caches.
 const ITEMS: usize = 256;
 
-/// Someone to recommend to: what all their scores begin with, and the items to leave out, sorted.
-pub(super) struct Seeker<'a> {
+/// A user to recommend to: the constant part of all scores, and the items to leave out, sorted.
+pub(super) struct Query<'a> {
     pub(super) constant: f32,
     pub(super) normal: Affine,
     pub(super) seen: &'a [u32],
@@ -23,12 +23,12 @@ impl LatentFactors {
         n: usize,
         filter: &Filter,
     ) -> Result<Vec<Scored>> {
-        let (person, seen) = self.person(target)?;
+        let (vector, seen) = self.query_vector(target)?;
         let seen = filter.unseen(seen.as_deref())?;
         let allowed = filter.allowed(self.items.len(), self.history())?;
-        let constant = self.mean as f32 + person.bias;
-        let seeker = Seeker { constant, normal: person.normal, seen };
-        let mut found = self.top_block(&person.factors, &[seeker], n, filter, allowed.as_deref());
+        let constant = self.mean as f32 + vector.bias;
+        let query = Query { constant, normal: vector.normal, seen };
+        let mut found = self.top_block(&vector.factors, &[query], n, filter, allowed.as_deref());
         Ok(found.pop().unwrap_or_default())
     }
 
@@ -52,32 +52,32 @@ impl LatentFactors {
     pub(super) fn top_block(
         &self,
         factors: &[f32],
-        seekers: &[Seeker<'_>],
+        queries: &[Query<'_>],
         n: usize,
         filter: &Filter,
         allowed: Option<&[bool]>,
     ) -> Vec<Vec<Scored>> {
         let stride = self.item_factors.stride();
         let limits = filter.categories.as_ref();
-        let mut best: Vec<_> = seekers.iter().map(|_| Shortlist::new(n, limits)).collect();
-        let mut scores = vec![0.0; seekers.len() * ITEMS];
+        let mut best: Vec<_> = queries.iter().map(|_| Shortlist::new(n, limits)).collect();
+        let mut scores = vec![0.0; queries.len() * ITEMS];
         for (block, items) in self.item_factors.as_slice().chunks(ITEMS * stride).enumerate() {
             let first = block * ITEMS;
             let count = items.len() / stride;
-            let scores = &mut scores[..seekers.len() * count];
+            let scores = &mut scores[..queries.len() * count];
             gradus_kernel::scores(self.level, self.rank(), factors, items, scores);
             let biases = &self.item_bias[first..first + count];
-            for ((seeker, best), scores) in
-                seekers.iter().zip(&mut best).zip(scores.chunks_exact(count))
+            for ((query, best), scores) in
+                queries.iter().zip(&mut best).zip(scores.chunks_exact(count))
             {
                 for (at, (&product, &bias)) in scores.iter().zip(biases).enumerate() {
                     // The same order of additions as in `score`.
-                    let x = seeker.constant + bias + product;
+                    let x = query.constant + bias + product;
                     let item = (first + at) as u32;
-                    let score = self.undone(seeker.normal, item, x);
+                    let score = self.undone(query.normal, item, x);
                     if best.wants(score) {
                         let free = allowed.is_none_or(|allowed| allowed[item as usize]);
-                        if free && seeker.seen.binary_search(&item).is_err() {
+                        if free && query.seen.binary_search(&item).is_err() {
                             best.push(Scored { item, score });
                         }
                     }

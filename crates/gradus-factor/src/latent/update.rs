@@ -14,7 +14,7 @@
 //! stays; the range that predictions are clipped to grows to the new ratings. Cost: the rows solved,
 //! a copy of the kept ratings, and with known items one more look through them.
 
-use super::{FoldIn, LatentFactors, Person};
+use super::{FactorVector, FoldIn, LatentFactors};
 use crate::catalogue::History;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::update::{Adding, Update, Updated};
@@ -74,7 +74,7 @@ impl Update for LatentFactors {
         let mut items = merged.touched_items.clone();
         items.retain(|&item| how.items || !known[item as usize]);
         let columns = columns(&merged, &items, how.items);
-        let solved: Vec<Person> = parallel::try_map(&columns, |column| {
+        let solved: Vec<FactorVector> = parallel::try_map(&columns, |column| {
             self.solve_item(&column.users, &column.values, column.weights.as_deref())
         })?;
         for (&item, solved) in items.iter().zip(solved) {
@@ -85,10 +85,10 @@ impl Update for LatentFactors {
         self.items_base.take();
 
         let (ratings, weights) = (&merged.ratings, merged.weights.as_deref());
-        let solved: Vec<Person> = parallel::map(&merged.touched_users, |&user| {
+        let solved: Vec<FactorVector> = parallel::map(&merged.touched_users, |&user| {
             let (items, values) = ratings.row(user as usize);
             let weights = weights.map(|weights| &weights[ratings.range(user as usize)]);
-            self.solve_person(items, values, weights)
+            self.solve_user(items, values, weights)
         });
         for (&user, solved) in merged.touched_users.iter().zip(solved) {
             self.user_bias[user as usize] = solved.bias;

@@ -2,13 +2,13 @@
 
 mod solve;
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,12 +61,12 @@ impl Schedule {
 /// large `learning_rate` is. They are taken on values divided by their standard deviation, so one
 /// learning rate serves all scales. With several values (`batch`) the rows move together.
 ///
-/// Users and items are dealt at random to groups, and the ratings cut into a grid of blocks; blocks
+/// Users and items are assigned at random to groups, and the ratings cut into a grid of blocks; blocks
 /// that share no user and no item run in parallel. The result does not depend on the number of
 /// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
 /// little behind that of the model at the end.
 ///
-/// Someone new is folded in, and new ratings are added, by solving their row under the same loss.
+/// A new user is folded in, and new ratings are added, by solving the user's row under the same loss.
 ///
 /// Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
 /// of which it needs a few times as many. Use `als` where the result should not depend on a
@@ -96,10 +96,10 @@ pub struct Sgd {
     /// Whether users and items have biases.
     pub biases: bool,
 
-    /// How an error is judged.
+    /// Loss function.
     pub loss: Loss,
 
-    /// The error, in the units of the ratings, from which the Huber loss is a straight line.
+    /// The error, in the units of the ratings, from which the Huber loss is linear.
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 
@@ -115,15 +115,15 @@ pub struct Sgd {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub batch: usize,
 
-    /// Epochs at most (for each random start).
+    /// Largest number of epochs (for each random start).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an epoch lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many epochs; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -176,7 +176,7 @@ impl Sgd {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
 
-    /// How a row is solved by itself: under the loss of the fit.
+    /// How a single row is solved: under the loss of the fit.
     fn fold_in(&self) -> FoldIn {
         let Self { regularization, scaling, biases, loss, delta, .. } = *self;
         match loss {
@@ -186,6 +186,13 @@ impl Sgd {
                 FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
             }
         }
+    }
+}
+
+impl Iterative for Sgd {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
     }
 }
 
@@ -204,34 +211,13 @@ impl Fit for Sgd {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("sgd: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

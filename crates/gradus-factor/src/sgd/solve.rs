@@ -1,12 +1,13 @@
 //! One epoch: a step for each rating, block by block.
 
 use super::{Schedule, Sgd};
-use crate::grid::{self, Deal, Grid};
-use crate::latent::{self, Held, LatentFactors, Parts, Scaling};
+use crate::grid::{self, Grid, Partition};
+use crate::latent::{self, HeldOut, LatentFactors, Parts, Scaling};
 use crate::loss::Units;
+use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
-use gradus_core::iterate::{self, Watch};
+use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{Extra, Rule, sweep};
@@ -24,10 +25,10 @@ pub(super) struct Solver<'a> {
     params: &'a Sgd,
     data: &'a Ratings,
     level: Level,
-    held: Option<Held>,
+    held_out: Option<HeldOut>,
     /// A model to start from, of the same users and items.
     warm: Option<&'a LatentFactors>,
-    /// Where predictions are clipped, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
     users: Side,
@@ -35,19 +36,25 @@ pub(super) struct Solver<'a> {
     grid: Grid,
 }
 
-/// One side of the data. Its rows are kept in the order of the deal.
+/// One side of the data. Its rows are kept in the order of the partition.
 struct Side {
-    deal: Deal,
-    /// Sum of the weights of each place.
+    partition: Partition,
+    /// Sum of the weights of each position.
     weights: Vec<f32>,
-    /// The penalty of each place, for each value of weight one.
+    /// The penalty of each position, for each value of weight one.
     penalties: Vec<f32>,
 }
 
 impl Side {
-    fn new(params: &Sgd, units: &Units, rows: &Csr, weights: Option<&[f32]>, deal: Deal) -> Self {
-        let weights: Vec<f32> = parallel::map_below(deal.rows.len(), 1024, |place| {
-            let range = rows.range(deal.rows[place] as usize);
+    fn new(
+        params: &Sgd,
+        units: &Units,
+        rows: &Csr,
+        weights: Option<&[f32]>,
+        partition: Partition,
+    ) -> Self {
+        let weights: Vec<f32> = parallel::map_below(partition.rows.len(), 1024, |position| {
+            let range = rows.range(partition.rows[position] as usize);
             weights.map_or(range.len() as f32, |weights| weights[range].iter().sum())
         });
         let lambda = units.penalty(f64::from(params.regularization));
@@ -64,26 +71,26 @@ impl Side {
                 (lambda * share) as f32
             })
             .collect();
-        Self { deal, weights, penalties }
+        Self { partition, weights, penalties }
     }
 
     /// `Σ λ_row (‖γ‖² + ratio β²)`, in order.
     fn penalty(&self, rows: &Rows, extras: &[Extra], ratio: f64) -> f64 {
-        let one = |place: usize| {
-            let norm: f32 = rows.row(place).iter().map(|x| x * x).sum();
-            let bias = f64::from(extras[place].bias);
-            f64::from(self.weights[place])
-                * f64::from(extras[place].penalty)
+        let one = |position: usize| {
+            let norm: f32 = rows.row(position).iter().map(|x| x * x).sum();
+            let bias = f64::from(extras[position].bias);
+            f64::from(self.weights[position])
+                * f64::from(extras[position].penalty)
                 * (f64::from(norm) + ratio * bias * bias)
         };
-        let blocks: Vec<f64> =
-            parallel::map(parallel::blocks(extras.len(), BLOCK), |places| places.map(one).sum());
+        let blocks: Vec<f64> = parallel::map(parallel::blocks(extras.len(), BLOCK), |positions| {
+            positions.map(one).sum()
+        });
         blocks.iter().sum()
     }
 }
 
-/// What changes from step to step, in the units of the fit and the order of the deals.
-#[derive(Clone)]
+/// What changes from step to step, in the units of the fit and the order of the partitions.
 pub(super) struct State {
     pub(super) restart: usize,
     pub(super) epoch: usize,
@@ -94,27 +101,31 @@ pub(super) struct State {
     pub(super) item_extras: Vec<Extra>,
 }
 
+clone_in_place!(State { restart, epoch, mean, users, items, user_extras, item_extras });
+
 impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Sgd,
         data: &'a Ratings,
-        held: Option<&Ratings>,
+        held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
         let units = Units::new("sgd", params.loss, params.delta, data)?;
-        let held = held.map(|held| Held::new(held, data.users(), data.items())).transpose()?;
+        let held_out = held_out
+            .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
+            .transpose()?;
         let groups = grid::groups(data);
-        let deal = |rows: &Csr, purpose: &str| {
-            Deal::by_ratings(rows, groups, &mut Stream::new(params.seed, purpose, 0))
+        let partition = |rows: &Csr, purpose: &str| {
+            Partition::by_ratings(rows, groups, &mut Stream::new(params.seed, purpose, 0))
         };
-        let users = deal(data.by_user(), "sgd.users");
-        let items = deal(data.by_item(), "sgd.items");
-        let grid = Grid::new(data, &users, &items, |value| Some(units.value(value))).woven();
+        let users = partition(data.by_user(), "sgd.users");
+        let items = partition(data.by_item(), "sgd.items");
+        let grid = Grid::new(data, &users, &items, |value| Some(units.value(value))).interleaved();
         Ok(Self {
             params,
             data,
             level: Level::best(),
-            held,
+            held_out,
             warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
             range: params.clip.then(|| latent::range(data)),
             units,
@@ -147,14 +158,14 @@ impl<'a> Solver<'a> {
     }
 
     #[cfg(test)]
-    pub(super) fn parts(&self) -> (&Grid, &Deal, &Deal) {
-        (&self.grid, &self.users.deal, &self.items.deal)
+    pub(super) fn parts(&self) -> (&Grid, &Partition, &Partition) {
+        (&self.grid, &self.users.partition, &self.items.partition)
     }
 
     /// Random rows, or those of the model to start from. Rows without ratings stay zero: nothing
     /// would ever move them.
     fn start_side(&self, restart: usize, side: &Side, of_users: bool) -> (Rows, Vec<Extra>) {
-        let (n, k) = (side.deal.rows.len(), self.params.rank);
+        let (n, k) = (side.partition.rows.len(), self.params.rank);
         let warm = self.warm.filter(|_| restart == 0);
         let purpose = if of_users { "sgd.user" } else { "sgd.item" };
         // The product of two such rows has the standard deviation START.
@@ -162,11 +173,11 @@ impl<'a> Solver<'a> {
         let unit = self.units.score();
         let (mut rows, mut extras) = (Rows::zeros(n, k), vec![Extra::default(); n]);
         let stride = rows.stride();
-        parallel::each_row(rows.as_mut_slice(), stride, |place, factors| {
-            if side.weights[place] <= 0.0 {
+        parallel::each_row(rows.as_mut_slice(), stride, |position, factors| {
+            if side.weights[position] <= 0.0 {
                 return;
             }
-            let row = side.deal.rows[place] as usize;
+            let row = side.partition.rows[position] as usize;
             let index = (row as u64).wrapping_add((restart as u64) << 32);
             let mut stream = Stream::new(self.params.seed, purpose, index);
             for x in &mut factors[..k] {
@@ -179,14 +190,15 @@ impl<'a> Solver<'a> {
                 }
             }
         });
-        for (place, extra) in extras.iter_mut().enumerate() {
-            if side.weights[place] <= 0.0 {
+        for (position, extra) in extras.iter_mut().enumerate() {
+            if side.weights[position] <= 0.0 {
                 continue;
             }
-            extra.penalty = side.penalties[place];
+            extra.penalty = side.penalties[position];
             if let Some(warm) = warm.filter(|_| self.params.biases) {
                 let bias = if of_users { warm.user_bias() } else { warm.item_bias() };
-                extra.bias = (f64::from(bias[side.deal.rows[place] as usize]) / unit) as f32;
+                extra.bias =
+                    (f64::from(bias[side.partition.rows[position] as usize]) / unit) as f32;
             }
         }
         (rows, extras)
@@ -198,12 +210,12 @@ impl<'a> Solver<'a> {
         let mut factors = Rows::zeros(rows.n_rows(), rows.k());
         let stride = rows.stride();
         parallel::each_row(factors.as_mut_slice(), stride, |row, out| {
-            for (out, &x) in out.iter_mut().zip(rows.row(side.deal.places[row] as usize)) {
+            for (out, &x) in out.iter_mut().zip(rows.row(side.partition.positions[row] as usize)) {
                 *out = (f64::from(x) * root) as f32;
             }
         });
-        let bias = |&place: &u32| (f64::from(extras[place as usize].bias) * unit) as f32;
-        (side.deal.places.iter().map(bias).collect(), factors)
+        let bias = |&position: &u32| (f64::from(extras[position as usize].bias) * unit) as f32;
+        (side.partition.positions.iter().map(bias).collect(), factors)
     }
 
     pub(super) fn into_model(self, state: State) -> LatentFactors {
@@ -239,14 +251,14 @@ impl iterate::Solver for Solver<'_> {
         Ok(State { restart, epoch: 0, mean, users, items, user_extras, item_extras })
     }
 
-    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let (rule, order) = (self.epoch_rule(state), self.round_order(state));
         let mut next = state.clone();
         next.epoch += 1;
         let mut loss = 0.0;
         let whole = grid::rounds(
-            self.users.deal.split(&mut next.users, &mut next.user_extras),
-            self.items.deal.split(&mut next.items, &mut next.item_extras),
+            self.users.partition.split(&mut next.users, &mut next.user_extras),
+            self.items.partition.split(&mut next.items, &mut next.item_extras),
             &order,
             |a, b, users, items| {
                 let (entries, weights) = self.grid.block(a, b);
@@ -259,21 +271,21 @@ impl iterate::Solver for Solver<'_> {
             },
         );
         if !whole {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let ratio = self.units.score();
         let penalty = self.users.penalty(&next.users, &next.user_extras, ratio)
             + self.items.penalty(&next.items, &next.item_extras, ratio);
         *state = next;
-        Ok(Some((loss + penalty) * self.units.objective()))
+        Ok(Step::Done((loss + penalty) * self.units.objective()))
     }
 
     fn validate(&self, state: &State) -> Option<f64> {
-        let held = self.held.as_ref()?;
+        let held_out = self.held_out.as_ref()?;
         let unit = self.units.score();
-        Some(held.rmse(self.range, |user, item| {
-            let user = user.map(|user| self.users.deal.places[user as usize] as usize);
-            let item = item.map(|item| self.items.deal.places[item as usize] as usize);
+        Some(held_out.rmse(self.range, |user, item| {
+            let user = user.map(|user| self.users.partition.positions[user as usize] as usize);
+            let item = item.map(|item| self.items.partition.positions[item as usize] as usize);
             let product = match (user, item) {
                 (Some(user), Some(item)) => {
                     gradus_kernel::dot(self.level, state.users.row(user), state.items.row(item))
@@ -307,7 +319,7 @@ impl iterate::Solver for Solver<'_> {
         let (restart, epoch, mean) = file.get(&format!("{prefix}scalars"))?;
         let k = self.params.rank;
         let mut side = |name: &str, side: &Side| -> Result<(Rows, Vec<Extra>)> {
-            let n = side.deal.rows.len();
+            let n = side.partition.rows.len();
             let rows = latent::read_rows(file, &format!("{prefix}{name}"), n, k)?;
             let flat = file.finite(&format!("{prefix}{name}.extras"), &[n, 3])?;
             let extra = |(e, &penalty): (&[f32], &f32)| Extra {

@@ -50,19 +50,19 @@ fn an_epoch_matches_plain_arithmetic() {
             let solver = solve::Solver::new(&params, data, None, None).unwrap();
             let mut state = solver.start(0).unwrap();
             let (grid, user_deal, item_deal) = solver.parts();
-            let rows = |rows: &gradus_kernel::Rows, places: &[u32]| -> Vec<Row> {
-                places
+            let rows = |rows: &gradus_kernel::Rows, positions: &[u32]| -> Vec<Row> {
+                positions
                     .iter()
-                    .map(|&place| Row {
-                        x: rows.row(place as usize)[..5].iter().map(|&x| f64::from(x)).collect(),
+                    .map(|&position| Row {
+                        x: rows.row(position as usize)[..5].iter().map(|&x| f64::from(x)).collect(),
                         bias: 0.0,
                         squares: 0.0,
                         bias_squares: 0.0,
                     })
                     .collect()
             };
-            let mut users = rows(&state.users, &user_deal.places);
-            let mut items = rows(&state.items, &item_deal.places);
+            let mut users = rows(&state.users, &user_deal.positions);
+            let mut items = rows(&state.items, &item_deal.positions);
             let (mut sum, mut total, mut squares) = (0.0, 0.0, 0.0);
             for r in data.iter() {
                 sum += f64::from(r.weight * r.value);
@@ -142,7 +142,7 @@ fn an_epoch_matches_plain_arithmetic() {
                     objective += own * (norm + (scale * row.bias).powi(2));
                 }
             }
-            let got = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+            let got = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
             assert!((got / objective - 1.0).abs() < 1e-5, "{case}: {got} and {objective}");
             let model = solver.into_model(state);
             assert!((model.mean() - mean).abs() < 1e-9);

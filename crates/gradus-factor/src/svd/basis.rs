@@ -11,17 +11,17 @@ use gradus_kernel::{Level, block};
 /// Columns in a block.
 pub(super) const WIDTH: usize = 16;
 
-/// A column that keeps less than this share of itself beside the others has nothing new to say.
+/// A column is linearly dependent if less than this share of it is orthogonal to the others.
 const NEW: f64 = 1e-11;
-/// A column that was taken for new and loses so much the second time was rounding error.
+/// A column that was taken for independent, and loses this much in the second pass, was rounding error.
 const STILL_NEW: f64 = 1e-2;
 
-/// Orthonormal columns, by rows: `n` rows of `len` values at a distance of `room`.
+/// Orthonormal columns, by rows: `n` rows of `len` values at a distance of `capacity`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Basis {
     pub(super) n: usize,
     pub(super) len: usize,
-    room: usize,
+    capacity: usize,
     values: Vec<f64>,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct Split {
 }
 
 impl Basis {
-    pub(super) fn new(n: usize, room: usize) -> Self {
-        let room = room.max(1);
-        Self { n, len: 0, room, values: vec![0.0; n * room] }
+    pub(super) fn new(n: usize, capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        Self { n, len: 0, capacity, values: vec![0.0; n * capacity] }
     }
 
-    /// The columns packed without room to grow, by rows.
+    /// The columns packed without spare capacity, by rows.
     pub(super) fn packed(&self) -> Vec<f64> {
-        self.values.chunks_exact(self.room).flat_map(|row| &row[..self.len]).copied().collect()
+        self.values.chunks_exact(self.capacity).flat_map(|row| &row[..self.len]).copied().collect()
     }
 
     /// The basis of packed columns.
-    pub(super) fn from_packed(n: usize, len: usize, room: usize, packed: &[f64]) -> Self {
-        let mut basis = Self::new(n, room.max(len));
+    pub(super) fn from_packed(n: usize, len: usize, capacity: usize, packed: &[f64]) -> Self {
+        let mut basis = Self::new(n, capacity.max(len));
         basis.len = len;
         if len > 0 {
-            let rows = basis.values.chunks_exact_mut(basis.room).zip(packed.chunks_exact(len));
+            let rows = basis.values.chunks_exact_mut(basis.capacity).zip(packed.chunks_exact(len));
             rows.for_each(|(to, from)| to[..len].copy_from_slice(from));
         }
         basis
@@ -60,7 +60,7 @@ impl Basis {
         let count = (self.len - first).min(WIDTH);
         let mut block = vec![0.0; self.n * WIDTH];
         parallel::each_row(&mut block, WIDTH, |row, to| {
-            to[..count].copy_from_slice(&self.values[row * self.room + first..][..count]);
+            to[..count].copy_from_slice(&self.values[row * self.capacity + first..][..count]);
         });
         block
     }
@@ -71,16 +71,15 @@ impl Basis {
         if width > 0 {
             let rows = product.chunks_mut(ROWS * width).zip(self.parts());
             parallel::each(rows, |(to, a)| {
-                block::times(Level::best(), (a, self.room, inner), 1.0, width, y, to);
+                block::times(Level::best(), (a, self.capacity, inner), 1.0, width, y, to);
             });
         }
         product
     }
 
-    /// Splits a block and adds what is new of it, as far as there is room. The block is used up.
+    /// Splits a block and adds what is new of it, as far as the capacity allows. The block is used up.
     ///
-    /// Everything is done twice: what rounding leaves of the old after the first time is gone after
-    /// the second.
+    /// The projection is subtracted twice: the second time removes what rounding left the first time.
     pub(super) fn extend(&mut self, z: &mut [f64]) -> Split {
         let scale = sums(z, |row, sums| {
             for i in 0..WIDTH {
@@ -106,9 +105,9 @@ impl Basis {
         let kept: Vec<usize> = (0..WIDTH)
             .filter(|&column| z.iter().skip(column).step_by(WIDTH).any(|&x| x != 0.0))
             .collect();
-        let kept = &kept[..kept.len().min(self.room - self.len)];
+        let kept = &kept[..kept.len().min(self.capacity - self.len)];
         let first = self.len;
-        for (row, z) in self.values.chunks_exact_mut(self.room).zip(z.chunks_exact(WIDTH)) {
+        for (row, z) in self.values.chunks_exact_mut(self.capacity).zip(z.chunks_exact(WIDTH)) {
             for (to, &from) in row[first..].iter_mut().zip(kept) {
                 *to = z[from];
             }
@@ -124,12 +123,12 @@ impl Basis {
         self.extend(&mut z);
     }
 
-    /// Takes off the block what lies in the basis, and gives its coefficients.
+    /// Subtracts the projection on the basis from a block, and returns its coefficients.
     fn project_out(&self, z: &mut [f64]) -> Vec<f64> {
         let level = Level::best();
         let parts = parallel::map(z.chunks(ROWS * WIDTH).zip(self.parts()), |(z, a)| {
             let mut part = vec![0.0; self.len * WIDTH];
-            block::transposed_times(level, (a, self.room, self.len), WIDTH, z, &mut part);
+            block::transposed_times(level, (a, self.capacity, self.len), WIDTH, z, &mut part);
             part
         });
         let mut inside = vec![0.0; self.len * WIDTH];
@@ -137,14 +136,14 @@ impl Basis {
             inside.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
         }
         parallel::each(z.chunks_mut(ROWS * WIDTH).zip(self.parts()), |(z, a)| {
-            block::times(level, (a, self.room, self.len), -1.0, WIDTH, &inside, z);
+            block::times(level, (a, self.capacity, self.len), -1.0, WIDTH, &inside, z);
         });
         inside
     }
 
     /// The rows in parts, to hand to threads.
     fn parts(&self) -> impl Iterator<Item = &[f64]> {
-        self.values.chunks(ROWS * self.room)
+        self.values.chunks(ROWS * self.capacity)
     }
 }
 
@@ -177,8 +176,9 @@ fn sums(z: &[f64], of: impl Fn(&[f64], &mut [f64; WIDTH]) + Sync) -> [f64; WIDTH
     total
 }
 
-/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt in so many passes a
-/// column: `Z = new · R`. A column of which no more than `least` is left becomes 0. Gives `R` by rows.
+/// Makes the columns of a block orthonormal from left to right, by Gram–Schmidt with this many passes
+/// for each column: `Z = new · R`. A column becomes 0 if no more than `least` of it is left. Returns `R`
+/// by rows.
 ///
 /// Columns that are nearly alike need two passes: one leaves each at an angle to the others that is
 /// as large as rounding is to what was left of it, and the next columns would be turned by that.

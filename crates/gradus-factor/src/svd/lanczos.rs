@@ -1,15 +1,15 @@
 //! Block Lanczos with restarts: the largest singular values of a matrix and their vectors.
 //!
-//! A basis `Q` of the row space grows by blocks `AᵀA q`, each freed of what the basis has already.
-//! Of `H = Qᵀ AᵀA Q` the best vectors are taken, the basis is cut down to them and the block that
-//! was to come next, and grows again. Since the best so far are always kept, the sum of the leading
-//! values never falls.
+//! A basis `Q` of the row space grows by blocks `AᵀA q`, each orthogonalised against the basis.
+//! A restart reduces the basis to the leading eigenvectors of `H = Qᵀ AᵀA Q` and the next block; then
+//! the basis grows again. Since the best vectors so far are always kept, the sum of the leading values
+//! never falls.
 
 use super::basis::{Basis, WIDTH, random_block};
 use super::matrix::Matrix;
 use super::small::symmetric_eigen;
 
-/// Where the iteration stands between two restarts.
+/// The state of the iteration between two restarts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lanczos {
     /// The best vectors so far, then the block that comes next.
@@ -22,7 +22,7 @@ pub(super) struct Lanczos {
     pub(super) cycles: u64,
 }
 
-/// What is looked for.
+/// The options of the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
     pub(super) k: usize,
@@ -30,15 +30,15 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// Columns of the basis at most. Twice what is wanted makes few restarts; less for many columns,
-    /// where each costs more.
+    /// Largest number of columns of the basis: twice the number wanted, so that restarts are few; less
+    /// for many columns, where each costs more.
     fn most(&self, n: usize) -> usize {
         (2 * self.k + 2 * WIDTH).max(self.k + 4 * WIDTH).min(n)
     }
 
-    /// Room of the basis: the last block that is multiplied may begin just before its full size, and
+    /// Capacity of the basis: the last block that is multiplied may begin just before its full size, and
     /// brings another.
-    pub(super) fn room(&self, n: usize) -> usize {
+    pub(super) fn capacity(&self, n: usize) -> usize {
         (self.most(n) + 2 * WIDTH).min(n)
     }
 
@@ -51,13 +51,13 @@ impl Aim {
 impl Lanczos {
     /// A random start for a matrix of `n` columns.
     pub(super) fn start(n: usize, aim: &Aim) -> Self {
-        let mut basis = Basis::new(n, aim.room(n));
+        let mut basis = Basis::new(n, aim.capacity(n));
         basis.extend(&mut random_block(n, aim.seed, 0));
         Self { basis, squares: Vec::new(), residual: f64::INFINITY, cycles: 0 }
     }
 
     /// One cycle: the basis grows to its full size and is cut down to the best. `false` if `stopped`
-    /// told it to leave; the state is then as it was.
+    /// said to stop; the state is then as it was.
     pub(super) fn cycle(
         &mut self,
         matrix: &dyn Matrix,
@@ -65,13 +65,13 @@ impl Lanczos {
         stopped: &dyn Fn() -> bool,
     ) -> bool {
         let (m, n) = matrix.shape();
-        let (most, room) = (aim.most(n), aim.room(n));
+        let (most, capacity) = (aim.most(n), aim.capacity(n));
         let mut basis = self.basis.clone();
         // Columns whose row of H is known; those after them come next.
         let mut done = self.squares.len();
-        let mut h = vec![0.0; room * room];
+        let mut h = vec![0.0; capacity * capacity];
         for (i, &square) in self.squares.iter().enumerate() {
-            h[i * room + i] = square;
+            h[i * capacity + i] = square;
         }
         let (mut image, mut injected) = (vec![0.0; m * WIDTH], 0);
         let mut last = (done..done, Vec::new());
@@ -88,11 +88,11 @@ impl Lanczos {
             for (at, column) in block.clone().enumerate() {
                 for row in 0..len {
                     let entry = split.inside[row * WIDTH + at];
-                    h[row * room + column] = entry;
-                    h[column * room + row] = entry;
+                    h[row * capacity + column] = entry;
+                    h[column * capacity + row] = entry;
                 }
             }
-            if basis.len == len && len < n && len < room {
+            if basis.len == len && len < n && len < capacity {
                 // An invariant subspace; what lies beside it has to be looked for.
                 injected += 1;
                 basis.extend_at_random(aim.seed, ((self.cycles + 1) << 12) + injected);
@@ -102,7 +102,7 @@ impl Lanczos {
         }
         let packed: Vec<f64> = (0..done)
             .flat_map(|i| (0..done).map(move |j| (i, j)))
-            .map(|(i, j)| 0.5 * (h[i * room + j] + h[j * room + i]))
+            .map(|(i, j)| 0.5 * (h[i * capacity + j] + h[j * capacity + i]))
             .collect();
         let (values, vectors) = symmetric_eigen(done, packed);
         let kept = aim.kept(n).min(done);
@@ -138,7 +138,7 @@ impl Lanczos {
         let found_more =
             injected > 0 && sum(&squares) > sum(&self.squares) * (1.0 + 1e-12) && done < n;
         *self = Self {
-            basis: Basis::from_packed(n, len, room, &new),
+            basis: Basis::from_packed(n, len, capacity, &new),
             residual: if found_more {
                 f64::INFINITY
             } else if largest > 0.0 {

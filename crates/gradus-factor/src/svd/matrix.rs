@@ -1,4 +1,4 @@
-//! Matrices as the methods of this module see them: something to multiply a block with.
+//! The matrices that can be decomposed: all that is needed is products with a block of columns.
 
 use gradus_base::parallel;
 use gradus_data::{Csr, Dense};

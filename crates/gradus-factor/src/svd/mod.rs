@@ -5,7 +5,6 @@
 //! | `matrix.rs` | [`Matrix`], what can be decomposed: dense, or [`Sparse`] with 0 for what is absent |
 //! | `lanczos.rs` | the method: block Lanczos with restarts |
 //! | `basis.rs`, `small.rs` | orthonormal columns that grow; small dense eigenproblems |
-//! | `power.rs` | [`rank_one`] by alternating power steps |
 //! | `model.rs` | [`Svd`](PureSvd), the recommender |
 //!
 //! The small dense problems are solved here, without a linear algebra library: they are of the size
@@ -15,14 +14,12 @@ mod basis;
 mod lanczos;
 mod matrix;
 mod model;
-mod power;
 mod small;
 #[cfg(test)]
 mod tests;
 
 pub use matrix::{Matrix, Sparse};
 pub use model::PureSvd;
-pub use power::{RankOne, rank_one};
 
 use basis::{Basis, WIDTH};
 use gradus_base::{Error, Result};
@@ -37,7 +34,7 @@ pub struct Options {
     /// Done when `‖AᵀA v − σ² v‖ ≤ tol σ₁²` for every vector. The error of the singular values is of
     /// the order of the square of this.
     pub tol: f64,
-    /// Restarts at most.
+    /// Largest number of restarts.
     pub max_iter: usize,
     /// Seed of the random start; the result depends on it by rounding and the signs of vectors alone.
     pub seed: u64,
@@ -63,7 +60,7 @@ pub struct Svd {
     pub error: f64,
     /// Whether the tolerance was reached.
     pub converged: bool,
-    /// Restarts taken.
+    /// Number of restarts.
     pub iterations: usize,
 }
 

@@ -2,15 +2,15 @@
 
 use super::lanczos::{Aim, Lanczos};
 use super::matrix::{Matrix, Sparse, Transposed};
-use crate::baseline::{not_empty, not_negative};
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
-use crate::ranking::{HeldItems, METRIC, Over};
+use crate::ranking::{HeldOutItems, Over};
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Rules, Solver, Watch};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate::{self, Solver, Step, Watch};
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows};
@@ -34,25 +34,25 @@ const REAL: f64 = 1e-7;
 /// precision; the objective never rises, and the result does not depend on the number of threads.
 ///
 /// Cost of an iteration: about `2 (rank + 64)` products with the matrix, and `O(rank²)` for each row of
-/// the smaller side; ten iterations or so. Since it takes what is absent for dislike, it ranks and
-/// does not predict ratings: use `als` for that. Models of implicit feedback that weigh what is absent
-/// less rank better as a rule.
+/// the smaller side; ten iterations or so. Since it treats absent ratings as 0, it ranks
+/// items and does not predict ratings: use `als` for that. Models of implicit feedback that give absent
+/// pairs less weight usually rank better.
 ///
 /// Reference: Cremonesi, Koren, Turrin: Performance of recommender algorithms on top-N recommendation
 /// tasks, 2010.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
 pub struct PureSvd {
-    /// Number of singular values. Few generalise, many remember; 32 to 64 is good on data of the size
+    /// Number of singular values. Few generalise, many overfit; 32 to 64 is good on data of the size
     /// of MovieLens.
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Iterations (restarts of the method) at most.
+    /// Largest number of iterations (restarts of the method).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
@@ -87,11 +87,11 @@ struct Decomposition<'a> {
     aim: Aim,
     /// Number of factors of the model; those past the sides of the matrix are 0.
     rank: usize,
-    held: Option<HeldItems>,
+    held_out: Option<HeldOutItems>,
 }
 
 impl<'a> Decomposition<'a> {
-    fn new(params: &PureSvd, data: &'a Ratings, held: Option<HeldItems>) -> Result<Self> {
+    fn new(params: &PureSvd, data: &'a Ratings, held_out: Option<HeldOutItems>) -> Result<Self> {
         let weighted = |rows: &'a gradus_data::Csr, weights: Option<&[f32]>| match weights {
             None => Cow::Borrowed(rows),
             Some(weights) => {
@@ -111,7 +111,7 @@ impl<'a> Decomposition<'a> {
         }
         let k = params.rank.min(data.n_users()).min(data.n_items());
         let aim = Aim { k, seed: params.seed };
-        Ok(Self { data, matrix, total, aim, rank: params.rank, held })
+        Ok(Self { data, matrix, total, aim, rank: params.rank, held_out })
     }
 
     /// Whether the vectors of the iteration are those of the items.
@@ -162,10 +162,10 @@ impl<'a> Decomposition<'a> {
 
 impl Decomposition<'_> {
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held: &HeldItems, over: Over, state: &Lanczos) -> f64 {
+    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &Lanczos) -> f64 {
         let ((users, items), level) = (self.factors(state), Level::best());
         // Users share a pass over the items.
-        held.ndcg_in_blocks(over, 8, |block, scores| {
+        held_out.ndcg_in_blocks(over, 8, |block, scores| {
             let rows: Vec<f32> =
                 block.iter().flat_map(|&user| users.row(user as usize)).copied().collect();
             gradus_kernel::scores(level, self.rank, &rows, items.as_slice(), scores);
@@ -180,23 +180,23 @@ impl Solver for Decomposition<'_> {
         Ok(Lanczos::start(self.smaller_side(), &self.aim))
     }
 
-    fn step(&self, state: &mut Lanczos, watch: &Watch<'_>) -> Result<Option<f64>> {
+    fn step(&self, state: &mut Lanczos, watch: &Watch<'_>) -> Result<Step> {
         let flipped = Transposed(&self.matrix);
         let matrix: &dyn Matrix = if self.of_items() { &self.matrix } else { &flipped };
         if !state.cycle(matrix, &self.aim, &|| watch.stopped()) {
-            return Ok(None);
+            return Ok(Step::Stopped);
         }
         let explained: f64 = state.squares.iter().take(self.aim.k).sum();
-        Ok(Some((self.total - explained).max(0.0)))
+        Ok(Step::Done((self.total - explained).max(0.0)))
     }
 
     fn validate(&self, state: &Lanczos) -> Option<f64> {
-        Some(self.ndcg(self.held.as_ref()?, Over::Sample, state))
+        Some(self.ndcg(self.held_out.as_ref()?, Over::Sample, state))
     }
 
     fn validate_kept(&self, state: &Lanczos) -> Option<f64> {
-        let held = self.held.as_ref()?;
-        held.beyond_sample(|| self.ndcg(held, Over::All, state))
+        let held_out = self.held_out.as_ref()?;
+        held_out.beyond_sample(|| self.ndcg(held_out, Over::All, state))
     }
 
     fn write_state<'s>(&self, state: &'s Lanczos, prefix: &str, file: &mut Writer<'s>) {
@@ -211,14 +211,21 @@ impl Solver for Decomposition<'_> {
         let (cycles, residual, len): (u64, Option<f64>, usize) =
             file.get(&format!("{prefix}scalars"))?;
         let n = self.smaller_side();
-        let room = self.aim.room(n);
+        let capacity = self.aim.capacity(n);
         let squares: Vec<f64> = file.vector(&format!("{prefix}squares"))?;
         let packed: Vec<f64> = file.tensor(&format!("{prefix}basis"), &[n, len])?;
-        if len > room || squares.len() > len || packed.iter().any(|x| !x.is_finite()) {
+        if len > capacity || squares.len() > len || packed.iter().any(|x| !x.is_finite()) {
             return Err(file.broken(format!("`{prefix}basis` makes no sense")));
         }
-        let basis = Basis::from_packed(n, len, room, &packed);
+        let basis = Basis::from_packed(n, len, capacity, &packed);
         Ok(Lanczos { basis, squares, residual: residual.unwrap_or(f64::INFINITY), cycles })
+    }
+}
+
+impl Iterative for PureSvd {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, seed, .. } = *self;
+        Stopping { max_iter, tol, patience: 0, restarts: 1, seed }
     }
 }
 
@@ -232,33 +239,18 @@ impl Fit for PureSvd {
         Traits { recommender: Some(RecommenderTraits::IMPLICIT), ..Traits::RECOMMENDER };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        not_empty(Self::NAME, data)?;
-        not_negative(Self::NAME, data)?;
-        let held = job.validation.map(|held| HeldItems::new(held, data)).transpose()?;
-        let solver = Decomposition::new(self, data, held)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: METRIC,
-            higher_is_better: true,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: 0,
-            restarts: 1,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = &solver.held {
-            report.compare_with(held.baselines(data));
-            report.notes.extend(held.note());
+        let started = Instant::now();
+        fitting::check(self, data)?;
+        fitting::check_weights(Self::NAME, data)?;
+        fitting::check_not_negative(Self::NAME, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
+        let solver = Decomposition::new(self, data, held_out)?;
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        if let Some(held_out) = &solver.held_out {
+            report.compare_with(held_out.baselines(data));
+            report.notes.extend(held_out.note());
         }
         if solver.aim.k < self.rank {
             report.notes.push(format!(

@@ -4,10 +4,10 @@
 // Several arrays share the index of a row or column.
 #![allow(clippy::needless_range_loop)]
 
-/// Sweeps of Jacobi rotations at most; quadratic convergence needs about eight.
+/// Largest number of sweeps of Jacobi rotations; quadratic convergence needs about eight.
 const SWEEPS: usize = 60;
 
-/// Steps of the QL iteration for one eigenvalue at most; two are usual.
+/// Largest number of QL steps for one eigenvalue; two are usual.
 const QL_STEPS: usize = 100;
 
 /// The eigenvalues of a symmetric matrix, largest first, and its eigenvectors: row `i` of the second
@@ -179,7 +179,7 @@ pub(super) fn jacobi_svd(n: usize, mut columns: Vec<f64>) -> (Vec<f64>, Vec<f64>
     (left, values, sorted)
 }
 
-/// A unit vector at right angles to the unit vectors in the rows of `others`.
+/// A unit vector orthogonal to the unit vectors in the rows of `others`.
 fn complete(n: usize, others: &[f64], vector: &mut [f64]) {
     for axis in 0..n {
         vector.fill(0.0);

@@ -157,30 +157,6 @@ fn a_sparse_matrix_is_its_dense_form() {
 }
 
 #[test]
-fn rank_one_is_the_first_singular_pair() {
-    for (m, n) in [(1, 1), (30, 20), (20, 30)] {
-        let a = normal(m, n, 3);
-        let options = Options { tol: 1e-14, max_iter: 5000, seed: 1 };
-        let one = rank_one(&a, &options).unwrap();
-        let best = truncated(&a, 1, &Options::default()).unwrap();
-        assert!(one.converged && (one.s - best.s[0]).abs() < 1e-9 * best.s[0], "{m} × {n}");
-        assert!((one.error - best.error).abs() < 1e-5 * best.s[0]);
-        assert!(one.trace.windows(2).all(|pair| pair[1] <= pair[0]));
-        let product: f64 = one.u.iter().zip(best.u.values()).map(|(a, b)| a * b).sum();
-        assert!(product.abs() > 1.0 - 1e-5, "{m} × {n}: {product}");
-    }
-    let zeros = rank_one(&Dense::full(3, 2, 0.0), &Options::default()).unwrap();
-    assert_eq!((zeros.s, zeros.error, zeros.converged), (0.0, 0.0, true));
-    // By hand: 2 × 2 of rank one.
-    let hand = Dense::from_rows(&[[3.0, 6.0], [4.0, 8.0]]);
-    let one = rank_one(&hand, &Options::default()).unwrap();
-    assert!((one.s - 125f64.sqrt()).abs() < 1e-12 && one.error < 1e-6);
-    assert!(
-        (one.u[0] / one.u[1] - 0.75).abs() < 1e-12 && (one.v[1] / one.v[0] - 2.0).abs() < 1e-12
-    );
-}
-
-#[test]
 fn what_cannot_be_decomposed_is_named() {
     let say =
         |a: &Dense<f64>, k, options: Options| truncated(a, k, &options).unwrap_err().to_string();
@@ -230,8 +206,8 @@ fn the_recommender_scores_by_the_best_approximation() {
         // A user of the training data, folded in.
         let (items, values) = data.by_user().row(5);
         let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-        let person = fitted.fold_in(&profile).unwrap();
-        for (a, b) in person.factors.iter().zip(fitted.user_factors(5)) {
+        let vector = fitted.fold_in(&profile).unwrap();
+        for (a, b) in vector.factors.iter().zip(fitted.user_factors(5)) {
             assert!((a - b).abs() < 1e-4, "{a} {b}");
         }
         let reason = fitted.explain(&Target::Profile(&profile), 3).unwrap();
@@ -258,8 +234,8 @@ fn planted_structure_beats_popularity() {
             rows.push((gradus_data::Id::Int(user), gradus_data::Id::Int(item), 1.0));
         }
     }
-    let (train, held) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);
-    let job = Job::default().validation(&held);
+    let (train, held_out) = Ratings::from_triplets(rows).unwrap().partition(|at| at % 4 != 0);
+    let job = Job::default().validation(&held_out);
     let report = PureSvd::new().rank(2).fit_job(&train, &job).unwrap().report;
     assert!(report.validation.unwrap() > 1.3 * report.baselines[1].score, "{report:?}");
 }

@@ -1,15 +1,15 @@
 //! SVD++ by alternating least squares: ratings, and who rated what.
 
+mod implicit;
 mod solve;
-mod voices;
 
-use crate::baseline;
+use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{LatentFactors, Normalised, Squares};
 use derive_setters::Setters;
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
-use gradus_core::params::{self, Params};
+use gradus_core::iterate;
+use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,14 +19,14 @@ pub use crate::latent::{Normalize, Scaling};
 
 /// SVD++: predicts ratings from ratings and from who rated what, by alternating least squares.
 ///
-/// That someone rated a film at all says something of them, whatever the rating was. Each item `j`
-/// has a voice, a vector `y_j` with a bias `c_j`, and a user hears the voices of the items `N(u)`
-/// they rated: `z_u = |N(u)|^-½ Σ_{j ∈ N(u)} y_j`. With `item_side`, users have voices `x_u` too,
-/// which the items hear that they rated. The model is
+/// That someone rated a film at all says something about them, whatever the rating was. Each item `j`
+/// has implicit factors `y_j` with a bias `c_j`, and a user receives those of the items `N(u)` that
+/// the user rated: `z_u = |N(u)|^-½ Σ_{j ∈ N(u)} y_j`. With `item_side`, users have implicit factors
+/// `x_u` too, and an item receives those of the users who rated it. The model is
 ///
 /// `r̂ = α + β_u + β_i + (p_u + z_u)·(q_i + z_i)`
 ///
-/// where the biases hold what is heard of `c`, and the fit minimises
+/// where the biases include what is received of `c`, and the fit minimises
 ///
 /// `Σ w (r − r̂)² + λ Σ_u s_u ‖p_u‖² + λ Σ_i s_i ‖q_i‖² + λ_y Σ_j s_j ‖y_j‖² + λ_y Σ_u s_u ‖x_u‖²`
 ///
@@ -35,17 +35,17 @@ pub use crate::latent::{Normalize, Scaling};
 /// penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
 ///
 /// One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
-/// users' voices, then solves every item exactly; takes as many for the items' voices, then solves
-/// every user exactly. Each lowers the objective, so it never rises. The result does not depend on
-/// the number of threads.
+/// users' implicit factors, then solves every item exactly; takes as many for the items' implicit
+/// factors, then solves every user exactly. Each lowers the objective, so it never rises. The
+/// result does not depend on the number of threads.
 ///
 /// Cost of an iteration: that of `als`, `2 n rank²` operations for `n` ratings and `rank³/3` for
 /// each user and item, and about `16 n rank` for each step of conjugate gradients.
 ///
 /// The fitted model is used like that of `als` at the same cost. It is more accurate where people
 /// choose what they rate, as they do with films; where they are told what to rate, as in a survey,
-/// the voices have nothing to say and `als` is simpler. For clicks, plays or purchases, where nothing
-/// but the choice is known, use another model.
+/// the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases,
+/// where nothing but the choice is known, use another model.
 ///
 /// Reference: Koren: Factorization meets the neighborhood, 2008 (the model; there fitted by
 /// stochastic gradients).
@@ -63,39 +63,40 @@ pub struct Svdpp {
     #[schemars(range(min = 0.0))]
     pub regularization: f32,
 
-    /// Strength λ_y of the penalty on the voices. They are shared by many rows and take more than
-    /// what is a row's own: about three times `regularization`. Scaled as that is.
+    /// Strength λ_y of the penalty on the implicit factors. Many rows share them, so they need a stronger
+    /// penalty than a row's own factors: about three times `regularization`. Scaled in the same way.
     #[schemars(range(min = 0.0))]
     pub voice_regularization: f32,
 
     /// How the penalties of a row grow with its number of ratings.
     pub scaling: Scaling,
 
-    /// Whether items hear the users who rated them, as users hear items. Without it the model is
-    /// Koren's; with it the error is clearly lower, at twice the steps of conjugate gradients.
+    /// Whether items receive implicit factors of the users who rated them, as users do of items. Without
+    /// it the model is Koren's; with it the error is clearly lower, at twice the steps of conjugate
+    /// gradients.
     pub item_side: bool,
 
-    /// Whether users and items have biases, and voices a part that adds to them.
+    /// Whether users and items have biases, and implicit factors a part that adds to the biases.
     pub biases: bool,
 
     /// Whether ratings are brought to a common mean and spread before the fit (and back on
     /// prediction).
     pub normalize: Normalize,
 
-    /// Steps of conjugate gradients an iteration takes for the voices of each side. They go on from
-    /// where they were, so few do; with fewer than 8 the error falls more slowly.
+    /// Steps of conjugate gradients that an iteration takes for the implicit factors of each side. They
+    /// go on from where they were, so few are enough; with fewer than 8 the error falls more slowly.
     #[schemars(range(min = 1, max = 10_000))]
     pub voice_steps: usize,
 
-    /// Iterations at most (for each random start). The error hardly falls after 20.
+    /// Largest number of iterations (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 goes on.
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out ratings: stop when their error has not fallen for so many iterations; 0 goes on.
+    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -147,8 +148,15 @@ impl Svdpp {
         Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
     }
 
-    fn voice_rule(&self) -> Squares {
+    fn implicit_rule(&self) -> Squares {
         Squares { regularization: self.voice_regularization, ..self.rule() }
+    }
+}
+
+impl Iterative for Svdpp {
+    fn stopping(&self) -> Stopping {
+        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+        Stopping { max_iter, tol, patience, restarts, seed }
     }
 }
 
@@ -161,42 +169,16 @@ impl Fit for Svdpp {
     const TRAITS: Traits = Traits::RECOMMENDER;
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        if data.is_empty() {
-            return Err(Error::data("svdpp: no ratings to learn from"));
-        }
+        let started = Instant::now();
+        fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let sides = solve::sides(input.data());
         let solver = solve::Solver::new(self, &input, &sides, job.validation, warm)?;
-        let rules = Rules {
-            since: Some(begun),
-            model: Self::NAME,
-            metric: "rmse",
-            higher_is_better: false,
-            max_iter: self.max_iter,
-            tol: self.tol,
-            patience: self.patience,
-            restarts: self.restarts,
-            seed: self.seed,
-            params: params::record(self),
-            fingerprint: if job.checkpoint.is_some() {
-                data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
-            } else {
-                0
-            },
-        };
-        let (state, mut report) = iterate::run(&solver, &rules, job)?;
-        if let Some(held) = job.validation {
-            report.compare_with(baseline::scores(data, held)?);
-        }
-        if state.fallbacks > 0 {
-            report.notes.push(format!(
-                "{} row solves were too ill-conditioned for single precision and were redone in double",
-                state.fallbacks
-            ));
-        }
+        let options = fitting::loop_options(self, started, data, job);
+        let (state, mut report) = iterate::run(&solver, &options, job)?;
+        fitting::compare_with_baselines(&mut report, data, job)?;
+        fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

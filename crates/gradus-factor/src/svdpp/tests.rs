@@ -6,8 +6,8 @@ use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::recommend::{Filter, Profile, Recommend, Target};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
+use implicit::{FixedPart, ImplicitFeedback};
 use solve::{Solver, State};
-use voices::{Chorus, Rest};
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(120, 60, 2400) }.make(seed).unwrap().ratings
@@ -57,14 +57,14 @@ mod oracle {
     }
 
     /// What each row hears.
-    pub fn heard(rows: &[Vec<(usize, f64, f64)>], voices: &[Vector]) -> Vec<Vector> {
+    pub fn received(rows: &[Vec<(usize, f64, f64)>], implicit: &[Vector]) -> Vec<Vector> {
         let hear = |row: &Vec<(usize, f64, f64)>| {
-            let speakers: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
-            let mut sum = vec![0.0; voices[0].len()];
-            for &j in &speakers {
-                sum.iter_mut().zip(&voices[j]).for_each(|(s, v)| *s += v);
+            let sources: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
+            let mut sum = vec![0.0; implicit[0].len()];
+            for &j in &sources {
+                sum.iter_mut().zip(&implicit[j]).for_each(|(s, v)| *s += v);
             }
-            sum.iter().map(|s| s / (speakers.len().max(1) as f64).sqrt()).collect()
+            sum.iter().map(|s| s / (sources.len().max(1) as f64).sqrt()).collect()
         };
         rows.iter().map(hear).collect()
     }
@@ -86,18 +86,21 @@ mod oracle {
             let predicted = state.mean + u[k] + i[k] + dot(&u[..k], &i[..k]);
             sum += f64::from(r.weight) * (f64::from(r.value) - predicted).powi(2);
         }
-        let sides =
-            [(true, &users, Some(&state.item_voices)), (false, &items, state.user_voices.as_ref())];
-        for (by_user, own, voices) in sides {
+        let sides = [
+            (true, &users, Some(&state.item_implicit)),
+            (false, &items, state.user_implicit.as_ref()),
+        ];
+        for (by_user, own, implicit) in sides {
             let (rows, others) = (entries(data, by_user), entries(data, !by_user));
-            let voices = voices.map_or(vec![vec![0.0; k + 1]; others.len()], vectors);
-            let centres = heard(&rows, &voices);
+            let implicit = implicit.map_or(vec![vec![0.0; k + 1]; others.len()], vectors);
+            let centres = received(&rows, &implicit);
             for ((row, own), centre) in rows.iter().zip(own).zip(&centres) {
                 let off: Vector = own.iter().zip(centre).map(|(x, c)| x - c).collect();
                 sum += lambda(params.regularization, params.scaling, row) * dot(&off, &off);
             }
-            for (row, voice) in others.iter().zip(&voices) {
-                sum += lambda(params.voice_regularization, params.scaling, row) * dot(voice, voice);
+            for (row, implicit) in others.iter().zip(&implicit) {
+                sum += lambda(params.voice_regularization, params.scaling, row)
+                    * dot(implicit, implicit);
             }
         }
         sum
@@ -179,7 +182,7 @@ fn steps(params: &Svdpp, data: &Ratings, mut check: impl FnMut(&Solver<'_>, &Sta
     let mut state = solver.start(0).unwrap();
     for _ in 0..6 {
         let before = state.clone();
-        let objective = solver.step(&mut state, &Watch::unwatched()).unwrap().unwrap();
+        let objective = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
         check(&solver, &before, &state, objective);
     }
 }
@@ -211,11 +214,11 @@ fn both_halves_are_the_dense_solutions() {
     for params in kinds() {
         let none = |rows: usize| vec![vec![0.0; params.rank + 1]; rows];
         steps(&params, &data, |_, before, after, _| {
-            let voices = after.user_voices.as_ref().map_or(none(120), oracle::vectors);
-            let centres = oracle::heard(&by_item, &voices);
+            let implicit = after.user_implicit.as_ref().map_or(none(120), oracle::vectors);
+            let centres = oracle::received(&by_item, &implicit);
             let users = oracle::vectors(&before.users);
             close(&after.items, &oracle::half(&by_item, &users, &centres, after.mean, &params));
-            let centres = oracle::heard(&by_user, &oracle::vectors(&after.item_voices));
+            let centres = oracle::received(&by_user, &oracle::vectors(&after.item_implicit));
             let items = oracle::vectors(&after.items);
             close(&after.users, &oracle::half(&by_user, &items, &centres, after.mean, &params));
         });
@@ -231,19 +234,21 @@ fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
     let mut compared = 0;
     steps(&params, &data, |solver, _, state, _| {
         for by_user in [true, false] {
-            let (chorus, voices, listeners, speakers): (&Chorus<'_>, _, _, _) = if by_user {
-                (&solver.to_users, &state.item_voices, &state.users, &state.items)
-            } else {
-                let voices = state.user_voices.as_ref().unwrap();
-                (solver.to_items.as_ref().unwrap(), voices, &state.items, &state.users)
-            };
-            let rest = Rest { listeners, speakers, mean: state.mean, biases: true };
-            let got = chorus.improve(voices, &rest, 2000, &Watch::unwatched(), (0.0, 1.0)).unwrap();
+            let (feedback, implicit, receivers, sources): (&ImplicitFeedback<'_>, _, _, _) =
+                if by_user {
+                    (&solver.to_users, &state.item_implicit, &state.users, &state.items)
+                } else {
+                    let implicit = state.user_implicit.as_ref().unwrap();
+                    (solver.to_items.as_ref().unwrap(), implicit, &state.items, &state.users)
+                };
+            let fixed = FixedPart { receivers, sources, mean: state.mean, biases: true };
+            let got =
+                feedback.improve(implicit, &fixed, 2000, &Watch::unwatched(), (0.0, 1.0)).unwrap();
             let (rows, others) =
                 (oracle::entries(&data, by_user), oracle::entries(&data, !by_user));
-            let (old, own) = (oracle::vectors(voices), oracle::vectors(listeners));
-            let fixed = oracle::vectors(speakers);
-            let centres = oracle::heard(&rows, &old);
+            let (old, own) = (oracle::vectors(implicit), oracle::vectors(receivers));
+            let fixed = oracle::vectors(sources);
+            let centres = oracle::received(&rows, &old);
             let d = k + 1;
             let n = others.len() * d;
             let (mut a, mut b) = (vec![vec![0.0; n]; n], vec![0.0; n]);
@@ -252,18 +257,18 @@ fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
                 (0..d).for_each(|c| a[j * d + c][j * d + c] = lambda.max(1e-30));
             }
             for (l, row) in rows.iter().enumerate() {
-                let heard: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
-                let share = 1.0 / (heard.len().max(1) as f64).sqrt();
+                let sources: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
+                let share = 1.0 / (sources.len().max(1) as f64).sqrt();
                 for &(other, value, weight) in row {
                     let mut q = fixed[other].clone();
                     let mine: Vec<f64> =
                         own[l].iter().zip(&centres[l]).map(|(x, c)| x - c).collect();
                     let y = value - state.mean - q[k] - mine[k] - oracle::dot(&q[..k], &mine[..k]);
                     q[k] = 1.0;
-                    for &i in &heard {
+                    for &i in &sources {
                         for c in 0..d {
                             b[i * d + c] += weight * share * q[c] * y;
-                            for &j in &heard {
+                            for &j in &sources {
                                 for e in 0..d {
                                     a[i * d + c][j * d + e] += weight * share * share * q[c] * q[e];
                                 }
@@ -324,7 +329,7 @@ fn a_taste_that_shows_in_what_is_rated_is_found() {
         let params = params.max_iter(30).clip(false);
         params.fit_job(&train, &job()).unwrap().report.validation.unwrap()
     }));
-    assert!(with < 0.7 * without, "{with} with voices, {without} without");
+    assert!(with < 0.7 * without, "{with} with implicit factors, {without} without");
 }
 
 #[test]
@@ -339,9 +344,9 @@ fn folding_in_a_known_user_gives_their_very_factors() {
                 items: items.iter().rev().copied().collect(),
                 values: values.iter().rev().copied().collect(),
             };
-            let person = fitted.fold_in(&profile).unwrap();
-            assert_eq!(person.factors[..4], *fitted.user_factors(user));
-            assert_eq!(person.bias, fitted.user_bias()[user]);
+            let vector = fitted.fold_in(&profile).unwrap();
+            assert_eq!(vector.factors[..4], *fitted.user_factors(user));
+            assert_eq!(vector.bias, fitted.user_bias()[user]);
         }
     }
 }
@@ -394,10 +399,10 @@ fn a_fit_goes_on_from_a_model() {
     let warmed = warm.fit_job(&data, &job_without).unwrap().report.objective;
     assert!(warmed <= without.report.objective * (1.0 + 1e-6), "{warmed}");
     assert!(warmed < cold);
-    // From an item-side fit the voices of the users are not kept, yet the start is a good one.
+    // From an item-side fit the implicit factors of the users are not kept, yet the start is a good one.
     let again = small().max_iter(1).fit_job(&data, &job).unwrap().report.objective;
     assert!(again < 1.5 * last, "{again} after {last}");
-    // A model without voices will do as well.
+    // A model without implicit factors will do as well.
     let als = Als::new().rank(4).fit(&data).unwrap();
     let job = gradus_core::estimator::Job::default().warm(&als.model);
     assert!(small().max_iter(1).fit_job(&data, &job).unwrap().report.objective < cold);

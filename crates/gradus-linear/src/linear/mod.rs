@@ -11,7 +11,7 @@ use crate::{LinearModel, Link};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Ending, Guide};
+use gradus_core::iterate::{self, LoopOutcome, OwnLoop};
 use gradus_core::params::Params;
 use gradus_core::report::{Certificate, StopReason};
 use gradus_data::{Dense, Samples};
@@ -188,7 +188,7 @@ impl Fit for Linear {
         check_held_out(samples, job.validation)?;
         let values = samples.values()?;
         let rules = rules(self, begun, self.max_iter, 0, "rmse");
-        let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
+        let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
             let targets: Vec<Vec<f64>> =
                 (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
             let all = match self.loss {
@@ -217,7 +217,7 @@ impl Fit for Linear {
                 .iter()
                 .max_by(|a, b| a.certificate.1.total_cmp(&b.certificate.1))
                 .ok_or_else(|| Error::data("linear: there is no target"))?;
-            let ending = Ending {
+            let ending = LoopOutcome {
                 stop_reason: worst.stop_reason,
                 objective: all.iter().map(|one| one.objective).sum(),
                 validation,
@@ -240,7 +240,7 @@ impl Linear {
         &self,
         samples: &Samples,
         targets: &[Vec<f64>],
-        guide: &Guide<'_>,
+        guide: &OwnLoop<'_>,
     ) -> Result<Vec<One>> {
         let means = if self.fit_intercept { means(samples)? } else { vec![0.0; targets.len()] };
         let design = Design::with_gram(
@@ -371,7 +371,7 @@ impl Linear {
     }
 
     /// Least squares over coefficients that are not negative.
-    fn non_negative(&self, samples: &Samples, guide: &mut Guide<'_>) -> Result<Vec<One>> {
+    fn non_negative(&self, samples: &Samples, guide: &mut OwnLoop<'_>) -> Result<Vec<One>> {
         let limits = (self.tol, self.max_iter.saturating_mul(100));
         let found = non_negative(samples, (self.fit_intercept, false), 0.0, limits, guide)?;
         Ok(found
@@ -421,7 +421,7 @@ impl Linear {
         &self,
         samples: &Samples,
         targets: &[Vec<f64>],
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Result<Vec<One>> {
         if samples.n_features() > FACTORED {
             return Err(Error::data(format!(
@@ -438,7 +438,7 @@ impl Linear {
         targets.iter().map(|y| self.robust_one(&design, y, guide)).collect()
     }
 
-    fn robust_one(&self, design: &Design<'_>, y: &[f64], guide: &mut Guide<'_>) -> Result<One> {
+    fn robust_one(&self, design: &Design<'_>, y: &[f64], guide: &mut OwnLoop<'_>) -> Result<One> {
         let problem = robust::Problem::new(design, y, self.fit_intercept, self.regularization);
         let limits = robust::Limits { tol: self.tol, max_iter: self.max_iter };
         let found = match self.loss {

@@ -6,7 +6,7 @@
 //! rounding is known exactly. Huber's loss is `δ` times the one with slopes of 1.
 
 use crate::design::Design;
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
 
@@ -161,7 +161,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         (rounded, unit): (Rounded, f64),
         start: Point,
         limits: Limits,
-        guide: &Guide<'_>,
+        guide: &OwnLoop<'_>,
     ) -> (Point, Look, usize) {
         let look =
             |point: &Point| self.look(point, unit, |r| rounded.value(r), |r| rounded.slope(r));
@@ -248,7 +248,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         slopes: (f64, f64),
         limits: Limits,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Found {
         self.straight_by(slopes, limits, guide, true)
     }
@@ -259,7 +259,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         (lo, hi): (f64, f64),
         limits: Limits,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
         corners: bool,
     ) -> Found {
         let mut point = self.start();
@@ -377,7 +377,7 @@ impl<'d, 'a> Problem<'d, 'a> {
     ///
     /// The fit is that of a rounded loss: a corner of the linear program is found or missed by how
     /// many samples lie on it, so that a sample of weight 3 gave another scale than three samples.
-    fn scale(&self, limits: Limits, guide: &mut Guide<'_>) -> (Point, f64) {
+    fn scale(&self, limits: Limits, guide: &mut OwnLoop<'_>) -> (Point, f64) {
         let loose = Limits { tol: 1e-4, max_iter: limits.max_iter };
         let mut point = self.start();
         // As many coefficients as samples leave no residuals; a penalty is there to tell then.
@@ -398,7 +398,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         given: Option<f64>,
         times: f64,
         limits: Limits,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> (Point, f64, Vec<String>) {
         if let Some(delta) = given {
             return (self.start(), delta, Vec::new());
@@ -421,7 +421,12 @@ impl<'d, 'a> Problem<'d, 'a> {
     }
 
     /// Huber's loss.
-    pub(super) fn huber(&self, delta: Option<f64>, limits: Limits, guide: &mut Guide<'_>) -> Found {
+    pub(super) fn huber(
+        &self,
+        delta: Option<f64>,
+        limits: Limits,
+        guide: &mut OwnLoop<'_>,
+    ) -> Found {
         let (start, delta, notes) = self.delta(delta, 1.345, limits, guide);
         let rounded = Rounded { lo: 1.0, hi: 1.0, delta };
         let (point, look, _) = self.rounded((rounded, delta), start, limits, guide);
@@ -439,7 +444,12 @@ impl<'d, 'a> Problem<'d, 'a> {
     }
 
     /// Tukey's bisquare, by reweighting from Huber's solution.
-    pub(super) fn tukey(&self, delta: Option<f64>, limits: Limits, guide: &mut Guide<'_>) -> Found {
+    pub(super) fn tukey(
+        &self,
+        delta: Option<f64>,
+        limits: Limits,
+        guide: &mut OwnLoop<'_>,
+    ) -> Found {
         let (start, delta, mut notes) = self.delta(delta, 4.685, limits, guide);
         let near = Rounded { lo: 1.0, hi: 1.0, delta: delta * 1.345 / 4.685 };
         let (mut point, _, _) = self.rounded((near, near.delta), start, limits, guide);
@@ -492,7 +502,7 @@ impl<'d, 'a> Problem<'d, 'a> {
     }
 }
 
-fn reason(converged: bool, guide: &Guide<'_>) -> StopReason {
+fn reason(converged: bool, guide: &OwnLoop<'_>) -> StopReason {
     if converged {
         StopReason::Converged
     } else if guide.stopped() {

@@ -8,7 +8,7 @@
 use super::newton::Found;
 use super::objective::{Binary, loss_and_doubt};
 use crate::parallel;
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_data::Matrix;
 use gradus_kernel::{Level, dense};
@@ -47,7 +47,7 @@ impl Binary<'_, '_> {
         l1: f64,
         (tol, max_iter): (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Found {
         let (n, d, total) = (self.design.n(), self.design.d(), self.design.total());
         let level = Level::best();

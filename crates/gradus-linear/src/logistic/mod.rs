@@ -12,7 +12,7 @@ use crate::{LinearModel, Link};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Ending, Guide};
+use gradus_core::iterate::{self, LoopOutcome, OwnLoop};
 use gradus_core::params::Params;
 use gradus_core::report::{Baseline, Certificate, StopReason};
 use gradus_data::{Dense, Samples};
@@ -237,7 +237,7 @@ impl Fit for Logistic {
         }
         let weights = self.weights(samples, codes, &sizes, present.len());
         let rules = rules(self, begun, self.max_iter, self.seed, "log loss");
-        let ((model, baselines), mut report) = iterate::guided(&rules, job, |guide| {
+        let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
             let start =
@@ -254,7 +254,7 @@ impl Fit for Logistic {
                 held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
             baselines
                 .extend(validation.and(job.validation).map(|held| shares(held, samples, &sizes)));
-            let ending = Ending {
+            let ending = LoopOutcome {
                 stop_reason: found.stop_reason,
                 objective: found.objective,
                 validation,
@@ -353,7 +353,7 @@ impl Logistic {
         design: &Design<'_>,
         codes: &[u32],
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let signs: Vec<f64> = codes.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
         let objective =
@@ -394,7 +394,7 @@ impl Logistic {
         codes: &[u32],
         present: &[u32],
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let place = |code: u32| present.binary_search(&code).unwrap_or_default() as u32;
         let classes: Vec<u32> = codes.iter().map(|&code| place(code)).collect();
@@ -424,7 +424,7 @@ impl Logistic {
         classes: &dyn Classes,
         scores: usize,
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let objective: &dyn Objective = classes;
         let (dim, l1) = (objective.dim(), self.l1());

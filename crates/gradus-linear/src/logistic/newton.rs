@@ -4,7 +4,7 @@
 
 use super::objective::{Binary, loss_and_doubt};
 use crate::design::Curved;
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
 use gradus_optim::Objective as _;
@@ -70,7 +70,11 @@ impl Binary<'_, '_> {
 
     /// The solution for every sixteenth sample, where there are many, and the Hessian there: nearly as
     /// good, and found in a fraction of the time of one look at all.
-    fn first_guess(&self, l1: f64, guide: &mut Guide<'_>) -> Option<(Vec<f64>, Option<Vec<f64>>)> {
+    fn first_guess(
+        &self,
+        l1: f64,
+        guide: &mut OwnLoop<'_>,
+    ) -> Option<(Vec<f64>, Option<Vec<f64>>)> {
         let n = self.design.n();
         if n / FEWER < (20 * self.design.d()).max(1000) || self.ridge + l1 == 0.0 {
             return None;
@@ -96,7 +100,7 @@ impl Binary<'_, '_> {
         l1: f64,
         limits: (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
     ) -> Found {
         self.descend(l1, limits, start, guide, true)
     }
@@ -110,7 +114,7 @@ impl Binary<'_, '_> {
         l1: f64,
         (tol, max_iter): (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut Guide<'_>,
+        guide: &mut OwnLoop<'_>,
         full_data: bool,
     ) -> Found {
         let d = self.design.d();

@@ -16,7 +16,7 @@ use crate::design::Design;
 use crate::model::softmax;
 use crate::svm::Prepared;
 use gradus_base::random::Stream;
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_optim::Objective;
 use gradus_optim::proximal::soft_threshold;
@@ -177,7 +177,7 @@ pub(super) fn solve<O: Scored>(
     l1: f64,
     (tol, max_iter, seed): (f64, usize, u64),
     start: Option<&[f64]>,
-    guide: &mut Guide<'_>,
+    guide: &mut OwnLoop<'_>,
 ) -> Found {
     let design = objective.design();
     let (k, d) = (objective.n_scores(), design.d());

@@ -12,7 +12,7 @@ use crate::{LinearModel, Link};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Ending, Guide};
+use gradus_core::iterate::{self, LoopOutcome, OwnLoop};
 use gradus_core::params::Params;
 use gradus_core::report::{Certificate, StopReason};
 use gradus_data::{Dense, Samples};
@@ -174,7 +174,7 @@ impl Fit for Ridge {
             .map(|(at, mean)| values.column(at).map(|y| y - mean).collect())
             .collect();
         let rules = rules(self, begun, 1, 0, "rmse");
-        let (model, mut report) = iterate::guided(&rules, job, |guide| {
+        let (model, mut report) = iterate::own_loop(&rules, job, |guide| {
             let design = Design::with_gram(
                 samples.features(),
                 samples.weights(),
@@ -202,7 +202,7 @@ impl Fit for Ridge {
             let held = held_out_rmse(&model, samples, job)?;
             let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
             let tolerance = if found.stop_reason == StopReason::Solved { 1e-9 } else { self.tol };
-            let ending = Ending {
+            let ending = LoopOutcome {
                 stop_reason: found.stop_reason,
                 objective,
                 validation,
@@ -299,7 +299,12 @@ impl Ridge {
         Ok(Fitted { params: self.clone(), model, report })
     }
 
-    fn solve(&self, design: &Design<'_>, targets: &[Vec<f64>], guide: &Guide<'_>) -> Result<Found> {
+    fn solve(
+        &self,
+        design: &Design<'_>,
+        targets: &[Vec<f64>],
+        guide: &OwnLoop<'_>,
+    ) -> Result<Found> {
         let (n, d) = (design.n(), design.d());
         if d <= FACTORED && (d <= n || n > FACTORED) {
             self.by_features(design, targets)
@@ -494,7 +499,7 @@ impl Ridge {
         &self,
         design: &Design<'_>,
         targets: &[Vec<f64>],
-        guide: &Guide<'_>,
+        guide: &OwnLoop<'_>,
     ) -> Result<Found> {
         let Some(lambda) = self.regularization else {
             return Err(Error::parameter(

@@ -9,7 +9,7 @@ use crate::fitting::{check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Job};
-use gradus_core::iterate::{self, Ending, Guide, Rules};
+use gradus_core::iterate::{self, LoopOptions, LoopOutcome, OwnLoop};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
 use gradus_data::{Dense, Samples};
 use schemars::JsonSchema;
@@ -59,13 +59,13 @@ pub(crate) fn fit(
     spec: &Spec,
     samples: &Samples,
     job: &Job<'_, Samples>,
-    rules: &Rules<'_>,
+    rules: &LoopOptions<'_>,
 ) -> Result<(LinearModel, Report)> {
     let targets = samples.values()?;
     check_samples(rules.model, samples)?;
     check_held_out(samples, job.validation)?;
     let mut baselines = Vec::new();
-    let (model, mut report) = iterate::guided(rules, job, |guide| {
+    let (model, mut report) = iterate::own_loop(rules, job, |guide| {
         let (found, notes) = match spec.regularization {
             Some(lambda) => {
                 let start = job.warm_model::<LinearModel>();
@@ -89,7 +89,7 @@ fn ended(
     mut notes: Vec<String>,
     samples: &Samples,
     job: &Job<'_, Samples>,
-) -> Result<(LinearModel, Ending, Vec<Baseline>)> {
+) -> Result<(LinearModel, LoopOutcome, Vec<Baseline>)> {
     let gap = found.iter().map(|found| found.gap).fold(0.0, f64::max);
     let stop_reason = worst(&found);
     if spec.regularization == Some(0.0) {
@@ -120,7 +120,7 @@ fn ended(
     let held = held_out_rmse(&model, samples, job)?;
     let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
     let certificate = Some(certificate);
-    Ok((model, Ending { stop_reason, objective, validation, certificate, notes }, baselines))
+    Ok((model, LoopOutcome { stop_reason, objective, validation, certificate, notes }, baselines))
 }
 
 /// Refuses a solution that overflowed on the way.
@@ -144,7 +144,7 @@ fn one(
     samples: &Samples,
     targets: &Dense<f64>,
     start: Option<&LinearModel>,
-    guide: &mut Guide<'_>,
+    guide: &mut OwnLoop<'_>,
 ) -> Result<Vec<Found>> {
     let PathOptions { fit_intercept, standardize, tol, max_iter, .. } = spec.options;
     let setting = Setting { fit_intercept, standardize, path: false };
@@ -192,7 +192,7 @@ pub(crate) fn along(
     lambdas: &[f64],
     samples: &Samples,
     job: &Job<'_, Samples>,
-    rules: &[Rules<'_>],
+    rules: &[LoopOptions<'_>],
 ) -> Result<Vec<(LinearModel, Report)>> {
     let targets = samples.values()?;
     let problem =
@@ -210,7 +210,7 @@ pub(crate) fn along(
     let mut fits = Vec::with_capacity(lambdas.len());
     for (&lambda, rules) in lambdas.iter().zip(rules) {
         let mut baselines = Vec::new();
-        let (model, mut report) = iterate::guided(rules, job, |guide| {
+        let (model, mut report) = iterate::own_loop(rules, job, |guide| {
             let mut found = Vec::with_capacity(solvers.len());
             for (t, solver) in solvers.iter_mut().enumerate() {
                 let penalty = spec.options.penalty(&problem, t, lambda);
@@ -243,7 +243,7 @@ fn chosen(
     spec: &Spec,
     samples: &Samples,
     targets: &Dense<f64>,
-    guide: &mut Guide<'_>,
+    guide: &mut OwnLoop<'_>,
 ) -> Result<(Vec<Found>, Vec<String>)> {
     let options = &spec.options;
     let folds = folds::assign(samples, spec.folds, spec.seed)?;

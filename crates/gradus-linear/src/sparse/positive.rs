@@ -4,7 +4,7 @@ use super::penalty::Penalty;
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
 use gradus_base::{Error, Result};
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_data::Samples;
 
@@ -25,7 +25,7 @@ pub(crate) fn non_negative(
     (fit_intercept, standardize): (bool, bool),
     ridge: f64,
     (tol, passes): (f64, usize),
-    guide: &mut Guide<'_>,
+    guide: &mut OwnLoop<'_>,
 ) -> Result<Vec<NonNegative>> {
     let setting = Setting { fit_intercept, standardize, path: false };
     let problem = Problem::new(samples.features(), samples.weights(), samples.values()?, setting);

@@ -8,7 +8,7 @@ use super::smo;
 use super::units::{self, LEAST_COST, MOST_COST};
 use crate::design::{Design, Preparation};
 use gradus_base::{Error, Result};
-use gradus_core::iterate::Ending;
+use gradus_core::iterate::LoopOutcome;
 use gradus_core::predict::Outputs;
 use gradus_data::{Dense, Matrix, Samples, Target};
 
@@ -23,7 +23,7 @@ pub(super) fn learn(
     parts: &[Part],
     weights: &[f64],
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let seen = Seen::new(options, data)?;
     let Seen { points, function, center, scale } = seen;
     let diagonal = points.diagonal(&function);

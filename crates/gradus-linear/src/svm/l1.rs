@@ -22,7 +22,7 @@ use crate::model::{LinearModel, Link};
 use crate::parallel;
 use gradus_base::Result;
 use gradus_base::random::Stream;
-use gradus_core::iterate::Ending;
+use gradus_core::iterate::LoopOutcome;
 use gradus_data::{Csr, Dense, Matrix, Samples};
 use gradus_kernel::{Level, dense};
 
@@ -36,7 +36,7 @@ pub(super) fn learn(
     parts: &[Part],
     weights: &[f64],
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let tamed = units::tame(data.features(), options.standardize);
     // Sparse columns stay sparse, so nothing is centred; the intercept is found apart.
     let center = options.intercept() == Intercept::Free && !data.features().is_sparse();

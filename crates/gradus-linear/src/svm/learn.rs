@@ -7,7 +7,7 @@ use super::problem::{Intercept, Loss};
 use super::{Solver, auto, kernels, l1, linear, units};
 use crate::model::Link;
 use gradus_base::{Error, Result};
-use gradus_core::iterate::{Ending, Guide};
+use gradus_core::iterate::{LoopOutcome, OwnLoop};
 use gradus_core::predict::Predict as _;
 use gradus_core::report::{CAUTION, Certificate, StopReason};
 use gradus_data::{Matrix, Samples};
@@ -41,7 +41,7 @@ pub(super) struct Options {
 }
 
 /// A guide as the solvers see it.
-pub(super) struct Guided<'g, 'a>(pub(super) &'g mut Guide<'a>);
+pub(super) struct Guided<'g, 'a>(pub(super) &'g mut OwnLoop<'a>);
 
 impl Watch for Guided<'_, '_> {
     fn stopped(&self) -> bool {
@@ -83,7 +83,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn ending(self, options: &Options, stopped: bool) -> Ending {
+    pub(super) fn ending(self, options: &Options, stopped: bool) -> LoopOutcome {
         let linear = options.kernel == Kernel::Linear;
         let tolerance = options.tolerance();
         let holds = self.worst <= tolerance;
@@ -108,7 +108,7 @@ impl Outcome {
                  `c`; scale them (`standardize`), or lower `c`"
             ));
         }
-        Ending {
+        LoopOutcome {
             stop_reason: if holds {
                 StopReason::Converged
             } else if stopped {
@@ -161,7 +161,7 @@ pub(super) fn classes(
     data: &Samples,
     warm: Option<&SvmModel>,
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let (codes, labels) = data.classes()?;
     let (n, k) = (data.len(), labels.len());
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
@@ -237,7 +237,7 @@ pub(super) fn values(
     data: &Samples,
     warm: Option<&SvmModel>,
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let values = data.values()?;
     let n = data.len();
     if n == 0 {

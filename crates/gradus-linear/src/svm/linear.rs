@@ -10,7 +10,7 @@ use super::{Solver, crammer, dual, rowspace, subgradient};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
 use gradus_base::{Error, Result};
-use gradus_core::iterate::Ending;
+use gradus_core::iterate::LoopOutcome;
 use gradus_data::{Dense, Matrix, Samples};
 
 /// Learns a linear machine for each part. `weights` is what each sample counts, without the cost.
@@ -21,7 +21,7 @@ pub(super) fn learn(
     weights: &[f64],
     (link, warm): (Link, Option<&LinearModel>),
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let solver = options.chosen(data.features());
     let tamed = units::tame(data.features(), options.standardize);
     let (design, unit) = design(options, data, &tamed, solver, weights);
@@ -161,7 +161,7 @@ pub(super) fn all_at_once(
     n_classes: usize,
     costs: &[f64],
     watch: &mut dyn Watch,
-) -> Result<(SvmModel, Ending)> {
+) -> Result<(SvmModel, LoopOutcome)> {
     let tamed = units::tame(data.features(), options.standardize);
     let (design, unit) = design(options, data, &tamed, Solver::Dual, costs);
     let prepared = dual::Prepared::new(&design);

@@ -45,7 +45,7 @@ use crate::ClassWeight;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::predict::Predict as _;
 use gradus_data::Samples;
@@ -356,7 +356,7 @@ impl Fit for Svm {
         crate::fitting::check_samples(Self::NAME, data)?;
         crate::fitting::check_held_out(data, job.validation)?;
         let rules = rules(Self::NAME, "accuracy", true, begun, self);
-        let (model, report) = iterate::guided(&rules, job, |guide| {
+        let (model, report) = iterate::own_loop(&rules, job, |guide| {
             let options = self.options();
             let (mut model, mut ending) =
                 learn::classes(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
@@ -400,10 +400,10 @@ fn rules<'a>(
     higher_is_better: bool,
     begun: Instant,
     of: &(impl Params + Seeded),
-) -> Rules<'a> {
+) -> LoopOptions<'a> {
     let (max_iter, tol, seed) = of.numbers();
-    Rules {
-        since: Some(begun),
+    LoopOptions {
+        started: Some(begun),
         model,
         metric,
         higher_is_better,

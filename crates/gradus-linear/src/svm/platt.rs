@@ -11,7 +11,7 @@ use super::newton::Watch;
 use crate::model::sigmoid;
 use gradus_base::Result;
 use gradus_base::random::Stream;
-use gradus_core::iterate::Guide;
+use gradus_core::iterate::OwnLoop;
 use gradus_core::predict::Predict as _;
 use gradus_core::report::CAUTION;
 use gradus_data::{Dense, Matrix, Samples};
@@ -19,7 +19,7 @@ use gradus_data::{Dense, Matrix, Samples};
 /// Parts the samples are cut into.
 const FOLDS: usize = 5;
 
-struct Quiet<'g, 'a>(&'g Guide<'a>);
+struct Quiet<'g, 'a>(&'g OwnLoop<'a>);
 
 impl Watch for Quiet<'_, '_> {
     fn stopped(&self) -> bool {
@@ -34,7 +34,7 @@ pub(super) fn sigmoids(
     options: &Options,
     data: &Samples,
     model: &SvmModel,
-    guide: &Guide<'_>,
+    guide: &OwnLoop<'_>,
 ) -> Result<(Vec<[f64; 2]>, Option<String>)> {
     let (codes, labels) = data.classes()?;
     let (n, k) = (data.len(), labels.len());

@@ -196,7 +196,7 @@ impl Fit for Svr {
             max_iter: self.max_iter,
             seed: self.seed,
         };
-        let (model, report) = iterate::guided(&rules, job, |guide| {
+        let (model, report) = iterate::own_loop(&rules, job, |guide| {
             let (model, mut ending) =
                 learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
             ending.validation = job.validation.map(|held| rmse(&model, held)).transpose()?;

@@ -1,4 +1,4 @@
-//! Someone described by ratings: folding in, and which ratings carried a score.
+//! A user described by ratings: folding in, and which ratings a score comes from.
 //!
 //! Given the items of one draw, a user with ratings `y_j` has the Gaussian posterior of mean
 //! `x = m + A⁻¹ τ Σ_j w_j (y_j − v_j·m) v_j` with `A = τ Σ_j w_j v_j v_jᵀ + Λ`, where `v_j` are the
@@ -14,7 +14,7 @@ use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
 use gradus_kernel::{padded, solve_semidefinite};
 
-/// Ratings of someone, in ascending order of the items.
+/// The ratings of a user, in ascending order of the items.
 struct Rated<'a> {
     items: &'a [u32],
     values: &'a [f32],
@@ -27,31 +27,32 @@ impl<'a> Rated<'a> {
     }
 }
 
-/// The least squares of one draw that a person's ratings make.
+/// The least squares problem that the ratings of a user make, given one draw.
 struct Conditional {
     /// `m`, the bias last.
     mean: Vec<f64>,
     /// `v_j` of each rating.
     vectors: Vec<Vec<f64>>,
     /// `τ w_j (y_j − v_j·m)` of each rating.
-    pulls: Vec<f64>,
+    residuals: Vec<f64>,
     /// `A`.
     system: Vec<f64>,
 }
 
 impl Posterior {
-    /// Someone new from a handful of ratings, sorted by item: for each draw of the items the mean of
-    /// their factors and bias given it, side by side as dot products take them.
+    /// A new user from a handful of ratings, sorted by item: for each draw of the items the mean of the
+    /// user's factors and bias given it, side by side as dot products take them.
     fn fold_in(&self, profile: &Profile) -> Vec<f32> {
         let rated = Rated::of(profile);
         let (k, d) = (self.rank, self.d());
         let mut vector = vec![0.0; padded(self.wide())];
         let samples = vector.chunks_mut(k + 2).take(self.samples()).enumerate();
         parallel::each(samples, |(sample, to)| {
-            let Conditional { mean, vectors, pulls, mut system } = self.condition(sample, &rated);
+            let Conditional { mean, vectors, residuals, mut system } =
+                self.condition(sample, &rated);
             let mut x = vec![0.0; d];
-            for (pull, v) in pulls.iter().zip(&vectors) {
-                x.iter_mut().zip(v).for_each(|(x, v)| *x += pull * v);
+            for (residual, v) in residuals.iter().zip(&vectors) {
+                x.iter_mut().zip(v).for_each(|(x, v)| *x += residual * v);
             }
             solve_semidefinite(d, &mut system, &mut x);
             for ((to, x), mean) in to.iter_mut().zip(&x).zip(&mean) {
@@ -62,8 +63,8 @@ impl Posterior {
         vector
     }
 
-    /// The person behind a target, and the items they have rated, sorted.
-    pub(super) fn person(&self, target: &Target<'_>) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
+    /// The vector of the user that a target stands for, and the items that the user rated, sorted.
+    pub(super) fn query_vector(&self, target: &Target<'_>) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
         match target {
             Target::User(user) => {
                 let row = self.user_row(*user)?;
@@ -95,11 +96,11 @@ impl Posterior {
             }
         };
         let per_draw: Vec<Vec<f64>> = parallel::map(0..self.samples(), |sample| {
-            let Conditional { vectors, pulls, mut system, .. } = self.condition(sample, &rated);
+            let Conditional { vectors, residuals, mut system, .. } = self.condition(sample, &rated);
             let mut direction = self.item_vector(sample, item).0;
             solve_semidefinite(self.d(), &mut system, &mut direction);
             let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
-            pulls.iter().zip(&vectors).map(|(pull, v)| pull * along(v)).collect()
+            residuals.iter().zip(&vectors).map(|(residual, v)| residual * along(v)).collect()
         });
         let share = self.scale / self.samples() as f64;
         let mut contributions: Vec<Contribution> = (0..rated.items.len())
@@ -112,10 +113,10 @@ impl Posterior {
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
-        let (person, _) = self.person(target)?;
+        let (vector, _) = self.query_vector(target)?;
         let mut wide = vec![0.0; padded(self.wide())];
         self.widen_item(Some(item), &mut wide);
-        let score = self.rating(gradus_kernel::dot(self.level, &person, &wide));
+        let score = self.rating(gradus_kernel::dot(self.level, &vector, &wide));
         let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
         Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
     }
@@ -141,7 +142,7 @@ impl Posterior {
         }
         let tau = self.noise[sample];
         let mut system: Vec<f64> = prior[d..].iter().map(|&x| f64::from(x)).collect();
-        let (mut vectors, mut pulls) = (Vec::new(), Vec::new());
+        let (mut vectors, mut residuals) = (Vec::new(), Vec::new());
         for (at, (&item, &value)) in rated.items.iter().zip(rated.values).enumerate() {
             let (v, bias) = self.item_vector(sample, item as usize);
             let weight = tau * rated.weights.map_or(1.0, |weights| f64::from(weights[at]));
@@ -150,9 +151,9 @@ impl Posterior {
             }
             let expected: f64 = v.iter().zip(&mean).map(|(a, b)| a * b).sum();
             let y = (f64::from(value) - self.mean) / self.scale - bias;
-            pulls.push(weight * (y - expected));
+            residuals.push(weight * (y - expected));
             vectors.push(v);
         }
-        Conditional { mean, vectors, pulls, system }
+        Conditional { mean, vectors, residuals, system }
     }
 }

@@ -1,4 +1,4 @@
-//! How sure a prediction is.
+//! How certain a prediction is: standard deviations and intervals.
 
 use super::{PAIRS, Posterior, known};
 use crate::bayes::dense::Matrix;
@@ -8,18 +8,19 @@ use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Interval;
 use gradus_kernel::padded;
 
-/// Mean and standard deviations of what the posterior says of a rating, before clipping.
+/// Mean and standard deviations of the posterior of a rating, before clipping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The mean over the draws.
     pub mean: f32,
-    /// How far the expected rating itself is uncertain.
+    /// Standard deviation of the expected rating.
     pub deviation_of_mean: f32,
-    /// How far a rating that is given will vary: that and the noise.
+    /// Standard deviation of a rating that is given: of the expected rating, and of the noise.
     pub deviation: f32,
 }
 
-/// Covariances of the users' and the items' prior in each draw: what is not known of a newcomer.
+/// Covariances of the users' and the items' prior in each draw, for users and items that training never
+/// saw.
 type Covariances = Vec<(Matrix, Matrix)>;
 
 impl Posterior {

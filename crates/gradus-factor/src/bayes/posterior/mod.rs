@@ -1,4 +1,4 @@
-//! What Gibbs sampling leaves: many draws of every row, and what follows from them.
+//! The fitted model of Gibbs sampling: many draws of every row, and what follows from them.
 
 mod fold_in;
 mod interval;
@@ -51,7 +51,7 @@ pub struct Posterior {
     /// row has `rank + 1` values, the bias last.
     user_rows: Vec<Bf16>,
     item_rows: Vec<Bf16>,
-    /// What users' rows as drawn differ from their means, of every `SPARSE`-th draw.
+    /// The differences of the users' drawn rows from their means, of every `SPARSE`-th draw.
     user_deviations: Vec<Bf16>,
     /// What each item adds to the users who rated it, in the same layout.
     list_rows: Option<Vec<Bf16>>,
@@ -118,7 +118,7 @@ impl Posterior {
         each.sum::<f64>() / self.samples() as f64
     }
 
-    /// The range predictions are clipped to, if they are.
+    /// The range that predictions are clipped to, if they are clipped.
     pub fn range(&self) -> Option<(f32, f32)> {
         self.range
     }
@@ -134,7 +134,7 @@ impl Posterior {
     }
 
     /// A user ready for dot products: for each draw the factors, the bias, and a 1 for the item's
-    /// bias. Of someone unknown, the means of the prior.
+    /// bias. An unknown user has the means of the prior.
     fn user_vector(&self, user: Option<usize>) -> Vec<f32> {
         let mut vector = vec![0.0; padded(self.wide())];
         self.widen(user, &self.user_rows, &self.user_priors, false, &mut vector);

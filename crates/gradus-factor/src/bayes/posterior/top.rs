@@ -1,4 +1,4 @@
-//! The best items for someone, and the items most like another.
+//! The best items for a user, and the items most similar to another.
 
 use super::Posterior;
 use gradus_base::{Result, parallel};
@@ -15,10 +15,10 @@ impl Posterior {
         n: usize,
         filter: &Filter,
     ) -> Result<Vec<Scored>> {
-        let (person, seen) = self.person(target)?;
+        let (vector, seen) = self.query_vector(target)?;
         let seen = filter.unseen(seen.as_deref())?;
         let allowed = filter.allowed(self.items.len(), self.history())?;
-        let mut scores = self.products(&person, |_| ());
+        let mut scores = self.products(&vector, |_| ());
         scores.iter_mut().for_each(|score| *score = self.rating(*score));
         Ok(filter.best(n, &scores, allowed.as_deref(), seen))
     }

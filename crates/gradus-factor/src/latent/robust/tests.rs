@@ -56,10 +56,10 @@ fn a_row_folded_in_minimises_the_loss_of_the_fit() {
                 ((0..50).collect::<Vec<u32>>(), (0..50).map(|n| (n % 5) as f32).collect()),
             ] {
                 let profile = Profile { items, values };
-                let person = model.fold_in(&profile).unwrap();
-                let mut x: Vec<f64> = person.factors[..3].iter().map(|&x| f64::from(x)).collect();
-                x.push(f64::from(person.bias));
-                assert!(biases || person.bias == 0.0);
+                let vector = model.fold_in(&profile).unwrap();
+                let mut x: Vec<f64> = vector.factors[..3].iter().map(|&x| f64::from(x)).collect();
+                x.push(f64::from(vector.bias));
+                assert!(biases || vector.bias == 0.0);
                 let found = objective(&model, &rule, &profile, &x);
                 // No step along any direction is much better: the problem is convex.
                 for at in 0..3 + usize::from(biases) {
@@ -115,10 +115,10 @@ fn new_ratings_are_added_by_the_loss_of_the_fit() {
         let user = model.users().find(data.users().get(4)).unwrap();
         let (items, values) = model.history().unwrap().row(user as usize);
         let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-        let person = model.fold_in(&profile).unwrap();
-        assert_eq!(person.bias, model.user_bias()[user as usize]);
-        assert_eq!(&person.factors[..3], model.user_factors(user as usize));
-        assert!(person.bias.abs() < 3.0, "the wild rating carried the user away: {}", person.bias);
+        let vector = model.fold_in(&profile).unwrap();
+        assert_eq!(vector.bias, model.user_bias()[user as usize]);
+        assert_eq!(&vector.factors[..3], model.user_factors(user as usize));
+        assert!(vector.bias.abs() < 3.0, "the wild rating carried the user away: {}", vector.bias);
     }
 }
 

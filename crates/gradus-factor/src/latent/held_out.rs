@@ -7,7 +7,7 @@ use gradus_data::{Ids, Ratings};
 const BLOCK: usize = 1 << 14;
 
 /// Held-out ratings in the indices of the training data; `None` is what training never saw.
-pub(crate) struct Held {
+pub(crate) struct HeldOut {
     pairs: Vec<Pair>,
 }
 
@@ -18,8 +18,8 @@ struct Pair {
     weight: f32,
 }
 
-impl Held {
-    pub(crate) fn new(held: &Ratings, users: &Ids, items: &Ids) -> Result<Self> {
+impl HeldOut {
+    pub(crate) fn new(held_out: &Ratings, users: &Ids, items: &Ids) -> Result<Self> {
         let map = |from: &Ids, to: &Ids| -> Vec<Option<u32>> {
             if from == to {
                 (0..from.len() as u32).map(Some).collect()
@@ -27,8 +27,8 @@ impl Held {
                 from.iter().map(|id| to.find(id)).collect()
             }
         };
-        let (users, items) = (map(held.users(), users), map(held.items(), items));
-        let pairs: Vec<_> = held
+        let (users, items) = (map(held_out.users(), users), map(held_out.items(), items));
+        let pairs: Vec<_> = held_out
             .iter()
             .map(|rating| Pair {
                 user: users[rating.user as usize],
@@ -43,12 +43,12 @@ impl Held {
         Ok(Self { pairs })
     }
 
-    /// How many there are.
+    /// The number of held-out ratings.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Adds the prediction of each to its sum: for the mean of many predictions.
+    /// Adds the prediction of each rating to its sum: for the mean of many predictions.
     pub(crate) fn add(
         &self,
         sums: &mut [f64],

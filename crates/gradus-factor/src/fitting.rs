@@ -1,0 +1,126 @@
+//! What the fits of all recommenders share: checks of the input, the options of the loop, and remarks
+//! in the report.
+
+use crate::baseline;
+use crate::ranking::METRIC;
+use gradus_base::{Error, Result};
+use gradus_core::estimator::{Fit, Job};
+use gradus_core::iterate::LoopOptions;
+use gradus_core::params;
+use gradus_core::report::Report;
+use gradus_data::Ratings;
+use std::time::Instant;
+
+/// The stopping criteria of a fit, its random starts and its seed, as its parameters say.
+pub(crate) struct Stopping {
+    pub(crate) max_iter: usize,
+    pub(crate) tol: f64,
+    pub(crate) patience: usize,
+    pub(crate) restarts: usize,
+    pub(crate) seed: u64,
+}
+
+/// The parameters of a recommender that is fitted by the shared loop.
+pub(crate) trait Iterative: Fit<Data = Ratings> {
+    /// When the loop ends.
+    fn stopping(&self) -> Stopping;
+}
+
+/// The options of the loop for an iterative fit.
+pub(crate) fn loop_options<P: Iterative>(
+    params: &P,
+    started: Instant,
+    data: &Ratings,
+    job: &Job<'_, Ratings>,
+) -> LoopOptions<'static> {
+    let Stopping { max_iter, tol, patience, restarts, seed } = params.stopping();
+    // Only a checkpoint needs to recognise the data.
+    let fingerprint = job.checkpoint.as_ref().map_or(0, |_| {
+        data.fingerprint() ^ job.validation.map_or(0, |v| v.fingerprint().rotate_left(1))
+    });
+    let options = closed_form_options(params, started);
+    LoopOptions { max_iter, tol, patience, restarts, seed, fingerprint, ..options }
+}
+
+/// The options for a fit in closed form.
+pub(crate) fn closed_form_options<P: Fit<Data = Ratings>>(
+    params: &P,
+    started: Instant,
+) -> LoopOptions<'static> {
+    let implicit = P::TRAITS.is_implicit();
+    LoopOptions {
+        started: Some(started),
+        model: P::NAME,
+        metric: if implicit { METRIC } else { "rmse" },
+        higher_is_better: implicit,
+        params: params::record(params),
+        ..LoopOptions::default()
+    }
+}
+
+/// Checks the parameters, and that there are ratings.
+pub(crate) fn check<P: Fit<Data = Ratings>>(params: &P, data: &Ratings) -> Result<()> {
+    params.check()?;
+    if data.is_empty() {
+        return Err(Error::data(format!("{}: no ratings to learn from", P::NAME)));
+    }
+    Ok(())
+}
+
+/// Refuses ratings that all have weight 0.
+pub(crate) fn check_weights(model: &str, data: &Ratings) -> Result<()> {
+    if data.weights_by_user().is_some_and(|weights| weights.iter().all(|&w| w == 0.0)) {
+        return Err(no_weight(model));
+    }
+    Ok(())
+}
+
+/// The error of ratings that all have weight 0.
+pub(crate) fn no_weight(model: &str) -> Error {
+    Error::data(format!("{model}: all ratings have weight 0; nothing to learn from"))
+}
+
+/// Refuses values that cannot be signs of interest.
+pub(crate) fn check_not_negative(model: &str, data: &Ratings) -> Result<()> {
+    match data.by_user().values().iter().find(|&&value| value < 0.0) {
+        Some(value) => Err(Error::data(format!(
+            "{model}: a value of {value} is negative; it learns from signs of interest (counts, \
+             clicks), which are 0 or more"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The sums of `w r` and of `w` over all ratings.
+///
+/// # Errors
+/// If all weights are zero.
+pub(crate) fn total(model: &str, data: &Ratings) -> Result<(f64, f64)> {
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for rating in data.iter() {
+        sum += f64::from(rating.weight) * f64::from(rating.value);
+        weight += f64::from(rating.weight);
+    }
+    if weight > 0.0 { Ok((sum, weight)) } else { Err(no_weight(model)) }
+}
+
+/// Compares the held-out error with those of the baselines.
+pub(crate) fn compare_with_baselines(
+    report: &mut Report,
+    data: &Ratings,
+    job: &Job<'_, Ratings>,
+) -> Result<()> {
+    if let Some(validation) = job.validation {
+        report.compare_with(baseline::scores(data, validation)?);
+    }
+    Ok(())
+}
+
+/// Remarks on rows that needed double precision; `what` was done to them.
+pub(crate) fn note_fallbacks(report: &mut Report, what: &str, fallbacks: u64) {
+    if fallbacks > 0 {
+        report.notes.push(format!(
+            "{fallbacks} {what} were too ill-conditioned for single precision and were redone in double"
+        ));
+    }
+}
