@@ -29,11 +29,10 @@ fn no_model_with_a_flipped_bit_loads() {
     let mut als = Map::new();
     als.insert("rank".into(), json!(2));
     als.insert("max_iter".into(), json!(2));
-    let cases: [(&str, Map<String, Value>, Box<dyn Dataset>); 3] = [
-        ("als", als, Box::new(ratings())),
-        ("mean", Map::new(), Box::new(ratings())),
-        ("lasso", Map::new(), Box::new(samples)),
-    ];
+    let ratings: Box<dyn Dataset> = Box::new(ratings());
+    let samples: Box<dyn Dataset> = Box::new(samples);
+    let cases =
+        [("als", als, &ratings), ("mean", Map::new(), &ratings), ("lasso", Map::new(), &samples)];
     for (name, params, data) in cases {
         let model = gradus::find(name).unwrap();
         let mut fitted = model.fit(&params, data.as_ref(), None, &Run::default()).unwrap();
