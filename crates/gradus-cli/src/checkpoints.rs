@@ -150,7 +150,7 @@ impl CheckpointObserver {
         self.checkpoint.is_some() && log.written > 0 && log.failure.is_none()
     }
 
-    /// What a program is told.
+    /// The checkpoint as JSON.
     pub fn to_json(&self, interrupted: bool) -> Value {
         let resumable = interrupted && self.is_resumable();
         let log = self.log();

@@ -101,12 +101,13 @@ pub fn say_failure_in_json(failure: &Failure) {
         return;
     }
     let (kind, message) = (failure.kind(), failure.to_string());
-    let mut told = json!({"kind": kind, "message": message, "exit_code": failure.code()});
+    let mut record = json!({"kind": kind, "message": message, "exit_code": failure.code()});
     if let Failure::Gradus(gradus::Error::Row { file, line, column, .. }) = failure {
-        (told["file"], told["line"], told["column"]) = (json!(file), json!(line), json!(column));
+        (record["file"], record["line"], record["column"]) =
+            (json!(file), json!(line), json!(column));
     }
     // Whether it can be printed or not, the exit code tells.
-    let _ = print_json(&json!({"error": told}));
+    let _ = print_json(&json!({"error": record}));
 }
 
 fn print_json(value: &Value) -> Outcome {
@@ -119,7 +120,7 @@ fn print_json(value: &Value) -> Outcome {
     Ok(writeln!(io::stdout().lock(), "{}", printable_json(&text))?)
 }
 
-/// What every command is told: the flags that all of them take.
+/// What every command takes: the flags that all of them take.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Print JSON.

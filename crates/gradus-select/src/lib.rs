@@ -4,13 +4,13 @@
 //! |---|---|
 //! | [`search`] | choosing parameters by trying them |
 //! | [`bias_variance`](mod@bias_variance) | what a model gets wrong always, and what by chance |
-//! | [`judge`] | how well a model of features predicts, each score with its interval |
+//! | [`samples`] | how well a model of features predicts, each score with its interval |
 //! | [`unit_losses`] | how far a model is off that neither recommends nor predicts |
 //! | [`evaluate_ranking`] | how well a recommender ranks what its users went on to like |
 
 pub mod bias_variance;
 mod evaluate;
-pub mod judge;
+pub mod samples;
 pub mod search;
 mod units;
 

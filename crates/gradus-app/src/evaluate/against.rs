@@ -8,7 +8,7 @@ use gradus_core::dataset::Remarks;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
 use gradus_data::{Samples, Target};
-use gradus_metrics::bounds::{Interval, Separation, compare as judge};
+use gradus_metrics::bounds::{Interval, Separation, compare as separate};
 use gradus_metrics::classification::LEAST_PROBABILITY;
 use serde::Serialize;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) fn compare(
     for a in &a {
         // What one of the two cannot tell is not compared.
         let Some(b) = b.iter().find(|b| b.name == a.name) else { continue };
-        let found = judge(&[&a.values, &b.values], samples.weights(), a.range, 0.95, 0)?;
+        let found = separate(&[&a.values, &b.values], samples.weights(), a.range, 0.95, 0)?;
         all.push(Compared {
             loss: a.name,
             best: models[found.order[0]].clone(),

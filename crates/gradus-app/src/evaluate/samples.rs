@@ -12,7 +12,7 @@ use gradus_data::{Ids, Samples};
 use gradus_metrics::bounds::Interval;
 use gradus_metrics::classification::ClassScores;
 use gradus_metrics::regression::RegressionErrors;
-use gradus_select::judge::{Named, judge_classes, judge_values};
+use gradus_select::samples::{NamedScore, evaluate_classes, evaluate_values};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub struct TargetAnswer {
     pub mae_interval: Option<Interval>,
     /// The scores by name, with intervals.
     #[serde(serialize_with = "by_name")]
-    pub scores: Vec<Named>,
+    pub scores: Vec<NamedScore>,
 }
 
 /// How well a model predicts classes.
@@ -58,7 +58,7 @@ pub struct ClassesAnswer {
     pub unknown: usize,
     /// The scores by name, with intervals.
     #[serde(serialize_with = "by_name")]
-    pub scores: Vec<Named>,
+    pub scores: Vec<NamedScore>,
     /// Where the accuracy is by Hoeffding's inequality, whatever the distribution.
     pub accuracy_hoeffding: Interval,
     /// The scores of each class.
@@ -81,10 +81,11 @@ pub struct ClassAnswer {
 }
 
 /// Scores as a map from their names.
-fn by_name<S: Serializer>(scores: &[Named], serializer: S) -> Result<S::Ok, S::Error> {
-    let told =
-        |score: &Named| (score.name, json!({"value": score.value, "interval": score.interval}));
-    serializer.collect_map(scores.iter().map(told))
+fn by_name<S: Serializer>(scores: &[NamedScore], serializer: S) -> Result<S::Ok, S::Error> {
+    let entry = |score: &NamedScore| {
+        (score.name, json!({"value": score.value, "interval": score.interval}))
+    };
+    serializer.collect_map(scores.iter().map(entry))
 }
 
 pub(super) fn evaluate(
@@ -107,7 +108,7 @@ pub(super) fn evaluate(
     };
     let (kind, count) = (fitted.kind.to_owned(), samples.len());
     let Some(labels) = model.outputs().labels() else {
-        let targets = judge_values(model, &samples)?.into_iter().map(|judged| {
+        let targets = evaluate_values(model, &samples)?.into_iter().map(|judged| {
             let interval = |at: usize| judged.scores.get(at).and_then(|score| score.interval);
             TargetAnswer {
                 rmse_interval: interval(0),
@@ -126,7 +127,7 @@ pub(super) fn evaluate(
             trained_on,
         }));
     };
-    let judged = judge_classes(model, &samples)?;
+    let judged = evaluate_classes(model, &samples)?;
     let per_class = judged.confusion.classes();
     let class = |name: &String| match labels {
         Ids::Int(_) => json!(gradus_data::Id::parse(name)),

@@ -55,7 +55,7 @@ pub(super) fn apportion(total: usize, weights: &[f64], cap: usize) -> Vec<usize>
 ///
 /// An item's weight for one user is its popularity times the user's liking of its genre, so an
 /// item is drawn in constant time: first the genre, then the item within it.
-pub(super) struct Shelf {
+pub(super) struct Catalogue {
     popularity: Vec<f64>,
     genre: Vec<u32>,
     /// Per genre: its items, its share of all popularity, and the table to draw from; `None` for
@@ -94,7 +94,7 @@ impl Scratch {
     }
 }
 
-impl Shelf {
+impl Catalogue {
     pub(super) fn new(popularity: Vec<f64>, genre: Vec<u32>, n_genres: usize) -> Result<Self> {
         let mut members = vec![Vec::new(); n_genres];
         for (item, &genre) in (0u32..).zip(&genre) {
@@ -141,10 +141,10 @@ impl Shelf {
                 tries -= 1;
                 let mut point = stream.uniform() * total;
                 let mut pick = None;
-                for (genre, shelf) in self.genres.iter().enumerate() {
-                    if let Some(shelf) = shelf {
-                        pick = Some(shelf);
-                        point -= shelf.1 * liking[genre];
+                for (genre, catalogue) in self.genres.iter().enumerate() {
+                    if let Some(catalogue) = catalogue {
+                        pick = Some(catalogue);
+                        point -= catalogue.1 * liking[genre];
                         if point < 0.0 {
                             break;
                         }
@@ -219,7 +219,7 @@ mod tests {
         let n_items = 64;
         let popularity = gradus_base::random::power_law_weights(n_items, 1.0, 0.0);
         let genre = (0..n_items as u32).map(|item| item % 3).collect();
-        let shelf = Shelf::new(popularity, genre, 4).unwrap();
+        let catalogue = Catalogue::new(popularity, genre, 4).unwrap();
         let liking = [1.0, 0.5, 2.0, 1.0];
         let mut scratch = Scratch::default();
         let mut counts = [[0f64; 64]; 2];
@@ -229,9 +229,9 @@ mod tests {
             for (way, counts) in counts.iter_mut().enumerate() {
                 let mut chosen = vec![5];
                 if way == 0 {
-                    shelf.choose(4, &liking, &mut chosen, &mut stream, &mut scratch);
+                    catalogue.choose(4, &liking, &mut chosen, &mut stream, &mut scratch);
                 } else {
-                    shelf.race(4, &liking, &mut chosen, &mut stream, &mut scratch);
+                    catalogue.race(4, &liking, &mut chosen, &mut stream, &mut scratch);
                 }
                 assert_eq!(chosen.len(), 4);
                 chosen.iter().for_each(|&item| counts[item as usize] += 1.0);
@@ -246,11 +246,11 @@ mod tests {
     #[test]
     fn everything_can_be_chosen() {
         let weights: Vec<f64> = (0..100).map(|item| (-30.0 * item as f64).exp()).collect();
-        let shelf = Shelf::new(weights, vec![0; 100], 1).unwrap();
+        let catalogue = Catalogue::new(weights, vec![0; 100], 1).unwrap();
         let mut stream = Stream::new(1, "all", 0);
         for n in [1, 6, 100] {
             let mut chosen = Vec::new();
-            shelf.choose(n, &[1.0], &mut chosen, &mut stream, &mut Scratch::default());
+            catalogue.choose(n, &[1.0], &mut chosen, &mut stream, &mut Scratch::default());
             assert_eq!(chosen.len(), n);
             assert!(chosen.is_sorted_by(|a, b| a < b));
         }

@@ -1,6 +1,6 @@
 //! A planted set of ratings: films with titles, users with tastes.
 
-use super::choose::{Scratch, Shelf, apportion};
+use super::choose::{Catalogue, Scratch, apportion};
 use super::titles::{N_GENRES, titles};
 use super::{at_least, setters, within};
 use crate::{Csr, Dense, Ids, Rating, Ratings};
@@ -305,7 +305,7 @@ pub struct RatingsMaker {
     users: Ids,
     items: Ids,
     truth: RatingsTruth,
-    shelf: Shelf,
+    catalogue: Catalogue,
     /// Where each user's ratings start among all, and the total at the end.
     starts: Vec<usize>,
     /// The items in random order: the `j`-th is promised to whoever has rating
@@ -381,7 +381,7 @@ impl RatingsMaker {
         Ok(Self {
             users: Ids::Int((1..=n_users as i64).collect()),
             items,
-            shelf: Shelf::new(popularity.clone(), genre.clone(), spec.genres)?,
+            catalogue: Catalogue::new(popularity.clone(), genre.clone(), spec.genres)?,
             truth: RatingsTruth {
                 mean: spec.mean,
                 user_bias,
@@ -502,7 +502,7 @@ impl RatingsMaker {
             chosen.clear();
             chosen.extend_from_slice(self.promised_to(user));
             let n = self.ratings_of(user);
-            self.shelf.choose(n, &liking, &mut chosen, &mut stream, &mut scratch);
+            self.catalogue.choose(n, &liking, &mut chosen, &mut stream, &mut scratch);
             let mut stream = Stream::new(self.seed, "make ratings: noise", user as u64);
             for &item in &chosen {
                 let planted = self.truth.value(user, item as usize);

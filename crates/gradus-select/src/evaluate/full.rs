@@ -1,7 +1,7 @@
 //! Ranks the whole catalogue for each user.
 
 use super::cases::{Case, Cases};
-use super::report::{Judged, Totals};
+use super::report::{Evaluated, Totals};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Scored;
 use gradus_metrics::ranking::{AtK, auc, hits, judged_order};
@@ -10,7 +10,7 @@ use gradus_metrics::ranking::{AtK, auc, hits, judged_order};
 const SCORES: usize = 1 << 22;
 
 /// Judges every case in turn.
-pub(super) fn judge(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> Result<()> {
+pub(super) fn rank(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> Result<()> {
     let lengths = totals.lengths.clone();
     each(cases, &lengths, with_auc, |case, judged, shown| {
         totals.add(&case.relevant, &judged, Some(shown));
@@ -23,7 +23,7 @@ pub(super) fn each(
     cases: &Cases<'_>,
     lengths: &[usize],
     with_auc: bool,
-    mut take: impl FnMut(&Case, Judged, &[u32]),
+    mut take: impl FnMut(&Case, Evaluated, &[u32]),
 ) -> Result<()> {
     let n_items = cases.model.items().len();
     let longest = lengths.last().copied().unwrap_or(0).min(n_items);
@@ -40,7 +40,7 @@ pub(super) fn each(
             let auc = if with_auc { auc(&list, &case.relevant) } else { None };
             // What a user is shown, in the order of the model.
             let shown: Vec<u32> = list.iter().take(longest).map(|scored| scored.item).collect();
-            Ok::<_, Error>((Judged { at, auc }, shown))
+            Ok::<_, Error>((Evaluated { at, auc }, shown))
         })?;
         for (case, (judged, shown)) in block.iter().zip(judged) {
             take(case, judged, &shown);

@@ -24,7 +24,7 @@ use report::Totals;
 /// training, and every test rating above 0 counts as relevant.
 #[derive(Clone, Debug)]
 pub struct RankingOptions<'a> {
-    /// The lengths of list to judge; by default 5, 10 and 20.
+    /// The lengths of list; by default 5, 10 and 20.
     pub at: Vec<usize>,
     /// Test ratings of at least this value are relevant; by default all above 0. A rating of
     /// weight 0 never is.
@@ -109,8 +109,8 @@ pub fn evaluate_ranking(
     let cases = Cases::new(model, test, options)?;
     let mut totals = Totals::new(&lengths, &cases);
     match options.sampled {
-        None => full::judge(&cases, options.auc, &mut totals)?,
-        Some(n) => sampled::judge(&cases, n, options.seed, &mut totals)?,
+        None => full::rank(&cases, options.auc, &mut totals)?,
+        Some(n) => sampled::rank(&cases, n, options.seed, &mut totals)?,
     }
     Ok(totals.report(&cases, options))
 }

@@ -120,7 +120,7 @@ pub struct RankingReport {
 }
 
 /// The measures of one user.
-pub(super) struct Judged {
+pub(super) struct Evaluated {
     pub at: Vec<AtK>,
     pub auc: Option<f64>,
 }
@@ -190,7 +190,7 @@ impl Totals {
 
     /// Adds a user with their relevant items, and the list that was shown to them if it was the
     /// best of the catalogue.
-    pub(super) fn add(&mut self, relevant: &[u32], judged: &Judged, shown: Option<&[u32]>) {
+    pub(super) fn add(&mut self, relevant: &[u32], judged: &Evaluated, shown: Option<&[u32]>) {
         self.users += 1;
         self.relevant += relevant.len();
         for ((sums, at), &k) in self.at.iter_mut().zip(&judged.at).zip(&self.lengths) {

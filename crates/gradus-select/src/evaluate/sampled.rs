@@ -1,7 +1,7 @@
 //! Ranks each relevant item among a few others.
 
 use super::cases::{Case, Cases, Who};
-use super::report::{Judged, Totals};
+use super::report::{Evaluated, Totals};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Filter, Target};
@@ -12,7 +12,7 @@ const BLOCK: usize = 1024;
 
 /// Judges every case by each of its relevant items among `n` others drawn at random (all there are,
 /// where these are fewer); a user's measures are the means over these lists.
-pub(super) fn judge(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) -> Result<()> {
+pub(super) fn rank(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) -> Result<()> {
     if n == 0 {
         return Err(Error::parameter("sampled", n, "must be at least 1"));
     }
@@ -41,7 +41,7 @@ fn one(
     n: usize,
     seed: u64,
     lengths: &[usize],
-) -> Result<Option<Judged>> {
+) -> Result<Option<Evaluated>> {
     let free = free(cases, case);
     if free.is_empty() {
         return Ok(None);
@@ -87,7 +87,7 @@ fn one(
             sum.hit_rate += share * list.hit_rate;
         }
     }
-    Ok(Some(Judged { at, auc: Some(area) }))
+    Ok(Some(Evaluated { at, auc: Some(area) }))
 }
 
 /// The items a user has neither in training nor in the test, ascending.

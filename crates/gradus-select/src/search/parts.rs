@@ -9,7 +9,7 @@ use gradus_data::split::rows::{self, RowFolds, RowSplit, Scarce};
 /// Parts may take so many bytes together while they are used.
 const MEMORY: usize = 1 << 29;
 
-/// A part of the data to learn from, and one to judge by.
+/// A part of the data to learn from, and one to test on.
 pub(super) struct Part {
     pub(super) train: Box<dyn Dataset>,
     pub(super) held_out: Box<dyn Dataset>,
@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
         (MEMORY / self.data.bytes().max(1)).clamp(1, rayon::current_num_threads())
     }
 
-    /// What to learn from, and what to judge by; `first` is the number of its first unit.
+    /// What to learn from, and what to test on; `first` is the number of its first unit.
     pub(super) fn get(&self, part: usize, first: usize) -> Result<Part> {
         let made;
         let split = match &self.cuts {

@@ -123,9 +123,9 @@ impl Losses {
 #[derive(Clone, Debug)]
 pub(super) struct Points {
     pub(super) count: usize,
-    /// How much each counts; 1 if not told.
+    /// How much each counts; 1 if not given.
     pub(super) weights: Option<Vec<f64>>,
-    /// The number of the unit of each. If not told each is a unit, numbered from `first`.
+    /// The number of the unit of each. If not given each is a unit, numbered from `first`.
     pub(super) units: Option<Vec<u32>>,
     /// The number of the first point in the whole search.
     pub(super) first: usize,

@@ -11,7 +11,7 @@ use gradus_file::{Reader, Writer};
 use serde_json::json;
 use std::sync::Mutex;
 
-/// Predicts `slope · x`; of classes its sign, with the logistic probability if it is told to.
+/// Predicts `slope · x`; of classes its sign, with the logistic probability if it is asked to.
 struct Line {
     slope: f64,
     probable: bool,

@@ -31,8 +31,8 @@ impl Trial {
     pub(super) fn of(fitted: &AnyFitted, part: &Part, early: bool) -> Result<Self> {
         let report = &fitted.report;
         let iterations = report.trace.get(report.best).map_or(report.iterations, |p| p.iteration);
-        let found = judge(fitted, part.train.as_ref(), part.held_out.as_ref())?;
-        let Judged { metric, scale, losses, wrong, weights, units } = found;
+        let found = evaluate(fitted, part.train.as_ref(), part.held_out.as_ref())?;
+        let Evaluated { metric, scale, losses, wrong, weights, units } = found;
         let units = units.or_else(|| part.groups.clone());
         let points = Points { count: losses.len(), weights, units, first: part.first };
         Ok(Self {
@@ -55,7 +55,7 @@ fn states(fitted: &AnyFitted) -> f64 {
     allowed.unwrap_or(0).max(fitted.report.trace.len() as u64).max(1) as f64
 }
 
-struct Judged {
+struct Evaluated {
     metric: String,
     scale: Scale,
     losses: Vec<f64>,
@@ -66,7 +66,7 @@ struct Judged {
 }
 
 /// Judges a model by what it can do.
-fn judge(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Result<Judged> {
+fn evaluate(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Result<Evaluated> {
     if fitted.model.recommend().is_some() {
         return by_ratings(fitted, train.of_kind()?, held_out.of_kind()?);
     }
@@ -74,7 +74,7 @@ fn judge(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Res
         return by_samples(fitted, held_out.of_kind()?);
     }
     let UnitLosses { metric, values: losses, root } = unit_losses(fitted, held_out)?;
-    Ok(Judged {
+    Ok(Evaluated {
         metric: metric.to_owned(),
         scale: if root { Scale::Root } else { Scale::Plain },
         losses,
@@ -84,7 +84,7 @@ fn judge(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Res
     })
 }
 
-fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Judged> {
+fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Evaluated> {
     let model = fitted.recommend()?;
     let metric = fitted.report.metric.clone();
     if fitted.report.higher_is_better {
@@ -96,7 +96,7 @@ fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Jud
             .map(|(user, ndcg)| (user, (1.0 - ndcg).clamp(0.0, 1.0)))
             .unzip();
         let scale = Scale::Share;
-        return Ok(Judged {
+        return Ok(Evaluated {
             metric,
             scale,
             losses,
@@ -112,10 +112,10 @@ fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Jud
         held.weights_by_user().map(|_| held.iter().map(|r| f64::from(r.weight)).collect());
     // The errors of one user are alike: some are hard to please.
     let units = Some(held.iter().map(|r| r.user).collect());
-    Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights, units })
+    Ok(Evaluated { metric, scale: Scale::Root, losses, wrong: None, weights, units })
 }
 
-fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
+fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Evaluated> {
     let model = fitted.predictor()?;
     let features = held.features();
     let weights = held.weights().map(<[f64]>::to_vec);
@@ -129,7 +129,14 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
             };
             let losses = truth.rows().zip(predicted.rows()).map(loss).collect();
             let metric = "rmse".to_owned();
-            return Ok(Judged { metric, scale: Scale::Root, losses, wrong: None, weights, units });
+            return Ok(Evaluated {
+                metric,
+                scale: Scale::Root,
+                losses,
+                wrong: None,
+                weights,
+                units,
+            });
         }
         Truth::Classes { codes, labels } => (codes, labels),
     };
@@ -148,7 +155,7 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
     let Some(probabilities) = model.probabilities(features)? else {
         let metric = "accuracy".to_owned();
         let (scale, losses) = (Scale::Share, wrong);
-        return Ok(Judged { metric, scale, losses, wrong: None, weights, units });
+        return Ok(Evaluated { metric, scale, losses, wrong: None, weights, units });
     };
     let loss = |(truth, row): (&Option<u32>, &[f64])| {
         let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
@@ -156,5 +163,5 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Judged> {
     };
     let losses = truth.iter().zip(probabilities.rows()).map(loss).collect();
     let metric = "log loss".to_owned();
-    Ok(Judged { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights, units })
+    Ok(Evaluated { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights, units })
 }

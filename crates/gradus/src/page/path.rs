@@ -29,7 +29,7 @@ pub(super) fn paths(section: Section, model: &LinearModel, names: &[String]) -> 
                     let curve = curve.title(format!("Error on held-out folds{of}"));
                     let section =
                         section.columns(|left| left.chart(drawn), |right| right.chart(curve));
-                    chosen.map_or(section.clone(), |&penalty| section.note(told(path, penalty)))
+                    chosen.map_or(section.clone(), |&penalty| section.note(caption(path, penalty)))
                 }
                 None => section.chart(drawn),
             }
@@ -43,7 +43,7 @@ fn feature_names(model: &LinearModel) -> Vec<String> {
 }
 
 /// How many features the chosen penalty uses, and how large it is.
-fn told(path: &Path, penalty: f64) -> String {
+fn caption(path: &Path, penalty: f64) -> String {
     let chosen = path.validation.as_ref().map_or(0, |found| found.chosen);
     let used = path.coefficients.range(chosen).len();
     format!(

@@ -15,7 +15,7 @@ const LIST: usize = 10;
 /// Users whose lists are shown.
 const EXAMPLES: usize = 3;
 
-/// The page of a recommender: how the fit went, how good it is, what it recommends, what it was told.
+/// The page of a recommender: how the fit went, how good it is, what it recommends, its parameters.
 ///
 /// Add sections of your own with [`Page::section`], then [`Page::to_html`].
 pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {

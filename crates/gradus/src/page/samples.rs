@@ -13,17 +13,19 @@ use gradus_report::{
     Bars, Cell, Column, Confusions, Curves, Page, Reliability, ReliabilityBin, Section, Table,
     number, predicted_vs_true, qq_plot, residual_plot,
 };
-use gradus_select::judge::{JudgedClasses, JudgedValues, Named, judge_classes, judge_values};
+use gradus_select::samples::{
+    ClassesEvaluation, NamedScore, ValuesEvaluation, evaluate_classes, evaluate_values,
+};
 
 /// Coefficients that are shown.
 const COEFFICIENTS: usize = 24;
 /// Targets, or classes, that are shown one by one.
 pub(super) const FEW: usize = 6;
-/// Points of a curve: more cannot be told apart on a page.
+/// Points of a curve: more cannot be distinguished on a page.
 const POINTS: usize = 1000;
 
 /// The page of a model of features: how the fit went, its coefficients, how well it predicts
-/// samples it has not seen (with where they came from), what it was told.
+/// samples it has not seen (with where they came from), its parameters.
 ///
 /// # Errors
 /// If the model does not predict from features, or the samples are not for it.
@@ -37,13 +39,13 @@ pub fn samples_page(
     let (mut values, mut classes) = (Vec::new(), None);
     if let Some((_, samples)) = tested {
         if model.outputs().labels().is_some() {
-            classes = Some(judge_classes(model, samples)?);
+            classes = Some(evaluate_classes(model, samples)?);
         } else {
-            values = judge_values(model, samples)?;
+            values = evaluate_values(model, samples)?;
         }
     }
     let mut headline: Vec<(String, String, String)> = Vec::new();
-    let shown = |score: &Named| {
+    let shown = |score: &NamedScore| {
         let note = score.interval.as_ref().map(|i| format!("95 %: {}", between(i)));
         (format!("test {}", score.name), short(score.value), note.unwrap_or_default())
     };
@@ -122,7 +124,7 @@ fn short(x: f64) -> String {
 }
 
 /// Scores with their intervals.
-fn scores(scores: &[Named]) -> Table {
+fn scores(scores: &[NamedScore]) -> Table {
     let columns = [Column::text("score"), Column::number("value"), Column::text("95 % interval")];
     scores.iter().fold(Table::new(columns), |table, score| {
         let interval = score.interval.as_ref().map(between).unwrap_or_default();
@@ -130,7 +132,7 @@ fn scores(scores: &[Named]) -> Table {
     })
 }
 
-fn numbers(page: Page, judged: &JudgedValues, heading: &str) -> Page {
+fn numbers(page: Page, judged: &ValuesEvaluation, heading: &str) -> Page {
     let residuals: Vec<f64> =
         judged.truth.iter().zip(&judged.predicted).map(|(y, p)| y - p).collect();
     let single = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<f32>>();
@@ -155,7 +157,12 @@ fn numbers(page: Page, judged: &JudgedValues, heading: &str) -> Page {
     })
 }
 
-fn by_class(page: Page, judged: &JudgedClasses, samples: &Samples, heading: &str) -> Result<Page> {
+fn by_class(
+    page: Page,
+    judged: &ClassesEvaluation,
+    samples: &Samples,
+    heading: &str,
+) -> Result<Page> {
     let n = judged.names.len();
     let rows: Vec<&[f64]> = (0..n as u32).map(|class| judged.confusion.row(class)).collect();
     let confusions = Confusions::new(rows).classes(judged.names.iter().cloned());
@@ -214,7 +221,7 @@ fn by_class(page: Page, judged: &JudgedClasses, samples: &Samples, heading: &str
 }
 
 /// The classes to draw one by one, the largest.
-fn largest(judged: &JudgedClasses, n_classes: usize) -> Vec<u32> {
+fn largest(judged: &ClassesEvaluation, n_classes: usize) -> Vec<u32> {
     let support = judged.confusion.classes();
     let mut order: Vec<u32> = (0..n_classes as u32).collect();
     order.sort_by(|a, b| support[*b as usize].support.total_cmp(&support[*a as usize].support));
@@ -231,7 +238,7 @@ fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
 }
 
 /// ROC and precision–recall curves, one against the rest; of two classes those of the second.
-fn curves(judged: &JudgedClasses, samples: &Samples) -> (Option<Curves>, Option<Curves>) {
+fn curves(judged: &ClassesEvaluation, samples: &Samples) -> (Option<Curves>, Option<Curves>) {
     let of = judged.probabilities.as_ref().unwrap_or(&judged.decisions);
     let known = judged.names.len() - usize::from(judged.unknown > 0);
     let two = judged.decisions.n_cols() == 1;
@@ -272,7 +279,7 @@ fn curves(judged: &JudgedClasses, samples: &Samples) -> (Option<Curves>, Option<
 }
 
 /// Of two classes the probability of the second, of more that of the class the model bets on.
-fn reliability(judged: &JudgedClasses, samples: &Samples) -> Result<Option<Reliability>> {
+fn reliability(judged: &ClassesEvaluation, samples: &Samples) -> Result<Option<Reliability>> {
     let Some(probabilities) = &judged.probabilities else { return Ok(None) };
     let known = probabilities.n_cols();
     let kept: Vec<usize> =

@@ -60,7 +60,7 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<DemoArgs>(matches)?;
-    let begun = Instant::now();
+    let started = Instant::now();
     std::fs::create_dir_all(&args.output).map_err(|e| gradus::Error::io(&args.output, e))?;
     let (model_file, report_file) =
         (args.output.join("demo.gradus"), args.output.join("report.html"));
@@ -162,7 +162,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         "\nWrote {} and {} in {}. Now try\n  gradus recommend {} --user {name} -n 5 --explain\n  gradus info {}",
         report_file.display(),
         model_file.display(),
-        seconds(begun.elapsed().as_secs_f64()),
+        seconds(started.elapsed().as_secs_f64()),
         model_file.display(),
         model_file.display(),
     ))

@@ -75,18 +75,18 @@ pub(super) fn run(path: &Path, args: &TableFile, context: Context) -> Outcome {
                 let Summary { kind, missing, different, range, words } = summary(column);
                 let strays =
                     source.map_or(0, |s| s.strays.iter().filter(|s| s.column == *name).count());
-                let mut told = json!({
+                let mut record = json!({
                     "name": name, "type": kind, "missing": missing, "different": different,
                     "stray": strays,
                 });
                 if let Some([low, mean, high]) = range {
-                    (told["min"], told["mean"], told["max"]) =
+                    (record["min"], record["mean"], record["max"]) =
                         (low.into(), mean.into(), high.into());
                 }
                 if kind == "words" || kind == "boolean" {
-                    told["most_frequent"] = words.into_iter().collect::<Value>();
+                    record["most_frequent"] = words.into_iter().collect::<Value>();
                 }
-                told
+                record
             })
             .collect();
         return context.json(&json!({

@@ -93,7 +93,7 @@ struct Data {
     noise: Option<f64>,
     /// Of the rows drawn, every so-manieth is learned from.
     step: usize,
-    told: String,
+    description: String,
 }
 
 enum Truth {
@@ -140,7 +140,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     };
     context.remark(format_args!(
         "{}; {} fits to do",
-        data.told,
+        data.description,
         grouped(args.rounds * axis.values.len())
     ));
     let points: Outcome<Vec<Point>> = axis
@@ -158,7 +158,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     output.write(|file| file.write_all(text.as_bytes()))?;
     let classes = matches!(data.truth, Truth::Classes(_));
     if context.json {
-        let told: Vec<Value> = points
+        let description: Vec<Value> = points
             .iter()
             .map(|p| {
                 let bias = if classes { "bias" } else { "bias_squared" };
@@ -170,7 +170,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             .collect();
         return context.json(&json!({
             "model": args.model, "parameter": axis.name, "rounds": args.rounds,
-            "noise_known": data.noise.is_some(), "points": told,
+            "noise_known": data.noise.is_some(), "points": description,
             "best": best(&points).map(|p| &p.value),
             "output": args.output.display().to_string(),
         }));
@@ -232,7 +232,7 @@ fn planted(args: &BiasVarianceArgs, classes: bool) -> Outcome<Data> {
         truth,
         noise: (!classes).then_some(args.noise * args.noise),
         step: POOL,
-        told: format!(
+        description: format!(
             "planted data: {} features, {} fresh samples a round, {n_test} to test on",
             grouped(args.features),
             grouped(n)
@@ -256,13 +256,13 @@ fn read(args: &BiasVarianceArgs, model: &dyn Estimator, context: Context) -> Out
         Ok(values) => Truth::Values(values.column(0).collect()),
         Err(_) => Truth::Classes(test.classes()?.0.to_vec()),
     };
-    let told = format!(
+    let description = format!(
         "{}: {} samples drawn with replacement a round, {} to test on",
         path.display(),
         grouped(pool.len()),
         grouped(test.len())
     );
-    Ok(Data { pool, test, truth, noise: None, step: 1, told })
+    Ok(Data { pool, test, truth, noise: None, step: 1, description })
 }
 
 fn one(
@@ -423,7 +423,7 @@ impl Picture<'_> {
             };
         }
         Page::new(format!("Bias and variance of {}", self.args.model))
-            .subtitle(format!("{}; {} rounds", self.data.told, self.args.rounds))
+            .subtitle(format!("{}; {} rounds", self.data.description, self.args.rounds))
             .section("Along the parameter", |s| s.text(self.about()).chart(self.chart()))
             .section("Numbers", |s| s.table(&table))
             .footer("gradus lab biasvariance")

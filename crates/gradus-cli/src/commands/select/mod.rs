@@ -46,7 +46,7 @@ struct SelectArgs {
     force: ForceArg,
 }
 
-// What models are told that can go on from one fit to the next.
+// Flags of models that can go on from one fit to the next.
 #[derive(Args)]
 struct WarmArgs {
     /// Start a fit from its neighbour with a stronger penalty and go on until it converges,
@@ -59,7 +59,7 @@ struct WarmArgs {
     cold: bool,
 }
 
-// What models of features are told besides.
+// Flags of models of features.
 #[derive(Args)]
 struct RowArgs {
     /// Hold out samples with the same word in this column together; it is no feature then

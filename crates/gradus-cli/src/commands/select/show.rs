@@ -22,7 +22,7 @@ pub(super) struct Shown<'a> {
 impl Shown<'_> {
     pub(super) fn show(&self, context: Context) -> Outcome {
         if context.json {
-            return context.json(&self.told());
+            return context.json(&self.to_json());
         }
         let found = self.found;
         let both = found.candidates.iter().all(|candidate| candidate.accuracy.is_some());
@@ -104,7 +104,7 @@ impl Shown<'_> {
         )
     }
 
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         let found = self.found;
         let candidates: Vec<Value> = found
             .candidates

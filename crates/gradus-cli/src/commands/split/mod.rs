@@ -118,11 +118,11 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     }
     write_all(&files, |out, ratings| ratings.write_csv(rated, out))?;
     if context.json {
-        let told = files.iter().map(|(name, output, ratings)| {
+        let record = files.iter().map(|(name, output, ratings)| {
             let file = output.path().display().to_string();
             ((*name).to_owned(), json!({"file": file, "ratings": ratings.len()}))
         });
-        return context.json(&serde_json::Value::Object(told.collect()));
+        return context.json(&serde_json::Value::Object(record.collect()));
     }
     for (_, output, ratings) in &files {
         let path = output.path().display();

@@ -60,11 +60,11 @@ pub(super) fn run(
     let files = [("train", &to_train, &train), ("test", &to_test, &test)];
     write_all(&files, |out, rows| write(out, head, &records, rows))?;
     if context.json {
-        let told = files.iter().map(|(name, output, rows)| {
+        let record = files.iter().map(|(name, output, rows)| {
             let file = output.path().display().to_string();
             ((*name).to_owned(), json!({"file": file, "rows": rows.len()}))
         });
-        return context.json(&serde_json::Value::Object(told.collect()));
+        return context.json(&serde_json::Value::Object(record.collect()));
     }
     for (_, output, rows) in &files {
         let path = output.path().display();
@@ -73,7 +73,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Whether the first row holds names: as told, or as the reader of tables finds.
+/// Whether the first row holds names: as given, or as the reader of tables finds.
 fn has_header(table: &TableFile, path: &Path, args: &SplitArgs) -> Outcome<bool> {
     match table.header {
         Some(header) => Ok(header),

@@ -133,7 +133,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
                 "from": w.from, "to": w.to, "at": w.at, "value": w.value, "chord": w.chord,
             })),
             "curvature_at_start": {"largest": curvature.largest, "smallest": curvature.smallest},
-            "runs": runs.iter().map(told).collect::<Vec<_>>(),
+            "runs": runs.iter().map(to_json).collect::<Vec<_>>(),
             "output": args.output.display().to_string(),
         }));
     }
@@ -266,7 +266,7 @@ fn place(x: &[f64]) -> String {
     format!("({}, {})", short(x[0]), short(x[1]))
 }
 
-fn told(run: &Run) -> Value {
+fn to_json(run: &Run) -> Value {
     let found = &run.outcome;
     json!({
         "optimizer": run.name,

@@ -1,4 +1,4 @@
-//! The judging of a model of features on samples it has not seen: every score with the interval it
+//! The evaluation of a model of features on samples it has not seen: every score with the interval it
 //! lies in.
 //!
 //! Means of losses and shares of right answers are resampled row by row; so is what is no mean (R²,
@@ -20,7 +20,7 @@ const DRAWN: usize = 20_000_000;
 
 /// A score by its name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Named {
+pub struct NamedScore {
     /// What it is: `accuracy`.
     pub name: &'static str,
     /// Its value.
@@ -31,7 +31,7 @@ pub struct Named {
 
 /// How well a model predicts one target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JudgedValues {
+pub struct ValuesEvaluation {
     /// The target.
     pub target: String,
     /// The truth, row by row.
@@ -41,12 +41,12 @@ pub struct JudgedValues {
     /// All errors.
     pub errors: RegressionErrors,
     /// RMSE, MAE, the median of the absolute errors and R², with intervals.
-    pub scores: Vec<Named>,
+    pub scores: Vec<NamedScore>,
 }
 
 /// How well a model predicts classes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JudgedClasses {
+pub struct ClassesEvaluation {
     /// What the classes are called; the last is `(unknown)` if there are rows of classes that the
     /// model does not know.
     pub names: Vec<String>,
@@ -63,7 +63,7 @@ pub struct JudgedClasses {
     /// What was taken for what.
     pub confusion: Confusion,
     /// The scores, with intervals.
-    pub scores: Vec<Named>,
+    pub scores: Vec<NamedScore>,
     /// Where the accuracy is by Hoeffding's inequality.
     pub sure: Interval,
 }
@@ -92,14 +92,14 @@ fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
 }
 
 fn nothing(samples: &Samples) -> Result<()> {
-    if samples.is_empty() { Err(Error::data("there are no rows to judge by")) } else { Ok(()) }
+    if samples.is_empty() { Err(Error::data("there are no rows to test on")) } else { Ok(()) }
 }
 
 /// Judges a model that predicts numbers, target by target.
 ///
 /// # Errors
 /// If there are no samples, their target is a class, or their features are not those of the model.
-pub fn judge_values(model: &dyn Predict, samples: &Samples) -> Result<Vec<JudgedValues>> {
+pub fn evaluate_values(model: &dyn Predict, samples: &Samples) -> Result<Vec<ValuesEvaluation>> {
     nothing(samples)?;
     let (truth, predicted) = (samples.values()?, model.scores(samples.features())?);
     if truth.n_cols() != predicted.n_cols() {
@@ -127,16 +127,16 @@ pub fn judge_values(model: &dyn Predict, samples: &Samples) -> Result<Vec<Judged
             })
         };
         let scores = vec![
-            Named { name: "RMSE", value: errors.rmse, interval: bounded(rmse) },
-            Named { name: "MAE", value: errors.mae, interval: bounded(mae) },
-            Named {
+            NamedScore { name: "RMSE", value: errors.rmse, interval: bounded(rmse) },
+            NamedScore { name: "MAE", value: errors.mae, interval: bounded(mae) },
+            NamedScore {
                 name: "median error",
                 value: errors.median_absolute,
                 interval: of(|errors| errors.median_absolute),
             },
-            Named { name: "R²", value: errors.r2, interval: of(|errors| errors.r2) },
+            NamedScore { name: "R²", value: errors.r2, interval: of(|errors| errors.r2) },
         ];
-        Ok(JudgedValues { target: name.clone(), truth: y, predicted: p, errors, scores })
+        Ok(ValuesEvaluation { target: name.clone(), truth: y, predicted: p, errors, scores })
     };
     samples.target_names().iter().enumerate().map(one).collect()
 }
@@ -158,7 +158,7 @@ fn known(samples: &Samples, labels: &Ids) -> Result<(Vec<u32>, usize)> {
 /// # Errors
 /// If there are no samples, their target or that of the model is a number, or their features are not
 /// those of the model.
-pub fn judge_classes(model: &dyn Predict, samples: &Samples) -> Result<JudgedClasses> {
+pub fn evaluate_classes(model: &dyn Predict, samples: &Samples) -> Result<ClassesEvaluation> {
     nothing(samples)?;
     let labels = model
         .outputs()
@@ -186,13 +186,13 @@ pub fn judge_classes(model: &dyn Predict, samples: &Samples) -> Result<JudgedCla
         ("F1 (macro)", |c| c.average(Average::Macro).f1),
         ("Matthews", Confusion::matthews),
     ];
-    let mut scores = vec![Named {
+    let mut scores = vec![NamedScore {
         name: "accuracy",
         value: confusion.accuracy(),
         interval: bounded(accuracy.interval),
     }];
     for (name, get) in measures {
-        scores.push(Named { name, value: get(&confusion), interval: of(get) });
+        scores.push(NamedScore { name, value: get(&confusion), interval: of(get) });
     }
     let decisions = model.scores(samples.features())?;
     let probabilities = model.probabilities(samples.features())?;
@@ -201,7 +201,7 @@ pub fn judge_classes(model: &dyn Predict, samples: &Samples) -> Result<JudgedCla
     if unknown > 0 {
         names.push("(unknown)".into());
     }
-    Ok(JudgedClasses {
+    Ok(ClassesEvaluation {
         names,
         unknown,
         truth,
@@ -221,7 +221,7 @@ fn of_scores(
     weights: Option<&[f64]>,
     decisions: &Dense<f64>,
     probabilities: Option<&Dense<f64>>,
-) -> Result<Vec<Named>> {
+) -> Result<Vec<NamedScore>> {
     let kept: Vec<u32> =
         (0..truth.len() as u32).filter(|&row| (truth[row as usize] as usize) < n_classes).collect();
     let mut scores = Vec::new();
@@ -241,7 +241,7 @@ fn of_scores(
     };
     if let Some(value) = auc(&kept) {
         let drawn = |places: &[u32]| auc(&pick(&kept, places));
-        scores.push(Named { name: "AUC", value, interval: resampled(kept.len(), drawn) });
+        scores.push(NamedScore { name: "AUC", value, interval: resampled(kept.len(), drawn) });
     }
     let Some(probabilities) = probabilities else { return Ok(scores) };
     let kept_weights = weights.map(|weights| pick(weights, &kept));
@@ -251,7 +251,7 @@ fn of_scores(
             .map(|&row| loss(truth[row as usize] as usize, probabilities.row(row as usize)))
             .collect();
         let found = mean().mean(&losses, kept_weights.as_deref())?;
-        scores.push(Named { name, value: found.estimate, interval: bounded(found.interval) });
+        scores.push(NamedScore { name, value: found.estimate, interval: bounded(found.interval) });
         Ok::<(), Error>(())
     };
     add("log loss", &|class, row| -row[class].max(LEAST_PROBABILITY).ln())?;
@@ -294,7 +294,7 @@ mod tests {
         let samples = Samples::regression(Dense::new(50, 1, x.clone()).unwrap(), y.clone());
         let samples = samples.unwrap();
         let model = Echo(Inputs::Plain(1), Outputs::Values(vec!["y".into()]));
-        let found = judge_values(&model, &samples).unwrap();
+        let found = evaluate_values(&model, &samples).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!((&found[0].truth, &found[0].predicted), (&y, &x));
         let value = |at: usize| found[0].scores[at].value;
@@ -304,8 +304,8 @@ mod tests {
             let interval = score.interval.unwrap();
             assert!(interval.contains(score.value) && interval.width() > 0.0, "{score:?}");
         }
-        assert!(judge_classes(&model, &samples).is_err());
-        assert!(judge_values(&model, &samples.select_rows(&[])).is_err());
+        assert!(evaluate_classes(&model, &samples).is_err());
+        assert!(evaluate_values(&model, &samples.select_rows(&[])).is_err());
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         };
         let labels = samples(&words).labels().unwrap().clone();
         let model = Echo(Inputs::Plain(3), Outputs::Classes { name: "y".into(), labels });
-        let found = judge_classes(&model, &samples(&words)).unwrap();
+        let found = evaluate_classes(&model, &samples(&words)).unwrap();
         let names: Vec<&str> = found.scores.iter().map(|score| score.name).collect();
         let all =
             ["accuracy", "balanced accuracy", "F1 (macro)", "Matthews", "AUC", "log loss", "Brier"];
@@ -344,10 +344,10 @@ mod tests {
         // One of another class is wrong, and has no probability.
         let mut strange = words.clone();
         strange[1] = "z";
-        let other = judge_classes(&model, &samples(&strange)).unwrap();
+        let other = evaluate_classes(&model, &samples(&strange)).unwrap();
         assert_eq!((other.unknown, other.names.last().unwrap().as_str()), (1, "(unknown)"));
         let rest: Vec<u32> = (0..60).filter(|row| *row != 1).collect();
-        let without = judge_classes(&model, &samples(&words).select_rows(&rest)).unwrap();
+        let without = evaluate_classes(&model, &samples(&words).select_rows(&rest)).unwrap();
         assert_eq!(other.scores[5].value, without.scores[5].value);
         assert!(other.scores[0].value < without.scores[0].value);
     }
