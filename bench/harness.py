@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import svm, svmgrid, top
+from suites import svm, svmgrid, top, versions
 
 SUITES = {
     "als": als,
@@ -30,6 +30,7 @@ SUITES = {
     "svm": svm,
     "svmgrid": svmgrid,
     "python": python,
+    "versions": versions,
 }
 
 
