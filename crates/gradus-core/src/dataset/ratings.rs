@@ -31,7 +31,8 @@ pub struct RatingsFile {
     pub time_column: Option<String>,
     /// Read no ratings: every row counts as 1.
     pub implicit: bool,
-    /// What to do with a pair of user and item that occurs twice.
+    /// What counts for a pair of user and item that occurs twice: the last, the mean, the sum (as for a
+    /// log of events), or it is an error.
     pub duplicates: Duplicates,
     /// How the table is read.
     #[serde(flatten)]

@@ -30,7 +30,8 @@ pub struct SamplesFile {
     pub categories: Vec<String>,
     /// Columns of codes with zeros in front to take as numbers; by default they are categories.
     pub numbers: Vec<String>,
-    /// What stands for a missing value.
+    /// What stands for a missing value: nothing, so that it is refused; the mean or the median of its
+    /// column (the most frequent word); a category of its own; or drop the row.
     pub missing: Fill,
     /// Give the first word of every category no coefficient of its own: all others are compared
     /// with it.

@@ -41,7 +41,7 @@ pub struct TableFile {
     pub decimal_comma: Option<bool>,
     /// Further words that mean a missing value, besides NA, N/A, NaN, null, None, ?, - and the like.
     pub missing_values: Vec<String>,
-    /// What to do with a row that cannot be read.
+    /// What to do with a row that cannot be read: fail at the first, or skip and count them.
     pub on_error: OnError,
     /// Column of the weights.
     pub weight_column: Option<String>,
