@@ -65,12 +65,16 @@ impl Observer for Bar {
             }
             Event::Iteration { point, metric, .. } => {
                 self.bar.set_position((self.bar.position() / FINE + 1) * FINE);
-                let held = point.validation.map(|score| format!(" · held-out {metric} {score:.4}"));
+                let score =
+                    point.validation.map(|score| format!(" · held-out {metric} {score:.4}"));
+                let measures = point.measures.iter();
+                let measures = measures.map(|m| format!(" · {} {:.4}", m.name, m.value));
                 self.bar.set_message(format!(
-                    "iteration {} · objective {:.6e}{}",
+                    "iteration {} · objective {:.6e}{}{}",
                     point.iteration,
                     point.objective,
-                    held.unwrap_or_default()
+                    score.unwrap_or_default(),
+                    measures.collect::<String>()
                 ));
             }
             Event::Finished => self.bar.finish_and_clear(),
