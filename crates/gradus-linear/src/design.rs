@@ -644,6 +644,26 @@ fn sparse_gram(
 }
 
 mod many;
+/// The matrix `[XᵀDX, XᵀD1; 1ᵀDX, 1ᵀD1] / total` from its parts: `border` is `XᵀD1` and `1ᵀD1`. Without a
+/// border the last row and column are those of the identity.
+pub(crate) fn bordered(gram: &[f64], border: Option<(&[f64], f64)>, total: f64) -> Vec<f64> {
+    let d = gram.len().isqrt();
+    let m = d + 1;
+    let mut matrix = vec![0.0; m * m];
+    for (to, row) in matrix.chunks_exact_mut(m).zip(gram.chunks_exact(d.max(1))) {
+        to.iter_mut().zip(row).for_each(|(to, x)| *to = x / total);
+    }
+    matrix[m * m - 1] = 1.0;
+    if let Some((sums, sum)) = border {
+        for (i, x) in sums.iter().enumerate() {
+            matrix[i * m + d] = x / total;
+            matrix[d * m + i] = x / total;
+        }
+        matrix[m * m - 1] = sum / total;
+    }
+    matrix
+}
+
 pub(crate) use many::Curved;
 #[cfg(test)]
 mod tests;

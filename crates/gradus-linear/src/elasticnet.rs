@@ -1,10 +1,10 @@
 //! Linear regression with a penalty on the absolute values and the squares of the coefficients.
 
+use crate::LinearModel;
 use crate::fitting::check_lambdas;
 use crate::sparse::Rule;
-use crate::sparse::fit::{Spec, along, fit};
+use crate::sparse::fit::{self, SparseRegression, Spec};
 use crate::sparse::path::PathOptions;
-use crate::{LinearModel, fitting};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -12,7 +12,6 @@ use gradus_core::params::Params;
 use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The elastic net: linear regression that leaves out features, and keeps correlated ones together.
 ///
@@ -157,14 +156,7 @@ impl Fit for ElasticNet {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        fitting::check_samples(Self::NAME, data)?;
-        fitting::check_held_out(data, job.validation)?;
-        let spec = self.spec();
-        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
-        let (model, report) = fit(&spec, data, job, &rules)?;
-        Ok(Fitted { params: self.clone(), model, report })
+        fit::fit_job(self, data, job)
     }
 
     fn fit_path(
@@ -172,36 +164,11 @@ impl Fit for ElasticNet {
         data: &Samples,
         job: &Job<'_, Samples>,
     ) -> Option<Result<Vec<Fitted<Self>>>> {
-        let first = chain.first()?;
-        let lambdas: Vec<f64> = chain.iter().map_while(|one| one.regularization).collect();
-        let alike =
-            |one: &Self| Self { regularization: first.regularization, ..one.clone() } == *first;
-        if lambdas.len() != chain.len()
-            || !lambdas.is_sorted_by(|a, b| a >= b)
-            || !chain.iter().all(alike)
-        {
-            return None;
-        }
-        let fit = || {
-            chain.iter().try_for_each(Params::check)?;
-            fitting::check_samples(Self::NAME, data)?;
-            fitting::check_held_out(data, job.validation)?;
-            let rules: Vec<_> = chain
-                .iter()
-                .map(|one| fitting::rules(one, Instant::now(), one.max_iter, one.seed, "rmse"))
-                .collect();
-            let fits = along(&first.spec(), &lambdas, data, job, &rules)?;
-            let fits = chain.iter().zip(fits);
-            Ok(fits
-                .map(|(one, (model, report))| Fitted { params: one.clone(), model, report })
-                .collect())
-        };
-        Some(fit())
+        fit::fit_path(chain, data, job)
     }
 }
 
-impl ElasticNet {
-    /// What the solver is to do.
+impl SparseRegression for ElasticNet {
     fn spec(&self) -> Spec {
         let mut lambdas = self.lambdas.clone().unwrap_or_default();
         lambdas.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -2,9 +2,8 @@
 
 use crate::fitting::check_lambdas;
 use crate::sparse::Rule;
-use crate::sparse::fit::{Spec, along, fit};
-use crate::sparse::path::PathOptions;
-use crate::{LinearModel, fitting};
+use crate::sparse::fit::{self, SparseRegression, Spec};
+use crate::{ElasticNet, LinearModel};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -12,7 +11,6 @@ use gradus_core::params::Params;
 use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The lasso: linear regression that leaves out the features it can do without.
 ///
@@ -151,14 +149,7 @@ impl Fit for Lasso {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        fitting::check_samples(Self::NAME, data)?;
-        fitting::check_held_out(data, job.validation)?;
-        let spec = self.spec();
-        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
-        let (model, report) = fit(&spec, data, job, &rules)?;
-        Ok(Fitted { params: self.clone(), model, report })
+        fit::fit_job(self, data, job)
     }
 
     fn fit_path(
@@ -166,56 +157,27 @@ impl Fit for Lasso {
         data: &Samples,
         job: &Job<'_, Samples>,
     ) -> Option<Result<Vec<Fitted<Self>>>> {
-        let first = chain.first()?;
-        let lambdas: Vec<f64> = chain.iter().map_while(|one| one.regularization).collect();
-        let alike =
-            |one: &Self| Self { regularization: first.regularization, ..one.clone() } == *first;
-        if lambdas.len() != chain.len()
-            || !lambdas.is_sorted_by(|a, b| a >= b)
-            || !chain.iter().all(alike)
-        {
-            return None;
-        }
-        let fit = || {
-            chain.iter().try_for_each(Params::check)?;
-            fitting::check_samples(Self::NAME, data)?;
-            fitting::check_held_out(data, job.validation)?;
-            let rules: Vec<_> = chain
-                .iter()
-                .map(|one| fitting::rules(one, Instant::now(), one.max_iter, one.seed, "rmse"))
-                .collect();
-            let fits = along(&first.spec(), &lambdas, data, job, &rules)?;
-            let fits = chain.iter().zip(fits);
-            Ok(fits
-                .map(|(one, (model, report))| Fitted { params: one.clone(), model, report })
-                .collect())
-        };
-        Some(fit())
+        fit::fit_path(chain, data, job)
     }
 }
 
-impl Lasso {
-    /// What the solver is to do.
+impl SparseRegression for Lasso {
+    /// The lasso is the elastic net with ρ = 1.
     fn spec(&self) -> Spec {
-        let mut lambdas = self.lambdas.clone().unwrap_or_default();
-        lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
-        Spec {
+        let net = ElasticNet {
             regularization: self.regularization,
-            options: PathOptions {
-                l1_ratio: 1.0,
-                fit_intercept: self.fit_intercept,
-                standardize: self.standardize.unwrap_or(self.regularization.is_none()),
-                positive: self.positive,
-                lambdas,
-                n_lambdas: self.n_lambdas,
-                tol: self.tol,
-                max_iter: self.max_iter,
-                ..PathOptions::default()
-            },
+            l1_ratio: 1.0,
+            fit_intercept: self.fit_intercept,
+            standardize: self.standardize,
+            positive: self.positive,
+            max_iter: self.max_iter,
+            tol: self.tol,
             folds: self.folds,
+            n_lambdas: self.n_lambdas,
+            lambdas: self.lambdas.clone(),
             rule: self.rule,
             seed: self.seed,
-            unit: 1.0,
-        }
+        };
+        net.spec()
     }
 }

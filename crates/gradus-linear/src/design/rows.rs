@@ -2,6 +2,7 @@
 
 use super::{Design, Preparation};
 use crate::parallel;
+use gradus_base::parallel::blocks;
 use gradus_data::Matrix;
 use gradus_kernel::dense;
 use std::ops::Range;
@@ -183,14 +184,14 @@ impl Design<'_> {
         out.fill(0.0);
         // Sums of their own for each part of the rows pay where entries are many.
         let bounds = &self.bounds;
-        let blocks = (bounds.len() - 1).div_ceil(SCATTERED).max(1);
+        let step = (bounds.len() - 1).div_ceil(SCATTERED).max(1);
         if x.nnz() < 4 * self.d() || bounds.len() <= SCATTERED {
             add(0..self.n(), out);
         } else {
-            let starts: Vec<usize> = (0..bounds.len() - 1).step_by(blocks).collect();
-            let parts = parallel::map(starts, x.nnz(), |first: usize| {
+            let parts = blocks(bounds.len() - 1, step).collect();
+            let parts = parallel::map(parts, x.nnz(), |part: Range<usize>| {
                 let mut sums = vec![0.0; self.d()];
-                add(bounds[first]..bounds[(first + blocks).min(bounds.len() - 1)], &mut sums);
+                add(bounds[part.start]..bounds[part.end], &mut sums);
                 sums
             });
             for part in &parts {

@@ -5,7 +5,7 @@
 //! satisfies `Xᵀ W u = 0` and so is feasible for the dual of the straight loss: what is lost by
 //! rounding is known exactly. Huber's loss is `δ` times the one with slopes of 1.
 
-use crate::design::Design;
+use crate::design::{Design, bordered};
 use gradus_core::iterate::Guide;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
@@ -135,18 +135,8 @@ impl<'d, 'a> Problem<'d, 'a> {
     fn matrix(&self, weights: &[f64], unit: f64, damping: f64) -> Vec<f64> {
         let (d, total) = (self.d(), self.design.total());
         let (gram, sums) = self.design.gram(Some(weights));
-        let mut matrix = vec![0.0; (d + 1) * (d + 1)];
-        for i in 0..d {
-            for j in 0..d {
-                matrix[i * (d + 1) + j] = gram[i * d + j] / total;
-            }
-            if self.intercept {
-                matrix[i * (d + 1) + d] = sums[i] / total;
-                matrix[d * (d + 1) + i] = sums[i] / total;
-            }
-        }
-        let all: f64 = weights.iter().sum();
-        matrix[d * (d + 1) + d] = if self.intercept { all / total } else { 1.0 };
+        let border = self.intercept.then(|| (sums.as_slice(), weights.iter().sum()));
+        let mut matrix = bordered(&gram, border, total);
         (0..=d).for_each(|i| matrix[i * (d + 1) + i] += damping);
         for (i, ridge) in self.ridge.iter().enumerate() {
             matrix[i * (d + 1) + i] += ridge / unit;

@@ -3,7 +3,7 @@
 //! coordinate.
 
 use super::objective::{Binary, loss_and_doubt};
-use crate::design::Curved;
+use crate::design::{Curved, bordered};
 use gradus_core::iterate::Guide;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
@@ -40,19 +40,9 @@ impl Binary<'_, '_> {
         let mut g: Vec<f64> =
             gradient.iter().zip(x).map(|(g, w)| g / total + self.ridge * w).collect();
         g.push(if self.intercept { slope / total } else { 0.0 });
-        let m = d + 1;
-        let mut hessian = vec![0.0; m * m];
-        for i in 0..d {
-            for j in 0..d {
-                hessian[i * m + j] = gram[i * d + j] / total;
-            }
-            hessian[i * m + i] += self.ridge;
-            if self.intercept {
-                hessian[i * m + d] = cross[i] / total;
-                hessian[d * m + i] = cross[i] / total;
-            }
-        }
-        hessian[m * m - 1] = if self.intercept { curvature / total } else { 1.0 };
+        let border = self.intercept.then_some((cross.as_slice(), curvature));
+        let mut hessian = bordered(&gram, border, total);
+        (0..d).for_each(|i| hessian[i * (d + 1) + i] += self.ridge);
         let half: f64 = 0.5 * self.ridge * x[..d].iter().map(|w| w * w).sum::<f64>();
         (value / total + half, g, hessian)
     }

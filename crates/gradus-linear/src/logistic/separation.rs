@@ -7,6 +7,7 @@
 
 use super::newton;
 use super::objective::{Binary, Softmax};
+use crate::conjugate;
 use gradus_optim::Objective;
 
 /// Newton steps at most.
@@ -169,29 +170,9 @@ fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Opt
     let mut diagonal = vec![1.0; dim];
     hessian.diagonal(&mut diagonal);
     let inverse: Vec<f64> = diagonal.iter().map(|h| if *h > 0.0 { 1.0 / h } else { 0.0 }).collect();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let mut x = vec![0.0; dim];
-    let mut z: Vec<f64> = residual.iter().zip(&inverse).map(|(r, h)| r * h).collect();
-    let mut p = z.clone();
-    let mut rho = dot(&residual, &z);
-    let enough = 1e-20 * rho;
-    let mut product = vec![0.0; dim];
-    for _ in 0..products.min(4 * dim) {
-        if !(rho > enough && rho > 0.0) {
-            break;
-        }
-        hessian.product(&p, &mut product);
-        let curvature = dot(&p, &product);
-        if curvature.is_nan() || curvature <= 0.0 {
-            break;
-        }
-        let by = rho / curvature;
-        x.iter_mut().zip(&p).for_each(|(x, p)| *x += by * p);
-        residual.iter_mut().zip(&product).for_each(|(r, q)| *r -= by * q);
-        z.iter_mut().zip(&residual).zip(&inverse).for_each(|((z, r), h)| *z = r * h);
-        let next = dot(&residual, &z);
-        p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + next / rho * *p);
-        rho = next;
-    }
-    Some(x)
+    let limits =
+        conjugate::Limits { share: 1e-20, max_iter: products.min(4 * dim), stopped: &|| false };
+    let scale = |i: usize, r: f64| r * inverse[i];
+    let mut product = |v: &[f64], out: &mut [f64]| hessian.product(v, out);
+    Some(conjugate::solve(&mut product, scale, residual, limits))
 }

@@ -5,15 +5,16 @@ use super::path::{Path, PathOptions, Validation, largest};
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
 use crate::Linear;
-use crate::fitting::{check_held_out, check_samples, held_out_rmse};
+use crate::fitting::{self, check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
 use gradus_base::{Error, Result};
-use gradus_core::estimator::{Fit, Job};
+use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::{self, Ending, Guide, Rules};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
 use gradus_data::{Dense, Samples};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Which penalty cross-validation chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +29,7 @@ pub enum Rule {
 }
 
 /// The parameters of both estimators.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) regularization: Option<f64>,
     pub(crate) options: PathOptions,
@@ -55,15 +56,70 @@ struct Found {
     path: Option<Path>,
 }
 
+/// An estimator that this solver fits: the lasso or the elastic net.
+pub(crate) trait SparseRegression: Fit<Data = Samples, Model = LinearModel> {
+    /// The problem to solve.
+    fn spec(&self) -> Spec;
+}
+
+/// Implements [`Fit::fit_job`] for both estimators.
+pub(crate) fn fit_job<P: SparseRegression>(
+    params: &P,
+    data: &Samples,
+    job: &Job<'_, Samples>,
+) -> Result<Fitted<P>> {
+    let started = Instant::now();
+    params.check()?;
+    let spec = params.spec();
+    let rules = fitting::rules(params, started, spec.options.max_iter, spec.seed, "rmse");
+    let (model, report) = fit(&spec, data, job, &rules)?;
+    Ok(Fitted { params: params.clone(), model, report })
+}
+
+/// Implements [`Fit::fit_path`] for both estimators: one pass along the path if the parameters differ
+/// only in a penalty that falls.
+pub(crate) fn fit_path<P: SparseRegression>(
+    chain: &[P],
+    data: &Samples,
+    job: &Job<'_, Samples>,
+) -> Option<Result<Vec<Fitted<P>>>> {
+    let specs: Vec<Spec> = chain.iter().map(P::spec).collect();
+    let first = specs.first()?;
+    let lambdas: Vec<f64> = specs.iter().map_while(|spec| spec.regularization).collect();
+    let alike =
+        |spec: &Spec| Spec { regularization: first.regularization, ..spec.clone() } == *first;
+    if lambdas.len() != chain.len()
+        || !lambdas.is_sorted_by(|a, b| a >= b)
+        || !specs.iter().all(alike)
+    {
+        return None;
+    }
+    let fit = || {
+        chain.iter().try_for_each(P::check)?;
+        check_samples(P::NAME, data)?;
+        check_held_out(data, job.validation)?;
+        let (max_iter, seed) = (first.options.max_iter, first.seed);
+        let rules: Vec<_> = chain
+            .iter()
+            .map(|params| fitting::rules(params, Instant::now(), max_iter, seed, "rmse"))
+            .collect();
+        let fits = chain.iter().zip(along(first, &lambdas, data, job, &rules)?);
+        Ok(fits
+            .map(|(params, (model, report))| Fitted { params: params.clone(), model, report })
+            .collect())
+    };
+    Some(fit())
+}
+
 pub(crate) fn fit(
     spec: &Spec,
     samples: &Samples,
     job: &Job<'_, Samples>,
     rules: &Rules<'_>,
 ) -> Result<(LinearModel, Report)> {
-    let targets = samples.values()?;
     check_samples(rules.model, samples)?;
     check_held_out(samples, job.validation)?;
+    let targets = samples.values()?;
     let mut baselines = Vec::new();
     let (model, mut report) = iterate::guided(rules, job, |guide| {
         let (found, notes) = match spec.regularization {

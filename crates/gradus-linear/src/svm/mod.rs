@@ -41,11 +41,11 @@ mod subgradient;
 mod svr;
 mod units;
 
-use crate::ClassWeight;
+use crate::{ClassWeight, fitting};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, Rules};
+use gradus_core::iterate::{self, Ending, Guide, Rules};
 use gradus_core::params::{self, Params};
 use gradus_core::predict::Predict as _;
 use gradus_data::Samples;
@@ -351,13 +351,9 @@ impl Fit for Svm {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        crate::fitting::check_samples(Self::NAME, data)?;
-        crate::fitting::check_held_out(data, job.validation)?;
-        let rules = rules(Self::NAME, "accuracy", true, begun, self);
-        let (model, report) = iterate::guided(&rules, job, |guide| {
-            let options = self.options();
+        let options = self.options();
+        let score = Score { metric: "accuracy", higher_is_better: true, of: accuracy };
+        fit_machines(self, &options, data, job, score, |guide| {
             let (mut model, mut ending) =
                 learn::classes(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
             if self.probability {
@@ -365,10 +361,8 @@ impl Fit for Svm {
                 model.sigmoids = sigmoids;
                 ending.notes.extend(caution);
             }
-            ending.validation = job.validation.map(|held| accuracy(&model, held)).transpose()?;
             Ok((model, ending))
-        })?;
-        Ok(Fitted { params: self.clone(), model, report })
+        })
     }
 }
 
@@ -394,39 +388,37 @@ fn check_kernel(kernel: Kernel, fit_intercept: bool, standardize: bool) -> Resul
     Ok(())
 }
 
-fn rules<'a>(
-    model: &'a str,
-    metric: &'a str,
+/// How a model is scored on validation data.
+struct Score {
+    metric: &'static str,
     higher_is_better: bool,
-    begun: Instant,
-    of: &(impl Params + Seeded),
-) -> Rules<'a> {
-    let (max_iter, tol, seed) = of.numbers();
-    Rules {
-        since: Some(begun),
-        model,
-        metric,
-        higher_is_better,
-        max_iter,
-        tol,
-        patience: 0,
-        restarts: 1,
-        seed,
-        params: params::record(of),
-        fingerprint: 0,
-    }
+    of: fn(&SvmModel, &Samples) -> Result<f64>,
 }
 
-/// The numbers that both kinds of machine have.
-trait Seeded {
-    /// Most iterations, tolerance and seed.
-    fn numbers(&self) -> (usize, f64, u64);
-}
-
-impl Seeded for Svm {
-    fn numbers(&self) -> (usize, f64, u64) {
-        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
-    }
+/// Checks parameters and data, runs `learn`, and scores the model on the validation data.
+fn fit_machines<P: Fit<Data = Samples, Model = SvmModel>>(
+    params: &P,
+    options: &learn::Options,
+    data: &Samples,
+    job: &Job<'_, Samples>,
+    score: Score,
+    learn: impl FnOnce(&mut Guide<'_>) -> Result<(SvmModel, Ending)>,
+) -> Result<Fitted<P>> {
+    let started = Instant::now();
+    params.check()?;
+    fitting::check_samples(P::NAME, data)?;
+    fitting::check_held_out(data, job.validation)?;
+    let rules = Rules {
+        higher_is_better: score.higher_is_better,
+        tol: options.tol.unwrap_or_default(),
+        ..fitting::rules(params, started, options.max_iter, options.seed, score.metric)
+    };
+    let (model, report) = iterate::guided(&rules, job, |guide| {
+        let (model, mut ending) = learn(guide)?;
+        ending.validation = job.validation.map(|data| (score.of)(&model, data)).transpose()?;
+        Ok((model, ending))
+    })?;
+    Ok(Fitted { params: params.clone(), model, report })
 }
 
 /// The share of samples, by weight, whose class is predicted.

@@ -6,10 +6,9 @@
 //! step to the lowest point. From step to step few samples begin or cease to pull, and only those
 //! are added to or taken off the matrix.
 
-use super::direction;
+use super::direction::{self, Along};
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
-use crate::design::Design;
-use gradus_kernel::solve_semidefinite;
+use crate::conjugate;
 
 /// Up to so many features the matrix of second derivatives is formed.
 pub(super) const FORMED: usize = 1024;
@@ -83,21 +82,11 @@ impl Watch for Quiet<'_> {
 
 /// The solution for every sixteenth sample, each counting sixteen times.
 fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<f64>, f64) {
-    let rows: Vec<u32> = (0..problem.n() as u32).step_by(THINNED).collect();
-    let some = |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
-    let matrix = problem.design.matrix().select_rows(&rows);
-    let design: Design<'_> = problem.design.of_rows(&matrix);
-    let thinned = Problem {
-        design: &design,
-        loss: problem.loss,
-        targets: &some(problem.targets, 1.0),
-        costs: &some(problem.costs, THINNED as f64),
-        intercept: problem.intercept,
-        intercept_penalty: problem.intercept_penalty,
-    };
-    let start = (vec![0.0; design.d()], 0.0);
-    let point = descend(&thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
-    (point.w, point.b)
+    problem.with_every(THINNED, |thinned| {
+        let start = (vec![0.0; thinned.design.d()], 0.0);
+        let point = descend(thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
+        (point.w, point.b)
+    })
 }
 
 fn descend(
@@ -180,13 +169,8 @@ fn lowest(
     scores: &[f64],
     along: &[f64],
 ) -> f64 {
-    let d = w.len();
-    let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
-    let mut square = squared_norm(&direction[..d]);
-    linear += problem.q() * b * direction[d];
-    square += problem.q() * direction[d] * direction[d];
-    let slope = |t: f64| {
-        let [slope, curvature] = sums(scores.len(), |rows| {
+    let losses = |t: f64| {
+        sums(scores.len(), |rows| {
             let (mut slope, mut curvature) = (0.0, 0.0);
             for i in rows {
                 let pull = problem.loss.pull(problem.targets[i], scores[i] + t * along[i]);
@@ -196,29 +180,10 @@ fn lowest(
                 }
             }
             [slope, curvature]
-        });
-        (slope + linear + t * square, curvature + square)
+        })
     };
-    let first = slope(0.0).0;
-    let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
-    for _ in 0..30 {
-        let (slope, curvature) = slope(t);
-        if slope.abs() <= 1e-4 * first.abs() {
-            break;
-        }
-        if slope < 0.0 {
-            low = t
-        } else {
-            high = t
-        }
-        let next = t - slope / curvature;
-        let next = if next > low && next < high { next } else { 0.5 * (low + high) };
-        if !next.is_finite() || (next - t).abs() <= 1e-12 * t {
-            break;
-        }
-        t = next;
-    }
-    t
+    let line = Along::new(problem, (w, b), direction, losses);
+    line.lowest(line.slope(0.0).0, 1e-4, 30)
 }
 
 /// The matrix `2 Zᵀ C Z` over the samples that pull.
@@ -239,7 +204,6 @@ impl Formed {
     /// The direction of a Newton step.
     fn step(&mut self, problem: &Problem<'_>, scores: &[f64], gradient: &[f64], out: &mut [f64]) {
         let d = problem.design.d();
-        let size = d + 1;
         for (out, g) in out.iter_mut().zip(gradient) {
             *out = -g;
         }
@@ -254,19 +218,7 @@ impl Formed {
             return;
         }
         self.update(problem, scores);
-        let mut matrix = self.sum.clone();
-        for i in 0..d {
-            matrix[i * size + i] += 1.0;
-        }
-        match problem.intercept {
-            Intercept::Penalized => matrix[d * size + d] += problem.q(),
-            Intercept::Free => {}
-            Intercept::Absent => {
-                (0..d).for_each(|i| matrix[i * size + d] = 0.0);
-                matrix[d * size + d] = 1.0;
-            }
-        }
-        solve_semidefinite(size, &mut matrix, out);
+        direction::from_features(problem, self.sum.clone(), out);
     }
 
     fn update(&mut self, problem: &Problem<'_>, scores: &[f64]) {
@@ -329,33 +281,12 @@ fn conjugate(
         of_w.iter_mut().zip(v).for_each(|(out, v)| *out += v);
         of_b[0] = if has_intercept { inner.iter().sum::<f64>() + ridge_b * b } else { 0.0 };
     };
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    out.fill(0.0);
-    let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
-    let mut ready: Vec<f64> = rest.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
-    let mut direction = ready.clone();
-    let mut size = dot(&rest, &ready);
-    let enough = exactness * exactness * size;
-    let mut image = vec![0.0; d + 1];
-    for _ in 0..STEPS {
-        if size <= enough || size <= 0.0 || watch.stopped() {
-            break;
-        }
-        times(&direction, &mut image);
-        let length = size / dot(&direction, &image);
-        if !length.is_finite() {
-            break;
-        }
-        for i in 0..=d {
-            out[i] += length * direction[i];
-            rest[i] -= length * image[i];
-            ready[i] = rest[i] / diagonal[i];
-        }
-        let next = dot(&rest, &ready);
-        let keep = next / size;
-        for (direction, ready) in direction.iter_mut().zip(&ready) {
-            *direction = ready + keep * *direction;
-        }
-        size = next;
-    }
+    let right: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let limits = conjugate::Limits {
+        share: exactness * exactness,
+        max_iter: STEPS,
+        stopped: &|| watch.stopped(),
+    };
+    let divide = |i: usize, x: f64| x / diagonal[i];
+    out.copy_from_slice(&conjugate::solve(&mut times, divide, right, limits));
 }

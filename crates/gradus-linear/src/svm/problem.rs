@@ -155,6 +155,17 @@ impl Problem<'_> {
         self.targets.len()
     }
 
+    /// The problem of every `step`th sample, each counting `step` times: a first guess for this one.
+    pub(super) fn with_every<R>(&self, step: usize, solve: impl FnOnce(&Problem<'_>) -> R) -> R {
+        let rows: Vec<u32> = (0..self.n() as u32).step_by(step).collect();
+        let some =
+            |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
+        let matrix = self.design.matrix().select_rows(&rows);
+        let design = self.design.of_rows(&matrix);
+        let (targets, costs) = (some(self.targets, 1.0), some(self.costs, step as f64));
+        solve(&Problem { design: &design, targets: &targets, costs: &costs, ..*self })
+    }
+
     fn bias_cost(&self, b: f64) -> f64 {
         if self.intercept == Intercept::Penalized {
             0.5 * self.intercept_penalty * b * b

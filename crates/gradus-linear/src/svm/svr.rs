@@ -1,16 +1,14 @@
 //! Support vector regression.
 
-use super::{Kernel, Seeded, Solver, SvmModel, learn, problem, rules};
+use super::{Kernel, Score, Solver, SvmModel, fit_machines, learn, problem};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_core::predict::Predict as _;
 use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
 ///
@@ -151,12 +149,6 @@ impl Svr {
     }
 }
 
-impl Seeded for Svr {
-    fn numbers(&self) -> (usize, f64, u64) {
-        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
-    }
-}
-
 impl Fit for Svr {
     const NAME: &'static str = "svr";
     const CLASS: &'static str = "Svr";
@@ -166,11 +158,6 @@ impl Fit for Svr {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        crate::fitting::check_samples(Self::NAME, data)?;
-        crate::fitting::check_held_out(data, job.validation)?;
-        let rules = rules(Self::NAME, "rmse", false, begun, self);
         let options = learn::Options {
             name: Self::NAME,
             c: self.c,
@@ -196,13 +183,10 @@ impl Fit for Svr {
             max_iter: self.max_iter,
             seed: self.seed,
         };
-        let (model, report) = iterate::guided(&rules, job, |guide| {
-            let (model, mut ending) =
-                learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
-            ending.validation = job.validation.map(|held| rmse(&model, held)).transpose()?;
-            Ok((model, ending))
-        })?;
-        Ok(Fitted { params: self.clone(), model, report })
+        let score = Score { metric: "rmse", higher_is_better: false, of: rmse };
+        fit_machines(self, &options, data, job, score, |guide| {
+            learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))
+        })
     }
 }
 
