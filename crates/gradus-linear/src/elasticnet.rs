@@ -2,7 +2,7 @@
 
 use crate::LinearModel;
 use crate::fitting::check_lambdas;
-use crate::sparse::Rule;
+use crate::sparse::PenaltyRule;
 use crate::sparse::fit::{self, SparseRegression, Spec};
 use crate::sparse::path::PathOptions;
 use derive_setters::Setters;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// S(x_j·r + ‖x_j‖² β_j, λρ) / (‖x_j‖² + λ(1 − ρ))` with the soft threshold `S`, on a
 /// working set of the features that a solution is likely to need; Anderson extrapolation leads long
 /// valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
-/// are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+/// are read once, for their Gram matrix, and passes then cost features². Otherwise a pass over all
 /// features costs as many operations as there are entries, and products between the features of the
 /// working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
 /// that a gap safe sphere rules out are not looked at again.
@@ -82,10 +82,10 @@ pub struct ElasticNet {
     /// cross-validation, and not where `regularization` is given.
     pub standardize: Option<bool>,
 
-    /// Whether coefficients cannot be negative.
+    /// Whether coefficients must not be negative.
     pub positive: bool,
 
-    /// Passes over the coefficients at most, for each penalty.
+    /// The largest number of passes over the coefficients, for each penalty.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_iter: usize,
 
@@ -109,7 +109,7 @@ pub struct ElasticNet {
     pub lambdas: Option<Vec<f64>>,
 
     /// Which penalty the cross-validation chooses.
-    pub rule: Rule,
+    pub rule: PenaltyRule,
 
     /// Seed of the folds.
     pub seed: u64,
@@ -128,7 +128,7 @@ impl Default for ElasticNet {
             folds: 5,
             n_lambdas: 100,
             lambdas: None,
-            rule: Rule::Min,
+            rule: PenaltyRule::Min,
             seed: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! Linear regression with a penalty on the absolute values of the coefficients.
 
 use crate::fitting::check_lambdas;
-use crate::sparse::Rule;
+use crate::sparse::PenaltyRule;
 use crate::sparse::fit::{self, SparseRegression, Spec};
 use crate::{ElasticNet, LinearModel};
 use derive_setters::Setters;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// S(x_j·r + ‖x_j‖² β_j, λ) / ‖x_j‖²` with the soft threshold `S`, on a
 /// working set of the features that a solution is likely to need; Anderson extrapolation leads long
 /// valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
-/// are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+/// are read once, for their Gram matrix, and passes then cost features². Otherwise a pass over all
 /// features costs as many operations as there are entries, and products between the features of the
 /// working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
 /// that a gap safe sphere rules out are not looked at again.
@@ -76,10 +76,10 @@ pub struct Lasso {
     /// given.
     pub standardize: Option<bool>,
 
-    /// Whether coefficients cannot be negative.
+    /// Whether coefficients must not be negative.
     pub positive: bool,
 
-    /// Passes over the coefficients at most, for each penalty.
+    /// The largest number of passes over the coefficients, for each penalty.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_iter: usize,
 
@@ -103,7 +103,7 @@ pub struct Lasso {
     pub lambdas: Option<Vec<f64>>,
 
     /// Which penalty the cross-validation chooses.
-    pub rule: Rule,
+    pub rule: PenaltyRule,
 
     /// Seed of the folds.
     pub seed: u64,
@@ -121,7 +121,7 @@ impl Default for Lasso {
             folds: 5,
             n_lambdas: 100,
             lambdas: None,
-            rule: Rule::Min,
+            rule: PenaltyRule::Min,
             seed: 0,
         }
     }

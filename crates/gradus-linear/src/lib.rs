@@ -40,12 +40,12 @@ pub mod path {
 
 pub use elasticnet::ElasticNet;
 pub use lasso::Lasso;
-pub use linear::{Linear, Loss};
+pub use linear::{Linear, RegressionLoss};
 pub use logistic::{ClassWeight, Logistic, LogisticSolver};
 pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
-pub use sparse::Rule;
+pub use sparse::PenaltyRule;
 pub use svm::{
     HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass,
-    Penalty, Solver, Support, Svm, SvmModel, Svr,
+    Support, Svm, SvmModel, SvmPenalty, SvmSolver, Svr,
 };

@@ -12,7 +12,7 @@ const BLOCK: usize = 1 << 15;
 /// Rows that a part of wide ones has at least: many enough to pay for the sums that each clears and adds.
 const ROWS: usize = 512;
 
-/// Sums are kept in at most so many parts.
+/// The largest number of partial sums.
 const PARTS: usize = 64;
 
 /// Rows that the first guess of the means is taken from.
@@ -21,7 +21,7 @@ const GUESS: usize = 256;
 /// A guess is too far off if centring again would take more than this times the spread.
 const FAR: f64 = 100.0;
 
-/// What [`moments`] gives; all sums are divided by the sum of the weights.
+/// The result of [`moments`]; all sums are divided by the sum of the weights.
 pub(crate) struct Moments {
     /// Means of the features; 0 without centring.
     pub(crate) means: Vec<f64>,

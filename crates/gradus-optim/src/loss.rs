@@ -1,4 +1,4 @@
-//! Losses: how a prediction is judged against its target.
+//! Losses of a prediction against its target.
 //!
 //! Each has a value, a derivative (a subgradient at a kink) and, where there is one, a second
 //! derivative, all with respect to the prediction. None of them overflows: they are finite for
@@ -8,7 +8,7 @@ use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a prediction `z` is judged against a target `y`.
+/// The loss of a prediction `z` against a target `y`.
 ///
 /// For numbers, with the error `r = z − y`: squared, absolute, Huber, Tukey, quantile. For classes,
 /// with `y` either −1 or 1 and the margin `m = y z`: logistic, hinge, squared hinge, exponential.
@@ -24,10 +24,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// `½ r²`. Predicts the mean; the likelihood of Gaussian noise. Wild values pull hardest.
+    /// `½ r²`. Predicts the mean; the likelihood of Gaussian noise. Outliers have the most influence.
     Squared,
-    /// `|r|`. Predicts the median; the likelihood of Laplace noise. Wild values pull no harder than
-    /// others. It has a kink at 0.
+    /// `|r|`. Predicts the median; the likelihood of Laplace noise. Outliers have no more influence than
+    /// other values. It has a kink at 0.
     Absolute,
     /// `½ r²` up to `|r| = δ`, then the straight line `δ |r| − ½ δ²`. Nearly as exact as squares
     /// where the noise is Gaussian, nearly as robust as the absolute error where it is not.
@@ -246,9 +246,9 @@ mod tests {
             for y in targets(loss) {
                 for z in predictions() {
                     let seen = (loss.value(z + h, y) - loss.value(z - h, y)) / (2.0 * h);
-                    let told = loss.derivative(z, y);
-                    let size = told.abs().max(1.0);
-                    assert!((seen - told).abs() < 1e-7 * size, "{loss:?} {z} {y}: {seen} {told}");
+                    let exact = loss.derivative(z, y);
+                    let size = exact.abs().max(1.0);
+                    assert!((seen - exact).abs() < 1e-7 * size, "{loss:?} {z} {y}: {seen} {exact}");
                     let Some(second) = loss.second_derivative(z, y) else {
                         continue;
                     };

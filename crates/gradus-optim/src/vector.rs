@@ -228,9 +228,9 @@ mod tests {
             assert!((0..n).all(|j| d[j] == -a[j]));
             let sum = divide_dot(&a, &b, &mut d);
             assert!((0..n).all(|j| d[j] == a[j] / b[j]));
-            let told: f64 = (0..n).map(|j| a[j] * a[j] / b[j]).sum();
+            let expected: f64 = (0..n).map(|j| a[j] * a[j] / b[j]).sum();
             let size: f64 = (0..n).map(|j| a[j] * a[j] / b[j].abs()).sum();
-            assert!((sum - told).abs() <= 1e-12 * size.max(1.0), "{n}");
+            assert!((sum - expected).abs() <= 1e-12 * size.max(1.0), "{n}");
             let mut apart = vec![0.0; n];
             subtract(&a, &b, &mut apart);
             assert!((one.4 - norm(&apart)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");

@@ -1,4 +1,4 @@
-//! Whether classes can be told apart by a plane, so that without a penalty there is no best model.
+//! Whether a plane separates the classes, so that without a penalty there is no finite optimum.
 //!
 //! Then the loss falls for ever along some direction `v`: no sample's own class loses against any other
 //! along it, and some win. Along such a direction Newton steps keep their length while all else
@@ -10,7 +10,7 @@ use super::objective::{Binary, Softmax};
 use crate::conjugate;
 use gradus_optim::Objective;
 
-/// Newton steps at most.
+/// The largest number of Newton steps.
 const STEPS: usize = 8;
 
 /// By how much a sample may lose, as a share of what the most certain one wins: rounding.
@@ -20,7 +20,7 @@ const LOSS: f64 = 1e-6;
 /// separation.
 const CERTAIN: f64 = 5.0;
 
-/// Up to so many coordinates a Hessian is formed by products.
+/// Up to this many coordinates a Hessian is formed by products.
 const FORMED: usize = 512;
 
 /// Operations that the look for a direction may take.
@@ -29,7 +29,7 @@ const WORK: f64 = 1e11;
 /// How classes lie to one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separation {
-    /// No plane tells them apart.
+    /// No plane separates them.
     None,
     /// A plane has every sample on its right side or on the plane.
     Quasi,
@@ -38,7 +38,7 @@ pub(super) enum Separation {
 }
 
 impl Separation {
-    /// What to tell a user.
+    /// The note in the report.
     pub(super) fn caution(self) -> Option<String> {
         let how = match self {
             Self::None => return None,
@@ -149,7 +149,7 @@ pub(super) fn separation(objective: &dyn Classes, solution: &[f64]) -> Separatio
     Separation::None
 }
 
-/// A Newton step by conjugate gradients with so many products at most.
+/// A Newton step by conjugate gradients with at most `products` products.
 fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Option<Vec<f64>> {
     let dim = objective.dim();
     let mut residual = vec![0.0; dim];

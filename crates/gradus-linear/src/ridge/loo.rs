@@ -16,7 +16,7 @@ use gradus_data::Matrix;
 use gradus_kernel::linalg::{self, Eigen};
 use std::ops::Range;
 
-/// Rows that are looked at together.
+/// Rows in a block.
 const ROWS: usize = 512;
 
 /// Penalties to try: at equal ratios, from one that shrinks everything to one that shrinks nothing.

@@ -1,4 +1,4 @@
-//! What the estimators `lasso` and `elasticnet` share.
+//! The fit of the estimators `lasso` and `elasticnet`.
 
 use super::folds;
 use super::path::{Path, PathOptions, Validation, largest};
@@ -19,7 +19,7 @@ use std::time::Instant;
 /// Which penalty cross-validation chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum PenaltyRule {
     /// The one with the least error on held-out folds.
     #[default]
     Min,
@@ -34,19 +34,19 @@ pub(crate) struct Spec {
     pub(crate) regularization: Option<f64>,
     pub(crate) options: PathOptions,
     pub(crate) folds: usize,
-    pub(crate) rule: Rule,
+    pub(crate) rule: PenaltyRule,
     pub(crate) seed: u64,
-    /// What λ is multiplied with where it is told: ridge regression has another unit.
+    /// The factor of λ in the report: ridge regression has another unit.
     pub(crate) unit: f64,
 }
 
-/// A path whose best penalty is its last one is made longer at most so many times.
+/// How many times at most a path is extended whose best penalty is its last one.
 const LONGER: usize = 4;
 
 /// … if the error fell by this share over the last tenth of it.
 const FALLING: f64 = 1e-3;
 
-/// What was found for one target.
+/// The solution for one target.
 struct Found {
     coefficients: Vec<f64>,
     intercept: f64,
@@ -173,8 +173,8 @@ fn ended(
     };
     let objective = found.iter().map(|found| found.objective).sum();
     let model = model(samples, found);
-    let held = held_out_rmse(&model, samples, job)?;
-    let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+    let score = held_out_rmse(&model, samples, job)?;
+    let (validation, baselines) = score.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
     let certificate = Some(certificate);
     Ok((model, Ending { stop_reason, objective, validation, certificate, notes }, baselines))
 }
@@ -311,7 +311,7 @@ fn chosen(
         (0..problem.n_targets()).map(|t| options.grid(&problem, t)).collect();
     let mut paths: Vec<(Path, StopReason)> = Vec::new();
     let mut by_fold: Vec<folds::Fold> = Vec::new();
-    let one_se = spec.rule == Rule::OneSe;
+    let one_se = spec.rule == PenaltyRule::OneSe;
     let validation = |by_fold: &[folds::Fold], t: usize| {
         let errors: Vec<&[f64]> = by_fold.iter().map(|fold| fold.errors[t].as_slice()).collect();
         folds::choose(&errors, one_se)

@@ -112,13 +112,13 @@ fn lengths(design: &Design<'_>) -> Vec<f64> {
             parallel::map((0..design.d()).collect(), entries, |column: usize| {
                 let (c, s) = (design.center()[column], design.scale()[column]);
                 let (rows, values) = columns.row(column);
-                let (mut held, mut sum) = (0.0, 0.0);
+                let (mut stored, mut sum) = (0.0, 0.0);
                 for (&row, x) in rows.iter().zip(values) {
                     let weight = design.weight(row as usize);
-                    held += weight;
+                    stored += weight;
                     sum += weight * (x - c) * (x - c);
                 }
-                (sum + (total - held).max(0.0) * c * c) / (s * s)
+                (sum + (total - stored).max(0.0) * c * c) / (s * s)
             })
         }
     }

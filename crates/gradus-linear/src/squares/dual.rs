@@ -10,7 +10,7 @@ use gradus_kernel::linalg;
 use gradus_kernel::{Level, dense};
 use std::ops::Range;
 
-/// Rows of the matrix are multiplied in so many blocks.
+/// The number of blocks of rows in which the matrix is multiplied.
 const BLOCKS: usize = 8;
 
 /// Samples whose products are summed over blocks of features: the sums stay in a cache.
@@ -22,7 +22,7 @@ const FEATURES: usize = 256;
 /// Samples that are copied together.
 const LINE: usize = 8;
 
-/// Sums over blocks of features are kept in at most so many parts.
+/// The largest number of partial sums over blocks of features.
 const PARTS: usize = 32;
 
 /// The smallest pivot, in units of the diagonal, down to which a factor is trusted.

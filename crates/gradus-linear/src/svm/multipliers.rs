@@ -9,7 +9,7 @@
 //! Features and targets are of unit size (see `units.rs`). There dual coefficients are of size 1
 //! or, where samples are hard to separate, larger, up to the cost. So `σ` begins at the cost or at
 //! [`FIRST`], whichever is less, and a large cost begins with `β₀ = 0`: the first round is then a
-//! squared loss of moderate cost, and rounds follow the dual coefficients as far as they go. Begun
+//! squared loss of moderate cost, and rounds follow the dual coefficients as far as they go. If `σ` started
 //! at the cost, no sample would be near its margin, and no step would know any curvature.
 //!
 //! Reference: Yan, Li: An efficient augmented Lagrangian method for support vector machine, 2020.
@@ -22,13 +22,13 @@ use super::problem::{Intercept, Point, Problem, squared_norm, sums};
 const FIRST: f64 = 300.0;
 
 /// The largest σ, in units of the largest cost and of all: beyond it dual coefficients lose their
-/// digits. Samples near their margin by a share of 1e-4 are told apart.
+/// digits. Samples near their margin by a share of 1e-4 are distinguished.
 const LAST: (f64, f64) = (1e4, 1e13);
 
 /// The factors by which σ grows after a round of many, a few, or no Newton steps.
 const GROWTH: [f64; 3] = [4.0, 8.0, 64.0];
 
-/// Newton steps in a round at most.
+/// The largest number of Newton steps in a round.
 const STEPS: usize = 40;
 
 /// Rounds without progress after which no more is expected.
@@ -44,7 +44,7 @@ pub(super) struct Goal {
     pub(super) tol: f64,
     /// Whether to go on for a few rounds where they are cheap, to a solution to the last digits.
     pub(super) polish: bool,
-    /// Newton steps at most.
+    /// The largest number of Newton steps.
     pub(super) max_iter: usize,
 }
 
@@ -148,11 +148,11 @@ fn rounds(
     let bounds: Vec<(f64, f64)> =
         (0..n).map(|i| problem.loss.bounds(problem.targets[i], problem.costs[i])).collect();
     let most = problem.costs.iter().fold(0.0f64, |most, c| most.max(*c));
-    let pull = |i: usize| problem.loss.pull(problem.targets[i], scores[i]);
+    let residual = |i: usize| problem.loss.residual(problem.targets[i], scores[i]);
     let beta: Vec<f64> = (0..n)
-        .map(|i| match pull(i) {
-            pull if pull == 0.0 || most > FIRST => 0.0,
-            pull if pull > 0.0 => bounds[i].1,
+        .map(|i| match residual(i) {
+            residual if residual == 0.0 || most > FIRST => 0.0,
+            residual if residual > 0.0 => bounds[i].1,
             _ => bounds[i].0,
         })
         .collect();
