@@ -5,7 +5,7 @@
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
-//! | `conjugate.rs` | conjugate gradients for the Newton steps of many features |
+//! | `conjugate.rs` | conjugate gradients, for least squares and Newton steps of many features |
 //! | `parallel.rs` | small work on the caller's thread, large work on all |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
 //! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |

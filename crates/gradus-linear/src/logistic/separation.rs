@@ -170,9 +170,11 @@ fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Opt
     let mut diagonal = vec![1.0; dim];
     hessian.diagonal(&mut diagonal);
     let inverse: Vec<f64> = diagonal.iter().map(|h| if *h > 0.0 { 1.0 / h } else { 0.0 }).collect();
-    let limits =
-        conjugate::Limits { share: 1e-20, max_iter: products.min(4 * dim), stopped: &|| false };
+    let max_iter = products.min(4 * dim);
+    let limits = conjugate::Limits { share: 1e-20, max_iter, stopped: &|_| false };
     let scale = |i: usize, r: f64| r * inverse[i];
     let mut product = |v: &[f64], out: &mut [f64]| hessian.product(v, out);
-    Some(conjugate::solve(&mut product, scale, residual, limits))
+    let mut step = vec![0.0; dim];
+    conjugate::solve(&mut product, scale, &mut step, residual, limits);
+    Some(step)
 }

@@ -283,12 +283,10 @@ fn conjugate(
         of_w.iter_mut().zip(v).for_each(|(out, v)| *out += v);
         of_b[0] = if has_intercept { inner.iter().sum::<f64>() + ridge_b * b } else { 0.0 };
     };
-    let right: Vec<f64> = gradient.iter().map(|g| -g).collect();
-    let limits = conjugate::Limits {
-        share: exactness * exactness,
-        max_iter: STEPS,
-        stopped: &|| watch.stopped(),
-    };
+    let stopped = |_: &[f64]| watch.stopped();
+    let limits =
+        conjugate::Limits { share: exactness * exactness, max_iter: STEPS, stopped: &stopped };
     let divide = |i: usize, x: f64| x / diagonal[i];
-    out.copy_from_slice(&conjugate::solve(&mut times, divide, right, limits));
+    out.fill(0.0);
+    conjugate::solve(&mut times, divide, out, gradient.iter().map(|g| -g).collect(), limits);
 }
