@@ -33,7 +33,7 @@ class Linear(Regressor):
     |---|---|---|---|
     | `squared` | `½ r²` | the mean | Gaussian noise; standard errors come with it |
     | `absolute` | `\\|r\\|` | the median | Laplace noise, gross errors in the target |
-    | `huber` | `½ r²` up to `δ`, then straight | nearly the mean | some gross errors |
+    | `huber` | `½ r²` up to `δ`, then linear | nearly the mean | some gross errors |
     | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
     | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
 
@@ -65,9 +65,9 @@ class Linear(Regressor):
         The loss of a residual.
         - "squared": Half the square: least squares.
         - "absolute": The absolute value: predicts the median.
-        - "huber": Square for small residuals, straight for large ones.
+        - "huber": Quadratic for small residuals, linear for large ones.
         - "tukey": Bisquare: large residuals do not count at all.
-        - "quantile": Straight, of different slope above and below: predicts a quantile.
+        - "quantile": Piecewise linear, with different slopes above and below: predicts a quantile.
     delta : float or None, default None
         The residual δ from which `huber` and `tukey` hold a target for an error, in units of the
         target. Left out, it comes from the residuals. Must be a finite number greater than 0, or
@@ -81,12 +81,13 @@ class Linear(Regressor):
     fit_intercept : bool, default True
         Whether there is an intercept.
     positive : bool, default False
-        Whether coefficients cannot be negative, for the loss `squared`.
+        Whether coefficients must not be negative, for the loss `squared`.
     tol : float, default 1e-08
-        What the certificate (duality gap or gradient, as a share) is to be brought below. Must be a
-        number at least 0 and at most 1.
+        The largest certificate (duality gap or gradient, as a share) at which the fit ends. Must be
+        a number at least 0 and at most 1.
     max_iter : int, default 1000
-        Steps at most, for losses that take steps. Must be an integer from 1 to 1000000.
+        The largest number of steps, for losses with an iterative solver. Must be an integer from 1
+        to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
         - "refuse": nothing: it is an error.
@@ -193,14 +194,14 @@ class Ridge(Regressor):
         is done where the strength is chosen by the leave-one-out error, and not where
         `regularization` is given.
     positive : bool, default False
-        Whether coefficients cannot be negative.
+        Whether coefficients must not be negative.
     tol : float, default 1e-10
-        What the gradient is to be brought below by conjugate gradients, as a share of that at 0;
-        with `positive` the duality gap, as a share of the objective of no coefficients. Must be a
-        number at least 0 and at most 1.
+        Conjugate gradients end when the gradient is below this share of the gradient at 0; with
+        `positive`, coordinate descent ends when the duality gap is below this share of the
+        objective of no coefficients. Must be a number at least 0 and at most 1.
     max_iter : int, default 1000
-        Steps of conjugate gradients at most; with `positive`, hundreds of passes. Must be an
-        integer from 1 to 1000000.
+        The largest number of steps of conjugate gradients; with `positive`, of hundreds of passes.
+        Must be an integer from 1 to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
         - "refuse": nothing: it is an error.
@@ -275,7 +276,7 @@ class Lasso(Regressor):
     S(x_j·r + ‖x_j‖² β_j, λ) / ‖x_j‖²` with the soft threshold `S`, on a
     working set of the features that a solution is likely to need; Anderson extrapolation leads long
     valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
-    are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+    are read once, for their Gram matrix, and passes then cost features². Otherwise a pass over all
     features costs as many operations as there are entries, and products between the features of the
     working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
     that a gap safe sphere rules out are not looked at again.
@@ -311,10 +312,10 @@ class Lasso(Regressor):
         is done where the penalty is chosen by cross-validation, and not where `regularization` is
         given.
     positive : bool, default False
-        Whether coefficients cannot be negative.
+        Whether coefficients must not be negative.
     max_iter : int, default 100000
-        Passes over the coefficients at most, for each penalty. Must be an integer from 1 to
-        1000000000.
+        The largest number of passes over the coefficients, for each penalty. Must be an integer
+        from 1 to 1000000000.
     tol : float, default 1e-06
         The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
         coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
@@ -424,7 +425,7 @@ class ElasticNet(Regressor):
     S(x_j·r + ‖x_j‖² β_j, λρ) / (‖x_j‖² + λ(1 − ρ))` with the soft threshold `S`, on a
     working set of the features that a solution is likely to need; Anderson extrapolation leads long
     valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
-    are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+    are read once, for their Gram matrix, and passes then cost features². Otherwise a pass over all
     features costs as many operations as there are entries, and products between the features of the
     working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
     that a gap safe sphere rules out are not looked at again.
@@ -464,10 +465,10 @@ class ElasticNet(Regressor):
         of the features as given. Left out, it is done where the penalty is chosen by cross-
         validation, and not where `regularization` is given.
     positive : bool, default False
-        Whether coefficients cannot be negative.
+        Whether coefficients must not be negative.
     max_iter : int, default 100000
-        Passes over the coefficients at most, for each penalty. Must be an integer from 1 to
-        1000000000.
+        The largest number of passes over the coefficients, for each penalty. Must be an integer
+        from 1 to 1000000000.
     tol : float, default 1e-06
         The duality gap to reach, as a share of `Σ w (y − ȳ)² / 2W`, the objective of no
         coefficients. scikit-learn's `tol` is a share of twice that; its default of 1e-4 is 2e-4
@@ -587,8 +588,8 @@ class Logistic(Classifier):
     over all, for very many samples of features of like size. The result does not depend on the
     number of threads.
 
-    Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
-    optimum: whichever solver, this is looked for at the solution, and the report says so. (A plane with
+    Without a penalty there is no finite optimum if a plane separates the classes, or separates all
+    samples but those on it. Every solver tests this at its solution, and the report says so. (A plane with
     samples on it may be missed on very large data, and among more than two classes.) Of more classes the
     coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
     changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
@@ -612,19 +613,19 @@ class Logistic(Classifier):
         Whether the penalty sees features divided by their standard deviation. The coefficients are
         for the features as they are, either way.
     class_weight : {"balanced", None} or dict of class to weight, default None
-        Whether classes count by their samples, or all the same.
+        Whether classes count by their samples, or all equally.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
     solver : {"auto", "newton", "lbfgs", "coordinate", "saga"}, default 'auto'
-        How the optimum is found.
+        The solver.
         - "auto": `coordinate` with an L1 penalty, else `newton`.
         - "newton": Newton's method.
         - "lbfgs": Limited-memory BFGS; without an L1 penalty only.
         - "coordinate": Newton's method with coordinate descent inside.
         - "saga": Steps by one sample at a time, with the last gradient of every other.
     tol : float, default 1e-06
-        What the gradient (with an L1 penalty: the smallest subgradient) is to be brought below, as
-        a share of that at 0. Must be a number at least 0 and at most 1.
+        The fit ends when the gradient (with an L1 penalty: the smallest subgradient) is below this
+        share of the gradient at 0. Must be a number at least 0 and at most 1.
     max_iter : int, default 1000
         Iterations at most; of `saga`, passes over the samples. Must be an integer from 1 to
         1000000.
@@ -706,13 +707,13 @@ class Logistic(Classifier):
 class Svm(SupportVectorClassifier):
     """Support vector machines: classes by the widest margin, linear or with a kernel.
 
-    Two classes `y = ±1` are told apart by the sign of `f(x) = w·x + b`, and
+    Two classes `y = ±1` are separated by the sign of `f(x) = w·x + b`, and
 
     `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
 
-    is made as small as can be, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
+    is minimised, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
     (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
-    support vectors; `1 − m` is their slack. More classes are told apart each from the rest, all at
+    support vectors; `1 − m` is their slack. More classes are separated each from the rest, all at
     once (`crammer_singer`), or, with a kernel, in pairs that vote.
 
     The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
@@ -737,7 +738,7 @@ class Svm(SupportVectorClassifier):
     kernel machines it is the largest violation of the conditions of optimality; the gap is in the
     notes. The result does not depend on the number of threads.
 
-    Margins are no probabilities: `probability` learns them from held-out margins, five more fits.
+    Margins are not probabilities: `probability` learns them from held-out margins, five more fits.
     If probabilities are what matters, use logistic regression.
 
     References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
@@ -754,18 +755,18 @@ class Svm(SupportVectorClassifier):
         has no slack. 1.7e308 stands for infinity. Must be a finite number greater than 0. Infinity
         is taken as the largest finite number.
     loss : {"auto", "hinge", "squared_hinge"}, default 'auto'
-        What a margin below 1 costs.
-        - "auto": Squared for linear machines, plain for those of a kernel.
-        - "hinge": What it lacks: fewer support vectors.
-        - "squared_hinge": The square of what it lacks: smooth, and quicker to solve.
+        The loss of a margin below 1.
+        - "auto": Squared hinge for linear machines, hinge for kernel machines.
+        - "hinge": `1 − m`: fewer support vectors.
+        - "squared_hinge": `(1 − m)²`: smooth, and faster to solve.
     penalty : {"l2", "l1"}, default 'l2'
         The penalty on the coefficients of a linear machine.
         - "l2": `½‖w‖²`: the widest margin.
         - "l1": `‖w‖₁`: few features. Squared hinge loss, by coordinate descent over the features.
     kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"} or function of two lists of samples, default 'linear'
-        How alike two samples are. A function is called with samples and the samples of training,
-        and gives their kernel values, a row for each sample: the machine is then fitted as
-        `precomputed`, and keeps the samples.
+        The kernel: a similarity of two samples. A function is called with samples and the samples
+        of training, and gives their kernel values, a row for each sample: the machine is then
+        fitted as `precomputed`, and keeps the samples.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
@@ -783,12 +784,12 @@ class Svm(SupportVectorClassifier):
         The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers. Must
         be a finite number.
     multi_class : {"one_vs_rest", "crammer_singer"}, default 'one_vs_rest'
-        How linear machines tell more than two classes apart. Kernel machines do it in pairs.
+        How linear machines separate more than two classes. Kernel machines compare them in pairs.
         - "one_vs_rest": A machine for each class against the rest.
         - "crammer_singer": One machine for all: the true class is to score 1 more than any other.
           Hinge loss, by the dual; the intercepts are penalised.
     class_weight : {"balanced", None} or dict of class to weight, default None
-        What the classes weigh, besides the weights of the samples.
+        Weights of the classes, multiplied with the weights of the samples.
         - None: As much as its samples weigh.
         - "balanced": All classes the same: samples of rare ones count more.
     fit_intercept : bool, default True
@@ -804,7 +805,7 @@ class Svm(SupportVectorClassifier):
     cache : int, default 200
         Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
     solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
-        How a linear machine is found.
+        The solver of a linear machine.
         - "auto": The primal if there are up to 1024 features, or samples and a million values; else
           the dual.
         - "primal": Newton steps in the primal; losses that are not squared by the method of
@@ -930,9 +931,9 @@ class Svm(SupportVectorClassifier):
 class Svr(SupportVectorRegressor):
     """Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
 
-    `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is made as small as can be, for `f(x) = w·x + b`, the weight
+    `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is minimised, for `f(x) = w·x + b`, the weight
     `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
-    nothing; larger ones grow no faster than they are, unless squared: outliers pull little.
+    nothing; the loss of larger ones is linear, unless squared, so that outliers have little influence.
     Samples on the tube or outside are the support vectors. Several targets have a machine each.
 
     Solvers and certificates are those of `svm`: Newton steps in the primal, one
@@ -957,13 +958,14 @@ class Svr(SupportVectorRegressor):
         Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
         standard deviation of the target. Must be a finite number at least 0, or left out.
     loss : {"insensitive", "squared_insensitive"}, default 'insensitive'
-        What an error beyond ε costs.
-        - "insensitive": What is beyond: outliers pull no more than other samples outside the tube.
-        - "squared_insensitive": Its square: smooth, and quicker to solve.
+        The loss of an error beyond ε.
+        - "insensitive": The part beyond ε: outliers have no more influence than other samples
+          outside the tube.
+        - "squared_insensitive": The square of that part: smooth, and faster to solve.
     kernel : {"linear", "rbf", "polynomial", "sigmoid", "precomputed"} or function of two lists of samples, default 'linear'
-        How alike two samples are. A function is called with samples and the samples of training,
-        and gives their kernel values, a row for each sample: the machine is then fitted as
-        `precomputed`, and keeps the samples.
+        The kernel: a similarity of two samples. A function is called with samples and the samples
+        of training, and gives their kernel values, a row for each sample: the machine is then
+        fitted as `precomputed`, and keeps the samples.
         - "linear": `x·y`: a linear machine, with coefficients.
         - "rbf": `exp(−γ‖x − y‖²)`.
         - "polynomial": `(γ x·y + c₀)^degree`.
@@ -991,7 +993,7 @@ class Svr(SupportVectorRegressor):
     cache : int, default 200
         Memory for rows of the kernel matrix, in MiB. Must be an integer from 1 to 1000000.
     solver : {"auto", "primal", "dual", "subgradient"}, default 'auto'
-        How a linear machine is found.
+        The solver of a linear machine.
         - "auto": The primal if there are up to 1024 features, or samples and a million values; else
           the dual.
         - "primal": Newton steps in the primal; losses that are not squared by the method of

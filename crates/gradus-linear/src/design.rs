@@ -15,14 +15,14 @@ use std::sync::OnceLock;
 
 mod rows;
 
-/// Dense rows are worked on in blocks of about so many values, which stay in the cache between two
-/// looks at them.
+/// Dense rows are processed in blocks of about this many values, which stay in the cache between two
+/// passes over them.
 const BLOCK: usize = 1 << 15;
 
-/// Sparse rows are worked on in blocks of about so many entries.
+/// Sparse rows are processed in blocks of about this many entries.
 const SPARSE_BLOCK: usize = 1 << 14;
 
-/// A mean that is so many deviations from 0 is taken off the column itself.
+/// A mean that is this many deviations from 0 is subtracted from the column itself.
 const FAR: f64 = 100.0;
 
 /// Columns whose sums over the rows are made together, where there are many columns.
@@ -31,7 +31,7 @@ const COLUMNS: usize = 1024;
 /// Features up to which means and Gram matrix are made in one look.
 const GRAM_AT_ONCE: usize = 512;
 
-/// Dense sums over all rows are kept in at most so many parts.
+/// The largest number of partial sums over all dense rows.
 const PARTS: usize = 64;
 
 /// The features of samples, centred and scaled on the fly.
@@ -41,11 +41,11 @@ pub(crate) struct Design<'a> {
     weights: Option<&'a [f64]>,
     /// The sum of the weights.
     total: f64,
-    /// What is taken off each column; 0 without centring.
+    /// The centre of each column; 0 without centring.
     center: Vec<f64>,
-    /// What each column is divided by; 1 without scaling.
+    /// The scale of each column; 1 without scaling.
     scale: Vec<f64>,
-    /// What was taken off and divided by in all: as above, unless the matrix was copied for it.
+    /// The centre and scale for the columns as given: as above, unless the matrix was copied.
     given: Option<(Vec<f64>, Vec<f64>)>,
     /// `Xᵀ diag(w) X` of the centred columns and the weights of the samples, if it is known.
     gram: Option<Vec<f64>>,
@@ -233,12 +233,12 @@ impl<'a> Design<'a> {
         &self.matrix
     }
 
-    /// What was taken off the columns as they were given.
+    /// The centres of the columns as given.
     pub(crate) fn given_center(&self) -> &[f64] {
         self.given.as_ref().map_or(&self.center, |(center, _)| center)
     }
 
-    /// What the columns as they were given were divided by.
+    /// The scales of the columns as given.
     pub(crate) fn given_scale(&self) -> &[f64] {
         self.given.as_ref().map_or(&self.scale, |(_, scale)| scale)
     }
@@ -258,12 +258,12 @@ impl<'a> Design<'a> {
         self.total
     }
 
-    /// What is taken off each column.
+    /// The centre of each column.
     pub(crate) fn center(&self) -> &[f64] {
         &self.center
     }
 
-    /// What each column is divided by.
+    /// The scale of each column.
     pub(crate) fn scale(&self) -> &[f64] {
         &self.scale
     }
@@ -276,7 +276,7 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Values that are held.
+    /// The number of stored values.
     pub(crate) fn size(&self) -> usize {
         match self.matrix.as_ref() {
             Matrix::Dense(x) => x.values().len(),
@@ -589,13 +589,13 @@ impl<'a> Design<'a> {
                 parallel::map((0..self.d()).collect(), self.size(), |column: usize| {
                     let (rows, values) = columns.row(column);
                     let mean = means[column];
-                    let (mut held, mut sum) = (0.0, 0.0);
+                    let (mut stored, mut sum) = (0.0, 0.0);
                     for (&row, x) in rows.iter().zip(values) {
                         let weight = self.weight(row as usize);
-                        held += weight;
+                        stored += weight;
                         sum += weight * (x - mean) * (x - mean);
                     }
-                    sum + (total - held).max(0.0) * mean * mean
+                    sum + (total - stored).max(0.0) * mean * mean
                 })
             }
         };
@@ -644,6 +644,26 @@ fn sparse_gram(
 }
 
 mod many;
+/// The matrix `[XᵀDX, XᵀD1; 1ᵀDX, 1ᵀD1] / total` from its parts: `border` is `XᵀD1` and `1ᵀD1`. Without a
+/// border the last row and column are those of the identity.
+pub(crate) fn bordered(gram: &[f64], border: Option<(&[f64], f64)>, total: f64) -> Vec<f64> {
+    let d = gram.len().isqrt();
+    let m = d + 1;
+    let mut matrix = vec![0.0; m * m];
+    for (to, row) in matrix.chunks_exact_mut(m).zip(gram.chunks_exact(d.max(1))) {
+        to.iter_mut().zip(row).for_each(|(to, x)| *to = x / total);
+    }
+    matrix[m * m - 1] = 1.0;
+    if let Some((sums, sum)) = border {
+        for (i, x) in sums.iter().enumerate() {
+            matrix[i * m + d] = x / total;
+            matrix[d * m + i] = x / total;
+        }
+        matrix[m * m - 1] = sum / total;
+    }
+    matrix
+}
+
 pub(crate) use many::Curved;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What every fit of a linear model begins and ends with.
+//! The checks before a fit of a linear model and the scores after it.
 
 use crate::LinearModel;
 use crate::design::sum;
@@ -38,24 +38,24 @@ pub(crate) fn check_lambdas(given: Option<f64>, lambdas: Option<&[f64]>) -> Resu
 }
 
 /// Refuses held-out data of another shape.
-pub(crate) fn check_held_out(samples: &Samples, held: Option<&Samples>) -> Result<()> {
-    let Some(held) = held else { return Ok(()) };
-    if held.is_empty() {
+pub(crate) fn check_held_out(samples: &Samples, held_out: Option<&Samples>) -> Result<()> {
+    let Some(held_out) = held_out else { return Ok(()) };
+    if held_out.is_empty() {
         return Err(Error::data("the held-out data has no samples"));
     }
-    samples.inputs().check_width(held.n_features())
+    samples.inputs().check_width(held_out.n_features())
 }
 
 /// The rules of a fit; the score of held-out data is `rmse`, or `log loss` and the like.
 pub(crate) fn rules<P: Fit>(
     params: &P,
-    since: Instant,
+    started: Instant,
     max_iter: usize,
     seed: u64,
     metric: &'static str,
 ) -> LoopOptions<'static> {
     LoopOptions {
-        started: Some(since),
+        started: Some(started),
         model: P::NAME,
         metric,
         max_iter,
@@ -72,8 +72,8 @@ pub(crate) fn held_out_rmse(
     samples: &Samples,
     job: &Job<'_, Samples>,
 ) -> Result<Option<(f64, Vec<Baseline>)>> {
-    let Some(held) = job.validation else { return Ok(None) };
-    let (truth, scores) = (held.values()?, model.scores(held.features())?);
+    let Some(held_out) = job.validation else { return Ok(None) };
+    let (truth, scores) = (held_out.values()?, model.scores(held_out.features())?);
     if truth.n_cols() != scores.n_cols() {
         return Err(Error::Shape {
             what: "held-out targets".into(),
@@ -85,7 +85,7 @@ pub(crate) fn held_out_rmse(
     let k = means.len();
     let (mut squares, mut baseline, mut total) = (0.0, 0.0, 0.0);
     for (at, (y, p)) in truth.values().iter().zip(scores.values()).enumerate() {
-        let weight = held.weights().map_or(1.0, |weights| weights[at / k]);
+        let weight = held_out.weights().map_or(1.0, |weights| weights[at / k]);
         squares += weight * (y - p) * (y - p);
         baseline += weight * (y - means[at % k]) * (y - means[at % k]);
         total += weight;
@@ -116,14 +116,14 @@ pub(crate) fn held_out_log_loss(
     model: &LinearModel,
     job: &Job<'_, Samples>,
 ) -> Result<Option<(f64, Vec<Baseline>)>> {
-    let Some(held) = job.validation else { return Ok(None) };
-    let (codes, labels) = held.classes()?;
+    let Some(held_out) = job.validation else { return Ok(None) };
+    let (codes, labels) = held_out.classes()?;
     let Some(known) = model.outputs().labels() else { return Ok(None) };
-    let Some(probabilities) = model.probabilities(held.features())? else { return Ok(None) };
+    let Some(probabilities) = model.probabilities(held_out.features())? else { return Ok(None) };
     let places: Vec<Option<u32>> = labels.iter().map(|label| known.find(label)).collect();
     let (mut loss, mut total) = (0.0, 0.0);
     for (row, &code) in codes.iter().enumerate() {
-        let weight = held.weights().map_or(1.0, |weights| weights[row]);
+        let weight = held_out.weights().map_or(1.0, |weights| weights[row]);
         let p = places[code as usize].map_or(0.0, |place| probabilities[(row, place as usize)]);
         loss -= weight * p.max(f64::EPSILON).ln();
         total += weight;

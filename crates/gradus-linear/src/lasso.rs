@@ -1,10 +1,9 @@
 //! Linear regression with a penalty on the absolute values of the coefficients.
 
 use crate::fitting::check_lambdas;
-use crate::sparse::Rule;
-use crate::sparse::fit::{Spec, along, fit};
-use crate::sparse::path::PathOptions;
-use crate::{LinearModel, fitting};
+use crate::sparse::PenaltyRule;
+use crate::sparse::fit::{self, SparseRegression, Spec};
+use crate::{ElasticNet, LinearModel};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -12,7 +11,6 @@ use gradus_core::params::Params;
 use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The lasso: linear regression that leaves out the features it can do without.
 ///
@@ -24,7 +22,7 @@ use std::time::Instant;
 /// S(x_j·r + ‖x_j‖² β_j, λ) / ‖x_j‖²` with the soft threshold `S`, on a
 /// working set of the features that a solution is likely to need; Anderson extrapolation leads long
 /// valleys to their end. Dense samples with up to some hundred features (some thousand on a path)
-/// are read once, for their Gram matrix, and passes then cost features². Otherwise a look at all
+/// are read once, for their Gram matrix, and passes then cost features². Otherwise a pass over all
 /// features costs as many operations as there are entries, and products between the features of the
 /// working set are kept along the path; a sparse matrix stays sparse, though it is centred. Features
 /// that a gap safe sphere rules out are not looked at again.
@@ -78,10 +76,10 @@ pub struct Lasso {
     /// given.
     pub standardize: Option<bool>,
 
-    /// Whether coefficients cannot be negative.
+    /// Whether coefficients must not be negative.
     pub positive: bool,
 
-    /// Passes over the coefficients at most, for each penalty.
+    /// The largest number of passes over the coefficients, for each penalty.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_iter: usize,
 
@@ -105,7 +103,7 @@ pub struct Lasso {
     pub lambdas: Option<Vec<f64>>,
 
     /// Which penalty the cross-validation chooses.
-    pub rule: Rule,
+    pub rule: PenaltyRule,
 
     /// Seed of the folds.
     pub seed: u64,
@@ -123,7 +121,7 @@ impl Default for Lasso {
             folds: 5,
             n_lambdas: 100,
             lambdas: None,
-            rule: Rule::Min,
+            rule: PenaltyRule::Min,
             seed: 0,
         }
     }
@@ -151,14 +149,7 @@ impl Fit for Lasso {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        fitting::check_samples(Self::NAME, data)?;
-        fitting::check_held_out(data, job.validation)?;
-        let spec = self.spec();
-        let rules = fitting::rules(self, begun, self.max_iter, self.seed, "rmse");
-        let (model, report) = fit(&spec, data, job, &rules)?;
-        Ok(Fitted { params: self.clone(), model, report })
+        fit::fit_job(self, data, job)
     }
 
     fn fit_path(
@@ -166,56 +157,27 @@ impl Fit for Lasso {
         data: &Samples,
         job: &Job<'_, Samples>,
     ) -> Option<Result<Vec<Fitted<Self>>>> {
-        let first = chain.first()?;
-        let lambdas: Vec<f64> = chain.iter().map_while(|one| one.regularization).collect();
-        let alike =
-            |one: &Self| Self { regularization: first.regularization, ..one.clone() } == *first;
-        if lambdas.len() != chain.len()
-            || !lambdas.is_sorted_by(|a, b| a >= b)
-            || !chain.iter().all(alike)
-        {
-            return None;
-        }
-        let fit = || {
-            chain.iter().try_for_each(Params::check)?;
-            fitting::check_samples(Self::NAME, data)?;
-            fitting::check_held_out(data, job.validation)?;
-            let rules: Vec<_> = chain
-                .iter()
-                .map(|one| fitting::rules(one, Instant::now(), one.max_iter, one.seed, "rmse"))
-                .collect();
-            let fits = along(&first.spec(), &lambdas, data, job, &rules)?;
-            let fits = chain.iter().zip(fits);
-            Ok(fits
-                .map(|(one, (model, report))| Fitted { params: one.clone(), model, report })
-                .collect())
-        };
-        Some(fit())
+        fit::fit_path(chain, data, job)
     }
 }
 
-impl Lasso {
-    /// What the solver is to do.
+impl SparseRegression for Lasso {
+    /// The lasso is the elastic net with ρ = 1.
     fn spec(&self) -> Spec {
-        let mut lambdas = self.lambdas.clone().unwrap_or_default();
-        lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
-        Spec {
+        let net = ElasticNet {
             regularization: self.regularization,
-            options: PathOptions {
-                l1_ratio: 1.0,
-                fit_intercept: self.fit_intercept,
-                standardize: self.standardize.unwrap_or(self.regularization.is_none()),
-                positive: self.positive,
-                lambdas,
-                n_lambdas: self.n_lambdas,
-                tol: self.tol,
-                max_iter: self.max_iter,
-                ..PathOptions::default()
-            },
+            l1_ratio: 1.0,
+            fit_intercept: self.fit_intercept,
+            standardize: self.standardize,
+            positive: self.positive,
+            max_iter: self.max_iter,
+            tol: self.tol,
             folds: self.folds,
+            n_lambdas: self.n_lambdas,
+            lambdas: self.lambdas.clone(),
             rule: self.rule,
             seed: self.seed,
-            unit: 1.0,
-        }
+        };
+        net.spec()
     }
 }

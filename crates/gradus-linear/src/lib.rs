@@ -5,6 +5,7 @@
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
+//! | `conjugate.rs` | conjugate gradients, for least squares and Newton steps of many features |
 //! | `parallel.rs` | small work on the caller's thread, large work on all |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
 //! | `squares.rs` | least squares: normal equations, orthogonal triangle, conjugate gradients |
@@ -13,6 +14,7 @@
 //! | `ridge/` | [`Ridge`] with the leave-one-out error of a whole path |
 //! | `svm/` | [`Svm`] and [`Svr`], support vector machines |
 
+mod conjugate;
 mod design;
 mod elasticnet;
 mod fitting;
@@ -38,12 +40,12 @@ pub mod path {
 
 pub use elasticnet::ElasticNet;
 pub use lasso::Lasso;
-pub use linear::{Linear, Loss};
+pub use linear::{Linear, RegressionLoss};
 pub use logistic::{ClassWeight, Logistic, LogisticSolver};
 pub use model::{Column, LinearModel, Link};
 pub use ridge::Ridge;
-pub use sparse::Rule;
+pub use sparse::PenaltyRule;
 pub use svm::{
     HingeLoss, InsensitiveLoss, Kernel, KernelFunction, KernelMachine, Machine, MultiClass,
-    Penalty, Solver, Support, Svm, SvmModel, Svr,
+    Support, Svm, SvmModel, SvmPenalty, SvmSolver, Svr,
 };

@@ -1,4 +1,4 @@
-//! What a linear model learns: coefficients and intercepts, and what they mean.
+//! The fitted linear model: coefficients, intercepts, and how scores become predictions.
 
 use crate::design::sparse_dot;
 use crate::sparse::{Path, Validation};
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// The score is the number predicted.
+    /// The score is the predicted number.
     Identity,
-    /// The score says which class, but not with what probability.
+    /// The score decides the class; there are no probabilities.
     Margin,
     /// One score: the probability of the second class is `1 / (1 + exp(−s))`.
     Logistic,
@@ -28,10 +28,10 @@ pub enum Link {
     OneVsRest,
 }
 
-/// Something known of every coefficient besides its value: its standard error, say.
+/// A statistic of every coefficient, for example its standard error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What it is.
+    /// The name of the statistic.
     pub name: String,
     /// One value for each coefficient, and then for each intercept; infinite or not a number where
     /// it is not known.
@@ -81,7 +81,7 @@ impl LinearModel {
         }
     }
 
-    /// Adds what is known of every coefficient besides its value.
+    /// Adds a statistic of every coefficient.
     ///
     /// # Panics
     /// If there is not one value for each coefficient and intercept.
@@ -117,7 +117,7 @@ impl LinearModel {
         &self.intercepts
     }
 
-    /// What is known of every coefficient besides its value.
+    /// The statistics of the coefficients.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -142,8 +142,8 @@ pub(crate) fn scores(features: &Matrix, w: &Dense<f64>, b: &[f64]) -> Dense<f64>
     }
     let level = Level::best();
     // About as many values in a block as a cache holds.
-    let held = features.values().len() / n.max(1);
-    let step = ((1 << 15) / held.max(1)).max(16);
+    let stored = features.values().len() / n.max(1);
+    let step = ((1 << 15) / stored.max(1)).max(16);
     let fill = |(block, out): (usize, &mut [f64])| {
         let first = block * step;
         let rows = out.len() / k;

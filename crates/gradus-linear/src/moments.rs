@@ -1,8 +1,10 @@
 //! Means, Gram matrix and products with the targets of dense samples, in one look at them.
 
 use crate::parallel;
+use gradus_base::parallel::blocks;
 use gradus_data::Dense;
 use gradus_kernel::{Level, dense};
+use std::ops::Range;
 
 /// Values that a part of narrow rows has at least: many enough to pay for another thread.
 const BLOCK: usize = 1 << 15;
@@ -10,7 +12,7 @@ const BLOCK: usize = 1 << 15;
 /// Rows that a part of wide ones has at least: many enough to pay for the sums that each clears and adds.
 const ROWS: usize = 512;
 
-/// Sums are kept in at most so many parts.
+/// The largest number of partial sums.
 const PARTS: usize = 64;
 
 /// Rows that the first guess of the means is taken from.
@@ -19,7 +21,7 @@ const GUESS: usize = 256;
 /// A guess is too far off if centring again would take more than this times the spread.
 const FAR: f64 = 100.0;
 
-/// What [`moments`] gives; all sums are divided by the sum of the weights.
+/// The result of [`moments`]; all sums are divided by the sum of the weights.
 pub(crate) struct Moments {
     /// Means of the features; 0 without centring.
     pub(crate) means: Vec<f64>,
@@ -98,11 +100,11 @@ fn around(
     let step = if d <= 256 { BLOCK / width } else { ROWS }.max(1);
     let parts = PARTS.min((1 << 23) / (width * width)).max(4);
     let part = n.div_ceil(step).div_ceil(parts).max(1) * step;
-    let starts: Vec<usize> = (0..n).step_by(part).collect();
+    let blocks = blocks(n, part).collect();
     let operations = n.saturating_mul(width * width);
-    let found: Vec<Vec<f64>> = parallel::map(starts, operations, |first: usize| {
+    let found: Vec<Vec<f64>> = parallel::map(blocks, operations, |rows: Range<usize>| {
         let mut sums = vec![0.0; width * width];
-        let rows = first..(first + part).min(n);
+        let first = rows.start;
         let weights = weights.map(|weights| &weights[rows.clone()]);
         dense::gram_of(level, (rows.len(), width), weights, &mut sums, |at, to| {
             let (of_x, rest) = to.split_at_mut(d);

@@ -1,4 +1,4 @@
-//! Work that is cut into pieces: on the threads of the pool if it pays, on the caller's thread if not.
+//! Parallel loops that run small work on the caller's thread.
 //!
 //! To hand a piece to another thread and wait for it costs some microseconds, and tens where the caller
 //! is no thread of the pool: as much as a fit of a hundred rows. The pieces and the order of their
@@ -6,10 +6,10 @@
 
 use gradus_base::parallel;
 
-/// Operations that are not worth another thread.
+/// Up to this many operations stay on the caller's thread.
 const SMALL: usize = 1 << 16;
 
-/// What `work` gives for each item, in order; `operations` is about what all of it takes.
+/// The results of `work` for each item, in order; `operations` estimates the total work.
 pub(crate) fn map<T: Send, R: Send>(
     items: Vec<T>,
     operations: usize,
@@ -46,7 +46,7 @@ pub(crate) fn each_row<T: Send>(
     }
 }
 
-/// What `work` gives for each number below `n`.
+/// The results of `work` for each number below `n`.
 pub(crate) fn map_below<R: Send>(
     n: usize,
     operations: usize,

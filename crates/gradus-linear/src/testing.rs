@@ -8,7 +8,7 @@ pub(crate) fn regression(n: usize, d: usize, sparse: bool, weighted: bool, seed:
     let (x, clean) = features(n, d, seed);
     let mut stream = Stream::new(seed, "testing.noise", 0);
     let y = clean.iter().map(|c| c + 2.0 + 0.3 * stream.normal()).collect();
-    let samples = Samples::regression(held(x, sparse), y).unwrap();
+    let samples = Samples::regression(as_matrix(x, sparse), y).unwrap();
     weighed(samples, weighted, seed)
 }
 
@@ -35,7 +35,8 @@ pub(crate) fn classification(
             (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0) as i64
         })
         .collect();
-    let samples = Samples::classification(held(x, sparse), codes.into_iter().map(Id::Int)).unwrap();
+    let samples =
+        Samples::classification(as_matrix(x, sparse), codes.into_iter().map(Id::Int)).unwrap();
     weighed(samples, weighted, seed)
 }
 
@@ -63,7 +64,7 @@ fn weighed(samples: Samples, weighted: bool, seed: u64) -> Samples {
 }
 
 /// The matrix as dense or as sparse.
-pub(crate) fn held(x: Dense<f64>, sparse: bool) -> Matrix {
+pub(crate) fn as_matrix(x: Dense<f64>, sparse: bool) -> Matrix {
     if !sparse {
         return x.into();
     }

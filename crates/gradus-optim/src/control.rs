@@ -1,4 +1,4 @@
-//! When a run ends, what it keeps, and who watches it.
+//! Stopping rules, recorded data, and the callback of a run.
 
 use crate::objective::{Counted, Objective, check_point};
 use crate::outcome::{Outcome, Reason, Trace, TracePoint};
@@ -7,9 +7,9 @@ use gradus_core::progress::Stop;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// When a run ends and what it keeps. Whatever holds first ends the run.
+/// The stopping rules of a run and the data it records. The first rule that holds ends the run.
 ///
-/// Every solver carries one, and has the setters of its fields:
+/// Every solver has a field `control`, and setters for its fields:
 ///
 /// ```
 /// use gradus_optim::Lbfgs;
@@ -18,28 +18,28 @@ use std::time::Instant;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// Iterations at most. Default 1000. Reaching it is no error; the outcome says so.
+    /// The largest number of iterations. Default 1000. Reaching it is not an error; the outcome reports it.
     pub max_iter: usize,
     /// Ends when the norm of the gradient is at most this. Default 1e-6.
     pub gradient_tol: f64,
-    /// Ends when the norm of the gradient is at most this share of that at the start. Default 0:
-    /// not looked at.
+    /// Ends when the norm of the gradient is at most this share of its norm at the start. Default 0:
+    /// off.
     pub gradient_ratio: f64,
     /// Ends when an iteration lowers the value by at most this share of it (or of 1, if that is
-    /// more). Default 0: not looked at.
+    /// more). Default 0: off.
     pub value_tol: f64,
     /// Ends when a step is at most this share of the norm of the point (or of 1, if that is more).
-    /// Default 0: not looked at.
+    /// Default 0: off.
     pub step_tol: f64,
     /// Ends when the value is at most this. Default −∞.
     pub target: f64,
-    /// Ends after so many seconds. Default ∞. A run that ends so is not reproducible.
+    /// Ends after this many seconds. Default ∞. A run that ends this way is not reproducible.
     pub max_seconds: f64,
-    /// Whether value, gradient norm and step of each iteration are kept. Default true.
+    /// Whether the value, gradient norm and step of each iteration are recorded. Default true.
     pub keep_trace: bool,
-    /// Whether the point of each iteration is kept too, to be drawn. Default false.
+    /// Whether the point of each iteration is recorded too, for example for a chart. Default false.
     pub keep_points: bool,
-    /// A flag that anyone may raise to end the run.
+    /// A flag that ends the run when any thread sets it.
     pub stop: Stop,
 }
 
@@ -88,11 +88,11 @@ impl Control {
 macro_rules! control_setters {
     () => {
         $crate::control::control_setters! {
-            /// Iterations at most.
+            /// The largest number of iterations.
             max_iter: usize,
             /// Ends when the norm of the gradient is at most this.
             gradient_tol: f64,
-            /// Ends when the norm of the gradient is at most this share of that at the start.
+            /// Ends when the norm of the gradient is at most this share of its norm at the start.
             gradient_ratio: f64,
             /// Ends when an iteration lowers the value by at most this share of it.
             value_tol: f64,
@@ -100,13 +100,13 @@ macro_rules! control_setters {
             step_tol: f64,
             /// Ends when the value is at most this.
             target: f64,
-            /// Ends after so many seconds.
+            /// Ends after this many seconds.
             max_seconds: f64,
-            /// Whether value, gradient norm and step of each iteration are kept.
+            /// Whether the value, gradient norm and step of each iteration are recorded.
             keep_trace: bool,
-            /// Whether the point of each iteration is kept.
+            /// Whether the point of each iteration is recorded.
             keep_points: bool,
-            /// A flag that anyone may raise to end the run.
+            /// A flag that ends the run when any thread sets it.
             stop: gradus_core::progress::Stop,
         }
     };
@@ -120,7 +120,7 @@ macro_rules! control_setters {
             }
         )*
 
-        /// When a run ends and what it keeps, all at once.
+        /// Sets all stopping rules and recording options at once.
         #[must_use]
         pub fn control(mut self, control: $crate::Control) -> Self {
             self.control = control;
@@ -130,7 +130,7 @@ macro_rules! control_setters {
 }
 pub(crate) use control_setters;
 
-/// What a watcher sees after each iteration, and before the first as iteration 0.
+/// The argument of the callback: the state after each iteration, and before the first as iteration 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Iterate<'a> {
     /// Iterations done.
@@ -147,7 +147,7 @@ pub struct Iterate<'a> {
     pub seconds: f64,
 }
 
-/// Someone who watches a run, and may end it.
+/// A callback that receives each iterate and can end the run.
 pub type Watch<'w> = dyn FnMut(&Iterate<'_>) -> ControlFlow<()> + 'w;
 
 /// A method that minimises an objective from a starting point.
@@ -155,11 +155,11 @@ pub trait Optimizer {
     /// A short name: `gd`, `adam`, `lbfgs`.
     fn name(&self) -> &'static str;
 
-    /// Minimises, and tells a watcher each iteration.
+    /// Minimises, and calls `watch` after each iteration.
     ///
     /// # Errors
     /// If the start does not fit the objective or has no finite value, or a setting is outside its
-    /// range. That a run reaches its limit, stalls or diverges is no error: see
+    /// range. A run that reaches its limit, stalls or diverges is not an error: see
     /// [`Outcome::reason`].
     fn minimize_with(
         &self,
@@ -177,18 +177,18 @@ pub trait Optimizer {
     }
 }
 
-/// The book-keeping of a run: trace, watcher, reasons to end.
-pub(crate) struct Course<'a, 'w> {
+/// Records a run: its trace, the callback, the reason it ends.
+pub(crate) struct Recorder<'a, 'w> {
     control: &'a Control,
     watch: &'a mut Watch<'w>,
-    begun: Instant,
+    started: Instant,
     trace: Trace,
     first_norm: f64,
     last_value: f64,
     pub(crate) iteration: usize,
 }
 
-impl<'a, 'w> Course<'a, 'w> {
+impl<'a, 'w> Recorder<'a, 'w> {
     /// Checks settings and start.
     pub(crate) fn new(
         control: &'a Control,
@@ -201,7 +201,7 @@ impl<'a, 'w> Course<'a, 'w> {
         Ok(Self {
             control,
             watch,
-            begun: Instant::now(),
+            started: Instant::now(),
             trace: Trace::default(),
             first_norm: 0.0,
             last_value: f64::INFINITY,
@@ -210,7 +210,7 @@ impl<'a, 'w> Course<'a, 'w> {
     }
 
     fn note(&mut self, x: &[f64], value: f64, gradient_norm: f64, step: f64) -> ControlFlow<()> {
-        let seconds = self.begun.elapsed().as_secs_f64();
+        let seconds = self.started.elapsed().as_secs_f64();
         let iteration = self.iteration;
         if self.control.keep_trace {
             self.trace.steps.push(TracePoint { iteration, value, gradient_norm, step, seconds });
@@ -221,7 +221,7 @@ impl<'a, 'w> Course<'a, 'w> {
         (self.watch)(&Iterate { iteration, x, value, gradient_norm, step, seconds })
     }
 
-    /// The run begins here. An error if the objective has no finite value there.
+    /// Records the starting point; an error if the objective has no finite value there.
     pub(crate) fn begin(&mut self, x: &[f64], value: f64, norm: f64) -> Result<Option<Reason>> {
         if !value.is_finite() || !norm.is_finite() {
             let what = if value.is_finite() { "gradient norm" } else { "value" };
@@ -246,14 +246,14 @@ impl<'a, 'w> Course<'a, 'w> {
             Some(Reason::Stopped)
         } else if self.iteration >= control.max_iter {
             Some(Reason::MaxIterations)
-        } else if self.begun.elapsed().as_secs_f64() >= control.max_seconds {
+        } else if self.started.elapsed().as_secs_f64() >= control.max_seconds {
             Some(Reason::TimeUp)
         } else {
             None
         }
     }
 
-    /// An iteration is done and came to `x` by a step of this length.
+    /// Records an iteration that came to `x` by a step of this length.
     pub(crate) fn after(&mut self, x: &[f64], value: f64, norm: f64, step: f64) -> Option<Reason> {
         self.iteration += 1;
         let flow = self.note(x, value, norm, step);
@@ -289,7 +289,7 @@ impl<'a, 'w> Course<'a, 'w> {
             evaluations: counted.evaluations(),
             reason,
             trace: self.trace,
-            seconds: self.begun.elapsed().as_secs_f64(),
+            seconds: self.started.elapsed().as_secs_f64(),
         }
     }
 }

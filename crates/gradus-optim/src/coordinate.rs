@@ -1,22 +1,22 @@
 //! Coordinate descent: one coordinate at a time, to its own minimum.
 
-use crate::control::{Control, Course, Watch, control_setters};
+use crate::control::{Control, Recorder, Watch, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::problem::{LeastSquares, Quadratic};
-use crate::proximal::{ElasticNet, Penalty as _};
+use crate::proximal::{ElasticNetPenalty, Penalty as _};
 use crate::vector;
 use gradus_base::Result;
 use gradus_base::random::Stream;
 use std::ops::ControlFlow;
 
-/// An objective whose slope along one coordinate is cheap, given something that is kept up to date:
-/// the residuals of a regression, for one.
+/// An objective whose partial derivatives are cheap, given a quantity that is kept up to date, such as
+/// the residuals of a regression.
 pub trait CoordinateWise: Objective {
     /// What is kept up to date while `x` moves.
     type Kept;
 
-    /// What is kept, for this point.
+    /// Computes the maintained quantity for a point.
     fn keep(&self, x: &[f64]) -> Self::Kept;
 
     /// The slope along coordinate `j`.
@@ -29,7 +29,7 @@ pub trait CoordinateWise: Objective {
     fn moved(&self, kept: &mut Self::Kept, j: usize, by: f64);
 }
 
-/// In what order coordinates are visited.
+/// The order in which coordinates are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// From first to last.
@@ -52,19 +52,19 @@ pub enum Order {
 ///
 /// ```
 /// use gradus_data::Dense;
-/// use gradus_optim::{Coordinate, problem::LeastSquares, proximal::ElasticNet};
+/// use gradus_optim::{Coordinate, problem::LeastSquares, proximal::ElasticNetPenalty};
 ///
 /// let x = Dense::from_rows(&[[1.0, 0.1], [2.0, -0.1], [3.0, 0.05]]);
 /// let f = LeastSquares::new(x, vec![1.0, 2.0, 3.0], 0.0)?;
-/// let found = Coordinate::new().minimize(&f, &ElasticNet::l1(0.1), &[0.0, 0.0])?;
+/// let found = Coordinate::new().minimize(&f, &ElasticNetPenalty::l1(0.1), &[0.0, 0.0])?;
 /// assert!(found.x[0] > 0.9 && found.x[1] == 0.0);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Coordinate {
-    /// In what order coordinates are visited.
+    /// The order in which coordinates are visited.
     pub order: Order,
-    /// When a run ends and what it keeps; `max_iter` counts sweeps.
+    /// Stopping rules and recording options; `max_iter` counts sweeps.
     pub control: Control,
 }
 
@@ -74,7 +74,7 @@ impl Coordinate {
         Self::default()
     }
 
-    /// In what order coordinates are visited.
+    /// The order in which coordinates are visited.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
@@ -90,25 +90,25 @@ impl Coordinate {
     pub fn minimize<O: CoordinateWise>(
         &self,
         objective: &O,
-        penalty: &ElasticNet,
+        penalty: &ElasticNetPenalty,
         start: &[f64],
     ) -> Result<Outcome> {
         self.minimize_with(objective, penalty, start, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Minimises, and tells a watcher each sweep.
+    /// Minimises, and calls `watch` after each sweep.
     ///
     /// # Errors
     /// As [`minimize`](Self::minimize).
     pub fn minimize_with<O: CoordinateWise>(
         &self,
         objective: &O,
-        penalty: &ElasticNet,
+        penalty: &ElasticNetPenalty,
         start: &[f64],
         watch: &mut Watch<'_>,
     ) -> Result<Outcome> {
         penalty.check(objective.dim())?;
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let mut x = start.to_vec();
         let mut kept = objective.keep(&x);
@@ -127,7 +127,7 @@ impl Coordinate {
         };
         let mut mapping = (0..x.len()).map(|j| square(&kept, &x, j)).sum::<f64>().sqrt();
         let mut value = f.value(&x) + penalty.value(&x);
-        let mut ended = course.begin(&x, value, mapping)?;
+        let mut ended = recorder.begin(&x, value, mapping)?;
         let mut last = x.clone();
         let reason = loop {
             if let Some(reason) = ended {
@@ -137,7 +137,7 @@ impl Coordinate {
             let order = match self.order {
                 Order::Cyclic => Vec::new(),
                 Order::Shuffled { seed } => {
-                    Stream::new(seed, "optim.sweep", course.iteration as u64).permutation(x.len())
+                    Stream::new(seed, "optim.sweep", recorder.iteration as u64).permutation(x.len())
                 }
             };
             let mut squares = 0.0;
@@ -158,9 +158,9 @@ impl Coordinate {
                 break Reason::Diverged;
             }
             value = next;
-            ended = course.after(&x, value, mapping, vector::distance(&x, &last));
+            ended = recorder.after(&x, value, mapping, vector::distance(&x, &last));
         };
-        Ok(course.end(&f, x, (value, mapping), reason))
+        Ok(recorder.end(&f, x, (value, mapping), reason))
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_diagonal_quadratic_takes_one_sweep() {
         let f = Quadratic::diagonal(&[1.0, 7.0, 0.0, 100.0]);
-        let none = ElasticNet::new(0.0, 0.0);
+        let none = ElasticNetPenalty::new(0.0, 0.0);
         let found = Coordinate::new().minimize(&f, &none, &[1.0, -2.0, 5.0, 3.0]).unwrap();
         assert_eq!(found.x, [0.0, 0.0, 5.0, 0.0]);
         assert!(found.iterations <= 2 && found.converged());
@@ -230,14 +230,14 @@ mod tests {
         let y: Vec<f64> =
             (0..60).map(|i| 2.0 * x.row(i)[0] - x.row(i)[3] + 0.1 * stream.normal()).collect();
         let f = LeastSquares::new(x, y, 0.0).unwrap();
-        for penalty in [ElasticNet::l1(0.1), ElasticNet::new(0.05, 0.5)] {
-            let told = Proximal::fista().max_iter(20_000).gradient_tol(1e-11);
-            let told = told.minimize(&f, &penalty, &[0.0; 12]).unwrap();
+        for penalty in [ElasticNetPenalty::l1(0.1), ElasticNetPenalty::new(0.05, 0.5)] {
+            let expected = Proximal::fista().max_iter(20_000).gradient_tol(1e-11);
+            let expected = expected.minimize(&f, &penalty, &[0.0; 12]).unwrap();
             for order in [Order::Cyclic, Order::Shuffled { seed: 3 }] {
                 let solver = Coordinate::new().order(order).gradient_tol(1e-11);
                 let found = solver.minimize(&f, &penalty, &[1.0; 12]).unwrap();
                 assert!(found.converged());
-                assert!(vector::distance(&found.x, &told.x) < 1e-9, "{order:?}");
+                assert!(vector::distance(&found.x, &expected.x) < 1e-9, "{order:?}");
                 let values = found.trace.values();
                 assert!(values.windows(2).all(|w| w[1] <= w[0] + 1e-13), "it never rises");
             }

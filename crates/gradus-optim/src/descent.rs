@@ -1,19 +1,19 @@
 //! Descent along the whole gradient: steepest descent, momentum, Nesterov, and the adaptive rules.
 
-use crate::control::{Control, Course, Optimizer, Watch, control_setters};
+use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
 use crate::diagnose;
 use crate::line_search::Armijo;
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
-use crate::step::{Rule, Stepper};
+use crate::step::{Stepper, UpdateRule};
 use crate::vector;
 use gradus_base::{Error, Result};
 
 /// A fall of less than this share of the value is rounding.
 const ROUNDING: f64 = 1e-13;
 
-/// Where the length of a step comes from.
+/// How the length of a step is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StepSize {
     /// Given beforehand.
@@ -26,7 +26,7 @@ pub enum StepSize {
     Backtracking(Armijo),
 }
 
-/// Descent along the gradient of the whole objective, by any [`Rule`].
+/// Descent along the gradient of the whole objective, by any [`UpdateRule`].
 ///
 /// An iteration costs one gradient. With step `1/L` on a function between `μ` and `L` curved, the
 /// distance to the minimum shrinks by `1 − μ/L` in each iteration of plain descent, by
@@ -46,62 +46,62 @@ pub enum StepSize {
 #[derive(Clone, Debug)]
 pub struct Descent {
     /// How the gradient becomes a step.
-    pub rule: Rule,
-    /// Where the length of the step comes from.
+    pub rule: UpdateRule,
+    /// How the length of the step is chosen.
     pub step_size: StepSize,
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     pub control: Control,
 }
 
 impl Descent {
     /// By this rule, with these rates.
-    pub fn new(rule: Rule, schedule: Schedule) -> Self {
+    pub fn new(rule: UpdateRule, schedule: Schedule) -> Self {
         let step_size = StepSize::Scheduled(schedule);
         Self { rule, step_size, control: Control::default() }
     }
 
     /// Steepest descent with a constant rate.
     pub fn gd(rate: f64) -> Self {
-        Self::new(Rule::Plain, Schedule::constant(rate))
+        Self::new(UpdateRule::Plain, Schedule::constant(rate))
     }
 
     /// Steepest descent with halving: nothing to choose.
     pub fn backtracking() -> Self {
         let step_size = StepSize::Backtracking(Armijo::default());
-        Self { rule: Rule::Plain, step_size, control: Control::default() }
+        Self { rule: UpdateRule::Plain, step_size, control: Control::default() }
     }
 
     /// The heavy ball.
     pub fn momentum(rate: f64, momentum: f64) -> Self {
-        Self::new(Rule::HeavyBall { momentum }, Schedule::constant(rate))
+        Self::new(UpdateRule::HeavyBall { momentum }, Schedule::constant(rate))
     }
 
     /// Nesterov's method with a momentum that grows.
     pub fn nesterov(rate: f64) -> Self {
-        Self::new(Rule::NESTEROV, Schedule::constant(rate))
+        Self::new(UpdateRule::NESTEROV, Schedule::constant(rate))
     }
 
     /// AdaGrad.
     pub fn adagrad(rate: f64) -> Self {
-        Self::new(Rule::ADAGRAD, Schedule::constant(rate))
+        Self::new(UpdateRule::ADAGRAD, Schedule::constant(rate))
     }
 
     /// RMSProp.
     pub fn rmsprop(rate: f64) -> Self {
-        Self::new(Rule::RMSPROP, Schedule::constant(rate))
+        Self::new(UpdateRule::RMSPROP, Schedule::constant(rate))
     }
 
     /// Adam.
     pub fn adam(rate: f64) -> Self {
-        Self::new(Rule::ADAM, Schedule::constant(rate))
+        Self::new(UpdateRule::ADAM, Schedule::constant(rate))
     }
 
     /// Adam with decoupled decay.
     pub fn adamw(rate: f64, decay: f64) -> Self {
-        Self::new(Rule::adamw(decay), Schedule::constant(rate))
+        Self::new(UpdateRule::adamw(decay), Schedule::constant(rate))
     }
 
-    /// Where the length of the step comes from.
+    /// How the length of the step is chosen.
     #[must_use]
     pub fn step_size(mut self, step_size: StepSize) -> Self {
         self.step_size = step_size;
@@ -114,7 +114,7 @@ impl Descent {
         self.rule.check()?;
         match self.step_size {
             StepSize::Scheduled(schedule) => schedule.check(),
-            StepSize::Backtracking(_) if self.rule != Rule::Plain => Err(Error::parameter(
+            StepSize::Backtracking(_) if self.rule != UpdateRule::Plain => Err(Error::parameter(
                 "step_size",
                 "backtracking",
                 format!("goes with the plain rule only, not with {}", self.rule.name()),
@@ -144,13 +144,13 @@ impl Optimizer for Descent {
         watch: &mut Watch<'_>,
     ) -> Result<Outcome> {
         self.check()?;
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let n = start.len();
         let (mut x, mut g) = (start.to_vec(), vec![0.0; n]);
         let mut value = f.gradient(&x, &mut g);
         let mut norm = vector::norm(&g);
-        let mut ended = course.begin(&x, value, norm)?;
+        let mut ended = recorder.begin(&x, value, norm)?;
         let schedule = match self.step_size {
             StepSize::Scheduled(schedule) => schedule,
             StepSize::Smoothness if ended.is_none() => {
@@ -183,7 +183,7 @@ impl Optimizer for Descent {
                     }
                 }
             } else if let StepSize::Scheduled(_) | StepSize::Smoothness = self.step_size {
-                stepper.step(schedule.rate(course.iteration), &mut x, &g);
+                stepper.step(schedule.rate(recorder.iteration), &mut x, &g);
             } else {
                 // The fall drowns in rounding: half the last step, and the gradient decides.
                 vector::move_along(&last, -0.5 * trial, &g, &mut x);
@@ -197,16 +197,16 @@ impl Optimizer for Descent {
                 trial *= 0.5;
             }
             (value, norm) = (next, next_norm);
-            ended = course.after(&x, value, norm, vector::distance(&x, &last));
+            ended = recorder.after(&x, value, norm, vector::distance(&x, &last));
         };
-        Ok(course.end(&f, x, (value, norm), reason))
+        Ok(recorder.end(&f, x, (value, norm), reason))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::seen_rate;
+    use crate::diagnose::observed_rate;
     use crate::problem::{Quadratic, Rosenbrock};
 
     const MU: f64 = 1.0;
@@ -222,7 +222,7 @@ mod tests {
         let solver = solver.max_iter(4000).gradient_tol(1e-11).keep_points(true);
         let found = solver.minimize(&spread(), &[1.0; 20]).unwrap();
         assert_eq!(found.reason, Reason::GradientSmall);
-        seen_rate(&found.trace.distances(&[0.0; 20])).unwrap()
+        observed_rate(&found.trace.distances(&[0.0; 20])).unwrap()
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         let best = rate(Descent::gd(2.0 / (L + MU)));
         assert!((best - (kappa - 1.0) / (kappa + 1.0)).abs() < 1e-4, "{best}");
         let beta = (root - 1.0) / (root + 1.0);
-        let fixed = Rule::Nesterov { momentum: Some(beta) };
+        let fixed = UpdateRule::Nesterov { momentum: Some(beta) };
         let nesterov = rate(Descent::new(fixed, Schedule::constant(1.0 / L)));
         // A double root: the rate carries a factor that grows with the iteration.
         assert!((nesterov - (1.0 - 1.0 / root)).abs() < 0.012, "{nesterov}");
@@ -277,13 +277,13 @@ mod tests {
     fn adaptive_rules_reach_the_minimum() {
         for solver in [
             Descent::adagrad(0.5),
-            Descent::new(Rule::RMSPROP, Schedule::cosine(0.05, 2000)),
-            Descent::new(Rule::ADAM, Schedule::cosine(0.05, 2000)),
+            Descent::new(UpdateRule::RMSPROP, Schedule::cosine(0.05, 2000)),
+            Descent::new(UpdateRule::ADAM, Schedule::cosine(0.05, 2000)),
         ] {
             let found = solver.max_iter(2000).minimize(&spread(), &[1.0; 20]).unwrap();
             assert!(found.value < 1e-6, "{:?}: {}", found.reason, found.value);
         }
-        // Decay pulls the solution of AdamW to 0: x = 1 is the minimum without.
+        // Decay moves the solution of AdamW towards 0: x = 1 is the minimum without.
         let f =
             crate::objective::from_fn(1, |x| 0.5 * (x[0] - 1.0).powi(2), |x, g| g[0] = x[0] - 1.0);
         let found = Descent::adamw(0.01, 0.5).max_iter(3000).minimize(&f, &[0.0]).unwrap();

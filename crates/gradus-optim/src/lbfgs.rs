@@ -1,6 +1,6 @@
 //! L-BFGS: a quasi-Newton method of limited memory.
 
-use crate::control::{Control, Course, Optimizer, Watch, control_setters};
+use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
 use crate::line_search::Wolfe;
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
@@ -32,7 +32,7 @@ pub struct Lbfgs {
     pub memory: usize,
     /// The line search.
     pub search: Wolfe,
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     pub control: Control,
 }
 
@@ -150,13 +150,13 @@ impl Optimizer for Lbfgs {
         if self.memory == 0 {
             return Err(Error::parameter("memory", 0, "must be at least 1"));
         }
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let n = start.len();
         let (mut x, mut g) = (start.to_vec(), vec![0.0; n]);
         let mut value = f.gradient(&x, &mut g);
         let mut norm = vector::norm(&g);
-        let mut ended = course.begin(&x, value, norm)?;
+        let mut ended = recorder.begin(&x, value, norm)?;
         let (mut next, mut next_g, mut d) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         let mut history = History::new(self.memory);
         let reason = loop {
@@ -189,9 +189,9 @@ impl Optimizer for Lbfgs {
             std::mem::swap(&mut x, &mut next);
             std::mem::swap(&mut g, &mut next_g);
             norm = vector::norm(&g);
-            ended = course.after(&x, value, norm, length);
+            ended = recorder.after(&x, value, norm, length);
         };
-        Ok(course.end(&f, x, (value, norm), reason))
+        Ok(recorder.end(&f, x, (value, norm), reason))
     }
 }
 
@@ -270,8 +270,12 @@ mod tests {
         let mut d = vec![0.0; n];
         history.direction(&g, &mut d);
         for i in 0..n {
-            let told: f64 = -(0..n).map(|j| h[i][j] * g[j]).sum::<f64>();
-            assert!((told - d[i]).abs() < 1e-12 * told.abs().max(1.0), "{told} {}", d[i]);
+            let expected: f64 = -(0..n).map(|j| h[i][j] * g[j]).sum::<f64>();
+            assert!(
+                (expected - d[i]).abs() < 1e-12 * expected.abs().max(1.0),
+                "{expected} {}",
+                d[i]
+            );
         }
     }
 

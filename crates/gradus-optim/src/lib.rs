@@ -2,8 +2,8 @@
 //!
 //! Everything works on one trait, [`Objective`]: a function of many numbers with its gradient. The
 //! models of gradus implement it; a closure of your own becomes one with
-//! [`objective::from_fn`]. Every run gives an [`Outcome`]: the point, the value, why it ended, and
-//! its whole course.
+//! [`objective::from_fn`]. Every run returns an [`Outcome`]: the point, the value, why it ended, and
+//! its trace.
 //!
 //! ```
 //! use gradus_optim::{Lbfgs, Optimizer, objective};
@@ -29,10 +29,10 @@
 //! | constraints | [`Projected`] onto a [`project::Set`]; [`penalty::PenaltyMethod`] for any others |
 //! | a coordinate at a time | [`Coordinate`] |
 //! | many minima | [`MultiStart`] |
-//! | steps and their lengths | [`step::Rule`], [`Schedule`], [`line_search`] |
-//! | is it right, is it done, is it fast | [`diagnose`] |
-//! | how predictions are judged | [`Loss`] |
-//! | functions to try things on | [`problem`] |
+//! | steps and their lengths | [`step::UpdateRule`], [`Schedule`], [`line_search`] |
+//! | checks of gradients, optimality, rates, convexity | [`diagnose`] |
+//! | losses of predictions | [`Loss`] |
+//! | test functions | [`problem`] |
 
 pub mod control;
 mod coordinate;
@@ -66,6 +66,6 @@ pub use objective::{FiniteSum, Hessian, Objective};
 pub use outcome::{Evaluations, Outcome, Reason, Trace, TracePoint};
 pub use proximal::{Projected, Proximal};
 pub use schedule::Schedule;
-pub use step::{Rule, Stepper};
+pub use step::{Stepper, UpdateRule};
 pub use stochastic::Stochastic;
 pub use subgradient::Subgradient;

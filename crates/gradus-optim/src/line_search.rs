@@ -29,7 +29,7 @@ pub struct Wolfe {
     pub decrease: f64,
     /// Share of the slope that may be left. Default 0.9, loose, as suits L-BFGS.
     pub curvature: f64,
-    /// Evaluations at most. Default 40.
+    /// The largest number of evaluations. Default 40.
     pub max_evaluations: usize,
 }
 
@@ -242,9 +242,9 @@ fn next(
 pub struct Armijo {
     /// Share of the fall that the slope promises. Default 1e-4.
     pub decrease: f64,
-    /// What the step is multiplied by when it fails. Default 0.5.
+    /// The factor of the step after a failed trial. Default 0.5.
     pub shrink: f64,
-    /// Trials at most. Default 60.
+    /// The largest number of trials. Default 60.
     pub max_evaluations: usize,
 }
 
@@ -279,10 +279,10 @@ impl Armijo {
 mod tests {
     use super::*;
 
-    type Named = (&'static str, Box<dyn Fn(f64) -> (f64, f64)>);
+    type TestFunction = (&'static str, Box<dyn Fn(f64) -> (f64, f64)>);
 
     /// The functions of Moré and Thuente's own experiments, and some that mislead.
-    fn functions() -> Vec<Named> {
+    fn functions() -> Vec<TestFunction> {
         let yanai = |b1: f64, b2: f64| {
             let gamma = |b: f64| (1.0 + b * b).sqrt() - b;
             let (l1, l2) = (gamma(b1), gamma(b2));

@@ -1,4 +1,4 @@
-//! Losses: how a prediction is judged against its target.
+//! Losses of a prediction against its target.
 //!
 //! Each has a value, a derivative (a subgradient at a kink) and, where there is one, a second
 //! derivative, all with respect to the prediction. None of them overflows: they are finite for
@@ -8,7 +8,7 @@ use gradus_base::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a prediction `z` is judged against a target `y`.
+/// The loss of a prediction `z` against a target `y`.
 ///
 /// For numbers, with the error `r = z − y`: squared, absolute, Huber, Tukey, quantile. For classes,
 /// with `y` either −1 or 1 and the margin `m = y z`: logistic, hinge, squared hinge, exponential.
@@ -24,10 +24,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// `½ r²`. Predicts the mean; the likelihood of Gaussian noise. Wild values pull hardest.
+    /// `½ r²`. Predicts the mean; the likelihood of Gaussian noise. Outliers have the most influence.
     Squared,
-    /// `|r|`. Predicts the median; the likelihood of Laplace noise. Wild values pull no harder than
-    /// others. It has a kink at 0.
+    /// `|r|`. Predicts the median; the likelihood of Laplace noise. Outliers have no more influence than
+    /// other values. It has a kink at 0.
     Absolute,
     /// `½ r²` up to `|r| = δ`, then the straight line `δ |r| − ½ δ²`. Nearly as exact as squares
     /// where the noise is Gaussian, nearly as robust as the absolute error where it is not.
@@ -70,52 +70,6 @@ impl Loss {
                 Err(Error::parameter("tau", tau, "must be greater than 0 and less than 1"))
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Checks that targets suit the loss.
-    ///
-    /// # Errors
-    /// Names the first that does not: classes must be −1 or 1, probabilities from 0 to 1, numbers
-    /// finite.
-    pub fn check_targets(self, targets: &[f64]) -> Result<()> {
-        let rule = match self {
-            Self::Logistic | Self::Hinge | Self::SquaredHinge | Self::Exponential => {
-                "must be -1 or 1"
-            }
-            Self::CrossEntropy => "must be from 0 to 1",
-            _ => "must be finite",
-        };
-        let fits = |y: f64| match self {
-            Self::Logistic | Self::Hinge | Self::SquaredHinge | Self::Exponential => {
-                y == 1.0 || y == -1.0
-            }
-            Self::CrossEntropy => (0.0..=1.0).contains(&y),
-            _ => y.is_finite(),
-        };
-        match targets.iter().position(|&y| !fits(y)) {
-            Some(at) => Err(Error::parameter(&format!("targets[{at}]"), targets[at], rule)),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether it is a convex function of the prediction.
-    pub fn is_convex(self) -> bool {
-        !matches!(self, Self::Tukey(_))
-    }
-
-    /// Whether its derivative has no jump.
-    pub fn is_smooth(self) -> bool {
-        !matches!(self, Self::Absolute | Self::Quantile(_) | Self::Hinge)
-    }
-
-    /// The largest second derivative, if there is a bound: with it and the data, the smoothness of
-    /// a whole objective.
-    pub fn curvature(self) -> Option<f64> {
-        match self {
-            Self::Squared | Self::Huber(_) | Self::Tukey(_) | Self::SquaredHinge => Some(1.0),
-            Self::Logistic | Self::CrossEntropy => Some(0.25),
-            Self::Absolute | Self::Quantile(_) | Self::Hinge | Self::Exponential => None,
         }
     }
 
@@ -240,7 +194,7 @@ fn sign(x: f64) -> f64 {
 
 /// `ln(1 + e^x)` without overflow.
 #[inline]
-pub fn softplus(x: f64) -> f64 {
+fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
@@ -249,47 +203,6 @@ pub fn softplus(x: f64) -> f64 {
 pub fn sigmoid(x: f64) -> f64 {
     let e = (-x.abs()).exp();
     if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
-}
-
-/// `ln Σ e^xᵢ` without overflow; −∞ for an empty row.
-pub fn log_sum_exp(x: &[f64]) -> f64 {
-    let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !top.is_finite() {
-        return top;
-    }
-    top + x.iter().map(|x| (x - top).exp()).sum::<f64>().ln()
-}
-
-/// The probabilities `e^xᵢ / Σ e^xⱼ`, in place; gives `ln Σ e^xᵢ`.
-pub fn softmax(x: &mut [f64]) -> f64 {
-    let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for x in x.iter_mut() {
-        *x = (*x - top).exp();
-        sum += *x;
-    }
-    x.iter_mut().for_each(|x| *x /= sum);
-    top + sum.ln()
-}
-
-/// Softmax cross-entropy of one sample: `−ln p[class]` for a row of scores, which becomes its
-/// gradient `p − e[class]` in place. For choosing one of several classes.
-///
-/// # Panics
-/// If `class` is not an index of the scores.
-pub fn softmax_cross_entropy(scores: &mut [f64], class: usize) -> f64 {
-    let own = scores[class];
-    // Of the class itself, ln Σ − own cancels where it is far ahead of the others.
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let value = if own >= top {
-        let others = scores.iter().enumerate().filter(|&(at, _)| at != class);
-        others.map(|(_, x)| (x - own).exp()).sum::<f64>().ln_1p()
-    } else {
-        log_sum_exp(scores) - own
-    };
-    softmax(scores);
-    scores[class] -= 1.0;
-    value
 }
 
 #[cfg(test)]
@@ -333,9 +246,9 @@ mod tests {
             for y in targets(loss) {
                 for z in predictions() {
                     let seen = (loss.value(z + h, y) - loss.value(z - h, y)) / (2.0 * h);
-                    let told = loss.derivative(z, y);
-                    let size = told.abs().max(1.0);
-                    assert!((seen - told).abs() < 1e-7 * size, "{loss:?} {z} {y}: {seen} {told}");
+                    let exact = loss.derivative(z, y);
+                    let size = exact.abs().max(1.0);
+                    assert!((seen - exact).abs() < 1e-7 * size, "{loss:?} {z} {y}: {seen} {exact}");
                     let Some(second) = loss.second_derivative(z, y) else {
                         continue;
                     };
@@ -345,9 +258,6 @@ mod tests {
                         (seen - second).abs() < 1e-6 * size,
                         "{loss:?} {z} {y}: {seen} {second}"
                     );
-                    if let Some(most) = loss.curvature() {
-                        assert!(second <= most + 1e-12, "{loss:?} {z} {y}");
-                    }
                 }
             }
         }
@@ -405,43 +315,13 @@ mod tests {
                     bent |= middle > 0.5 * (loss.value(w[0], y) + loss.value(w[2], y)) + 1e-12;
                 }
             }
-            assert_eq!(bent, !loss.is_convex(), "{loss:?}");
+            assert_eq!(bent, matches!(loss, Loss::Tukey(_)), "{loss:?}");
         }
     }
 
     #[test]
-    fn softmax_by_hand_by_differences_and_at_the_extremes() {
-        let scores = [1.0, 2.0, 0.5];
-        let total: f64 = scores.iter().map(|x: &f64| x.exp()).sum();
-        for class in 0..3 {
-            let mut gradient = scores;
-            let value = softmax_cross_entropy(&mut gradient, class);
-            assert!((value - (total.ln() - scores[class])).abs() < 1e-14);
-            for j in 0..3 {
-                let at = |h: f64| {
-                    let mut moved = scores;
-                    moved[j] += h;
-                    softmax_cross_entropy(&mut moved, class)
-                };
-                let seen = (at(1e-6) - at(-1e-6)) / 2e-6;
-                assert!((seen - gradient[j]).abs() < 1e-8);
-            }
-        }
-        let mut wild = [1e4, -1e4, 0.0];
-        assert_eq!(softmax_cross_entropy(&mut wild, 1), 2e4);
-        assert_eq!(wild, [1.0, -1.0, 0.0]);
-        let mut sure = [60.0, 0.0];
-        assert!((softmax_cross_entropy(&mut sure, 0) / (-60f64).exp() - 1.0).abs() < 1e-12);
-        assert_eq!(log_sum_exp(&[]), f64::NEG_INFINITY);
-    }
-
-    #[test]
-    fn constants_and_targets_are_checked() {
+    fn constants_are_checked() {
         assert!(Loss::Huber(0.0).check().is_err() && Loss::Quantile(1.0).check().is_err());
         assert!(Loss::Tukey(f64::NAN).check().is_err() && Loss::Huber(1.0).check().is_ok());
-        let say = |loss: Loss| loss.check_targets(&[1.0, 0.5]).map_err(|e| e.to_string());
-        let shown = "parameter `targets[1]` = 0.5: must be -1 or 1".to_owned();
-        assert_eq!(say(Loss::Logistic), Err(shown));
-        assert_eq!(say(Loss::CrossEntropy), Ok(()));
     }
 }

@@ -1,6 +1,6 @@
 //! Newton's method for many coordinates: conjugate gradients on Hessian products.
 
-use crate::control::{Control, Course, Optimizer, Watch, control_setters};
+use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
 use crate::objective::{Counted, Differences, Hessian, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::vector;
@@ -33,7 +33,7 @@ pub struct Newton {
     pub cg_tol: f64,
     /// Conjugate gradient steps at most in an iteration. Default 500.
     pub cg_max_iter: usize,
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     pub control: Control,
 }
 
@@ -206,7 +206,7 @@ impl Optimizer for Newton {
         if self.cg_max_iter == 0 {
             return Err(Error::parameter("cg_max_iter", 0, "must be at least 1"));
         }
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let n = start.len();
         let mut run = Run {
@@ -222,7 +222,7 @@ impl Optimizer for Newton {
         };
         run.value = f.gradient(&run.x, &mut run.g);
         run.norm = vector::norm(&run.g);
-        let mut ended = course.begin(&run.x, run.value, run.norm)?;
+        let mut ended = recorder.begin(&run.x, run.value, run.norm)?;
         let first_norm = run.norm;
         let reason = loop {
             if let Some(reason) = ended {
@@ -236,9 +236,9 @@ impl Optimizer for Newton {
             let Some(length) = run.step(share * run.norm, self.cg_max_iter) else {
                 break Reason::Stalled;
             };
-            ended = course.after(&run.x, run.value, run.norm, length);
+            ended = recorder.after(&run.x, run.value, run.norm, length);
         };
-        Ok(course.end(&f, run.x, (run.value, run.norm), reason))
+        Ok(recorder.end(&f, run.x, (run.value, run.norm), reason))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is minimised: a function of many numbers, with its gradient.
+//! Objectives: functions of many variables with their gradients.
 //!
 //! Everything in this crate works on [`Objective`]. A model implements it for its loss over its
 //! data; a user wraps two closures with [`from_fn`], or one with [`numeric`].
@@ -49,7 +49,7 @@ pub trait Objective {
 
     /// The Hessian at `x`, ready to be multiplied by many vectors; `None` if it is not known.
     ///
-    /// What depends on `x` alone is worked out once, here. Algorithms that need a Hessian take
+    /// Quantities that depend on `x` alone are computed once, here. Algorithms that need a Hessian take
     /// differences of gradients where there is none.
     fn hessian<'a>(&'a self, x: &'a [f64]) -> Option<Box<dyn Hessian + 'a>> {
         let _ = x;
@@ -358,8 +358,8 @@ mod tests {
         for x in [1e6, 1e-9, 0.0, -1e3] {
             let mut g = [0.0];
             f.gradient(&[x], &mut g);
-            let told = 2.0 * x + 3.0;
-            assert!((g[0] / told - 1.0).abs() < 1e-9, "{x}: {g:?}");
+            let expected = 2.0 * x + 3.0;
+            assert!((g[0] / expected - 1.0).abs() < 1e-9, "{x}: {g:?}");
         }
     }
 }

@@ -81,7 +81,7 @@ pub struct TracePoint {
     pub seconds: f64,
 }
 
-/// The course of a run.
+/// The trace of a run: its iterations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// Every iteration, and the start before them.
@@ -117,7 +117,7 @@ pub struct Outcome {
     pub evaluations: Evaluations,
     /// Why it ended.
     pub reason: Reason,
-    /// Its course.
+    /// The iterations.
     pub trace: Trace,
     /// Wall time.
     pub seconds: f64,

@@ -87,10 +87,10 @@ impl Hessian for Quadratic {
     }
 }
 
-/// A Hessian that is held by its objective.
-struct Held<'a>(&'a dyn Hessian);
+/// A Hessian that its objective stores.
+struct Stored<'a>(&'a dyn Hessian);
 
-impl Hessian for Held<'_> {
+impl Hessian for Stored<'_> {
     fn product(&self, v: &[f64], out: &mut [f64]) {
         self.0.product(v, out);
     }
@@ -117,7 +117,7 @@ impl Objective for Quadratic {
         value
     }
     fn hessian<'a>(&'a self, _: &'a [f64]) -> Option<Box<dyn Hessian + 'a>> {
-        Some(Box::new(Held(self)))
+        Some(Box::new(Stored(self)))
     }
 }
 
@@ -318,7 +318,7 @@ impl Objective for LeastSquares {
         self.over(w, 0..self.y.len(), out)
     }
     fn hessian<'a>(&'a self, _: &'a [f64]) -> Option<Box<dyn Hessian + 'a>> {
-        Some(Box::new(Held(self)))
+        Some(Box::new(Stored(self)))
     }
 }
 
@@ -360,22 +360,22 @@ mod tests {
 
     fn check(f: &dyn Objective, x: &[f64]) {
         let n = f.dim();
-        let (mut told, mut seen) = (vec![0.0; n], vec![0.0; n]);
-        let value = f.gradient(x, &mut told);
+        let (mut exact, mut seen) = (vec![0.0; n], vec![0.0; n]);
+        let value = f.gradient(x, &mut exact);
         assert!((value - f.value(x)).abs() < 1e-12 * value.abs().max(1.0));
         central_gradient(&|x| f.value(x), x, &mut seen);
-        assert!(vector::distance(&told, &seen) < 1e-7 * vector::norm(&told).max(1.0));
+        assert!(vector::distance(&exact, &seen) < 1e-7 * vector::norm(&exact).max(1.0));
         let v: Vec<f64> = (0..n).map(|j| 1.0 - 0.3 * j as f64).collect();
         let h = f.hessian(x).unwrap();
-        h.product(&v, &mut told);
+        h.product(&v, &mut exact);
         Differences::new(f, x).product(&v, &mut seen);
-        assert!(vector::distance(&told, &seen) < 1e-6 * vector::norm(&told).max(1.0));
+        assert!(vector::distance(&exact, &seen) < 1e-6 * vector::norm(&exact).max(1.0));
         let mut diagonal = vec![0.0; n];
         if h.diagonal(&mut diagonal) {
             for j in 0..n {
                 let unit: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i == j))).collect();
-                h.product(&unit, &mut told);
-                assert!((told[j] - diagonal[j]).abs() < 1e-12 * diagonal[j].abs().max(1.0));
+                h.product(&unit, &mut exact);
+                assert!((exact[j] - diagonal[j]).abs() < 1e-12 * diagonal[j].abs().max(1.0));
             }
         }
     }

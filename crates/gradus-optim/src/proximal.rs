@@ -1,6 +1,6 @@
 //! Proximal gradient descent: a smooth function plus a simple one.
 
-use crate::control::{Control, Course, Watch, control_setters};
+use crate::control::{Control, Recorder, Watch, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::project::Set;
@@ -39,14 +39,14 @@ pub fn soft_threshold(x: f64, cut: f64) -> f64 {
 
 /// `l1 ‖x‖₁ + ½ l2 ‖x‖²`: the lasso (`l2 = 0`), ridge (`l1 = 0`) and the elastic net between.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ElasticNet {
+pub struct ElasticNetPenalty {
     /// Weight of the absolute values: makes zeros.
     pub l1: f64,
     /// Weight of half the squares: makes everything smaller.
     pub l2: f64,
 }
 
-impl ElasticNet {
+impl ElasticNetPenalty {
     /// The absolute values alone.
     pub fn l1(weight: f64) -> Self {
         Self { l1: weight, l2: 0.0 }
@@ -69,7 +69,7 @@ impl ElasticNet {
     }
 }
 
-impl Penalty for ElasticNet {
+impl Penalty for ElasticNetPenalty {
     fn value(&self, x: &[f64]) -> f64 {
         let sizes: f64 = if self.l1 > 0.0 { x.iter().map(|x| x.abs()).sum() } else { 0.0 };
         self.l1 * sizes + 0.5 * self.l2 * vector::dot(x, x)
@@ -167,12 +167,12 @@ impl Penalty for Indicator<'_> {
 ///
 /// ```
 /// use gradus_data::Dense;
-/// use gradus_optim::{Proximal, problem::LeastSquares, proximal::ElasticNet};
+/// use gradus_optim::{Proximal, problem::LeastSquares, proximal::ElasticNetPenalty};
 ///
 /// // A lasso: the second column is of no use, and gets exactly 0.
 /// let x = Dense::from_rows(&[[1.0, 0.1], [2.0, -0.1], [3.0, 0.05]]);
 /// let f = LeastSquares::new(x, vec![1.0, 2.0, 3.0], 0.0)?;
-/// let found = Proximal::fista().minimize(&f, &ElasticNet::l1(0.1), &[0.0, 0.0])?;
+/// let found = Proximal::fista().minimize(&f, &ElasticNetPenalty::l1(0.1), &[0.0, 0.0])?;
 /// assert!(found.x[0] > 0.9 && found.x[1] == 0.0);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -184,7 +184,7 @@ pub struct Proximal {
     pub restart: bool,
     /// The first step, halved as need be. Default 1.
     pub first_step: f64,
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     pub control: Control,
 }
 
@@ -229,7 +229,7 @@ impl Proximal {
         self.minimize_with(objective, penalty, start, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Minimises, and tells a watcher each iteration.
+    /// Minimises, and calls `watch` after each iteration.
     ///
     /// # Errors
     /// As [`minimize`](Self::minimize).
@@ -245,7 +245,7 @@ impl Proximal {
             let rule = "must be finite and greater than 0";
             return Err(Error::parameter("first_step", self.first_step, rule));
         }
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let n = start.len();
         let mut x = start.to_vec();
@@ -260,7 +260,7 @@ impl Proximal {
         vector::move_along(&y, -step, &g, &mut z);
         penalty.prox(step, &mut z);
         let mut mapping = vector::distance(&y, &z) / step;
-        let mut ended = course.begin(&x, value, mapping)?;
+        let mut ended = recorder.begin(&x, value, mapping)?;
         let reason = loop {
             if let Some(reason) = ended {
                 break reason;
@@ -288,12 +288,12 @@ impl Proximal {
                 y.copy_from_slice(&z);
             }
             std::mem::swap(&mut x, &mut z);
-            ended = course.after(&x, value, mapping, length);
+            ended = recorder.after(&x, value, mapping, length);
             if ended.is_none() {
                 at_y = f.gradient(&y, &mut g);
             }
         };
-        Ok(course.end(&f, x, (value, mapping), reason))
+        Ok(recorder.end(&f, x, (value, mapping), reason))
     }
 
     /// Halves the step until the value at the proximal step `z` from `y` is below the quadratic
@@ -360,7 +360,7 @@ impl Projected {
         Self { inner: Proximal::fista() }
     }
 
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     #[must_use]
     pub fn control(mut self, control: Control) -> Self {
         self.inner.control = control;

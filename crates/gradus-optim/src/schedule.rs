@@ -1,4 +1,4 @@
-//! How the length of a step changes over a run.
+//! Learning rate schedules.
 
 use gradus_base::{Error, Result};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! How a gradient becomes a step.
 //!
-//! A [`Rule`] is the recipe; its [`update`](Rule::update) works on plain slices, single or double
-//! precision, so that a model can keep what a rule remembers wherever it likes. A [`Stepper`] keeps
+//! An [`UpdateRule`] is the formula; its [`update`](UpdateRule::update) works on plain slices, single or double
+//! precision, so that a model can store the state of a rule itself. A [`Stepper`] stores
 //! it for you.
 
 use gradus_base::{Error, Result, parallel};
@@ -56,7 +56,7 @@ impl Real for f64 {
 /// How the gradient `g` and the rate `η` become a step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum UpdateRule {
     /// `x ← x − η g`: steepest descent.
     Plain,
     /// Heavy ball (Polyak, 1964): `v ← β v + g`, `x ← x − η v`. Goes on in the direction it came
@@ -75,14 +75,14 @@ pub enum Rule {
     /// AdaGrad (Duchi et al., 2011): `s ← s + g²`, `x ← x − η g / (√s + ε)`. Each coordinate has a
     /// rate of its own, which only falls: for sparse gradients.
     AdaGrad {
-        /// What keeps the quotient finite.
+        /// Keeps the quotient finite.
         epsilon: f64,
     },
     /// RMSProp (Hinton, 2012): `s ← ρ s + (1 − ρ) g²`, `x ← x − η g / (√s + ε)`.
     RmsProp {
         /// Share ρ of the mean square that is kept.
         keep: f64,
-        /// What keeps the quotient finite.
+        /// Keeps the quotient finite.
         epsilon: f64,
     },
     /// Adam (Kingma and Ba, 2015): momentum over RMSProp, both corrected for starting at 0. With
@@ -93,14 +93,14 @@ pub enum Rule {
         keep_mean: f64,
         /// Share of the mean square that is kept.
         keep_square: f64,
-        /// What keeps the quotient finite.
+        /// Keeps the quotient finite.
         epsilon: f64,
         /// Decoupled weight decay.
         decay: f64,
     },
 }
 
-impl Rule {
+impl UpdateRule {
     /// Heavy ball with a momentum of 0.9.
     pub const HEAVY_BALL: Self = Self::HeavyBall { momentum: 0.9 };
     /// Nesterov with a momentum that grows.
@@ -135,7 +135,7 @@ impl Rule {
         }
     }
 
-    /// How many numbers it remembers of each coordinate.
+    /// The number of state values per coordinate.
     pub fn memories(self) -> usize {
         match self {
             Self::Plain => 0,
@@ -215,20 +215,22 @@ enum Constants<F> {
 }
 
 impl<F: Real> Constants<F> {
-    fn new(rule: Rule, rate: F, t: u64) -> Self {
+    fn new(rule: UpdateRule, rate: F, t: u64) -> Self {
         match rule {
-            Rule::Plain => Self::Plain { rate },
-            Rule::HeavyBall { momentum } => Self::HeavyBall { rate, momentum: F::of(momentum) },
-            Rule::Nesterov { momentum } => {
+            UpdateRule::Plain => Self::Plain { rate },
+            UpdateRule::HeavyBall { momentum } => {
+                Self::HeavyBall { rate, momentum: F::of(momentum) }
+            }
+            UpdateRule::Nesterov { momentum } => {
                 let at =
                     |t: u64| momentum.unwrap_or_else(|| (t.max(1) - 1) as f64 / (t as f64 + 2.0));
                 Self::Nesterov { rate, momentum: F::of(at(t)), ahead: F::of(at(t + 1)) }
             }
-            Rule::AdaGrad { epsilon } => Self::AdaGrad { rate, epsilon: F::of(epsilon) },
-            Rule::RmsProp { keep, epsilon } => {
+            UpdateRule::AdaGrad { epsilon } => Self::AdaGrad { rate, epsilon: F::of(epsilon) },
+            UpdateRule::RmsProp { keep, epsilon } => {
                 Self::RmsProp { rate, keep: F::of(keep), epsilon: F::of(epsilon) }
             }
-            Rule::Adam { keep_mean, keep_square, epsilon, decay } => {
+            UpdateRule::Adam { keep_mean, keep_square, epsilon, decay } => {
                 let correction = |keep: f64| F::of(1.0 / (1.0 - keep.powf(t as f64)));
                 Self::Adam {
                     rate,
@@ -288,13 +290,13 @@ impl<F: Real> Constants<F> {
     }
 }
 
-/// A rule with what it remembers.
+/// An update rule together with its state.
 ///
 /// ```
-/// use gradus_optim::step::{Rule, Stepper};
+/// use gradus_optim::step::{UpdateRule, Stepper};
 ///
 /// let mut x = [3.0];
-/// let mut adam = Stepper::new(Rule::ADAM, 1);
+/// let mut adam = Stepper::new(UpdateRule::ADAM, 1);
 /// for _ in 0..400 {
 ///     let gradient = [2.0 * (x[0] - 1.0)];
 ///     adam.step(0.05, &mut x, &gradient);
@@ -303,14 +305,14 @@ impl<F: Real> Constants<F> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stepper<F> {
-    rule: Rule,
+    rule: UpdateRule,
     memory: Vec<Vec<F>>,
     moves: u64,
 }
 
 impl<F: Real> Stepper<F> {
     /// For `dim` coordinates.
-    pub fn new(rule: Rule, dim: usize) -> Self {
+    pub fn new(rule: UpdateRule, dim: usize) -> Self {
         Self { rule, memory: vec![vec![F::default(); dim]; rule.memories()], moves: 0 }
     }
 
@@ -324,7 +326,7 @@ impl<F: Real> Stepper<F> {
         self.rule.update(rate, self.moves, x, &mut memory, gradient);
     }
 
-    /// Forgets everything.
+    /// Resets the state.
     pub fn reset(&mut self) {
         self.moves = 0;
         self.memory.iter_mut().for_each(|m| m.fill(F::default()));
@@ -335,7 +337,7 @@ impl<F: Real> Stepper<F> {
 mod tests {
     use super::*;
 
-    fn path(rule: Rule, rate: f64, gradients: &[f64]) -> Vec<f64> {
+    fn path(rule: UpdateRule, rate: f64, gradients: &[f64]) -> Vec<f64> {
         let (mut x, mut stepper) = ([10.0], Stepper::new(rule, 1));
         let step = |&g: &f64| {
             stepper.step(rate, &mut x, &[g]);
@@ -344,57 +346,57 @@ mod tests {
         gradients.iter().map(step).collect()
     }
 
-    fn close(found: &[f64], told: &[f64]) {
-        for (a, b) in found.iter().zip(told) {
-            assert!((a - b).abs() < 1e-7, "{found:?} {told:?}");
+    fn close(found: &[f64], expected: &[f64]) {
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 1e-7, "{found:?} {expected:?}");
         }
     }
 
     #[test]
     fn three_moves_of_each_rule_by_hand() {
         let g = [2.0, -1.0, 4.0];
-        close(&path(Rule::Plain, 0.5, &g), &[9.0, 9.5, 7.5]);
+        close(&path(UpdateRule::Plain, 0.5, &g), &[9.0, 9.5, 7.5]);
         // v: 2, 0, 4.
-        close(&path(Rule::HeavyBall { momentum: 0.5 }, 0.5, &g), &[9.0, 9.0, 7.0]);
+        close(&path(UpdateRule::HeavyBall { momentum: 0.5 }, 0.5, &g), &[9.0, 9.0, 7.0]);
         // g + v/2: 3, −1, 6.
-        let fixed = Rule::Nesterov { momentum: Some(0.5) };
+        let fixed = UpdateRule::Nesterov { momentum: Some(0.5) };
         close(&path(fixed, 0.5, &g), &[8.5, 9.0, 6.0]);
         // β: 0, 1/4, 2/5, 3/6; v: 2, −1/2, 3.8; g + β₊ v: 2.5, −1.2, 5.9.
-        close(&path(Rule::NESTEROV, 1.0, &g), &[7.5, 8.7, 2.8]);
+        close(&path(UpdateRule::NESTEROV, 1.0, &g), &[7.5, 8.7, 2.8]);
         // s: 4, 5, 21.
         let (a, b) = (1.0 / 5f64.sqrt(), 4.0 / 21f64.sqrt());
-        close(&path(Rule::ADAGRAD, 1.0, &g), &[9.0, 9.0 + a, 9.0 + a - b]);
+        close(&path(UpdateRule::ADAGRAD, 1.0, &g), &[9.0, 9.0 + a, 9.0 + a - b]);
         // s: 0.4, 0.46, 2.014.
         let s = [2.0 / 0.4f64.sqrt(), -1.0 / 0.46f64.sqrt(), 4.0 / 2.014f64.sqrt()];
-        let told = [10.0 - s[0], 10.0 - s[0] - s[1], 10.0 - s[0] - s[1] - s[2]];
-        close(&path(Rule::RMSPROP, 1.0, &g), &told);
+        let expected = [10.0 - s[0], 10.0 - s[0] - s[1], 10.0 - s[0] - s[1] - s[2]];
+        close(&path(UpdateRule::RMSPROP, 1.0, &g), &expected);
     }
 
     #[test]
     fn adams_first_moves_by_hand() {
         // The first move is η in the direction of the gradient, whatever its size.
         for g in [1e-3, 1.0, 1e6] {
-            close(&path(Rule::ADAM, 0.1, &[g]), &[9.9 + 0.1 * 1e-8 / g]);
+            close(&path(UpdateRule::ADAM, 0.1, &[g]), &[9.9 + 0.1 * 1e-8 / g]);
         }
         let g = [2.0, -1.0];
         let v2 = (0.9 * 0.1 * 2.0 - 0.1 * 1.0) / (1.0 - 0.81);
         let s2 = (0.999 * 0.001 * 4.0 + 0.001) / (1.0 - 0.999f64 * 0.999);
-        close(&path(Rule::ADAM, 0.1, &g), &[9.9, 9.9 - 0.1 * v2 / s2.sqrt()]);
+        close(&path(UpdateRule::ADAM, 0.1, &g), &[9.9, 9.9 - 0.1 * v2 / s2.sqrt()]);
         // Decay acts on the point alone: 10 − η·decay·10 − η.
-        close(&path(Rule::adamw(0.2), 0.1, &[1.0]), &[10.0 - 0.2 - 0.1]);
-        assert_eq!((Rule::adamw(0.2).name(), Rule::ADAM.name()), ("adamw", "adam"));
+        close(&path(UpdateRule::adamw(0.2), 0.1, &[1.0]), &[10.0 - 0.2 - 0.1]);
+        assert_eq!((UpdateRule::adamw(0.2).name(), UpdateRule::ADAM.name()), ("adamw", "adam"));
     }
 
     #[test]
     fn long_vectors_move_as_short_ones_and_single_precision_as_double() {
         let n = PARALLEL + 77;
         let rules = [
-            Rule::Plain,
-            Rule::HEAVY_BALL,
-            Rule::NESTEROV,
-            Rule::ADAGRAD,
-            Rule::RMSPROP,
-            Rule::adamw(0.01),
+            UpdateRule::Plain,
+            UpdateRule::HEAVY_BALL,
+            UpdateRule::NESTEROV,
+            UpdateRule::ADAGRAD,
+            UpdateRule::RMSPROP,
+            UpdateRule::adamw(0.01),
         ];
         for rule in rules {
             let g: Vec<f64> = (0..n).map(|j| 0.1 + (j % 7) as f64).collect();
@@ -419,10 +421,10 @@ mod tests {
 
     #[test]
     fn constants_are_checked() {
-        assert!(Rule::HeavyBall { momentum: 1.0 }.check().is_err());
-        assert!(Rule::Nesterov { momentum: Some(-0.1) }.check().is_err());
-        assert!(Rule::AdaGrad { epsilon: 0.0 }.check().is_err());
-        assert!(Rule::adamw(f64::NAN).check().is_err());
-        assert!(Rule::ADAM.check().and(Rule::NESTEROV.check()).is_ok());
+        assert!(UpdateRule::HeavyBall { momentum: 1.0 }.check().is_err());
+        assert!(UpdateRule::Nesterov { momentum: Some(-0.1) }.check().is_err());
+        assert!(UpdateRule::AdaGrad { epsilon: 0.0 }.check().is_err());
+        assert!(UpdateRule::adamw(f64::NAN).check().is_err());
+        assert!(UpdateRule::ADAM.check().and(UpdateRule::NESTEROV.check()).is_ok());
     }
 }

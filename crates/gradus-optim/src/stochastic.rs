@@ -1,10 +1,10 @@
 //! Stochastic descent over the terms of a sum.
 
-use crate::control::{Control, Course, Watch, control_setters};
+use crate::control::{Control, Recorder, Watch, control_setters};
 use crate::objective::{Counted, FiniteSum};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
-use crate::step::{Rule, Stepper};
+use crate::step::{Stepper, UpdateRule};
 use crate::vector;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 /// An iteration is an epoch: every term once, in random order, in batches. A step costs the
 /// gradient of a batch, so a first rough answer comes after a fraction of the data. With a constant
 /// rate the steps end up wandering around the minimum; with [`Schedule::inverse`] they settle.
-/// After every `judge_every` epochs, value and gradient of the whole are taken, which costs a pass
-/// over the data: that is what the trace and the stopping rules see.
+/// After every `evaluate_every` epochs the value and the gradient of the whole sum are computed, which
+/// costs a pass over the data; the trace and the stopping rules use them.
 ///
 /// The same seed gives the same result. Where high accuracy is wanted, [`Lbfgs`](crate::Lbfgs).
 ///
@@ -34,29 +34,29 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug)]
 pub struct Stochastic {
     /// How a gradient becomes a step.
-    pub rule: Rule,
+    pub rule: UpdateRule,
     /// The rate of each step; steps are counted over all epochs.
     pub schedule: Schedule,
     /// Terms in a batch. 1 is stochastic descent in the narrow sense.
     pub batch: usize,
-    /// Epochs between two looks at the whole. Default 1.
-    pub judge_every: usize,
+    /// Epochs between two evaluations of the whole sum. Default 1.
+    pub evaluate_every: usize,
     /// Seed of the random order.
     pub seed: u64,
-    /// When a run ends and what it keeps; `max_iter` counts epochs.
+    /// Stopping rules and recording options; `max_iter` counts epochs.
     pub control: Control,
 }
 
 impl Stochastic {
     /// By this rule with these rates, in batches of 32; 100 epochs at most.
-    pub fn new(rule: Rule, schedule: Schedule) -> Self {
+    pub fn new(rule: UpdateRule, schedule: Schedule) -> Self {
         let control = Control { max_iter: 100, ..Control::default() };
-        Self { rule, schedule, batch: 32, judge_every: 1, seed: 0, control }
+        Self { rule, schedule, batch: 32, evaluate_every: 1, seed: 0, control }
     }
 
     /// Plain steps along one term at a time.
     pub fn sgd(schedule: Schedule) -> Self {
-        Self::new(Rule::Plain, schedule).batch(1)
+        Self::new(UpdateRule::Plain, schedule).batch(1)
     }
 
     /// Terms in a batch.
@@ -66,10 +66,10 @@ impl Stochastic {
         self
     }
 
-    /// Epochs between two looks at the whole.
+    /// Epochs between two evaluations of the whole sum.
     #[must_use]
-    pub fn judge_every(mut self, epochs: usize) -> Self {
-        self.judge_every = epochs;
+    pub fn evaluate_every(mut self, epochs: usize) -> Self {
+        self.evaluate_every = epochs;
         self
     }
 
@@ -91,7 +91,7 @@ impl Stochastic {
         self.minimize_with(sum, start, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Minimises a sum, and tells a watcher each epoch that is judged.
+    /// Minimises a sum, and calls `watch` after each evaluated epoch.
     ///
     /// # Errors
     /// As [`minimize`](Self::minimize).
@@ -103,7 +103,7 @@ impl Stochastic {
     ) -> Result<Outcome> {
         self.rule.check()?;
         self.schedule.check()?;
-        for (name, value) in [("batch", self.batch), ("judge_every", self.judge_every)] {
+        for (name, value) in [("batch", self.batch), ("evaluate_every", self.evaluate_every)] {
             if value == 0 {
                 return Err(Error::parameter(name, 0, "must be at least 1"));
             }
@@ -112,15 +112,15 @@ impl Stochastic {
         if n_terms == 0 {
             return Err(Error::data("stochastic descent: the sum has no terms"));
         }
-        let mut course = Course::new(&self.control, watch, sum, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, sum, start)?;
         let f = Counted::new(sum);
         let n = start.len();
         let (mut x, mut g) = (start.to_vec(), vec![0.0; n]);
         let mut value = f.gradient(&x, &mut g);
         let mut norm = vector::norm(&g);
-        let mut ended = course.begin(&x, value, norm)?;
+        let mut ended = recorder.begin(&x, value, norm)?;
         let mut stepper = Stepper::new(self.rule, n);
-        let mut judged = x.clone();
+        let mut evaluated = x.clone();
         let (mut steps, mut epoch) = (0, 0);
         let reason = loop {
             if let Some(reason) = ended {
@@ -133,21 +133,21 @@ impl Stochastic {
                 stepper.step(self.schedule.rate(steps), &mut x, &g);
                 steps += 1;
             }
-            let last = course.iteration + 1 >= self.control.max_iter;
-            if !epoch.is_multiple_of(self.judge_every as u64) && !last {
-                course.iteration += 1;
+            let last = recorder.iteration + 1 >= self.control.max_iter;
+            if !epoch.is_multiple_of(self.evaluate_every as u64) && !last {
+                recorder.iteration += 1;
                 continue;
             }
             let (next, next_norm) = (f.gradient(&x, &mut g), vector::norm(&g));
             if !next.is_finite() || !next_norm.is_finite() {
-                x = judged;
+                x = evaluated;
                 break Reason::Diverged;
             }
             (value, norm) = (next, next_norm);
-            ended = course.after(&x, value, norm, vector::distance(&x, &judged));
-            judged.copy_from_slice(&x);
+            ended = recorder.after(&x, value, norm, vector::distance(&x, &evaluated));
+            evaluated.copy_from_slice(&x);
         };
-        Ok(course.end(&f, x, (value, norm), reason))
+        Ok(recorder.end(&f, x, (value, norm), reason))
     }
 }
 
@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn batches_of_everything_are_plain_descent() {
         let f = noisy();
-        let batch = Stochastic::new(Rule::Plain, Schedule::constant(0.5)).batch(500).max_iter(7);
+        let batch =
+            Stochastic::new(UpdateRule::Plain, Schedule::constant(0.5)).batch(500).max_iter(7);
         let found = batch.minimize(&f, &[0.0; 3]).unwrap();
         let plain = crate::Descent::gd(0.5).max_iter(7).minimize(&f, &[0.0; 3]).unwrap();
         assert!(vector::distance(&found.x, &plain.x) < 1e-13);
@@ -199,10 +200,16 @@ mod tests {
     fn mini_batches_by_any_rule_settle_near_the_optimum() {
         let f = noisy();
         let best = best(&f);
-        for rule in [Rule::Plain, Rule::HEAVY_BALL, Rule::ADAM, Rule::RMSPROP, Rule::ADAGRAD] {
-            let rate = if rule == Rule::ADAGRAD { 0.5 } else { 0.02 };
+        for rule in [
+            UpdateRule::Plain,
+            UpdateRule::HEAVY_BALL,
+            UpdateRule::ADAM,
+            UpdateRule::RMSPROP,
+            UpdateRule::ADAGRAD,
+        ] {
+            let rate = if rule == UpdateRule::ADAGRAD { 0.5 } else { 0.02 };
             let schedule = Schedule::cosine(rate, 60 * 16);
-            let solver = Stochastic::new(rule, schedule).max_iter(60).judge_every(10);
+            let solver = Stochastic::new(rule, schedule).max_iter(60).evaluate_every(10);
             let found = solver.minimize(&f, &[0.0; 3]).unwrap();
             assert!(vector::distance(&found.x, &best) < 0.02, "{rule:?} {:?}", found.x);
             assert_eq!(found.trace.steps.len(), 7);

@@ -1,6 +1,6 @@
 //! Subgradient descent, for functions with kinks.
 
-use crate::control::{Control, Course, Optimizer, Watch, control_setters};
+use crate::control::{Control, Optimizer, Recorder, Watch, control_setters};
 use crate::objective::{Counted, Objective};
 use crate::outcome::{Outcome, Reason};
 use crate::schedule::Schedule;
@@ -29,7 +29,7 @@ pub struct Subgradient {
     pub schedule: Schedule,
     /// The smallest value, if it is known: takes Polyak's steps.
     pub optimum: Option<f64>,
-    /// When a run ends and what it keeps.
+    /// Stopping rules and recording options.
     pub control: Control,
 }
 
@@ -69,20 +69,20 @@ impl Optimizer for Subgradient {
         watch: &mut Watch<'_>,
     ) -> Result<Outcome> {
         self.schedule.check()?;
-        let mut course = Course::new(&self.control, watch, objective, start)?;
+        let mut recorder = Recorder::new(&self.control, watch, objective, start)?;
         let f = Counted::new(objective);
         let (mut x, mut g) = (start.to_vec(), vec![0.0; start.len()]);
         let mut value = f.gradient(&x, &mut g);
         let mut norm = vector::norm(&g);
         let mut best = (x.clone(), value, norm);
-        let mut ended = course.begin(&x, value, norm)?;
+        let mut ended = recorder.begin(&x, value, norm)?;
         let reason = loop {
             if let Some(reason) = ended {
                 break reason;
             }
             let length = match self.optimum {
                 Some(optimum) => (value - optimum).max(0.0) / norm,
-                None => self.schedule.rate(course.iteration),
+                None => self.schedule.rate(recorder.iteration),
             };
             if length <= 0.0 {
                 break Reason::TargetReached;
@@ -97,9 +97,9 @@ impl Optimizer for Subgradient {
                 best.0.copy_from_slice(&x);
                 (best.1, best.2) = (value, norm);
             }
-            ended = course.after(&x, value, norm, length);
+            ended = recorder.after(&x, value, norm, length);
         };
-        Ok(course.end(&f, best.0, (best.1, best.2), reason))
+        Ok(recorder.end(&f, best.0, (best.1, best.2), reason))
     }
 }
 

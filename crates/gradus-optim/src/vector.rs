@@ -91,7 +91,7 @@ pub fn norm(x: &[f64]) -> f64 {
 }
 
 /// The largest absolute value; NaN if there is one.
-pub fn largest(x: &[f64]) -> f64 {
+pub(crate) fn largest(x: &[f64]) -> f64 {
     x.iter()
         .fold(0.0, |m: f64, &x| if x.is_nan() || m.is_nan() { f64::NAN } else { m.max(x.abs()) })
 }
@@ -106,7 +106,7 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// `y ← y + a x`, and the dot product of the new `y` with `z`, in one pass.
-pub fn axpy_dot(a: f64, x: &[f64], y: &mut [f64], z: &[f64]) -> f64 {
+pub(crate) fn axpy_dot(a: f64, x: &[f64], y: &mut [f64], z: &[f64]) -> f64 {
     assert!(x.len() == y.len() && z.len() == y.len(), "three vectors of one length");
     let step = |((y, x), z): ((&mut [f64], &[f64]), &[f64])| {
         block_axpy(a, x, y);
@@ -129,7 +129,7 @@ pub fn scale(a: f64, x: &mut [f64]) {
 }
 
 /// `out ← x + t d`.
-pub fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
+pub(crate) fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
     assert!(x.len() == out.len() && d.len() == out.len(), "three vectors of one length");
     if x.len() < PARALLEL {
         return block_move(x, t, d, out);
@@ -139,7 +139,7 @@ pub fn move_along(x: &[f64], t: f64, d: &[f64], out: &mut [f64]) {
 }
 
 /// `d ← z + b d`.
-pub fn follow(z: &[f64], b: f64, d: &mut [f64]) {
+pub(crate) fn follow(z: &[f64], b: f64, d: &mut [f64]) {
     assert_eq!(z.len(), d.len(), "two vectors of one length");
     if d.len() < PARALLEL {
         return block_follow(z, b, d);
@@ -157,7 +157,7 @@ pub fn negate(x: &[f64], out: &mut [f64]) {
 }
 
 /// `out ← a / b`, coordinate by coordinate, and the dot product of `a` with it.
-pub fn divide_dot(a: &[f64], b: &[f64], out: &mut [f64]) -> f64 {
+pub(crate) fn divide_dot(a: &[f64], b: &[f64], out: &mut [f64]) -> f64 {
     assert!(a.len() == out.len() && b.len() == out.len(), "three vectors of one length");
     let step = |((out, a), b): ((&mut [f64], &[f64]), &[f64])| {
         for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
@@ -173,7 +173,7 @@ pub fn divide_dot(a: &[f64], b: &[f64], out: &mut [f64]) -> f64 {
 }
 
 /// `out ← a − b`.
-pub fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
+pub(crate) fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
     assert!(a.len() == out.len() && b.len() == out.len(), "three vectors of one length");
     if a.len() < PARALLEL {
         return block_subtract(a, b, out);
@@ -228,9 +228,9 @@ mod tests {
             assert!((0..n).all(|j| d[j] == -a[j]));
             let sum = divide_dot(&a, &b, &mut d);
             assert!((0..n).all(|j| d[j] == a[j] / b[j]));
-            let told: f64 = (0..n).map(|j| a[j] * a[j] / b[j]).sum();
+            let expected: f64 = (0..n).map(|j| a[j] * a[j] / b[j]).sum();
             let size: f64 = (0..n).map(|j| a[j] * a[j] / b[j].abs()).sum();
-            assert!((sum - told).abs() <= 1e-12 * size.max(1.0), "{n}");
+            assert!((sum - expected).abs() <= 1e-12 * size.max(1.0), "{n}");
             let mut apart = vec![0.0; n];
             subtract(&a, &b, &mut apart);
             assert!((one.4 - norm(&apart)).abs() <= 1e-9 * (n as f64).max(1.0), "{n}");

@@ -5,10 +5,11 @@ use gradus_data::Dense;
 use gradus_optim::loss::{Loss, sigmoid};
 use gradus_optim::problem::{LeastSquares, Quadratic};
 use gradus_optim::project::Bounds;
-use gradus_optim::proximal::ElasticNet;
+use gradus_optim::proximal::ElasticNetPenalty;
 use gradus_optim::{
     Coordinate, Descent, FiniteSum, Hessian, Lbfgs, Newton, Objective, Optimizer, Outcome,
-    Projected, Proximal, Reason, Rule, Schedule, StepSize, Stochastic, diagnose, objective, vector,
+    Projected, Proximal, Reason, Schedule, StepSize, Stochastic, UpdateRule, diagnose, objective,
+    vector,
 };
 
 /// Logistic regression: the mean loss of `x·w` against labels −1 and 1, and ½ λ ‖w‖².
@@ -106,7 +107,7 @@ fn smooth_solvers(f: &dyn Objective, lipschitz: f64) -> Vec<(&'static str, Outco
     let start = vec![0.0; f.dim()];
     let (many, tol) = (200_000, 1e-9);
     let wide = Bounds::all(-1e6, 1e6);
-    let none = ElasticNet::new(0.0, 0.0);
+    let none = ElasticNetPenalty::new(0.0, 0.0);
     let run = |solver: &dyn Optimizer| solver.minimize(f, &start).unwrap();
     let descent = |d: Descent| run(&d.max_iter(many).gradient_tol(tol).keep_trace(false));
     let proximal = |p: Proximal| p.max_iter(many).gradient_tol(tol).keep_trace(false);
@@ -140,7 +141,7 @@ fn every_solver_finds_the_minimum_of_a_regression() {
         assert!(vector::distance(&found.x, &truth) < 1e-7, "{name}: {:?}", found.x);
         assert!((found.value - f.value(&found.x)).abs() < 1e-15, "{name}");
     }
-    let none = ElasticNet::new(0.0, 0.0);
+    let none = ElasticNetPenalty::new(0.0, 0.0);
     let found = Coordinate::new().gradient_tol(1e-9).minimize(&f, &none, &[0.0; 6]).unwrap();
     assert!(vector::distance(&found.x, &truth) < 1e-7, "coordinate: {:?}", found.x);
     // Without noise even a constant rate settles.
@@ -169,7 +170,7 @@ fn every_solver_agrees_on_a_logistic_regression() {
         assert!(found.converged(), "{name}: {}", found.reason);
         assert!(vector::distance(&found.x, &best.x) < 1e-7, "{name}: {:?}", found.x);
     }
-    let solver = Stochastic::new(Rule::ADAM, Schedule::cosine(0.02, 10 * 60)).max_iter(60);
+    let solver = Stochastic::new(UpdateRule::ADAM, Schedule::cosine(0.02, 10 * 60)).max_iter(60);
     let found = solver.minimize(&f, &[0.0; 4]).unwrap();
     assert!(vector::distance(&found.x, &best.x) < 0.02, "{:?}", found.x);
 }

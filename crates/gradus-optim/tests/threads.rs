@@ -1,6 +1,8 @@
 //! Results do not depend on the number of threads, also where vectors are long enough to be cut up.
 
-use gradus_optim::{Descent, Lbfgs, Newton, Optimizer, Proximal, objective, proximal::ElasticNet};
+use gradus_optim::{
+    Descent, Lbfgs, Newton, Optimizer, Proximal, objective, proximal::ElasticNetPenalty,
+};
 
 const DIM: usize = 200_003;
 
@@ -45,7 +47,10 @@ fn the_same_bits_on_any_number_of_threads() {
     }
     let run = |threads: usize| {
         let solver = Proximal::fista().max_iter(5);
-        pool(threads).install(|| solver.minimize(&f, &ElasticNet::l1(0.1), &start)).unwrap().x
+        pool(threads)
+            .install(|| solver.minimize(&f, &ElasticNetPenalty::l1(0.1), &start))
+            .unwrap()
+            .x
     };
     assert!(run(1) == run(4));
 }

@@ -1,7 +1,7 @@
 //! How a gradient becomes a step.
 
 use gradus_kernel::Rows;
-use gradus_optim::Rule;
+use gradus_optim::UpdateRule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,15 +36,15 @@ impl Optimizer {
     }
 
     /// The rule behind it.
-    fn rule(self, momentum: f32) -> Rule {
+    fn rule(self, momentum: f32) -> UpdateRule {
         let momentum = f64::from(momentum);
         match self {
-            Self::Gd => Rule::Plain,
-            Self::Momentum => Rule::HeavyBall { momentum },
-            Self::Nesterov => Rule::Nesterov { momentum: Some(momentum) },
-            Self::Adagrad => Rule::ADAGRAD,
-            Self::Rmsprop => Rule::RMSPROP,
-            Self::Adam => Rule::Adam {
+            Self::Gd => UpdateRule::Plain,
+            Self::Momentum => UpdateRule::HeavyBall { momentum },
+            Self::Nesterov => UpdateRule::Nesterov { momentum: Some(momentum) },
+            Self::Adagrad => UpdateRule::ADAGRAD,
+            Self::Rmsprop => UpdateRule::RMSPROP,
+            Self::Adam => UpdateRule::Adam {
                 keep_mean: momentum,
                 keep_square: ADAM_KEEP,
                 epsilon: EPSILON,

@@ -6,7 +6,7 @@ use gradus_data::Matrix;
 use gradus_kernel::dense;
 use std::ops::Range;
 
-/// What a look with curvature gathers, all for the centred and scaled features.
+/// Value, gradient and curvature of one pass, all for the centred and scaled features.
 pub(crate) struct Curved {
     /// The sum of the numbers given.
     pub(crate) value: f64,

@@ -2,6 +2,7 @@
 
 use super::{Design, Preparation};
 use crate::parallel;
+use gradus_base::parallel::blocks;
 use gradus_data::Matrix;
 use gradus_kernel::dense;
 use std::ops::Range;
@@ -36,7 +37,7 @@ impl<'a> Design<'a> {
         design
     }
 
-    /// `Σ w_i z_i z_iᵀ` over the rows named, for `z = (x, 1)` with centred and scaled `x`: the upper
+    /// `Σ w_i z_i z_iᵀ` over the given rows, for `z = (x, 1)` with centred and scaled `x`: the upper
     /// triangle of a square matrix with one row more than there are features.
     pub(crate) fn gram_with_one(&self, rows: &[u32], weights: &[f64]) -> Vec<f64> {
         let (d, size) = (self.d(), self.d() + 1);
@@ -127,17 +128,17 @@ impl Design<'_> {
                 .1
             }
             Matrix::Sparse(x) => {
-                let (mut held, mut sums) = (vec![0.0; self.d()], vec![0.0; self.d()]);
+                let (mut stored, mut sums) = (vec![0.0; self.d()], vec![0.0; self.d()]);
                 for (row, &weight) in weights.iter().enumerate() {
                     let (columns, values) = x.row(row);
                     for (&column, x) in columns.iter().zip(values) {
                         let (j, off) = (column as usize, x - self.center[column as usize]);
-                        held[j] += weight;
+                        stored[j] += weight;
                         sums[j] += weight * off * off;
                     }
                 }
-                for ((sum, held), c) in sums.iter_mut().zip(&held).zip(&self.center) {
-                    *sum += (total - held).max(0.0) * c * c;
+                for ((sum, stored), c) in sums.iter_mut().zip(&stored).zip(&self.center) {
+                    *sum += (total - stored).max(0.0) * c * c;
                 }
                 sums
             }
@@ -183,14 +184,14 @@ impl Design<'_> {
         out.fill(0.0);
         // Sums of their own for each part of the rows pay where entries are many.
         let bounds = &self.bounds;
-        let blocks = (bounds.len() - 1).div_ceil(SCATTERED).max(1);
+        let step = (bounds.len() - 1).div_ceil(SCATTERED).max(1);
         if x.nnz() < 4 * self.d() || bounds.len() <= SCATTERED {
             add(0..self.n(), out);
         } else {
-            let starts: Vec<usize> = (0..bounds.len() - 1).step_by(blocks).collect();
-            let parts = parallel::map(starts, x.nnz(), |first: usize| {
+            let parts = blocks(bounds.len() - 1, step).collect();
+            let parts = parallel::map(parts, x.nnz(), |part: Range<usize>| {
                 let mut sums = vec![0.0; self.d()];
-                add(bounds[first]..bounds[(first + blocks).min(bounds.len() - 1)], &mut sums);
+                add(bounds[part.start]..bounds[part.end], &mut sums);
                 sums
             });
             for part in &parts {

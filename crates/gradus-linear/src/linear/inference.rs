@@ -2,7 +2,7 @@
 
 use crate::design::Design;
 
-/// What follows from a fit by least squares.
+/// Statistics of a least squares fit.
 pub(super) struct Inference {
     /// Of each coefficient and then the intercept.
     errors: Vec<f64>,

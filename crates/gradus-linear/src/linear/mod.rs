@@ -29,7 +29,7 @@ use std::time::Instant;
 /// |---|---|---|---|
 /// | `squared` | `½ r²` | the mean | Gaussian noise; standard errors come with it |
 /// | `absolute` | `\|r\|` | the median | Laplace noise, gross errors in the target |
-/// | `huber` | `½ r²` up to `δ`, then straight | nearly the mean | some gross errors |
+/// | `huber` | `½ r²` up to `δ`, then linear | nearly the mean | some gross errors |
 /// | `tukey` | bisquare: flat beyond `δ` | nearly the mean | many gross errors; not convex |
 /// | `quantile` | `q r` above, `(q − 1) r` below | that quantile | bounds, stocks, skewed targets |
 ///
@@ -58,12 +58,12 @@ use std::time::Instant;
 /// ```
 /// use gradus_data::{Dense, Samples};
 /// use gradus_core::estimator::Fit;
-/// use gradus_linear::{Linear, Loss};
+/// use gradus_linear::{Linear, RegressionLoss};
 ///
 /// // One gross error among the targets.
 /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0]]);
 /// let samples = Samples::regression(x, vec![1.0, 3.0, 5.0, 7.0, 90.0])?;
-/// let fitted = Linear::new().loss(Loss::Absolute).fit(&samples)?;
+/// let fitted = Linear::new().loss(RegressionLoss::Absolute).fit(&samples)?;
 /// assert!((fitted.coefficients()[(0, 0)] - 2.0).abs() < 1e-6);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -72,7 +72,7 @@ use std::time::Instant;
 #[setters(strip_option)]
 pub struct Linear {
     /// The loss of a residual.
-    pub loss: Loss,
+    pub loss: RegressionLoss,
 
     /// The residual δ from which `huber` and `tukey` hold a target for an error, in units of the
     /// target. Left out, it comes from the residuals.
@@ -91,14 +91,14 @@ pub struct Linear {
     /// Whether there is an intercept.
     pub fit_intercept: bool,
 
-    /// Whether coefficients cannot be negative, for the loss `squared`.
+    /// Whether coefficients must not be negative, for the loss `squared`.
     pub positive: bool,
 
-    /// What the certificate (duality gap or gradient, as a share) is to be brought below.
+    /// The largest certificate (duality gap or gradient, as a share) at which the fit ends.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// Steps at most, for losses that take steps.
+    /// The largest number of steps, for losses with an iterative solver.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 }
@@ -106,24 +106,24 @@ pub struct Linear {
 /// The loss of a residual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Loss {
+pub enum RegressionLoss {
     /// Half the square: least squares.
     #[default]
     Squared,
     /// The absolute value: predicts the median.
     Absolute,
-    /// Square for small residuals, straight for large ones.
+    /// Quadratic for small residuals, linear for large ones.
     Huber,
     /// Bisquare: large residuals do not count at all.
     Tukey,
-    /// Straight, of different slope above and below: predicts a quantile.
+    /// Piecewise linear, with different slopes above and below: predicts a quantile.
     Quantile,
 }
 
 impl Default for Linear {
     fn default() -> Self {
         Self {
-            loss: Loss::Squared,
+            loss: RegressionLoss::Squared,
             delta: None,
             quantile: 0.5,
             regularization: 0.0,
@@ -137,14 +137,14 @@ impl Default for Linear {
 
 impl Params for Linear {
     fn check_together(&self) -> Result<()> {
-        if self.loss == Loss::Squared && self.regularization > 0.0 {
+        if self.loss == RegressionLoss::Squared && self.regularization > 0.0 {
             return Err(Error::parameter(
                 "regularization",
                 self.regularization,
                 "must be 0 with the loss `squared`; least squares with a penalty is the model `ridge`",
             ));
         }
-        if self.loss != Loss::Squared && self.positive {
+        if self.loss != RegressionLoss::Squared && self.positive {
             return Err(Error::parameter(
                 "positive",
                 self.positive,
@@ -162,7 +162,7 @@ impl Linear {
     }
 }
 
-/// What one target came to.
+/// The solution for one target.
 struct One {
     coefficients: Vec<f64>,
     intercept: f64,
@@ -182,18 +182,18 @@ impl Fit for Linear {
     const TRAITS: Traits = Traits { iterative: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.check()?;
         check_samples(Self::NAME, samples)?;
         check_held_out(samples, job.validation)?;
         let values = samples.values()?;
-        let rules = rules(self, begun, self.max_iter, 0, "rmse");
+        let rules = rules(self, started, self.max_iter, 0, "rmse");
         let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
             let targets: Vec<Vec<f64>> =
                 (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
             let all = match self.loss {
-                Loss::Squared if self.positive => self.non_negative(samples, guide)?,
-                Loss::Squared => self.squares(samples, &targets, guide)?,
+                RegressionLoss::Squared if self.positive => self.non_negative(samples, guide)?,
+                RegressionLoss::Squared => self.squares(samples, &targets, guide)?,
                 _ => self.robust(samples, &targets, guide)?,
             };
             let (mut w, mut b) = (Vec::new(), Vec::new());
@@ -211,8 +211,8 @@ impl Fit for Linear {
             for (name, column) in Inference::columns(all.iter().map(|one| one.inference.as_ref())) {
                 model = model.with_column(name, column);
             }
-            let held = held_out_rmse(&model, samples, job)?;
-            let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+            let score = held_out_rmse(&model, samples, job)?;
+            let (validation, baselines) = score.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
             let worst = all
                 .iter()
                 .max_by(|a, b| a.certificate.1.total_cmp(&b.certificate.1))
@@ -442,10 +442,14 @@ impl Linear {
         let problem = robust::Problem::new(design, y, self.fit_intercept, self.regularization);
         let limits = robust::Limits { tol: self.tol, max_iter: self.max_iter };
         let found = match self.loss {
-            Loss::Absolute | Loss::Squared => problem.straight((1.0, 1.0), limits, guide),
-            Loss::Quantile => problem.straight((1.0 - self.quantile, self.quantile), limits, guide),
-            Loss::Huber => problem.huber(self.delta, limits, guide),
-            Loss::Tukey => problem.tukey(self.delta, limits, guide),
+            RegressionLoss::Absolute | RegressionLoss::Squared => {
+                problem.piecewise_linear((1.0, 1.0), limits, guide)
+            }
+            RegressionLoss::Quantile => {
+                problem.piecewise_linear((1.0 - self.quantile, self.quantile), limits, guide)
+            }
+            RegressionLoss::Huber => problem.huber(self.delta, limits, guide),
+            RegressionLoss::Tukey => problem.tukey(self.delta, limits, guide),
         };
         let (raw, intercept) = design.restore(&found.coefficients, found.intercept);
         Ok(One {

@@ -1,11 +1,11 @@
 //! Regression that gross errors do not move.
 //!
-//! All losses here are made of one: a straight loss of slopes `−lo` and `hi`, rounded off by a
+//! All losses here are made of one: a piecewise linear loss of slopes `−lo` and `hi`, rounded off by a
 //! parabola of curvature `1 / δ` around 0. Its derivative `u = clamp(r / δ, −lo, hi)` at the minimum
-//! satisfies `Xᵀ W u = 0` and so is feasible for the dual of the straight loss: what is lost by
+//! satisfies `Xᵀ W u = 0` and so is feasible for the dual of the piecewise linear loss: what is lost by
 //! rounding is known exactly. Huber's loss is `δ` times the one with slopes of 1.
 
-use crate::design::Design;
+use crate::design::{Design, bordered};
 use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
@@ -19,14 +19,14 @@ pub(super) struct Problem<'d, 'a> {
     ridge: Vec<f64>,
 }
 
-/// When to stop.
+/// Stopping rules.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) tol: f64,
     pub(super) max_iter: usize,
 }
 
-/// What was found, for the design.
+/// The solution in units of the design.
 pub(super) struct Found {
     pub(super) coefficients: Vec<f64>,
     pub(super) intercept: f64,
@@ -135,18 +135,8 @@ impl<'d, 'a> Problem<'d, 'a> {
     fn matrix(&self, weights: &[f64], unit: f64, damping: f64) -> Vec<f64> {
         let (d, total) = (self.d(), self.design.total());
         let (gram, sums) = self.design.gram(Some(weights));
-        let mut matrix = vec![0.0; (d + 1) * (d + 1)];
-        for i in 0..d {
-            for j in 0..d {
-                matrix[i * (d + 1) + j] = gram[i * d + j] / total;
-            }
-            if self.intercept {
-                matrix[i * (d + 1) + d] = sums[i] / total;
-                matrix[d * (d + 1) + i] = sums[i] / total;
-            }
-        }
-        let all: f64 = weights.iter().sum();
-        matrix[d * (d + 1) + d] = if self.intercept { all / total } else { 1.0 };
+        let border = self.intercept.then(|| (sums.as_slice(), weights.iter().sum()));
+        let mut matrix = bordered(&gram, border, total);
         (0..=d).for_each(|i| matrix[i * (d + 1) + i] += damping);
         for (i, ridge) in self.ridge.iter().enumerate() {
             matrix[i * (d + 1) + i] += ridge / unit;
@@ -242,20 +232,20 @@ impl<'d, 'a> Problem<'d, 'a> {
         order.last().map_or(0.0, |(x, _)| *x)
     }
 
-    /// The straight loss with these slopes: the rounded one with less and less rounding, until the
+    /// The piecewise linear loss with these slopes: the rounded one with less and less rounding, until the
     /// duality gap is small enough.
-    pub(super) fn straight(
+    pub(super) fn piecewise_linear(
         &self,
         slopes: (f64, f64),
         limits: Limits,
         guide: &mut OwnLoop<'_>,
     ) -> Found {
-        self.straight_by(slopes, limits, guide, true)
+        self.piecewise_linear_by(slopes, limits, guide, true)
     }
 
     /// The same; without `corners` the solution is that of a rounded loss, which depends on the
     /// samples without a jump.
-    fn straight_by(
+    fn piecewise_linear_by(
         &self,
         (lo, hi): (f64, f64),
         limits: Limits,
@@ -265,13 +255,13 @@ impl<'d, 'a> Problem<'d, 'a> {
         let mut point = self.start();
         let spread = self.residuals(&point).iter().map(|r| r.abs()).fold(0.0f64, f64::max);
         let mut delta = if spread > 0.0 { 0.1 * spread } else { 1.0 };
-        let straight = |r: f64| if r > 0.0 { hi * r } else { -lo * r };
+        let loss = |r: f64| if r > 0.0 { hi * r } else { -lo * r };
         let total = self.design.total();
         let mean = |residuals: &[f64]| {
             let sum: f64 = residuals
                 .iter()
                 .enumerate()
-                .map(|(row, r)| self.design.weight(row) * straight(*r))
+                .map(|(row, r)| self.design.weight(row) * loss(*r))
                 .sum();
             sum / total
         };
@@ -292,7 +282,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             let dual: f64 = residuals
                 .iter()
                 .enumerate()
-                .map(|(row, r)| self.design.weight(row) * (straight(*r) - rounded.slope(*r) * r))
+                .map(|(row, r)| self.design.weight(row) * (loss(*r) - rounded.slope(*r) * r))
                 .sum::<f64>()
                 / total;
             let loose: f64 = point.iter().zip(&look.gradient).map(|(x, g)| (x * g).abs()).sum();
@@ -383,7 +373,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         // As many coefficients as samples leave no residuals; a penalty is there to tell then.
         if self.ridge.is_empty() || 2 * (self.d() + 1) < self.design.n() {
             let free = Self { ridge: Vec::new(), ..*self };
-            let found = free.straight_by((1.0, 1.0), loose, guide, false);
+            let found = free.piecewise_linear_by((1.0, 1.0), loose, guide, false);
             point = found.coefficients;
             point.push(found.intercept);
         }

@@ -1,31 +1,31 @@
 use super::*;
-use crate::testing::{held, near, regression, repeated};
+use crate::testing::{as_matrix, near, regression, repeated};
 use gradus_base::random::Stream;
 use gradus_core::predict::Predict;
 
-fn exact(loss: Loss) -> Linear {
+fn exact(loss: RegressionLoss) -> Linear {
     Linear { loss, tol: 1e-10, ..Linear::new() }
 }
 
-fn objective(loss: Loss, q: f64, delta: f64, r: f64) -> f64 {
+fn objective(loss: RegressionLoss, q: f64, delta: f64, r: f64) -> f64 {
     match loss {
-        Loss::Squared => 0.5 * r * r,
-        Loss::Absolute => r.abs(),
-        Loss::Quantile => {
+        RegressionLoss::Squared => 0.5 * r * r,
+        RegressionLoss::Absolute => r.abs(),
+        RegressionLoss::Quantile => {
             if r > 0.0 {
                 q * r
             } else {
                 (q - 1.0) * r
             }
         }
-        Loss::Huber => {
+        RegressionLoss::Huber => {
             if r.abs() <= delta {
                 0.5 * r * r
             } else {
                 delta * (r.abs() - 0.5 * delta)
             }
         }
-        Loss::Tukey => {
+        RegressionLoss::Tukey => {
             let t = (1.0 - (r / delta).powi(2)).max(0.0);
             delta * delta / 6.0 * (1.0 - t * t * t)
         }
@@ -64,7 +64,12 @@ fn assert_best(samples: &Samples, linear: &Linear, model: &LinearModel) {
 
 #[test]
 fn every_convex_loss_is_at_its_minimum() {
-    for loss in [Loss::Squared, Loss::Absolute, Loss::Huber, Loss::Quantile] {
+    for loss in [
+        RegressionLoss::Squared,
+        RegressionLoss::Absolute,
+        RegressionLoss::Huber,
+        RegressionLoss::Quantile,
+    ] {
         for (n, d, sparse, weighted) in [
             (60, 3, false, false),
             (50, 4, true, true),
@@ -103,12 +108,16 @@ fn gross_errors_do_not_move_robust_losses() {
         })
         .collect();
     let samples = Samples::regression(x, y).unwrap();
-    for (loss, off) in [(Loss::Absolute, 0.05), (Loss::Huber, 0.05), (Loss::Tukey, 0.01)] {
+    for (loss, off) in [
+        (RegressionLoss::Absolute, 0.05),
+        (RegressionLoss::Huber, 0.05),
+        (RegressionLoss::Tukey, 0.01),
+    ] {
         let fitted = exact(loss).fit(&samples).unwrap();
         let w = fitted.coefficients()[(0, 0)];
         assert!((w - 2.0).abs() < off, "{loss:?}: {w}");
     }
-    let squared = exact(Loss::Squared).fit(&samples).unwrap();
+    let squared = exact(RegressionLoss::Squared).fit(&samples).unwrap();
     assert!((squared.coefficients()[(0, 0)] - 2.0).abs() > 0.5);
 }
 
@@ -132,7 +141,7 @@ fn huber_never_fails() {
             .collect();
         let samples = Samples::regression(x, y).unwrap();
         for delta in [None, Some(1e-3), Some(1e3)] {
-            let linear = Linear { loss: Loss::Huber, delta, ..Linear::new() };
+            let linear = Linear { loss: RegressionLoss::Huber, delta, ..Linear::new() };
             let fitted = linear.fit(&samples).unwrap();
             let certificate = fitted.report.certificate.clone().unwrap();
             assert!(certificate.holds(), "{case} {delta:?}: {certificate}");
@@ -164,7 +173,7 @@ fn features_that_are_alike_give_the_smallest_solution_and_say_so() {
     let x = Dense::from_fn(20, 3, |r, c| if c == 2 { (r as f64).cos() } else { r as f64 });
     let y: Vec<f64> = (0..20).map(|r| 4.0 * f64::from(r) + 1.0).collect();
     for sparse in [false, true] {
-        let samples = Samples::regression(held(x.clone(), sparse), y.clone()).unwrap();
+        let samples = Samples::regression(as_matrix(x.clone(), sparse), y.clone()).unwrap();
         let fitted = Linear::new().fit(&samples).unwrap();
         near(fitted.coefficients().values(), &[2.0, 2.0, 0.0], 1e-10);
         assert!(fitted.report.notes.iter().any(|note| note.contains("rank 2")));
@@ -193,7 +202,7 @@ fn hard_scales_keep_their_digits() {
 fn a_weight_is_as_many_samples() {
     let samples = regression(40, 3, false, true, 2);
     let twice = repeated(&samples);
-    for loss in [Loss::Squared, Loss::Huber, Loss::Tukey] {
+    for loss in [RegressionLoss::Squared, RegressionLoss::Huber, RegressionLoss::Tukey] {
         let linear = Linear { delta: Some(0.5), ..exact(loss) };
         let (a, b) = (linear.fit(&samples).unwrap(), linear.fit(&twice).unwrap());
         near(a.coefficients().values(), b.coefficients().values(), 1e-7);

@@ -6,7 +6,7 @@
 //! after every step.
 
 use super::newton::Found;
-use super::objective::{Binary, loss_and_doubt};
+use super::objective::{Binary, loss_and_error};
 use crate::parallel;
 use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
@@ -125,8 +125,8 @@ impl Binary<'_, '_> {
             // Curvature of every sample at this point.
             self.design.times(&x[..d], x[d], &mut margins);
             let curvature = parallel::map_below(n, 16 * n, |row| {
-                let (_, doubt) = loss_and_doubt(margins[row]);
-                self.design.weight(row) * doubt * (1.0 - doubt) / total
+                let (_, error) = loss_and_error(margins[row]);
+                self.design.weight(row) * error * (1.0 - error) / total
             });
             let curvatures = parallel::map_below(set.len(), self.design.size(), |at| {
                 let j = set[at];

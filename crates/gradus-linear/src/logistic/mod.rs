@@ -43,8 +43,8 @@ use std::time::Instant;
 /// over all, for very many samples of features of like size. The result does not depend on the
 /// number of threads.
 ///
-/// Without a penalty, classes that a plane tells apart, but for samples on the plane, have no finite
-/// optimum: whichever solver, this is looked for at the solution, and the report says so. (A plane with
+/// Without a penalty there is no finite optimum if a plane separates the classes, or separates all
+/// samples but those on it. Every solver tests this at its solution, and the report says so. (A plane with
 /// samples on it may be missed on very large data, and among more than two classes.) Of more classes the
 /// coefficients of a feature add up to 0 without an L1 penalty: the same number more for every class
 /// changes no probability. Probabilities are those of the model; where it fits badly, look at the calibration curve of
@@ -86,14 +86,14 @@ pub struct Logistic {
     /// for the features as they are, either way.
     pub standardize: bool,
 
-    /// Whether classes count by their samples, or all the same.
+    /// Whether classes count by their samples, or all equally.
     pub class_weight: ClassWeight,
 
-    /// How the optimum is found.
+    /// The solver.
     pub solver: LogisticSolver,
 
-    /// What the gradient (with an L1 penalty: the smallest subgradient) is to be brought below, as a
-    /// share of that at 0.
+    /// The fit ends when the gradient (with an L1 penalty: the smallest subgradient) is below this share
+    /// of the gradient at 0.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
@@ -116,7 +116,7 @@ pub enum ClassWeight {
     Balanced,
 }
 
-/// How the optimum is found.
+/// The solver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogisticSolver {
@@ -133,7 +133,7 @@ pub enum LogisticSolver {
     Saga,
 }
 
-/// Up to so many features the Hessian is formed.
+/// Up to this many features the Hessian is formed.
 const WHOLE: usize = 1000;
 
 impl Default for Logistic {
@@ -172,7 +172,7 @@ impl Logistic {
     }
 }
 
-/// What was found, for the design: coefficients of each score in turn, and the intercepts.
+/// The solution in units of the design: the coefficients of each score in turn, then the intercepts.
 struct Found {
     coefficients: Vec<f64>,
     intercepts: Vec<f64>,
@@ -183,7 +183,7 @@ struct Found {
 }
 
 impl Found {
-    /// From a point with so many scores.
+    /// From a point with this many scores.
     fn from_point(found: newton::Found, scores: usize) -> Self {
         let mut coefficients = found.point;
         let intercepts = coefficients.split_off(coefficients.len() - scores);
@@ -219,7 +219,7 @@ impl Fit for Logistic {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.check()?;
         let (codes, labels) = samples.classes()?;
         check_samples(Self::NAME, samples)?;
@@ -236,7 +236,7 @@ impl Fit for Logistic {
             )));
         }
         let weights = self.weights(samples, codes, &sizes, present.len());
-        let rules = rules(self, begun, self.max_iter, self.seed, "log loss");
+        let rules = rules(self, started, self.max_iter, self.seed, "log loss");
         let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
@@ -249,11 +249,14 @@ impl Fit for Logistic {
                 self.softmax(&design, codes, &present, start, guide)?
             };
             let model = self.model(samples, &design, &found, &present)?;
-            let held = held_out_log_loss(&model, job)?;
+            let score = held_out_log_loss(&model, job)?;
             let (validation, mut baselines) =
-                held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
-            baselines
-                .extend(validation.and(job.validation).map(|held| shares(held, samples, &sizes)));
+                score.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+            baselines.extend(
+                validation
+                    .and(job.validation)
+                    .map(|validation_data| shares(validation_data, samples, &sizes)),
+            );
             let ending = LoopOutcome {
                 stop_reason: found.stop_reason,
                 objective: found.objective,
@@ -273,14 +276,14 @@ impl Fit for Logistic {
 }
 
 /// The held-out log loss of the shares of the classes.
-fn shares(held: &Samples, samples: &Samples, sizes: &[f64]) -> Baseline {
+fn shares(validation_data: &Samples, samples: &Samples, sizes: &[f64]) -> Baseline {
     let total: f64 = sizes.iter().sum();
     let (mut loss, mut all) = (0.0, 0.0);
-    if let (Ok((codes, theirs)), Some(labels)) = (held.classes(), samples.labels()) {
+    if let (Ok((codes, theirs)), Some(labels)) = (validation_data.classes(), samples.labels()) {
         for (row, &code) in codes.iter().enumerate() {
             let place = labels.find(theirs.get(code as usize));
             let share = place.map_or(0.0, |place| sizes[place as usize] / total);
-            let weight = held.weights().map_or(1.0, |weights| weights[row]);
+            let weight = validation_data.weights().map_or(1.0, |weights| weights[row]);
             loss -= weight * share.max(f64::EPSILON).ln();
             all += weight;
         }
@@ -376,7 +379,7 @@ impl Logistic {
         Ok(self.with_separation(&objective, found))
     }
 
-    /// Says whether the classes can be told apart by a plane, if nothing is penalised.
+    /// Reports whether a plane separates the classes, if nothing is penalised.
     fn with_separation(&self, objective: &dyn Classes, mut found: Found) -> Found {
         if self.regularization > 0.0 || found.stop_reason == StopReason::Interrupted {
             return found;
@@ -496,8 +499,8 @@ impl Logistic {
             w.push(raw);
             b.push(if self.fit_intercept { intercept } else { 0.0 });
         }
-        let told = [&found.residual, &found.objective];
-        if w.iter().flatten().chain(&b).chain(told).any(|x| !x.is_finite()) {
+        let numbers = [&found.residual, &found.objective];
+        if w.iter().flatten().chain(&b).chain(numbers).any(|x| !x.is_finite()) {
             return Err(Error::data(
                 "logistic: the coefficients are not finite: the features are too large",
             ));

@@ -2,17 +2,17 @@
 //! penalty each step minimises the quadratic model and the penalty together, coordinate by
 //! coordinate.
 
-use super::objective::{Binary, loss_and_doubt};
-use crate::design::Curved;
+use super::objective::{Binary, loss_and_error};
+use crate::design::{Curved, bordered};
 use gradus_core::iterate::OwnLoop;
 use gradus_core::report::StopReason;
 use gradus_kernel::linalg;
 use gradus_optim::Objective as _;
 
-/// A first guess comes from one sample in so many.
+/// A first guess comes from one sample in this many.
 const FEWER: usize = 16;
 
-/// What was found: coefficients and then the intercept.
+/// A solution: the coefficients, then the intercept.
 pub(super) struct Found {
     pub(super) point: Vec<f64>,
     pub(super) objective: f64,
@@ -29,10 +29,10 @@ impl Binary<'_, '_> {
             let mut sum = 0.0;
             for ((row, margin), curvature) in rows.zip(margins).zip(curvatures) {
                 let (sign, weight) = (self.signs[row], self.design.weight(row));
-                let (loss, doubt) = loss_and_doubt(sign * *margin);
+                let (loss, error) = loss_and_error(sign * *margin);
                 sum += weight * loss;
-                *margin = -weight * sign * doubt;
-                *curvature = weight * doubt * (1.0 - doubt);
+                *margin = -weight * sign * error;
+                *curvature = weight * error * (1.0 - error);
             }
             sum
         });
@@ -40,19 +40,9 @@ impl Binary<'_, '_> {
         let mut g: Vec<f64> =
             gradient.iter().zip(x).map(|(g, w)| g / total + self.ridge * w).collect();
         g.push(if self.intercept { slope / total } else { 0.0 });
-        let m = d + 1;
-        let mut hessian = vec![0.0; m * m];
-        for i in 0..d {
-            for j in 0..d {
-                hessian[i * m + j] = gram[i * d + j] / total;
-            }
-            hessian[i * m + i] += self.ridge;
-            if self.intercept {
-                hessian[i * m + d] = cross[i] / total;
-                hessian[d * m + i] = cross[i] / total;
-            }
-        }
-        hessian[m * m - 1] = if self.intercept { curvature / total } else { 1.0 };
+        let border = self.intercept.then_some((cross.as_slice(), curvature));
+        let mut hessian = bordered(&gram, border, total);
+        (0..d).for_each(|i| hessian[i * (d + 1) + i] += self.ridge);
         let half: f64 = 0.5 * self.ridge * x[..d].iter().map(|w| w * w).sum::<f64>();
         (value / total + half, g, hessian)
     }
@@ -69,7 +59,7 @@ impl Binary<'_, '_> {
     }
 
     /// The solution for every sixteenth sample, where there are many, and the Hessian there: nearly as
-    /// good, and found in a fraction of the time of one look at all.
+    /// good, and found in a fraction of the time of one pass over all samples.
     fn first_guess(
         &self,
         l1: f64,
@@ -105,7 +95,7 @@ impl Binary<'_, '_> {
         self.descend(l1, limits, start, guide, true)
     }
 
-    /// The same; a fit to some of the data only is not told of.
+    /// The same; the iterations of a fit to part of the data are not reported.
     ///
     /// A Hessian costs as much as many gradients: it is used again for as long as steps by it make the
     /// gradient a tenth of what it was.

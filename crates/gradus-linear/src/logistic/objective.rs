@@ -6,7 +6,7 @@ use crate::parallel;
 use gradus_optim::{Hessian, Objective};
 
 /// `log(1 + exp(−m))` and `1 / (1 + exp(m))`, without overflow.
-pub(super) fn loss_and_doubt(m: f64) -> (f64, f64) {
+pub(super) fn loss_and_error(m: f64) -> (f64, f64) {
     let e = (-m.abs()).exp();
     if m > 0.0 { (e.ln_1p(), e / (1.0 + e)) } else { (e.ln_1p() - m, 1.0 / (1.0 + e)) }
 }
@@ -49,9 +49,9 @@ impl Objective for Binary<'_, '_> {
             let mut sum = 0.0;
             for (row, margin) in rows.zip(margins) {
                 let (sign, weight) = (self.signs[row], self.design.weight(row));
-                let (loss, doubt) = loss_and_doubt(sign * *margin);
+                let (loss, error) = loss_and_error(sign * *margin);
                 sum += weight * loss;
-                *margin = -weight * sign * doubt;
+                *margin = -weight * sign * error;
             }
             sum
         });
@@ -69,8 +69,8 @@ impl Objective for Binary<'_, '_> {
         let blocks = curvature.chunks_mut(4096).enumerate().collect();
         parallel::each(blocks, 16 * self.design.n(), |(block, part): (usize, &mut [f64])| {
             for (row, c) in (4096 * block..).zip(part) {
-                let (_, doubt) = loss_and_doubt(*c);
-                *c = self.design.weight(row) * doubt * (1.0 - doubt) / total;
+                let (_, error) = loss_and_error(*c);
+                *c = self.design.weight(row) * error * (1.0 - error) / total;
             }
         });
         Some(Box::new(BinaryHessian { objective: self, curvature }))

@@ -11,7 +11,7 @@
 
 use super::distance;
 use super::newton::Found;
-use super::objective::{Binary, Softmax, loss_and_doubt};
+use super::objective::{Binary, Softmax, loss_and_error};
 use crate::design::Design;
 use crate::model::softmax;
 use crate::svm::Prepared;
@@ -59,7 +59,7 @@ impl Scored for Binary<'_, '_> {
 
     fn slopes(&self, row: usize, scores: &mut [f64]) {
         let sign = self.signs[row];
-        scores[0] = -sign * loss_and_doubt(sign * scores[0]).1;
+        scores[0] = -sign * loss_and_error(sign * scores[0]).1;
     }
 }
 
@@ -114,7 +114,7 @@ impl Steps {
             } else {
                 -slope.signum()
             };
-            let end = self.straight(w, slope, sign, steps);
+            let end = self.same_sign(w, slope, sign, steps);
             if sign == 0.0 || end * sign > 0.0 {
                 return end;
             }
@@ -122,20 +122,20 @@ impl Steps {
             let (mut before, mut after) = (0, steps);
             while after - before > 1 {
                 let middle = before + (after - before) / 2;
-                if self.straight(w, slope, sign, middle) * sign > 0.0 {
+                if self.same_sign(w, slope, sign, middle) * sign > 0.0 {
                     before = middle;
                 } else {
                     after = middle;
                 }
             }
-            w = self.one(self.straight(w, slope, sign, before), slope);
+            w = self.one(self.same_sign(w, slope, sign, before), slope);
             steps -= after;
         }
         if steps == 1 { self.one(w, slope) } else { w }
     }
 
     /// Steps during which the coefficient has this sign.
-    fn straight(&self, w: f64, slope: f64, sign: f64, steps: usize) -> f64 {
+    fn same_sign(&self, w: f64, slope: f64, sign: f64, steps: usize) -> f64 {
         let (slope, steps) = (slope + sign * self.l1, steps as f64);
         if self.ridge == 0.0 {
             return w - self.length * steps * slope;

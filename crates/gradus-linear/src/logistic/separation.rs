@@ -1,4 +1,4 @@
-//! Whether classes can be told apart by a plane, so that without a penalty there is no best model.
+//! Whether a plane separates the classes, so that without a penalty there is no finite optimum.
 //!
 //! Then the loss falls for ever along some direction `v`: no sample's own class loses against any other
 //! along it, and some win. Along such a direction Newton steps keep their length while all else
@@ -7,9 +7,10 @@
 
 use super::newton;
 use super::objective::{Binary, Softmax};
+use crate::conjugate;
 use gradus_optim::Objective;
 
-/// Newton steps at most.
+/// The largest number of Newton steps.
 const STEPS: usize = 8;
 
 /// By how much a sample may lose, as a share of what the most certain one wins: rounding.
@@ -19,7 +20,7 @@ const LOSS: f64 = 1e-6;
 /// separation.
 const CERTAIN: f64 = 5.0;
 
-/// Up to so many coordinates a Hessian is formed by products.
+/// Up to this many coordinates a Hessian is formed by products.
 const FORMED: usize = 512;
 
 /// Operations that the look for a direction may take.
@@ -28,7 +29,7 @@ const WORK: f64 = 1e11;
 /// How classes lie to one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separation {
-    /// No plane tells them apart.
+    /// No plane separates them.
     None,
     /// A plane has every sample on its right side or on the plane.
     Quasi,
@@ -37,7 +38,7 @@ pub(super) enum Separation {
 }
 
 impl Separation {
-    /// What to tell a user.
+    /// The note in the report.
     pub(super) fn caution(self) -> Option<String> {
         let how = match self {
             Self::None => return None,
@@ -148,7 +149,7 @@ pub(super) fn separation(objective: &dyn Classes, solution: &[f64]) -> Separatio
     Separation::None
 }
 
-/// A Newton step by conjugate gradients with so many products at most.
+/// A Newton step by conjugate gradients with at most `products` products.
 fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Option<Vec<f64>> {
     let dim = objective.dim();
     let mut residual = vec![0.0; dim];
@@ -169,29 +170,11 @@ fn by_products(objective: &dyn Objective, point: &[f64], products: usize) -> Opt
     let mut diagonal = vec![1.0; dim];
     hessian.diagonal(&mut diagonal);
     let inverse: Vec<f64> = diagonal.iter().map(|h| if *h > 0.0 { 1.0 / h } else { 0.0 }).collect();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let mut x = vec![0.0; dim];
-    let mut z: Vec<f64> = residual.iter().zip(&inverse).map(|(r, h)| r * h).collect();
-    let mut p = z.clone();
-    let mut rho = dot(&residual, &z);
-    let enough = 1e-20 * rho;
-    let mut product = vec![0.0; dim];
-    for _ in 0..products.min(4 * dim) {
-        if !(rho > enough && rho > 0.0) {
-            break;
-        }
-        hessian.product(&p, &mut product);
-        let curvature = dot(&p, &product);
-        if curvature.is_nan() || curvature <= 0.0 {
-            break;
-        }
-        let by = rho / curvature;
-        x.iter_mut().zip(&p).for_each(|(x, p)| *x += by * p);
-        residual.iter_mut().zip(&product).for_each(|(r, q)| *r -= by * q);
-        z.iter_mut().zip(&residual).zip(&inverse).for_each(|((z, r), h)| *z = r * h);
-        let next = dot(&residual, &z);
-        p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + next / rho * *p);
-        rho = next;
-    }
-    Some(x)
+    let max_iter = products.min(4 * dim);
+    let limits = conjugate::Limits { share: 1e-20, max_iter, stopped: &|_| false };
+    let scale = |i: usize, r: f64| r * inverse[i];
+    let mut product = |v: &[f64], out: &mut [f64]| hessian.product(v, out);
+    let mut step = vec![0.0; dim];
+    conjugate::solve(&mut product, scale, &mut step, residual, limits);
+    Some(step)
 }

@@ -11,10 +11,12 @@
 use crate::design::Design;
 use crate::parallel;
 use crate::squares::Spectrum;
+use gradus_base::parallel::blocks;
 use gradus_data::Matrix;
 use gradus_kernel::linalg::{self, Eigen};
+use std::ops::Range;
 
-/// Rows that are looked at together.
+/// Rows in a block.
 const ROWS: usize = 512;
 
 /// Penalties to try: at equal ratios, from one that shrinks everything to one that shrinks nothing.
@@ -100,9 +102,9 @@ pub(super) fn by_features(
         }
     }
     let shares = shares(design);
-    let starts = (0..n).step_by(ROWS).collect();
-    let parts = parallel::map(starts, n * d * (d + l), |start| {
-        let end = n.min(start + ROWS);
+    let blocks = blocks(n, ROWS).collect();
+    let parts = parallel::map(blocks, n * d * (d + l), |rows: Range<usize>| {
+        let Range { start, end } = rows;
         let mut z = vec![0.0; (end - start) * d];
         for (row, out) in (start..end).zip(z.chunks_exact_mut(d)) {
             formed(design, row, out);

@@ -6,7 +6,7 @@ use crate::design::{Design, Preparation};
 use crate::fitting::{check_held_out, check_lambdas, check_samples, held_out_rmse, means, rules};
 use crate::sparse::fit::Spec;
 use crate::sparse::path::rows_of;
-use crate::sparse::{self, Path, PathOptions, Rule, Validation};
+use crate::sparse::{self, Path, PathOptions, PenaltyRule, Validation};
 use crate::squares::{Dual, FACTORED, Normal, Scaling, Spectrum, conjugate, norm};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
@@ -83,15 +83,16 @@ pub struct Ridge {
     /// `regularization` is given.
     pub standardize: Option<bool>,
 
-    /// Whether coefficients cannot be negative.
+    /// Whether coefficients must not be negative.
     pub positive: bool,
 
-    /// What the gradient is to be brought below by conjugate gradients, as a share of that at 0; with
-    /// `positive` the duality gap, as a share of the objective of no coefficients.
+    /// Conjugate gradients end when the gradient is below this share of the gradient at 0; with
+    /// `positive`, coordinate descent ends when the duality gap is below this share of the objective
+    /// of no coefficients.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// Steps of conjugate gradients at most; with `positive`, hundreds of passes.
+    /// The largest number of steps of conjugate gradients; with `positive`, of hundreds of passes.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_iter: usize,
 }
@@ -124,7 +125,7 @@ impl Ridge {
     }
 }
 
-/// What a solver found.
+/// The result of a solver.
 struct Found {
     /// One vector of coefficients for each target, for the design.
     coefficients: Vec<Vec<f64>>,
@@ -147,7 +148,7 @@ struct Tried {
     coefficients: Vec<Vec<Vec<f64>>>,
 }
 
-/// Coefficients that are kept for all strengths at most.
+/// The largest number of coefficients that are stored for all strengths.
 const KEPT: usize = 1 << 20;
 
 impl Fit for Ridge {
@@ -159,12 +160,12 @@ impl Fit for Ridge {
     const TRAITS: Traits = Traits::REGRESSION;
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.check()?;
         check_samples(Self::NAME, samples)?;
         check_held_out(samples, job.validation)?;
         if self.positive {
-            return self.non_negative(samples, job, begun);
+            return self.non_negative(samples, job, started);
         }
         let values = samples.values()?;
         let means = if self.fit_intercept { means(samples)? } else { vec![0.0; values.n_cols()] };
@@ -173,7 +174,7 @@ impl Fit for Ridge {
             .enumerate()
             .map(|(at, mean)| values.column(at).map(|y| y - mean).collect())
             .collect();
-        let rules = rules(self, begun, 1, 0, "rmse");
+        let rules = rules(self, started, 1, 0, "rmse");
         let (model, mut report) = iterate::own_loop(&rules, job, |guide| {
             let design = Design::with_gram(
                 samples.features(),
@@ -199,8 +200,8 @@ impl Fit for Ridge {
             if let Some(tried) = &found.tried {
                 model = model.with_paths(paths(&design, &means, tried));
             }
-            let held = held_out_rmse(&model, samples, job)?;
-            let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+            let score = held_out_rmse(&model, samples, job)?;
+            let (validation, baselines) = score.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
             let tolerance = if found.stop_reason == StopReason::Solved { 1e-9 } else { self.tol };
             let ending = LoopOutcome {
                 stop_reason: found.stop_reason,
@@ -269,10 +270,10 @@ impl Ridge {
         &self,
         samples: &Samples,
         job: &Job<'_, Samples>,
-        begun: Instant,
+        started: Instant,
     ) -> Result<Fitted<Self>> {
         let passes = self.max_iter.saturating_mul(100);
-        let rules = rules(self, begun, passes, 0, "rmse");
+        let rules = rules(self, started, passes, 0, "rmse");
         let mut lambdas: Vec<f64> =
             self.lambdas.iter().flatten().map(|lambda| 2.0 * lambda).collect();
         lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -291,7 +292,7 @@ impl Ridge {
                 max_iter: passes,
             },
             folds: 5,
-            rule: Rule::Min,
+            rule: PenaltyRule::Min,
             seed: 0,
             unit: 0.5,
         };
@@ -551,7 +552,7 @@ fn shrunk(spectrum: &Spectrum, along: &[f64], penalty: f64, least: f64) -> Vec<f
     spectrum.turn_back(&shrunk.collect::<Vec<f64>>())
 }
 
-/// What was tried, as a path for each target.
+/// The strengths that were tried, as a path for each target.
 fn paths(design: &Design<'_>, means: &[f64], tried: &Tried) -> Vec<Path> {
     let (d, n) = (design.d(), tried.lambdas.len());
     means

@@ -1,24 +1,25 @@
-//! What the estimators `lasso` and `elasticnet` share.
+//! The fit of the estimators `lasso` and `elasticnet`.
 
 use super::folds;
 use super::path::{Path, PathOptions, Validation, largest};
 use super::problem::{Problem, Setting};
 use super::solve::{Limits, Solver};
 use crate::Linear;
-use crate::fitting::{check_held_out, check_samples, held_out_rmse};
+use crate::fitting::{self, check_held_out, check_samples, held_out_rmse};
 use crate::model::{LinearModel, Link};
 use gradus_base::{Error, Result};
-use gradus_core::estimator::{Fit, Job};
+use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::{self, LoopOptions, LoopOutcome, OwnLoop};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
 use gradus_data::{Dense, Samples};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Which penalty cross-validation chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum PenaltyRule {
     /// The one with the least error on held-out folds.
     #[default]
     Min,
@@ -28,24 +29,24 @@ pub enum Rule {
 }
 
 /// The parameters of both estimators.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) regularization: Option<f64>,
     pub(crate) options: PathOptions,
     pub(crate) folds: usize,
-    pub(crate) rule: Rule,
+    pub(crate) rule: PenaltyRule,
     pub(crate) seed: u64,
-    /// What λ is multiplied with where it is told: ridge regression has another unit.
+    /// The factor of λ in the report: ridge regression has another unit.
     pub(crate) unit: f64,
 }
 
-/// A path whose best penalty is its last one is made longer at most so many times.
+/// How many times at most a path is extended whose best penalty is its last one.
 const LONGER: usize = 4;
 
 /// … if the error fell by this share over the last tenth of it.
 const FALLING: f64 = 1e-3;
 
-/// What was found for one target.
+/// The solution for one target.
 struct Found {
     coefficients: Vec<f64>,
     intercept: f64,
@@ -55,15 +56,70 @@ struct Found {
     path: Option<Path>,
 }
 
+/// An estimator that this solver fits: the lasso or the elastic net.
+pub(crate) trait SparseRegression: Fit<Data = Samples, Model = LinearModel> {
+    /// The problem to solve.
+    fn spec(&self) -> Spec;
+}
+
+/// Implements [`Fit::fit_job`] for both estimators.
+pub(crate) fn fit_job<P: SparseRegression>(
+    params: &P,
+    data: &Samples,
+    job: &Job<'_, Samples>,
+) -> Result<Fitted<P>> {
+    let started = Instant::now();
+    params.check()?;
+    let spec = params.spec();
+    let rules = fitting::rules(params, started, spec.options.max_iter, spec.seed, "rmse");
+    let (model, report) = fit(&spec, data, job, &rules)?;
+    Ok(Fitted { params: params.clone(), model, report })
+}
+
+/// Implements [`Fit::fit_path`] for both estimators: one pass along the path if the parameters differ
+/// only in a penalty that falls.
+pub(crate) fn fit_path<P: SparseRegression>(
+    chain: &[P],
+    data: &Samples,
+    job: &Job<'_, Samples>,
+) -> Option<Result<Vec<Fitted<P>>>> {
+    let specs: Vec<Spec> = chain.iter().map(P::spec).collect();
+    let first = specs.first()?;
+    let lambdas: Vec<f64> = specs.iter().map_while(|spec| spec.regularization).collect();
+    let alike =
+        |spec: &Spec| Spec { regularization: first.regularization, ..spec.clone() } == *first;
+    if lambdas.len() != chain.len()
+        || !lambdas.is_sorted_by(|a, b| a >= b)
+        || !specs.iter().all(alike)
+    {
+        return None;
+    }
+    let fit = || {
+        chain.iter().try_for_each(P::check)?;
+        check_samples(P::NAME, data)?;
+        check_held_out(data, job.validation)?;
+        let (max_iter, seed) = (first.options.max_iter, first.seed);
+        let rules: Vec<_> = chain
+            .iter()
+            .map(|params| fitting::rules(params, Instant::now(), max_iter, seed, "rmse"))
+            .collect();
+        let fits = chain.iter().zip(along(first, &lambdas, data, job, &rules)?);
+        Ok(fits
+            .map(|(params, (model, report))| Fitted { params: params.clone(), model, report })
+            .collect())
+    };
+    Some(fit())
+}
+
 pub(crate) fn fit(
     spec: &Spec,
     samples: &Samples,
     job: &Job<'_, Samples>,
     rules: &LoopOptions<'_>,
 ) -> Result<(LinearModel, Report)> {
-    let targets = samples.values()?;
     check_samples(rules.model, samples)?;
     check_held_out(samples, job.validation)?;
+    let targets = samples.values()?;
     let mut baselines = Vec::new();
     let (model, mut report) = iterate::own_loop(rules, job, |guide| {
         let (found, notes) = match spec.regularization {
@@ -117,8 +173,8 @@ fn ended(
     };
     let objective = found.iter().map(|found| found.objective).sum();
     let model = model(samples, found);
-    let held = held_out_rmse(&model, samples, job)?;
-    let (validation, baselines) = held.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
+    let score = held_out_rmse(&model, samples, job)?;
+    let (validation, baselines) = score.map_or((None, Vec::new()), |(s, b)| (Some(s), b));
     let certificate = Some(certificate);
     Ok((model, LoopOutcome { stop_reason, objective, validation, certificate, notes }, baselines))
 }
@@ -255,7 +311,7 @@ fn chosen(
         (0..problem.n_targets()).map(|t| options.grid(&problem, t)).collect();
     let mut paths: Vec<(Path, StopReason)> = Vec::new();
     let mut by_fold: Vec<folds::Fold> = Vec::new();
-    let one_se = spec.rule == Rule::OneSe;
+    let one_se = spec.rule == PenaltyRule::OneSe;
     let validation = |by_fold: &[folds::Fold], t: usize| {
         let errors: Vec<&[f64]> = by_fold.iter().map(|fold| fold.errors[t].as_slice()).collect();
         folds::choose(&errors, one_se)

@@ -11,7 +11,7 @@ use gradus_data::{Dense, Matrix, Samples};
 ///
 /// Samples are put in an order that only their content and the seed decide, and dealt out in turn;
 /// equal samples go to one fold. So a choice does not depend on the order of the samples, a weight
-/// of 3 is as good as three equal samples, and no fold is judged by samples that others learn from.
+/// of 3 is as good as three equal samples, and no fold is scored on samples that others learn from.
 /// Folds that the samples bring are taken as they are.
 pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<usize>, usize)> {
     if let Some(given) = samples.folds() {
@@ -47,12 +47,12 @@ fn of_given(samples: &Samples, given: &[u32]) -> Result<(Vec<usize>, usize)> {
             "folds: cross-validation needs two folds at least with samples of a weight above 0",
         ));
     }
-    // A fold without weight has nothing to be judged by.
+    // A fold without weight cannot be scored.
     let place = |fold: &u32| used.binary_search(fold).unwrap_or_default();
     Ok((given.iter().map(place).collect(), used.len()))
 }
 
-/// A hash of the content of a sample; entries that are 0 do not count, held or not.
+/// A hash of the content of a sample; entries that are 0 do not count, stored or not.
 fn hash(samples: &Samples, row: usize, seed: u64) -> u64 {
     let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
     let mut take = |word: u64| {
@@ -80,7 +80,7 @@ fn hash(samples: &Samples, row: usize, seed: u64) -> u64 {
     state
 }
 
-/// What a fold came to, for each target.
+/// The result of a fold, for each target.
 pub(super) struct Fold {
     /// The mean squared error of each penalty on the fold, fitted to the others.
     pub(super) errors: Vec<Vec<f64>>,
@@ -107,14 +107,14 @@ pub(super) fn scores(
         let problem = Problem::new(samples.features(), Some(&others), targets, options.setting());
         let rows: Vec<u32> =
             (0..samples.len() as u32).filter(|&row| fold_of[row as usize] == fold).collect();
-        let held = samples.features().select_rows(&rows);
+        let held_out = samples.features().select_rows(&rows);
         let weights: Vec<f64> = rows.iter().map(|&row| weight(row as usize)).collect();
         let mut found = Fold { errors: Vec::new(), last: Vec::new() };
         for (t, grid) in grids.iter().enumerate() {
             let start = before.map(|before| before[fold].last[t].as_slice());
             let (path, _) = options.run(&problem, t, grid, start, stop, &mut |_| ());
             let y: Vec<f64> = rows.iter().map(|&row| targets[(row as usize, t)]).collect();
-            found.errors.push(errors(&path, &held, &y, &weights));
+            found.errors.push(errors(&path, &held_out, &y, &weights));
             found.last.push(match path.lambdas.len() {
                 0 => start.map(<[f64]>::to_vec).unwrap_or(vec![0.0; problem.d()]),
                 n => path.dense(n - 1),

@@ -11,7 +11,7 @@ mod quadratic;
 mod residual;
 pub(crate) mod solve;
 
-pub use fit::{Rule, lambda_max};
+pub use fit::{PenaltyRule, lambda_max};
 pub use path::{Path, PathOptions, Validation, path};
 pub(crate) use positive::non_negative;
 

@@ -35,7 +35,7 @@ pub struct PathOptions {
     /// square norm in the penalty by that of the target: `λ (ρ ‖σβ‖₁ + (1 − ρ) / (2 σ_y) ‖σβ‖²)`. The
     /// units of features and target then make no difference.
     pub standardize: bool,
-    /// Whether coefficients cannot be negative.
+    /// Whether coefficients must not be negative.
     pub positive: bool,
     /// The penalties, from large to small; if empty, a geometric grid of `n_lambdas` from the
     /// smallest penalty for which all coefficients are 0 down to `eps` times it.
@@ -46,7 +46,7 @@ pub struct PathOptions {
     pub eps: f64,
     /// The duality gap to reach, as a share of the objective of no coefficients.
     pub tol: f64,
-    /// Passes over the coefficients at most, for each penalty.
+    /// The largest number of passes over the coefficients, for each penalty.
     pub max_iter: usize,
 }
 
@@ -71,7 +71,7 @@ impl Default for PathOptions {
 pub struct Path {
     /// The penalties λ, from large to small.
     pub lambdas: Vec<f64>,
-    /// The coefficients, penalties × features; those that are 0 are not held.
+    /// The coefficients, penalties × features; zeros are not stored.
     pub coefficients: Csr<f64>,
     /// The intercept for each penalty.
     pub intercepts: Vec<f64>,
@@ -79,11 +79,11 @@ pub struct Path {
     pub gaps: Vec<f64>,
     /// The objective for each penalty.
     pub objectives: Vec<f64>,
-    /// How each penalty did on held-out folds, if that was asked for.
+    /// The error of each penalty on held-out folds, if cross-validation was run.
     pub validation: Option<Validation>,
 }
 
-/// How the penalties of a path did on held-out folds.
+/// The errors of the penalties of a path on held-out folds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// The mean squared error for each penalty.
@@ -223,7 +223,7 @@ impl PathOptions {
 }
 
 impl Path {
-    /// No penalties yet, of so many features.
+    /// An empty path for this many features.
     pub(crate) fn empty(d: usize) -> Self {
         let coefficients = Csr::new(d, vec![0], Vec::new(), Vec::new());
         Self {
@@ -239,8 +239,8 @@ impl Path {
     /// Adds the penalties of another path.
     pub(crate) fn append(&mut self, other: Self) {
         let mut starts = self.coefficients.indptr().to_vec();
-        let held = self.coefficients.nnz();
-        starts.extend(other.coefficients.indptr()[1..].iter().map(|start| held + start));
+        let stored = self.coefficients.nnz();
+        starts.extend(other.coefficients.indptr()[1..].iter().map(|start| stored + start));
         let both = [&self.coefficients, &other.coefficients];
         let indices = both.iter().flat_map(|part| part.indices()).copied().collect();
         let values = both.iter().flat_map(|part| part.values()).copied().collect();

@@ -11,7 +11,7 @@ pub(crate) struct Penalty {
     pub(crate) positive: bool,
 }
 
-/// What is known of coefficients: the objective, and a bound on what is left to gain.
+/// The objective of coefficients, and a bound on its distance from the optimum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     pub(crate) objective: f64,
@@ -46,9 +46,9 @@ impl Penalty {
         }
     }
 
-    /// How strongly a coefficient is pulled from 0, to be compared with `a`.
+    /// The size of the gradient that can move a coefficient from 0, to be compared with `a`.
     #[inline(always)]
-    pub(crate) fn pull(&self, c: f64) -> f64 {
+    pub(crate) fn gradient_size(&self, c: f64) -> f64 {
         if self.positive { c } else { c.abs() }
     }
 
@@ -73,7 +73,7 @@ impl Penalty {
         if self.is_none() {
             let mut gap = 0.0f64;
             for ((&x, &g), &square) in beta.iter().zip(g).zip(squares) {
-                if square > 0.0 && (x != 0.0 || self.pull(g) > 0.0) {
+                if square > 0.0 && (x != 0.0 || self.gradient_size(g) > 0.0) {
                     gap = gap.max(0.5 * g * g / square);
                 }
             }
@@ -86,7 +86,7 @@ impl Penalty {
                 continue;
             }
             let c = g - b * x;
-            most = most.max(self.pull(c));
+            most = most.max(self.gradient_size(c));
             along += x * c;
             whole += b * x * x;
         }
@@ -122,7 +122,7 @@ impl Penalty {
     /// point that can be the best is below `a` (Ndiaye et al., gap safe screening).
     pub(crate) fn is_safe(&self, standing: &Standing, g: f64, square: f64) -> bool {
         let reach = ((square + self.b) * 2.0 * standing.sphere).sqrt();
-        standing.shrink * self.pull(g) + reach < self.a
+        standing.shrink * self.gradient_size(g) + reach < self.a
     }
 }
 

@@ -200,14 +200,14 @@ impl<'a> Problem<'a> {
             Some(columns) => parallel::map_below(d, columns.nnz(), |j| {
                 let (rows, values) = columns.row(j);
                 let mean = self.means[j];
-                let (mut held, mut sum) = (0.0, 0.0);
+                let (mut stored, mut sum) = (0.0, 0.0);
                 for (&row, x) in rows.iter().zip(values) {
                     let share = share(row as usize);
-                    held += share;
+                    stored += share;
                     sum += share * (x - mean) * (x - mean);
                 }
                 // A full column has no zeros; rounding must not find some.
-                let zeros = if rows.len() == n { 0.0 } else { (1.0 - held).max(0.0) };
+                let zeros = if rows.len() == n { 0.0 } else { (1.0 - stored).max(0.0) };
                 sum + zeros * mean * mean
             }),
         };
@@ -340,8 +340,8 @@ impl<'a> Problem<'a> {
             r.iter_mut().zip(&response.y).for_each(|(r, y)| *r = y - *r);
             return r;
         };
-        let held: usize = support.iter().map(|&j| columns.range(j as usize).len()).sum();
-        if held * 4 > columns.nnz() {
+        let stored: usize = support.iter().map(|&j| columns.range(j as usize).len()).sum();
+        if stored * 4 > columns.nnz() {
             let mut r = vec![0.0; response.y.len()];
             self.design().times(beta, 0.0, &mut r);
             r.iter_mut().zip(&response.y).for_each(|(r, y)| *r = y - *r);
@@ -393,7 +393,7 @@ impl<'a> Problem<'a> {
         first: usize,
         out: &mut [f64],
         stride: usize,
-        held: &mut Vec<Vec<f64>>,
+        copies: &mut Vec<Vec<f64>>,
     ) {
         let d = self.d();
         match (self.matrix, &self.gram) {
@@ -406,13 +406,13 @@ impl<'a> Problem<'a> {
                 }
             }
             (Matrix::Dense(_), None) => {
-                held.extend(self.copied(&columns[first..]));
-                let held = &*held;
+                copies.extend(self.copied(&columns[first..]));
+                let copies = &*copies;
                 let operations = out.len() * self.matrix.n_rows();
                 let rows = out.chunks_exact_mut(stride).enumerate().collect();
                 parallel::each(rows, operations, |(at, out): (usize, &mut [f64])| {
-                    for (out, other) in out.iter_mut().zip(&held[..=first + at]) {
-                        *out = dense::dot(self.level, &held[first + at], other);
+                    for (out, other) in out.iter_mut().zip(&copies[..=first + at]) {
+                        *out = dense::dot(self.level, &copies[first + at], other);
                     }
                 });
                 // What is above the diagonal among the new ones comes from the others' rows.

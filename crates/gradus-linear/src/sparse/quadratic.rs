@@ -7,7 +7,7 @@ use gradus_core::progress::Stop;
 use gradus_kernel::linalg;
 use gradus_kernel::{Level, dense};
 
-/// Passes between two looks at the stop flag.
+/// Passes between two checks of the stop flag.
 const LOOK: usize = 16;
 
 /// Passes at the end at most, until no more coefficients become 0.
@@ -216,7 +216,7 @@ impl Quadratic {
         let mut moved = false;
         for at in 0..n {
             let (old, square) = (beta[at], squares[at]);
-            if square == 0.0 || (old == 0.0 && penalty.pull(g[at]) <= penalty.a) {
+            if square == 0.0 || (old == 0.0 && penalty.gradient_size(g[at]) <= penalty.a) {
                 continue;
             }
             let new = penalty.best(g[at] + square * old, square);

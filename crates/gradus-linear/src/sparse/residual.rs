@@ -139,7 +139,7 @@ pub(super) fn descend(
                 std::mem::swap(&mut residuals.kept, &mut other_kept);
             }
         }
-        let used = |at: &usize| beta[*at] != 0.0 || penalty.pull(g[*at]) > penalty.a;
+        let used = |at: &usize| beta[*at] != 0.0 || penalty.gradient_size(g[*at]) > penalty.a;
         let active: Vec<usize> =
             (0..columns.len()).filter(|&at| squares[at] > 0.0).filter(used).collect();
         for _ in 0..=DEPTH {

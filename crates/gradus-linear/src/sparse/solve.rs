@@ -16,7 +16,7 @@ const FIRST: usize = 512;
 /// Columns in a Gram matrix at most: 128 MB.
 const LARGEST: usize = 4096;
 
-/// Columns that a Gram matrix is made of for an exact solution alone.
+/// The largest number of columns for which a Gram matrix is formed only for an exact solution.
 const MISSING: usize = 512;
 
 /// Passes by the entries of columns that make the gap ten times smaller.
@@ -35,7 +35,7 @@ const INNER_BY_GRAM: f64 = 1e-3;
 pub(crate) struct Limits<'a> {
     /// The gap to reach, in units of `½⟨y, y⟩`.
     pub(crate) tol: f64,
-    /// Passes over the columns at most.
+    /// The largest number of passes over the columns.
     pub(crate) passes: usize,
     pub(crate) stop: &'a Stop,
     /// Whether the coefficients in use are solved for exactly at the end.
@@ -56,7 +56,7 @@ pub(crate) struct Solver<'p, 'a> {
     alive: Option<Vec<bool>>,
     /// The gradient comes from the samples, since the Gram matrix is not exact enough.
     exact: bool,
-    /// What rounding adds to the gap at most.
+    /// A bound on the rounding error of the gap.
     rounding: f64,
     /// The `a` of the last penalty, to foresee which columns the next one needs.
     last: Option<f64>,
@@ -71,7 +71,7 @@ struct Before {
     g: Vec<f64>,
 }
 
-/// What is known of a solution.
+/// A solution and its certificate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Solution {
     pub(crate) objective: f64,
@@ -108,10 +108,10 @@ impl<'p, 'a> Solver<'p, 'a> {
     pub(crate) fn largest(&self, positive: bool) -> f64 {
         let penalty = Penalty { a: 0.0, b: 0.0, positive };
         let response = &self.problem.responses[self.t];
-        let pulls = response.q.iter().zip(&self.problem.squares);
-        pulls
+        let sizes = response.q.iter().zip(&self.problem.squares);
+        sizes
             .filter(|(_, square)| **square > 0.0)
-            .map(|(q, _)| penalty.pull(*q))
+            .map(|(q, _)| penalty.gradient_size(*q))
             .fold(0.0, f64::max)
     }
 
@@ -133,7 +133,7 @@ impl<'p, 'a> Solver<'p, 'a> {
         &self.beta
     }
 
-    /// Moves on to the best coefficients for `penalty`. `tell` hears the objective after every
+    /// Moves on to the best coefficients for `penalty`. `tell` receives the objective after every
     /// working set.
     pub(crate) fn solve(
         &mut self,
@@ -285,11 +285,11 @@ impl<'p, 'a> Solver<'p, 'a> {
         if problem.is_path() || problem.sparse_columns().is_none() || !standing.sphere.is_finite() {
             return;
         }
-        let (beta, g, held) = (&self.beta, &self.g, &self.quadratic);
+        let (beta, g, quadratic) = (&self.beta, &self.g, &self.quadratic);
         let alive = self.alive.get_or_insert_with(|| vec![true; beta.len()]);
         for (j, alive) in alive.iter_mut().enumerate() {
             let safe = penalty.is_safe(standing, g[j], problem.squares[j]);
-            *alive = *alive && !(safe && beta[j] == 0.0 && !held.holds(j as u32));
+            *alive = *alive && !(safe && beta[j] == 0.0 && !quadratic.holds(j as u32));
         }
     }
 
@@ -306,18 +306,23 @@ impl<'p, 'a> Solver<'p, 'a> {
             let lives = alive.is_none_or(|alive| alive[at]);
             squares[at] > 0.0 && beta[at] == 0.0 && lives && !quadratic.holds(*j)
         };
-        let pull = |j: u32| penalty.pull(g[j as usize] - penalty.b * beta[j as usize]);
+        let gradient_size =
+            |j: u32| penalty.gradient_size(g[j as usize] - penalty.b * beta[j as usize]);
         if let Some(last) = foreseen {
             // The sequential strong rule (Tibshirani et al., 2012).
             let likely = 2.0 * penalty.a - last;
-            return (0..problem.d() as u32).filter(open).filter(|&j| pull(j) >= likely).collect();
+            return (0..problem.d() as u32)
+                .filter(open)
+                .filter(|&j| gradient_size(j) >= likely)
+                .collect();
         }
         let distance = |j: u32| {
-            (penalty.a - standing.shrink * pull(j)) / (squares[j as usize] + penalty.b).sqrt()
+            (penalty.a - standing.shrink * gradient_size(j))
+                / (squares[j as usize] + penalty.b).sqrt()
         };
         let mut strained: Vec<(f64, u32)> = (0..problem.d() as u32)
             .filter(open)
-            .filter(|&j| pull(j) > penalty.a)
+            .filter(|&j| gradient_size(j) > penalty.a)
             .map(|j| (distance(j), j))
             .collect();
         let used = beta.iter().filter(|x| **x != 0.0).count();
@@ -439,9 +444,9 @@ impl<'p, 'a> Solver<'p, 'a> {
 
     /// Whether a pass by the Gram matrix with these columns is cheaper than one by their entries.
     fn gram_fits(&self, new: &[u32]) -> bool {
-        let (problem, held) = (self.problem, self.quadratic.columns());
-        let n = held.len() + new.len();
-        let entries: usize = held.iter().chain(new).map(|&j| problem.entries(j)).sum();
+        let (problem, columns) = (self.problem, self.quadratic.columns());
+        let n = columns.len() + new.len();
+        let entries: usize = columns.iter().chain(new).map(|&j| problem.entries(j)).sum();
         problem.gram.is_some() || (n <= LARGEST && n * n <= 4 * entries + WHOLE * WHOLE)
     }
 }

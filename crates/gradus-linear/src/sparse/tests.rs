@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{held, near, regression, repeated};
+use crate::testing::{as_matrix, near, regression, repeated};
 use crate::{ElasticNet, Lasso};
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted, Job};
@@ -140,7 +140,7 @@ fn odd(n: usize, d: usize, sparse: bool, weighted: bool, seed: u64) -> Samples {
             };
         }
     }
-    let samples = Samples::new(held(x, sparse), plain.target().clone()).unwrap();
+    let samples = Samples::new(as_matrix(x, sparse), plain.target().clone()).unwrap();
     match plain.weights() {
         Some(weights) => samples.with_weights(weights.to_vec()).unwrap(),
         None => samples,
@@ -169,7 +169,7 @@ fn orthogonal_columns_are_thresholded() {
     // x₁·y/4 = 2, x₂·y/4 = −0.5, mean 1.
     let y = vec![2.5, 3.5, -1.5, -0.5];
     for sparse in [false, true] {
-        let samples = Samples::regression(held(x.clone(), sparse), y.clone()).unwrap();
+        let samples = Samples::regression(as_matrix(x.clone(), sparse), y.clone()).unwrap();
         let fitted = Lasso::new().regularization(0.2).tol(1e-12).fit(&samples).unwrap();
         near(fitted.coefficients().values(), &[1.8, -0.3], 1e-12);
         near(fitted.intercepts(), &[1.0], 1e-12);
@@ -233,7 +233,7 @@ proptest! {
         // More columns than a first working set has, and more than samples.
         let dense = regression(60, 700, false, weighted, seed);
         let sparse = Samples::new(
-            held(dense.features().to_dense(), true), dense.target().clone()).unwrap();
+            as_matrix(dense.features().to_dense(), true), dense.target().clone()).unwrap();
         let sparse = match dense.weights() {
             Some(weights) => sparse.with_weights(weights.to_vec()).unwrap(),
             None => sparse,
@@ -258,7 +258,7 @@ fn coefficients_agree_with_plain_descent() {
             let unit = |j: usize| 10f64.powi([0, 8, -8, 3][j % 4]);
             let x = plain.features().to_dense();
             let x = Dense::from_fn(n, d, |row, j| if j == 5 { 2.5 } else { unit(j) * x[(row, j)] });
-            let samples = Samples::new(held(x, sparse), plain.target().clone()).unwrap();
+            let samples = Samples::new(as_matrix(x, sparse), plain.target().clone()).unwrap();
             let samples = match plain.weights() {
                 Some(weights) => samples.with_weights(weights.to_vec()).unwrap(),
                 None => samples,
@@ -341,7 +341,7 @@ fn a_weight_is_as_good_as_repetition_and_order_does_not_matter() {
 fn nothing_to_explain_gives_the_mean() {
     let x = Dense::from_fn(9, 3, |row, column| ((row * 5 + column * 3) % 7) as f64);
     for sparse in [false, true] {
-        let samples = Samples::regression(held(x.clone(), sparse), vec![4.1; 9]).unwrap();
+        let samples = Samples::regression(as_matrix(x.clone(), sparse), vec![4.1; 9]).unwrap();
         for params in
             [Lasso::new(), Lasso::new().regularization(0.0), Lasso::new().regularization(2.0)]
         {
@@ -422,7 +422,7 @@ fn cross_validation_finds_the_features_that_matter() {
     let y = x.rows().map(|x| 3.0 * x[4] - 2.0 * x[7] + stream.normal()).collect();
     let samples = Samples::regression(x, y).unwrap();
     let by_min = Lasso::new().fit(&samples).unwrap();
-    let sparser = Lasso::new().rule(Rule::OneSe).fit(&samples).unwrap();
+    let sparser = Lasso::new().rule(PenaltyRule::OneSe).fit(&samples).unwrap();
     for fitted in [&by_min, &sparser] {
         let w = fitted.coefficients().row(0);
         assert!(w[4] > 2.5 && w[7] < -1.5, "{w:?}");

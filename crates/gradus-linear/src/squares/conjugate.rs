@@ -2,7 +2,7 @@
 
 use super::normal::norm;
 use crate::design::Design;
-use crate::parallel;
+use crate::{conjugate, parallel};
 use gradus_core::progress::Stop;
 
 /// A solution and how exact it is.
@@ -55,30 +55,15 @@ pub(crate) fn conjugate(
         design.transposed_times(&weighted(&residual), &mut gradient);
         gradient.iter_mut().zip(&x).for_each(|(g, x)| *g -= penalty * x);
     }
-    // z = scaled gradient, p = direction; all in the scaled coordinates.
-    let mut z: Vec<f64> = gradient.iter().zip(&scale).map(|(g, s)| g * s * s).collect();
-    let mut p = z.clone();
-    let mut rho: f64 = gradient.iter().zip(&z).map(|(g, z)| g * z).sum();
-    let mut iterations = 0;
-    let mut product = vec![0.0; d];
-    while iterations < max_iter && norm(&gradient) > tol * size && rho > 0.0 && !stop.requested() {
-        design.times(&p, 0.0, &mut margins);
-        design.transposed_times(&weighted(&margins), &mut product);
-        product.iter_mut().zip(&p).for_each(|(q, p)| *q += penalty * p);
-        let curvature: f64 = p.iter().zip(&product).map(|(p, q)| p * q).sum();
-        if curvature <= 0.0 || !curvature.is_finite() {
-            break;
-        }
-        let step = rho / curvature;
-        x.iter_mut().zip(&p).for_each(|(x, p)| *x += step * p);
-        gradient.iter_mut().zip(&product).for_each(|(g, q)| *g -= step * q);
-        z.iter_mut().zip(&gradient).zip(&scale).for_each(|((z, g), s)| *z = g * s * s);
-        let next: f64 = gradient.iter().zip(&z).map(|(g, z)| g * z).sum();
-        let by = next / rho;
-        p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + by * *p);
-        rho = next;
-        iterations += 1;
-    }
+    let mut times = |v: &[f64], out: &mut [f64]| {
+        design.times(v, 0.0, &mut margins);
+        design.transposed_times(&weighted(&margins), out);
+        out.iter_mut().zip(v).for_each(|(out, v)| *out += penalty * v);
+    };
+    let stopped = |gradient: &[f64]| norm(gradient) <= tol * size || stop.requested();
+    let limits = conjugate::Limits { share: 0.0, max_iter, stopped: &stopped };
+    let precondition = |i: usize, g: f64| g * scale[i] * scale[i];
+    let iterations = conjugate::solve(&mut times, precondition, &mut x, gradient.clone(), limits);
     // The gradient as it is, not as rounding has carried it along.
     design.times(&x, 0.0, &mut margins);
     let residual: Vec<f64> = y.iter().zip(&margins).map(|(y, m)| y - m).collect();
@@ -112,13 +97,13 @@ fn lengths(design: &Design<'_>) -> Vec<f64> {
             parallel::map((0..design.d()).collect(), entries, |column: usize| {
                 let (c, s) = (design.center()[column], design.scale()[column]);
                 let (rows, values) = columns.row(column);
-                let (mut held, mut sum) = (0.0, 0.0);
+                let (mut stored, mut sum) = (0.0, 0.0);
                 for (&row, x) in rows.iter().zip(values) {
                     let weight = design.weight(row as usize);
-                    held += weight;
+                    stored += weight;
                     sum += weight * (x - c) * (x - c);
                 }
-                (sum + (total - held).max(0.0) * c * c) / (s * s)
+                (sum + (total - stored).max(0.0) * c * c) / (s * s)
             })
         }
     }

@@ -4,11 +4,13 @@
 use super::normal::{Solved, norm};
 use crate::design::Design;
 use crate::parallel;
+use gradus_base::parallel::blocks;
 use gradus_data::{Dense, Matrix};
 use gradus_kernel::linalg;
 use gradus_kernel::{Level, dense};
+use std::ops::Range;
 
-/// Rows of the matrix are multiplied in so many blocks.
+/// The number of blocks of rows in which the matrix is multiplied.
 const BLOCKS: usize = 8;
 
 /// Samples whose products are summed over blocks of features: the sums stay in a cache.
@@ -20,7 +22,7 @@ const FEATURES: usize = 256;
 /// Samples that are copied together.
 const LINE: usize = 8;
 
-/// Sums over blocks of features are kept in at most so many parts.
+/// The largest number of partial sums over blocks of features.
 const PARTS: usize = 32;
 
 /// The smallest pivot, in units of the diagonal, down to which a factor is trusted.
@@ -137,19 +139,20 @@ fn kernel_of_few(design: &Design<'_>, x: &Dense<f64>, roots: &[f64]) -> Vec<f64>
     let level = Level::best();
     let origin = vec![0.0; n];
     let part = d.div_ceil(FEATURES).div_ceil(PARTS) * FEATURES;
-    let starts: Vec<usize> = (0..d).step_by(part.max(1)).collect();
-    let found: Vec<Vec<f64>> = parallel::map(starts, n * n * d, |first| {
+    let parts = blocks(d, part.max(1)).collect();
+    let found: Vec<Vec<f64>> = parallel::map(parts, n * n * d, |part: Range<usize>| {
         let mut sums = vec![0.0; n * n];
         let mut columns = vec![0.0; FEATURES * n];
         let (mut center, mut by) = ([0.0; FEATURES], [0.0; FEATURES]);
-        for start in (first..(first + part).min(d)).step_by(FEATURES) {
-            let features = start..(start + FEATURES).min(first + part).min(d);
+        for features in blocks(part.len(), FEATURES) {
+            let start = part.start + features.start;
+            let features = start..part.start + features.end;
             for (at, j) in features.clone().enumerate() {
                 center[at] = design.center()[j];
                 by[at] = 1.0 / design.scale()[j];
             }
             // A line of memory of each column at a time.
-            for rows in (0..n).step_by(LINE).map(|row| row..(row + LINE).min(n)) {
+            for rows in blocks(n, LINE) {
                 for (at, columns) in columns.chunks_exact_mut(n).take(features.len()).enumerate() {
                     for (row, to) in rows.clone().zip(&mut columns[rows.clone()]) {
                         *to = roots[row] * by[at] * (values[row * d + start + at] - center[at]);
@@ -187,24 +190,20 @@ fn kernel(design: &Design<'_>, roots: &[f64]) -> Vec<f64> {
                 }
             });
             // The blocks of the upper triangle.
-            let step = n.div_ceil(BLOCKS).max(1);
-            let starts: Vec<usize> = (0..n).step_by(step).collect();
-            let pairs: Vec<(usize, usize)> = starts
-                .iter()
-                .flat_map(|&i| starts.iter().filter(move |j| **j >= i).map(move |&j| (i, j)))
-                .collect();
-            let part = |first: usize| &z[first * d..(first + step).min(n) * d];
-            let found: Vec<Vec<f64>> = parallel::map(pairs.clone(), n * n * d, |(i, j)| {
-                let (a, b) = (part(i), part(j));
-                let (rows, columns) = ((i + step).min(n) - i, (j + step).min(n) - j);
-                linalg::product_transposed(rows, columns, d, a, b)
+            let parts: Vec<Range<usize>> = blocks(n, n.div_ceil(BLOCKS).max(1)).collect();
+            let pairs: Vec<(usize, usize)> =
+                (0..parts.len()).flat_map(|a| (a..parts.len()).map(move |b| (a, b))).collect();
+            let found: Vec<Vec<f64>> = parallel::map(pairs.clone(), n * n * d, |(a, b)| {
+                let (a, b) = (&parts[a], &parts[b]);
+                let samples = |part: &Range<usize>| &z[part.start * d..part.end * d];
+                linalg::product_transposed(a.len(), b.len(), d, samples(a), samples(b))
             });
-            for (&(i, j), found) in pairs.iter().zip(&found) {
-                let columns = (j + step).min(n) - j;
-                for (at, row) in found.chunks_exact(columns).enumerate() {
-                    for (other, x) in row.iter().enumerate() {
-                        kernel[(i + at) * n + j + other] = *x;
-                        kernel[(j + other) * n + i + at] = *x;
+            for (&(a, b), found) in pairs.iter().zip(&found) {
+                let (a, b) = (&parts[a], &parts[b]);
+                for (i, row) in a.clone().zip(found.chunks_exact(b.len())) {
+                    for (j, x) in b.clone().zip(row) {
+                        kernel[i * n + j] = *x;
+                        kernel[j * n + i] = *x;
                     }
                 }
             }

@@ -2,9 +2,11 @@
 
 use crate::design::Design;
 use crate::parallel;
+use gradus_base::parallel::blocks;
 use gradus_base::{Error, Result};
 use gradus_data::Matrix;
 use gradus_kernel::linalg;
+use std::ops::Range;
 
 /// Rows that become one triangle.
 const ROWS: usize = 4096;
@@ -27,7 +29,7 @@ pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<
     let (n, d, t) = (design.n(), design.d(), targets.len());
     let width = d + t;
     // [X y] of a block of rows, each by the root of its weight.
-    let formed = |rows: std::ops::Range<usize>| {
+    let formed = |rows: Range<usize>| {
         let mut block = vec![0.0; rows.len() * width];
         for (row, out) in rows.zip(block.chunks_exact_mut(width)) {
             match design.matrix() {
@@ -48,13 +50,10 @@ pub(crate) fn minimum_norm(design: &Design<'_>, targets: &[Vec<f64>]) -> Result<
         }
         block
     };
-    let step = ROWS.max(2 * width);
-    let starts: Vec<usize> = (0..n).step_by(step).collect();
-    let triangles = parallel::map(starts, n * width * width, |start| {
-        let end = n.min(start + step);
-        let block = formed(start..end);
-        let rows = (end - start).min(width);
-        (rows, linalg::qr_upper(end - start, width, &block))
+    let blocks = blocks(n, ROWS.max(2 * width)).collect();
+    let triangles = parallel::map(blocks, n * width * width, |rows: Range<usize>| {
+        let n_rows = rows.len();
+        (n_rows.min(width), linalg::qr_upper(n_rows, width, &formed(rows)))
     });
     // Triangle on triangle, in order.
     let mut rows = 0;

@@ -14,7 +14,7 @@ use super::problem::{squared_norm, sums};
 use crate::parallel;
 use gradus_base::random::Stream;
 
-/// What to learn.
+/// The problem to solve.
 pub(super) struct Task<'a> {
     pub(super) prepared: &'a Prepared<'a>,
     pub(super) n_features: usize,
@@ -33,7 +33,7 @@ impl Task<'_> {
     }
 }
 
-/// What was learned.
+/// The solution.
 pub(super) struct Solution {
     /// Classes × features, for the design.
     pub(super) w: Vec<f64>,
@@ -59,7 +59,7 @@ pub(super) fn solve(
     let rho = task.rho();
     let mut active = usable.clone();
     let (mut enough, mut epoch) = (0.1, 0);
-    let mut best = judge(task, &w, &b, &alpha);
+    let mut best = evaluate(task, &w, &b, &alpha);
     watch.iteration(best.primal);
     while best.primal - best.dual > tol * best.primal && enough > 1e-13 {
         let patience = epoch + 10 + epoch / 3;
@@ -131,7 +131,7 @@ pub(super) fn solve(
                 }
             }
         }
-        let point = judge(task, &w, &b, &alpha);
+        let point = evaluate(task, &w, &b, &alpha);
         watch.iteration(point.primal);
         let dual = point.dual.max(best.dual);
         if point.primal < best.primal {
@@ -183,7 +183,7 @@ fn best_numbers(
 }
 
 /// The objectives of a point, and the slacks.
-fn judge(task: &Task<'_>, w: &[f64], b: &[f64], alpha: &[f64]) -> Solution {
+fn evaluate(task: &Task<'_>, w: &[f64], b: &[f64], alpha: &[f64]) -> Solution {
     let (n, k, d) = (task.codes.len(), task.n_classes, task.n_features);
     let slacks = parallel::map_below(n, k * task.prepared.matrix().values().len(), |i| {
         let class = task.codes[i] as usize;

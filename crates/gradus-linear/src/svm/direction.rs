@@ -1,4 +1,4 @@
-//! Newton directions from few samples.
+//! Newton steps in the primal: their direction, from features or from samples, and their length.
 //!
 //! The matrix of a step is `D + Zᵀ H Z` over the samples of curvature `h_i`, with `z = (x, 1)` and
 //! `D` the identity, or the penalty of the intercept. Where there are fewer such samples than
@@ -7,7 +7,7 @@
 //! is left of `g` beside the samples is found by a difference, not by a pivot. A free intercept is
 //! eliminated first, by centring the samples.
 
-use super::problem::{Intercept, Problem};
+use super::problem::{Intercept, Problem, squared_norm};
 use crate::parallel;
 use gradus_data::Matrix;
 use gradus_kernel::{Level, dense, solve_semidefinite};
@@ -52,6 +52,85 @@ pub(super) fn from_samples(problem: &Problem<'_>, rows: &[u32], h: &[f64], g: &m
         Intercept::Penalized => one * (g[d] - y.iter().sum::<f64>()),
         Intercept::Free => -dense::dot(level, &mean, &g[..d]),
     };
+}
+
+/// Turns `g` (the intercept last) into the direction, for the upper triangle of `ZᵀHZ`.
+pub(super) fn from_features(problem: &Problem<'_>, mut matrix: Vec<f64>, g: &mut [f64]) {
+    let d = problem.design.d();
+    let size = d + 1;
+    for i in 0..d {
+        matrix[i * size + i] += 1.0;
+    }
+    match problem.intercept {
+        Intercept::Penalized => matrix[d * size + d] += problem.q(),
+        Intercept::Free => {}
+        Intercept::Absent => {
+            (0..d).for_each(|i| matrix[i * size + d] = 0.0);
+            matrix[d * size + d] = 1.0;
+        }
+    }
+    solve_semidefinite(size, &mut matrix, g);
+}
+
+/// The objective along a direction from a point: the penalty is a parabola, and the losses come from
+/// a function.
+pub(super) struct Along<F> {
+    linear: f64,
+    square: f64,
+    losses: F,
+}
+
+impl<F: Fn(f64) -> [f64; 2]> Along<F> {
+    /// `losses` gives the first and second derivative of the losses by the length of the step.
+    pub(super) fn new(
+        problem: &Problem<'_>,
+        (w, b): (&[f64], f64),
+        direction: &[f64],
+        losses: F,
+    ) -> Self {
+        let d = w.len();
+        let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
+        let mut square = squared_norm(&direction[..d]);
+        linear += problem.q() * b * direction[d];
+        square += problem.q() * direction[d] * direction[d];
+        Self { linear, square, losses }
+    }
+
+    /// The first and second derivative at a length `t`.
+    pub(super) fn slope(&self, t: f64) -> (f64, f64) {
+        let [slope, curvature] = (self.losses)(t);
+        (slope + self.linear + t * self.square, curvature + self.square)
+    }
+
+    /// The length at which the slope is below `tol` times `first`, the slope at 0: Newton's method,
+    /// with bisection where it leaves the bracket.
+    pub(super) fn lowest(&self, first: f64, tol: f64, max_iter: usize) -> f64 {
+        let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+        for _ in 0..max_iter {
+            let (slope, curvature) = self.slope(t);
+            if slope.abs() <= tol * first.abs() {
+                break;
+            }
+            if slope < 0.0 {
+                low = t;
+            } else {
+                high = t;
+            }
+            let next = t - slope / curvature;
+            let next = if next > low && next < high {
+                next
+            } else if high.is_finite() {
+                0.5 * (low + high)
+            } else {
+                2.0 * low
+            };
+            if !next.is_finite() || (next - t).abs() <= 1e-12 * t {
+                break;
+            }
+            t = next;
+        }
+        t
+    }
 }
 
 /// The samples as the design has them, one after another.

@@ -119,7 +119,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The dual coefficients to begin with, and `w = Xᵀβ`: those that squared pulls of a classifier
+/// The dual coefficients to begin with, and `w = Xᵀβ`: those that the squared residuals of a classifier
 /// would have if no sample shared a feature with another, times what is best for the dual. Where the
 /// cost is so low that samples hardly matter to each other, they almost solve the problem.
 fn first(problem: &Problem<'_>, prepared: &Prepared<'_>, rho: f64) -> (Vec<f64>, Vec<f64>) {

@@ -7,7 +7,7 @@ use gradus_kernel::{Level, dense, eight, exp_all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How alike two samples are.
+/// The kernel: a similarity of two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {

@@ -12,7 +12,7 @@ use gradus_core::iterate::LoopOutcome;
 use gradus_core::predict::Outputs;
 use gradus_data::{Dense, Matrix, Samples, Target};
 
-/// Features of an RBF kernel whose mean is so many deviations from 0 are centred: distances do not
+/// Features of an RBF kernel whose mean is this many deviations from 0 are centred: distances do not
 /// change, and keep their digits.
 const FAR: f64 = 10.0;
 
@@ -69,7 +69,8 @@ pub(super) fn learn(
         outcome.objective += found.primal * part.unit * part.unit;
         outcome.gap += (found.primal - found.dual).max(0.0) * part.unit * part.unit;
         outcome.worst = outcome.worst.max(found.violation * unit);
-        let slack = |i: usize| part.unit * part.loss.pull(part.targets[i], found.scores[i]).abs();
+        let slack =
+            |i: usize| part.unit * part.loss.residual(part.targets[i], found.scores[i]).abs();
         let most = |i: usize| if part.loss.squared { f64::INFINITY } else { costs[i] };
         let beta = part.rows.iter().copied().zip(found.beta.iter().copied());
         let support = Support::of(beta, slack, most).scaled(|beta| part.unit * beta);
@@ -200,13 +201,13 @@ fn default_gamma(features: &Matrix, weights: Option<&[f64]>, scale: &[f64]) -> f
             }
         }
     };
-    let (mut sum, mut held) = (0.0, 0.0);
+    let (mut sum, mut stored) = (0.0, 0.0);
     each(&mut |weight, x| {
         sum += weight * x;
-        held += weight;
+        stored += weight;
     });
     let mean = sum / total.max(f64::MIN_POSITIVE);
-    let mut square = (total - held).max(0.0) * mean * mean;
+    let mut square = (total - stored).max(0.0) * mean * mean;
     each(&mut |weight, x| square += weight * (x - mean) * (x - mean));
     let variance = square / total.max(f64::MIN_POSITIVE);
     let gamma = 1.0 / (d as f64 * variance);

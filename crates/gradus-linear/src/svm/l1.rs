@@ -77,7 +77,7 @@ pub(super) fn learn(
         outcome.gap += point.gap() / unit;
         outcome.worst = outcome.worst.max(point.relative_gap());
         outcome.stalled |= point.stalled;
-        let slack = |i: usize| part.loss.pull(part.targets[i], point.scores[i]).abs();
+        let slack = |i: usize| part.loss.residual(part.targets[i], point.scores[i]).abs();
         let beta = point.beta.iter().zip(0..).map(|(&beta, row)| (row, beta));
         supports.push(Support::of(beta, slack, |_| f64::INFINITY).scaled(|beta| beta / unit));
     }
@@ -184,9 +184,9 @@ fn solve(
                 let j = active[at];
                 let (mut slope, mut curvature) = (0.0, 0.0);
                 let mut look = |i: usize, x: f64| {
-                    let pull = loss.pull(targets[i], scores[i]);
-                    if pull != 0.0 {
-                        slope -= 2.0 * costs[i] * pull * x;
+                    let residual = loss.residual(targets[i], scores[i]);
+                    if residual != 0.0 {
+                        slope -= 2.0 * costs[i] * residual * x;
                         curvature += 2.0 * costs[i] * x * x;
                     }
                 };
@@ -229,8 +229,8 @@ fn solve(
                     let change = share * by;
                     let mut loss_change = 0.0;
                     let mut look = |i: usize, x: f64| {
-                        let was = loss.pull(targets[i], scores[i]);
-                        let is = loss.pull(targets[i], scores[i] + change * x);
+                        let was = loss.residual(targets[i], scores[i]);
+                        let is = loss.residual(targets[i], scores[i] + change * x);
                         loss_change += costs[i] * (is * is - was * was);
                     };
                     if j == d {
@@ -285,13 +285,13 @@ fn certify(problem: &Problem<'_>, columns: &Columns, w: &[f64], b: f64, scores: 
     let penalty = problem.q();
     let [loss] = sums(problem.n(), |rows| {
         let one = |i: usize| {
-            problem.costs[i] * problem.loss.of(problem.loss.pull(problem.targets[i], scores[i]))
+            problem.costs[i] * problem.loss.of(problem.loss.residual(problem.targets[i], scores[i]))
         };
         [rows.map(one).sum()]
     });
     let primal = w.iter().map(|w| w.abs()).sum::<f64>() + penalty * b.abs() + loss;
     let mut beta = vec![0.0; problem.n()];
-    problem.beta_of_pulls(scores, &mut beta);
+    problem.beta_of_residuals(scores, &mut beta);
     problem.balance(&mut beta);
     let slope = |j: usize| {
         let mut sum = 0.0;

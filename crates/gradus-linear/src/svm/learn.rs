@@ -4,7 +4,7 @@ use super::kernel::Kernel;
 use super::model::SvmModel;
 use super::newton::Watch;
 use super::problem::{Intercept, Loss};
-use super::{Solver, auto, kernels, l1, linear, units};
+use super::{SvmSolver, auto, kernels, l1, linear, units};
 use crate::model::Link;
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{LoopOutcome, OwnLoop};
@@ -34,7 +34,7 @@ pub(super) struct Options {
     pub(super) standardize: bool,
     /// In bytes.
     pub(super) cache: usize,
-    pub(super) solver: Solver,
+    pub(super) solver: SvmSolver,
     pub(super) tol: Option<f64>,
     pub(super) max_iter: usize,
     pub(super) seed: u64,
@@ -146,10 +146,10 @@ impl Options {
         }
     }
 
-    pub(super) fn chosen(&self, features: &Matrix) -> Solver {
+    pub(super) fn chosen(&self, features: &Matrix) -> SvmSolver {
         match self.solver {
-            Solver::Auto if self.crammer_singer => Solver::Dual,
-            Solver::Auto => auto::choose(features),
+            SvmSolver::Auto if self.crammer_singer => SvmSolver::Dual,
+            SvmSolver::Auto => auto::choose(features),
             chosen => chosen,
         }
     }

@@ -6,7 +6,7 @@ use super::multipliers::{self, Goal};
 use super::newton::{self, Watch};
 use super::problem::{Intercept, Point, Problem};
 use super::units::{self, InUnits, Tamed, Units};
-use super::{Solver, crammer, dual, rowspace, subgradient};
+use super::{SvmSolver, crammer, dual, rowspace, subgradient};
 use crate::design::{Design, Preparation};
 use crate::model::{LinearModel, Link};
 use gradus_base::{Error, Result};
@@ -26,8 +26,8 @@ pub(super) fn learn(
     let tamed = units::tame(data.features(), options.standardize);
     let (design, unit) = design(options, data, &tamed, solver, weights);
     let (n, d) = (design.n(), design.d());
-    let wide = solver == Solver::Primal && n < d && n <= newton::FORMED;
-    let prepared = (solver != Solver::Primal || wide).then(|| dual::Prepared::new(&design));
+    let wide = solver == SvmSolver::Primal && n < d && n <= newton::FORMED;
+    let prepared = (solver != SvmSolver::Primal || wide).then(|| dual::Prepared::new(&design));
     let triangle = prepared.as_ref().filter(|_| wide).map(rowspace::triangle);
     let square = triangle.clone().map(Matrix::Dense);
     let plain = Preparation { center: false, scale: false };
@@ -57,8 +57,10 @@ pub(super) fn learn(
         let watch = &mut InUnits(watch, units);
         let how = (options.tolerance(), options.max_iter, options.seed);
         let point: Point = match (solver, &prepared) {
-            (Solver::Subgradient, Some(rows)) => subgradient::solve(&problem, rows, how, watch),
-            (Solver::Dual | Solver::Auto, Some(rows)) => dual::solve(&problem, rows, how, watch),
+            (SvmSolver::Subgradient, Some(rows)) => subgradient::solve(&problem, rows, how, watch),
+            (SvmSolver::Dual | SvmSolver::Auto, Some(rows)) => {
+                dual::solve(&problem, rows, how, watch)
+            }
             _ => match (&reduced, &triangle) {
                 (Some(reduced), Some(triangle)) => {
                     let small = Problem { design: reduced, ..problem };
@@ -76,7 +78,8 @@ pub(super) fn learn(
         outcome.gap += units.objective(point.gap());
         outcome.worst = outcome.worst.max(point.relative_gap());
         outcome.stalled |= point.stalled;
-        let slack = |i: usize| part.unit * part.loss.pull(part.targets[i], point.scores[i]).abs();
+        let slack =
+            |i: usize| part.unit * part.loss.residual(part.targets[i], point.scores[i]).abs();
         let most = |i: usize| if part.loss.squared { f64::INFINITY } else { costs[i] };
         let beta = point.beta.iter().zip(0..).map(|(&beta, row)| (row, beta));
         supports.push(Support::of(beta, slack, most).scaled(|beta| units.dual(beta)));
@@ -139,12 +142,12 @@ fn design<'a>(
     options: &Options,
     data: &'a Samples,
     tamed: &'a Tamed<'_>,
-    solver: Solver,
+    solver: SvmSolver,
     weights: &[f64],
 ) -> (Design<'a>, f64) {
     let (n, d) = data.features().shape();
-    let by_row =
-        (solver != Solver::Primal || (n < d && n <= newton::FORMED)) && data.features().is_sparse();
+    let by_row = (solver != SvmSolver::Primal || (n < d && n <= newton::FORMED))
+        && data.features().is_sparse();
     let center = options.intercept() == Intercept::Free && !by_row;
     let preparation = Preparation { center, scale: options.standardize };
     let design = Design::new(&tamed.matrix, data.weights(), preparation);
@@ -163,7 +166,7 @@ pub(super) fn all_at_once(
     watch: &mut dyn Watch,
 ) -> Result<(SvmModel, LoopOutcome)> {
     let tamed = units::tame(data.features(), options.standardize);
-    let (design, unit) = design(options, data, &tamed, Solver::Dual, costs);
+    let (design, unit) = design(options, data, &tamed, SvmSolver::Dual, costs);
     let prepared = dual::Prepared::new(&design);
     let (n, d) = (data.len(), design.d());
     let units = Units { features: unit, shift: 0.0, target: 1.0 };

@@ -41,11 +41,11 @@ mod subgradient;
 mod svr;
 mod units;
 
-use crate::ClassWeight;
+use crate::{ClassWeight, fitting};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate::{self, LoopOptions};
+use gradus_core::iterate::{self, LoopOptions, LoopOutcome, OwnLoop};
 use gradus_core::params::{self, Params};
 use gradus_core::predict::Predict as _;
 use gradus_data::Samples;
@@ -60,13 +60,13 @@ pub use svr::{InsensitiveLoss, Svr};
 
 /// Support vector machines: classes by the widest margin, linear or with a kernel.
 ///
-/// Two classes `y = ±1` are told apart by the sign of `f(x) = w·x + b`, and
+/// Two classes `y = ±1` are separated by the sign of `f(x) = w·x + b`, and
 ///
 /// `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
 ///
-/// is made as small as can be, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
+/// is minimised, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
 /// (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
-/// support vectors; `1 − m` is their slack. More classes are told apart each from the rest, all at
+/// support vectors; `1 − m` is their slack. More classes are separated each from the rest, all at
 /// once (`crammer_singer`), or, with a kernel, in pairs that vote.
 ///
 /// The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
@@ -91,7 +91,7 @@ pub use svr::{InsensitiveLoss, Svr};
 /// kernel machines it is the largest violation of the conditions of optimality; the gap is in the
 /// notes. The result does not depend on the number of threads.
 ///
-/// Margins are no probabilities: `probability` learns them from held-out margins, five more fits.
+/// Margins are not probabilities: `probability` learns them from held-out margins, five more fits.
 /// If probabilities are what matters, use logistic regression.
 ///
 /// References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
@@ -123,13 +123,13 @@ pub struct Svm {
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub c: f64,
 
-    /// What a margin below 1 costs.
+    /// The loss of a margin below 1.
     pub loss: HingeLoss,
 
     /// The penalty on the coefficients of a linear machine.
-    pub penalty: Penalty,
+    pub penalty: SvmPenalty,
 
-    /// How alike two samples are.
+    /// The kernel: a similarity of two samples.
     pub kernel: Kernel,
 
     /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
@@ -144,10 +144,10 @@ pub struct Svm {
     /// The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers.
     pub coef0: f64,
 
-    /// How linear machines tell more than two classes apart. Kernel machines do it in pairs.
+    /// How linear machines separate more than two classes. Kernel machines compare them in pairs.
     pub multi_class: MultiClass,
 
-    /// What the classes weigh, besides the weights of the samples.
+    /// Weights of the classes, multiplied with the weights of the samples.
     pub class_weight: ClassWeight,
 
     /// Whether there is an intercept b. Kernel machines always have one.
@@ -167,8 +167,8 @@ pub struct Svm {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub cache: usize,
 
-    /// How a linear machine is found.
-    pub solver: Solver,
+    /// The solver of a linear machine.
+    pub solver: SvmSolver,
 
     /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
     /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
@@ -184,23 +184,23 @@ pub struct Svm {
     pub seed: u64,
 }
 
-/// What a margin below 1 costs.
+/// The loss of a margin below 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HingeLoss {
-    /// Squared for linear machines, plain for those of a kernel.
+    /// Squared hinge for linear machines, hinge for kernel machines.
     #[default]
     Auto,
-    /// What it lacks: fewer support vectors.
+    /// `1 − m`: fewer support vectors.
     Hinge,
-    /// The square of what it lacks: smooth, and quicker to solve.
+    /// `(1 − m)²`: smooth, and faster to solve.
     SquaredHinge,
 }
 
 /// The penalty on the coefficients of a linear machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Penalty {
+pub enum SvmPenalty {
     /// `½‖w‖²`: the widest margin.
     #[default]
     L2,
@@ -208,7 +208,7 @@ pub enum Penalty {
     L1,
 }
 
-/// How a linear machine tells more than two classes apart.
+/// How a linear machine separates more than two classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MultiClass {
@@ -220,10 +220,10 @@ pub enum MultiClass {
     CrammerSinger,
 }
 
-/// How a linear machine is found.
+/// The solver of a linear machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Solver {
+pub enum SvmSolver {
     /// The primal if there are up to 1024 features, or samples and a million values; else the dual.
     #[default]
     Auto,
@@ -240,7 +240,7 @@ impl Default for Svm {
         Self {
             c: 1.0,
             loss: HingeLoss::Auto,
-            penalty: Penalty::L2,
+            penalty: SvmPenalty::L2,
             kernel: Kernel::Linear,
             gamma: None,
             degree: 3,
@@ -252,7 +252,7 @@ impl Default for Svm {
             standardize: false,
             probability: false,
             cache: 200,
-            solver: Solver::Auto,
+            solver: SvmSolver::Auto,
             tol: None,
             max_iter: 10_000,
             seed: 0,
@@ -265,7 +265,7 @@ impl Params for Svm {
         if self.kernel == Kernel::Linear {
             if self.multi_class == MultiClass::CrammerSinger
                 && (self.loss == HingeLoss::SquaredHinge
-                    || matches!(self.solver, Solver::Primal | Solver::Subgradient))
+                    || matches!(self.solver, SvmSolver::Primal | SvmSolver::Subgradient))
             {
                 return Err(Error::parameter(
                     "multi_class",
@@ -273,7 +273,7 @@ impl Params for Svm {
                     "has hinge loss and is solved by the dual",
                 ));
             }
-            if self.penalty == Penalty::L1 {
+            if self.penalty == SvmPenalty::L1 {
                 if self.multi_class == MultiClass::CrammerSinger {
                     return Err(Error::parameter(
                         "penalty",
@@ -284,7 +284,7 @@ impl Params for Svm {
                 if self.loss == HingeLoss::Hinge {
                     return Err(Error::parameter("penalty", "l1", "needs squared hinge loss"));
                 }
-                if self.solver != Solver::Auto {
+                if self.solver != SvmSolver::Auto {
                     return Err(Error::parameter(
                         "solver",
                         params::record(self).get("solver").and_then(|s| s.as_str()).unwrap_or(""),
@@ -294,7 +294,7 @@ impl Params for Svm {
             }
             return Ok(());
         }
-        if self.penalty == Penalty::L1 {
+        if self.penalty == SvmPenalty::L1 {
             return Err(Error::parameter("penalty", "l1", "is for linear machines"));
         }
         check_kernel(self.kernel, self.fit_intercept, self.standardize)
@@ -323,7 +323,7 @@ impl Svm {
             c: Some(self.c),
             loss: problem::Loss { classes: true, squared: self.squared(), epsilon: 0.0 },
             epsilon: Some(0.0),
-            l1: self.penalty == Penalty::L1,
+            l1: self.penalty == SvmPenalty::L1,
             kernel: self.kernel,
             gamma: self.gamma,
             degree: self.degree,
@@ -351,13 +351,9 @@ impl Fit for Svm {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::CLASSIFICATION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        crate::fitting::check_samples(Self::NAME, data)?;
-        crate::fitting::check_held_out(data, job.validation)?;
-        let rules = rules(Self::NAME, "accuracy", true, begun, self);
-        let (model, report) = iterate::own_loop(&rules, job, |guide| {
-            let options = self.options();
+        let options = self.options();
+        let score = Score { metric: "accuracy", higher_is_better: true, of: accuracy };
+        fit_machines(self, &options, data, job, score, |guide| {
             let (mut model, mut ending) =
                 learn::classes(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
             if self.probability {
@@ -365,14 +361,12 @@ impl Fit for Svm {
                 model.sigmoids = sigmoids;
                 ending.notes.extend(caution);
             }
-            ending.validation = job.validation.map(|held| accuracy(&model, held)).transpose()?;
             Ok((model, ending))
-        })?;
-        Ok(Fitted { params: self.clone(), model, report })
+        })
     }
 }
 
-/// What machines of a kernel cannot be asked for.
+/// Refuses parameters that kernel machines do not support.
 fn check_kernel(kernel: Kernel, fit_intercept: bool, standardize: bool) -> Result<()> {
     if kernel == Kernel::Linear {
         return Ok(());
@@ -394,49 +388,47 @@ fn check_kernel(kernel: Kernel, fit_intercept: bool, standardize: bool) -> Resul
     Ok(())
 }
 
-fn rules<'a>(
-    model: &'a str,
-    metric: &'a str,
+/// How a model is scored on validation data.
+struct Score {
+    metric: &'static str,
     higher_is_better: bool,
-    begun: Instant,
-    of: &(impl Params + Seeded),
-) -> LoopOptions<'a> {
-    let (max_iter, tol, seed) = of.numbers();
-    LoopOptions {
-        started: Some(begun),
-        model,
-        metric,
-        higher_is_better,
-        max_iter,
-        tol,
-        patience: 0,
-        restarts: 1,
-        seed,
-        params: params::record(of),
-        fingerprint: 0,
-    }
+    of: fn(&SvmModel, &Samples) -> Result<f64>,
 }
 
-/// The numbers that both kinds of machine have.
-trait Seeded {
-    /// Most iterations, tolerance and seed.
-    fn numbers(&self) -> (usize, f64, u64);
-}
-
-impl Seeded for Svm {
-    fn numbers(&self) -> (usize, f64, u64) {
-        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
-    }
+/// Checks parameters and data, runs `learn`, and scores the model on the validation data.
+fn fit_machines<P: Fit<Data = Samples, Model = SvmModel>>(
+    params: &P,
+    options: &learn::Options,
+    data: &Samples,
+    job: &Job<'_, Samples>,
+    score: Score,
+    learn: impl FnOnce(&mut OwnLoop<'_>) -> Result<(SvmModel, LoopOutcome)>,
+) -> Result<Fitted<P>> {
+    let started = Instant::now();
+    params.check()?;
+    fitting::check_samples(P::NAME, data)?;
+    fitting::check_held_out(data, job.validation)?;
+    let rules = LoopOptions {
+        higher_is_better: score.higher_is_better,
+        tol: options.tol.unwrap_or_default(),
+        ..fitting::rules(params, started, options.max_iter, options.seed, score.metric)
+    };
+    let (model, report) = iterate::own_loop(&rules, job, |guide| {
+        let (model, mut ending) = learn(guide)?;
+        ending.validation = job.validation.map(|data| (score.of)(&model, data)).transpose()?;
+        Ok((model, ending))
+    })?;
+    Ok(Fitted { params: params.clone(), model, report })
 }
 
 /// The share of samples, by weight, whose class is predicted.
-fn accuracy(model: &SvmModel, held: &Samples) -> Result<f64> {
-    let (codes, labels) = held.classes()?;
+fn accuracy(model: &SvmModel, data: &Samples) -> Result<f64> {
+    let (codes, labels) = data.classes()?;
     let own = model.outputs().labels();
-    let predicted = model.classes(held.features())?;
+    let predicted = model.classes(data.features())?;
     let (mut right, mut total) = (0.0, 0.0);
     for (row, (&code, &class)) in codes.iter().zip(&predicted).enumerate() {
-        let weight = held.weights().map_or(1.0, |weights| weights[row]);
+        let weight = data.weights().map_or(1.0, |weights| weights[row]);
         let same = own.is_some_and(|own| own.get(class as usize) == labels.get(code as usize));
         total += weight;
         right += if same { weight } else { 0.0 };

@@ -1,4 +1,4 @@
-//! What a support vector machine learns.
+//! The fitted support vector machine.
 
 use super::kernel::{KernelFunction, Points};
 use crate::model::{LinearModel, sigmoid};
@@ -18,12 +18,12 @@ pub struct SvmModel {
     pub(super) supports: Vec<Support>,
 }
 
-/// How a machine scores.
+/// How a machine computes its scores.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Machine {
     /// By coefficients.
     Linear(LinearModel),
-    /// By how alike a sample is to the support vectors.
+    /// By the kernel between a sample and the support vectors.
     Kernel(KernelMachine),
 }
 
@@ -32,7 +32,7 @@ pub enum Machine {
 pub struct Support {
     /// Which samples of the training data, ascending.
     pub rows: Vec<u32>,
-    /// The dual coefficient of each: positive where it pulls the score up.
+    /// The dual coefficient of each: positive where the sample raises the score.
     pub coefficients: Vec<f64>,
     /// The slack of each: how far it is on the wrong side of its margin. Other samples have none.
     pub slacks: Vec<f64>,

@@ -9,28 +9,26 @@
 //! Features and targets are of unit size (see `units.rs`). There dual coefficients are of size 1
 //! or, where samples are hard to separate, larger, up to the cost. So `σ` begins at the cost or at
 //! [`FIRST`], whichever is less, and a large cost begins with `β₀ = 0`: the first round is then a
-//! squared loss of moderate cost, and rounds follow the dual coefficients as far as they go. Begun
+//! squared loss of moderate cost, and rounds follow the dual coefficients as far as they go. If `σ` started
 //! at the cost, no sample would be near its margin, and no step would know any curvature.
 //!
 //! Reference: Yan, Li: An efficient augmented Lagrangian method for support vector machine, 2020.
 
-use super::direction;
+use super::direction::{self, Along};
 use super::newton::{THINNED, Watch};
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
-use crate::design::Design;
-use gradus_kernel::solve_semidefinite;
 
 /// The largest σ of the first round.
 const FIRST: f64 = 300.0;
 
 /// The largest σ, in units of the largest cost and of all: beyond it dual coefficients lose their
-/// digits. Samples near their margin by a share of 1e-4 are told apart.
+/// digits. Samples near their margin by a share of 1e-4 are distinguished.
 const LAST: (f64, f64) = (1e4, 1e13);
 
 /// The factors by which σ grows after a round of many, a few, or no Newton steps.
 const GROWTH: [f64; 3] = [4.0, 8.0, 64.0];
 
-/// Newton steps in a round at most.
+/// The largest number of Newton steps in a round.
 const STEPS: usize = 40;
 
 /// Rounds without progress after which no more is expected.
@@ -46,7 +44,7 @@ pub(super) struct Goal {
     pub(super) tol: f64,
     /// Whether to go on for a few rounds where they are cheap, to a solution to the last digits.
     pub(super) polish: bool,
-    /// Newton steps at most.
+    /// The largest number of Newton steps.
     pub(super) max_iter: usize,
 }
 
@@ -127,21 +125,10 @@ pub(super) fn solve(
     let (n, d) = (problem.n(), problem.design.d());
     let mut start = guess;
     if start.is_none() && n / THINNED >= 1000.max(4 * d) {
-        let rows: Vec<u32> = (0..n as u32).step_by(THINNED).collect();
-        let some =
-            |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
-        let matrix = problem.design.matrix().select_rows(&rows);
-        let design: Design<'_> = problem.design.of_rows(&matrix);
-        let thinned = Problem {
-            design: &design,
-            loss: problem.loss,
-            targets: &some(problem.targets, 1.0),
-            costs: &some(problem.costs, THINNED as f64),
-            intercept: problem.intercept,
-            intercept_penalty: problem.intercept_penalty,
-        };
         let goal = Goal { tol: 1e-4, polish: false, max_iter: goal.max_iter.min(30) };
-        let point = rounds(&thinned, (vec![0.0; d], 0.0), goal, false, watch);
+        let point = problem.with_every(THINNED, |thinned| {
+            rounds(thinned, (vec![0.0; d], 0.0), goal, false, watch)
+        });
         start = Some((point.w, point.b));
     }
     rounds(problem, start.unwrap_or_else(|| (vec![0.0; d], 0.0)), goal, true, watch)
@@ -161,11 +148,11 @@ fn rounds(
     let bounds: Vec<(f64, f64)> =
         (0..n).map(|i| problem.loss.bounds(problem.targets[i], problem.costs[i])).collect();
     let most = problem.costs.iter().fold(0.0f64, |most, c| most.max(*c));
-    let pull = |i: usize| problem.loss.pull(problem.targets[i], scores[i]);
+    let residual = |i: usize| problem.loss.residual(problem.targets[i], scores[i]);
     let beta: Vec<f64> = (0..n)
-        .map(|i| match pull(i) {
-            pull if pull == 0.0 || most > FIRST => 0.0,
-            pull if pull > 0.0 => bounds[i].1,
+        .map(|i| match residual(i) {
+            residual if residual == 0.0 || most > FIRST => 0.0,
+            residual if residual > 0.0 => bounds[i].1,
             _ => bounds[i].0,
         })
         .collect();
@@ -240,7 +227,6 @@ fn round(
 ) -> usize {
     let problem = around.problem;
     let (n, d) = (problem.n(), problem.design.d());
-    let size = d + 1;
     let (mut z, mut along) = (vec![0.0; d], vec![0.0; n]);
     for step in 0..STEPS {
         if problem.intercept == Intercept::Free {
@@ -271,19 +257,8 @@ fn round(
         if near.len() <= d {
             direction::from_samples(problem, &near, &h, &mut direction);
         } else {
-            let mut matrix = problem.design.gram_with_one(&near, &h);
-            for i in 0..d {
-                matrix[i * size + i] += 1.0;
-            }
-            match problem.intercept {
-                Intercept::Penalized => matrix[d * size + d] += problem.q(),
-                Intercept::Free => {}
-                Intercept::Absent => {
-                    (0..d).for_each(|i| matrix[i * size + d] = 0.0);
-                    matrix[d * size + d] = 1.0;
-                }
-            }
-            solve_semidefinite(size, &mut matrix, &mut direction);
+            let matrix = problem.design.gram_with_one(&near, &h);
+            direction::from_features(problem, matrix, &mut direction);
         }
         let gain = 0.5 * slope.iter().zip(&direction).map(|(g, d)| g * d).sum::<f64>();
         if gain.max(0.5 * squared_norm(&slope[..d])) <= little || watch.stopped() {
@@ -309,13 +284,8 @@ fn lowest(
     scores: &[f64],
     along: &[f64],
 ) -> f64 {
-    let d = w.len();
-    let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
-    let mut square = squared_norm(&direction[..d]);
-    linear += around.problem.q() * b * direction[d];
-    square += around.problem.q() * direction[d] * direction[d];
-    let slope = |t: f64| {
-        let [slope, curvature] = sums(scores.len(), |rows| {
+    let losses = |t: f64| {
+        sums(scores.len(), |rows| {
             let (mut slope, mut curvature) = (0.0, 0.0);
             for i in rows {
                 let (beta, free) = around.response(i, scores[i] + t * along[i]);
@@ -323,36 +293,9 @@ fn lowest(
                 curvature += if free { around.sigma * along[i] * along[i] } else { 0.0 };
             }
             [slope, curvature]
-        });
-        (slope + linear + t * square, curvature + square)
+        })
     };
-    let first = slope(0.0).0;
-    if first >= 0.0 {
-        return 0.0;
-    }
-    let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
-    for _ in 0..40 {
-        let (slope, curvature) = slope(t);
-        if slope.abs() <= 1e-3 * first.abs() {
-            break;
-        }
-        if slope < 0.0 {
-            low = t;
-        } else {
-            high = t;
-        }
-        let next = t - slope / curvature;
-        let next = if next > low && next < high {
-            next
-        } else if high.is_finite() {
-            0.5 * (low + high)
-        } else {
-            2.0 * low
-        };
-        if !next.is_finite() || (next - t).abs() <= 1e-12 * t {
-            break;
-        }
-        t = next;
-    }
-    t
+    let line = Along::new(around.problem, (w, b), direction, losses);
+    let first = line.slope(0.0).0;
+    if first >= 0.0 { 0.0 } else { line.lowest(first, 1e-3, 40) }
 }

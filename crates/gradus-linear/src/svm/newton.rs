@@ -1,29 +1,28 @@
-//! Squared pulls in the primal: a semismooth Newton method.
+//! Squared losses in the primal: a semismooth Newton method.
 //!
-//! Where no sample begins or ceases to pull, the objective is that of a weighted ridge regression
-//! on the samples that do. Each step solves it — by Cholesky of `I + 2 Xᵀ C X` over those samples
+//! While the set of active samples (those with a loss) does not change, the objective is that of a
+//! weighted ridge regression on them. Each step solves it — by Cholesky of `I + 2 Xᵀ C X` over those samples
 //! where features are few, by conjugate gradients where they are many — and then goes along the
-//! step to the lowest point. From step to step few samples begin or cease to pull, and only those
-//! are added to or taken off the matrix.
+//! step to the lowest point. From step to step few samples enter or leave the active set, and only those
+//! are added to the matrix or subtracted from it.
 
-use super::direction;
+use super::direction::{self, Along};
 use super::problem::{Intercept, Point, Problem, squared_norm, sums};
-use crate::design::Design;
-use gradus_kernel::solve_semidefinite;
+use crate::conjugate;
 
-/// Up to so many features the matrix of second derivatives is formed.
+/// Up to this many features the Hessian is formed.
 pub(super) const FORMED: usize = 1024;
 
-/// A first guess comes from one sample in so many, if that leaves enough of them.
+/// A first guess comes from one sample in this many, if that leaves enough of them.
 pub(super) const THINNED: usize = 16;
 
-/// The largest cost, of features of unit size, that Newton's method is begun with.
+/// The largest cost, of features of unit size, that Newton's method starts with.
 const FIRST: f64 = 1000.0;
 
 /// Steps of conjugate gradients at most, for one step of Newton's method.
 const STEPS: usize = 250;
 
-/// How a solver is told to stop, and tells how far it is.
+/// Receives the objective of each iteration, and may ask a solver to stop.
 pub(super) trait Watch {
     fn stopped(&self) -> bool;
     fn iteration(&mut self, objective: f64);
@@ -49,9 +48,9 @@ pub(super) fn solve(
     descend(problem, start, tol, max_iter, watch)
 }
 
-/// Solutions for a cost that grows to the given one, each begun where the last one ended. Where
-/// classes are separable and slack is dear, a step from afar meets all samples at once and goes
-/// nowhere; from the solution for a tenth of the cost it takes a few.
+/// Solutions for a cost that grows to the given one, each started from the previous one. Where
+/// classes are separable and the cost is large, a step from far away meets all samples at once and
+/// makes no progress; from the solution for a tenth of the cost a few steps are enough.
 fn follow(
     problem: &Problem<'_>,
     start: (Vec<f64>, f64),
@@ -70,7 +69,7 @@ fn follow(
     at
 }
 
-/// Hears nothing of the iterations.
+/// Ignores the iterations.
 struct Quiet<'a>(&'a dyn Watch);
 
 impl Watch for Quiet<'_> {
@@ -83,21 +82,11 @@ impl Watch for Quiet<'_> {
 
 /// The solution for every sixteenth sample, each counting sixteen times.
 fn guess(problem: &Problem<'_>, max_iter: usize, watch: &mut dyn Watch) -> (Vec<f64>, f64) {
-    let rows: Vec<u32> = (0..problem.n() as u32).step_by(THINNED).collect();
-    let some = |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
-    let matrix = problem.design.matrix().select_rows(&rows);
-    let design: Design<'_> = problem.design.of_rows(&matrix);
-    let thinned = Problem {
-        design: &design,
-        loss: problem.loss,
-        targets: &some(problem.targets, 1.0),
-        costs: &some(problem.costs, THINNED as f64),
-        intercept: problem.intercept,
-        intercept_penalty: problem.intercept_penalty,
-    };
-    let start = (vec![0.0; design.d()], 0.0);
-    let point = descend(&thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
-    (point.w, point.b)
+    problem.with_every(THINNED, |thinned| {
+        let start = (vec![0.0; thinned.design.d()], 0.0);
+        let point = descend(thinned, start, 1e-3, max_iter.min(20), &mut Quiet(watch));
+        (point.w, point.b)
+    })
 }
 
 fn descend(
@@ -122,7 +111,7 @@ fn descend(
             scores.iter_mut().for_each(|score| *score += shift);
         }
         let mut beta = vec![0.0; n];
-        problem.beta_of_pulls(&scores, &mut beta);
+        problem.beta_of_residuals(&scores, &mut beta);
         problem.balance(&mut beta);
         problem.design.transposed_times(&beta, &mut z);
         let (primal, dual) = (problem.primal(&w, b, &scores), problem.dual(&beta, &z));
@@ -180,117 +169,82 @@ fn lowest(
     scores: &[f64],
     along: &[f64],
 ) -> f64 {
-    let d = w.len();
-    let mut linear: f64 = w.iter().zip(direction).map(|(w, d)| w * d).sum();
-    let mut square = squared_norm(&direction[..d]);
-    linear += problem.q() * b * direction[d];
-    square += problem.q() * direction[d] * direction[d];
-    let slope = |t: f64| {
-        let [slope, curvature] = sums(scores.len(), |rows| {
+    let losses = |t: f64| {
+        sums(scores.len(), |rows| {
             let (mut slope, mut curvature) = (0.0, 0.0);
             for i in rows {
-                let pull = problem.loss.pull(problem.targets[i], scores[i] + t * along[i]);
-                if pull != 0.0 {
-                    slope -= 2.0 * problem.costs[i] * pull * along[i];
+                let residual = problem.loss.residual(problem.targets[i], scores[i] + t * along[i]);
+                if residual != 0.0 {
+                    slope -= 2.0 * problem.costs[i] * residual * along[i];
                     curvature += 2.0 * problem.costs[i] * along[i] * along[i];
                 }
             }
             [slope, curvature]
-        });
-        (slope + linear + t * square, curvature + square)
+        })
     };
-    let first = slope(0.0).0;
-    let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
-    for _ in 0..30 {
-        let (slope, curvature) = slope(t);
-        if slope.abs() <= 1e-4 * first.abs() {
-            break;
-        }
-        if slope < 0.0 {
-            low = t
-        } else {
-            high = t
-        }
-        let next = t - slope / curvature;
-        let next = if next > low && next < high { next } else { 0.5 * (low + high) };
-        if !next.is_finite() || (next - t).abs() <= 1e-12 * t {
-            break;
-        }
-        t = next;
-    }
-    t
+    let line = Along::new(problem, (w, b), direction, losses);
+    line.lowest(line.slope(0.0).0, 1e-4, 30)
 }
 
-/// The matrix `2 Zᵀ C Z` over the samples that pull.
+/// The matrix `2 Zᵀ C Z` over the active samples.
 struct Formed {
     /// Upper triangle; the intercept is last.
     sum: Vec<f64>,
     /// Which samples are in it.
-    held: Vec<bool>,
-    n_held: usize,
+    active: Vec<bool>,
+    n_active: usize,
 }
 
 impl Formed {
     fn new(problem: &Problem<'_>) -> Self {
         let size = problem.design.d() + 1;
-        Self { sum: vec![0.0; size * size], held: vec![false; problem.n()], n_held: 0 }
+        Self { sum: vec![0.0; size * size], active: vec![false; problem.n()], n_active: 0 }
     }
 
     /// The direction of a Newton step.
     fn step(&mut self, problem: &Problem<'_>, scores: &[f64], gradient: &[f64], out: &mut [f64]) {
         let d = problem.design.d();
-        let size = d + 1;
         for (out, g) in out.iter_mut().zip(gradient) {
             *out = -g;
         }
-        let pulls = |i: &u32| {
+        let is_active = |i: &u32| {
             let i = *i as usize;
-            problem.loss.pull(problem.targets[i], scores[i]) != 0.0
+            problem.loss.residual(problem.targets[i], scores[i]) != 0.0
         };
-        let rows: Vec<u32> = (0..problem.n() as u32).filter(pulls).collect();
+        let rows: Vec<u32> = (0..problem.n() as u32).filter(is_active).collect();
         if rows.len() <= d {
             let h: Vec<f64> = rows.iter().map(|&i| 2.0 * problem.costs[i as usize]).collect();
             direction::from_samples(problem, &rows, &h, out);
             return;
         }
         self.update(problem, scores);
-        let mut matrix = self.sum.clone();
-        for i in 0..d {
-            matrix[i * size + i] += 1.0;
-        }
-        match problem.intercept {
-            Intercept::Penalized => matrix[d * size + d] += problem.q(),
-            Intercept::Free => {}
-            Intercept::Absent => {
-                (0..d).for_each(|i| matrix[i * size + d] = 0.0);
-                matrix[d * size + d] = 1.0;
-            }
-        }
-        solve_semidefinite(size, &mut matrix, out);
+        direction::from_features(problem, self.sum.clone(), out);
     }
 
     fn update(&mut self, problem: &Problem<'_>, scores: &[f64]) {
-        let pulls = |i: usize| problem.loss.pull(problem.targets[i], scores[i]) != 0.0;
-        let changed: Vec<u32> =
-            (0..problem.n()).filter(|&i| pulls(i) != self.held[i]).map(|i| i as u32).collect();
+        let is_active = |i: usize| problem.loss.residual(problem.targets[i], scores[i]) != 0.0;
+        let changed: Vec<u32> = (0..problem.n())
+            .filter(|&i| is_active(i) != self.active[i])
+            .map(|i| i as u32)
+            .collect();
         for &i in &changed {
-            let held = &mut self.held[i as usize];
-            *held = !*held;
-            self.n_held = if *held { self.n_held + 1 } else { self.n_held - 1 };
+            let active = &mut self.active[i as usize];
+            *active = !*active;
+            self.n_active = if *active { self.n_active + 1 } else { self.n_active - 1 };
         }
         let weight = |&i: &u32| {
             let weight = 2.0 * problem.costs[i as usize];
-            if self.held[i as usize] { weight } else { -weight }
+            if self.active[i as usize] { weight } else { -weight }
         };
-        if changed.len() < self.n_held / 2 {
+        if changed.len() < self.n_active / 2 {
             let weights: Vec<f64> = changed.iter().map(weight).collect();
             let sum = problem.design.gram_with_one(&changed, &weights);
             self.sum.iter_mut().zip(&sum).for_each(|(to, x)| *to += x);
         } else {
-            let held: Vec<u32> =
-                (0..problem.n() as u32).filter(|&i| self.held[i as usize]).collect();
-            let weights: Vec<f64> = held.iter().map(weight).collect();
-            self.sum = problem.design.gram_with_one(&held, &weights);
+            let rows: Vec<u32> =
+                (0..problem.n() as u32).filter(|&i| self.active[i as usize]).collect();
+            let weights: Vec<f64> = rows.iter().map(weight).collect();
+            self.sum = problem.design.gram_with_one(&rows, &weights);
         }
     }
 }
@@ -309,8 +263,8 @@ fn conjugate(
     let ridge_b = problem.q();
     let weights: Vec<f64> = (0..n)
         .map(|i| {
-            let pulls = problem.loss.pull(problem.targets[i], scores[i]) != 0.0;
-            if pulls { 2.0 * problem.costs[i] } else { 0.0 }
+            let is_active = problem.loss.residual(problem.targets[i], scores[i]) != 0.0;
+            if is_active { 2.0 * problem.costs[i] } else { 0.0 }
         })
         .collect();
     let mut diagonal = problem.design.squares(&weights);
@@ -329,33 +283,10 @@ fn conjugate(
         of_w.iter_mut().zip(v).for_each(|(out, v)| *out += v);
         of_b[0] = if has_intercept { inner.iter().sum::<f64>() + ridge_b * b } else { 0.0 };
     };
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let stopped = |_: &[f64]| watch.stopped();
+    let limits =
+        conjugate::Limits { share: exactness * exactness, max_iter: STEPS, stopped: &stopped };
+    let divide = |i: usize, x: f64| x / diagonal[i];
     out.fill(0.0);
-    let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
-    let mut ready: Vec<f64> = rest.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
-    let mut direction = ready.clone();
-    let mut size = dot(&rest, &ready);
-    let enough = exactness * exactness * size;
-    let mut image = vec![0.0; d + 1];
-    for _ in 0..STEPS {
-        if size <= enough || size <= 0.0 || watch.stopped() {
-            break;
-        }
-        times(&direction, &mut image);
-        let length = size / dot(&direction, &image);
-        if !length.is_finite() {
-            break;
-        }
-        for i in 0..=d {
-            out[i] += length * direction[i];
-            rest[i] -= length * image[i];
-            ready[i] = rest[i] / diagonal[i];
-        }
-        let next = dot(&rest, &ready);
-        let keep = next / size;
-        for (direction, ready) in direction.iter_mut().zip(&ready) {
-            *direction = ready + keep * *direction;
-        }
-        size = next;
-    }
+    conjugate::solve(&mut times, divide, out, gradient.iter().map(|g| -g).collect(), limits);
 }

@@ -48,9 +48,9 @@ pub(super) fn sigmoids(
     let n_scores = if k == 2 { 1 } else { k };
     // A score is known if the fit without its part had samples of the class it speaks for.
     let mut scores = vec![f64::NAN; n * n_scores];
-    for held in 0..FOLDS {
+    for left_out in 0..FOLDS {
         let rows = |of: bool| -> Vec<u32> {
-            (0..n as u32).filter(|&row| (fold[row as usize] == held) == of).collect()
+            (0..n as u32).filter(|&row| (fold[row as usize] == left_out) == of).collect()
         };
         let (inside, outside) = (rows(true), rows(false));
         let mut present = vec![false; k];

@@ -1,12 +1,13 @@
 //! The convex problem behind every linear machine, its dual, and the gap between the two.
 //!
-//! Scores are `f = X w + b`. The primal is `½‖w‖² (+ ½qb²) + Σ c_i ℓ(t_i, f_i)`, where `ℓ` is the size
-//! of a *pull*, or its square. The pull of a sample is what its score lacks: for a class `t = ±1`
-//! it is `t max(0, 1 − t f)`, for a number `t` it is what is left of `t − f` beyond `ε`.
+//! Scores are `f = X w + b`. The primal is `½‖w‖² (+ ½qb²) + Σ c_i ℓ(t_i, f_i)`, where `ℓ` is the
+//! absolute value of the *residual* of a sample, or its square. The residual is signed, and 0 where the
+//! loss is 0: for a class `t = ±1` it is `t max(0, 1 − t f)`, for a number `t` it is the part of `t − f`
+//! beyond `ε`. Samples whose residual is not 0 are *active*.
 //!
 //! The dual has a number `β_i` for each sample, `w = Xᵀβ`, and is
-//! `Σ t_i β_i − ε Σ |β_i| − ½‖Xᵀβ‖² (− (Σβ)²/2q)`, less `Σ β_i² / 4c_i` if pulls are squared. A free
-//! intercept asks for `Σβ = 0`. A class asks for `t_i β_i ≥ 0`; pulls that are not squared ask for
+//! `Σ t_i β_i − ε Σ |β_i| − ½‖Xᵀβ‖² (− (Σβ)²/2q)`, less `Σ β_i² / 4c_i` for a squared loss. A free
+//! intercept requires `Σβ = 0`. A class requires `t_i β_i ≥ 0`; a loss that is not squared requires
 //! `|β_i| ≤ c_i`.
 
 use crate::design::Design;
@@ -14,21 +15,21 @@ use gradus_base::parallel;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How far a score is from what it should be.
+/// The loss of a score against its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Loss {
     /// The target is a class, −1 or 1; otherwise a number.
     pub(super) classes: bool,
-    /// Pulls are squared.
+    /// Whether residuals are squared.
     pub(super) squared: bool,
     /// How far off a number may be; 0 of a class.
     pub(super) epsilon: f64,
 }
 
 impl Loss {
-    /// What the score lacks, with its sign.
+    /// The signed residual; 0 where the loss is 0.
     #[inline(always)]
-    pub(super) fn pull(self, target: f64, score: f64) -> f64 {
+    pub(super) fn residual(self, target: f64, score: f64) -> f64 {
         let off = target - score;
         if self.classes {
             if off * target > 0.0 { off } else { 0.0 }
@@ -41,13 +42,13 @@ impl Loss {
         }
     }
 
-    /// The loss of a pull.
+    /// The loss of a residual.
     #[inline(always)]
-    pub(super) fn of(self, pull: f64) -> f64 {
-        if self.squared { pull * pull } else { pull.abs() }
+    pub(super) fn of(self, residual: f64) -> f64 {
+        if self.squared { residual * residual } else { residual.abs() }
     }
 
-    /// Between which bounds the dual number of a sample lies.
+    /// The bounds of the dual coefficient of a sample.
     pub(super) fn bounds(self, target: f64, cost: f64) -> (f64, f64) {
         let most = if self.squared && cost > 0.0 { f64::INFINITY } else { cost };
         match (self.classes, target > 0.0) {
@@ -57,13 +58,13 @@ impl Loss {
         }
     }
 
-    /// What squared pulls add to the diagonal of the dual.
+    /// What a squared loss adds to the diagonal of the dual.
     pub(super) fn ridge(self, cost: f64) -> f64 {
         if self.squared { 0.5 / cost } else { 0.0 }
     }
 }
 
-/// What the intercept costs.
+/// The penalty of the intercept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intercept {
     /// There is none.
@@ -80,7 +81,7 @@ pub(super) struct Problem<'a> {
     pub(super) loss: Loss,
     /// −1 or 1, or numbers.
     pub(super) targets: &'a [f64],
-    /// What the loss of each sample costs.
+    /// The cost of each sample: the factor of its loss.
     pub(super) costs: &'a [f64],
     pub(super) intercept: Intercept,
     /// The `q` in the penalty `½ q b²` of a penalised intercept.
@@ -94,7 +95,7 @@ pub(super) struct Point {
     pub(super) b: f64,
     /// Scores of the samples.
     pub(super) scores: Vec<f64>,
-    /// Dual numbers of the samples.
+    /// Dual coefficients of the samples.
     pub(super) beta: Vec<f64>,
     pub(super) primal: f64,
     pub(super) dual: f64,
@@ -155,6 +156,17 @@ impl Problem<'_> {
         self.targets.len()
     }
 
+    /// The problem of every `step`th sample, each counting `step` times: a first guess for this one.
+    pub(super) fn with_every<R>(&self, step: usize, solve: impl FnOnce(&Problem<'_>) -> R) -> R {
+        let rows: Vec<u32> = (0..self.n() as u32).step_by(step).collect();
+        let some =
+            |of: &[f64], by: f64| rows.iter().map(|&i| by * of[i as usize]).collect::<Vec<_>>();
+        let matrix = self.design.matrix().select_rows(&rows);
+        let design = self.design.of_rows(&matrix);
+        let (targets, costs) = (some(self.targets, 1.0), some(self.costs, step as f64));
+        solve(&Problem { design: &design, targets: &targets, costs: &costs, ..*self })
+    }
+
     fn bias_cost(&self, b: f64) -> f64 {
         if self.intercept == Intercept::Penalized {
             0.5 * self.intercept_penalty * b * b
@@ -173,7 +185,7 @@ impl Problem<'_> {
         let [loss] = sums(self.n(), |rows| {
             let mut sum = 0.0;
             for i in rows {
-                sum += self.costs[i] * self.loss.of(self.loss.pull(self.targets[i], scores[i]));
+                sum += self.costs[i] * self.loss.of(self.loss.residual(self.targets[i], scores[i]));
             }
             [sum]
         });
@@ -217,10 +229,10 @@ impl Problem<'_> {
         }
     }
 
-    /// The dual numbers that squared pulls name.
-    pub(super) fn beta_of_pulls(&self, scores: &[f64], beta: &mut [f64]) {
+    /// The dual coefficients that follow from the residuals of a squared loss.
+    pub(super) fn beta_of_residuals(&self, scores: &[f64], beta: &mut [f64]) {
         for (i, beta) in beta.iter_mut().enumerate() {
-            *beta = 2.0 * self.costs[i] * self.loss.pull(self.targets[i], scores[i]);
+            *beta = 2.0 * self.costs[i] * self.loss.residual(self.targets[i], scores[i]);
         }
     }
 
@@ -237,9 +249,9 @@ impl Problem<'_> {
             let [force, stiffness] = sums(self.n(), |rows| {
                 let (mut force, mut stiffness) = (0.0, 0.0);
                 for i in rows {
-                    let pull = self.loss.pull(self.targets[i], scores[i] + shift);
-                    force += self.costs[i] * pull;
-                    stiffness += if pull == 0.0 { 0.0 } else { self.costs[i] };
+                    let residual = self.loss.residual(self.targets[i], scores[i] + shift);
+                    force += self.costs[i] * residual;
+                    stiffness += if residual == 0.0 { 0.0 } else { self.costs[i] };
                 }
                 [force, stiffness]
             });
@@ -325,7 +337,7 @@ impl Problem<'_> {
     }
 
     /// Multiplies the scores of separated classes so that the smallest margin is 1, if that lowers
-    /// the primal: where slack is dear, what rounding leaves of it would outweigh everything else.
+    /// the primal: where costs are large, the slack that rounding leaves would dominate the objective.
     pub(super) fn stretch(&self, point: &mut Point) {
         if !self.loss.classes {
             return;

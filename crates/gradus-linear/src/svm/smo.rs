@@ -4,7 +4,7 @@
 //! `Σβ = 0` and bounds. Each step moves two samples against each other: the one that gains most by
 //! moving up, and the partner that lowers the objective most by a second-order estimate. Rows of
 //! the kernel matrix are kept in single precision while memory lasts. Samples that sit at a bound
-//! (or at the kink at 0) and are held there by a margin are left out, and brought back before the
+//! (or at the kink at 0) and stay there by a margin are left out, and brought back before the
 //! end.
 //!
 //! Reference: Fan, Chen, Lin: Working set selection using second order information for training
@@ -29,7 +29,7 @@ pub(super) struct Task<'a> {
     pub(super) cache: usize,
 }
 
-/// What was learned.
+/// The solution.
 pub(super) struct Solution {
     /// A number for each of the rows of the task.
     pub(super) beta: Vec<f64>,
@@ -38,7 +38,7 @@ pub(super) struct Solution {
     pub(super) scores: Vec<f64>,
     pub(super) primal: f64,
     pub(super) dual: f64,
-    /// By how much the conditions of optimality are violated at most.
+    /// The largest violation of the conditions of optimality.
     pub(super) violation: f64,
 }
 
@@ -192,7 +192,7 @@ impl<'a> State<'a> {
         ((end - beta).abs(), end)
     }
 
-    /// Leaves out samples that are held where they are, if that is enough of them to matter.
+    /// Leaves out samples that will not move, if that is enough of them to matter.
     fn shrink(&mut self, found: Extremes, cache: &mut Cache) {
         let kept: Vec<usize> = (0..self.active.len())
             .filter(|&at| {
@@ -396,7 +396,7 @@ fn finish(task: &Task<'_>, state: State<'_>, found: Extremes) -> Solution {
         linear += task.targets[i] * beta
             - task.loss.epsilon * beta.abs()
             - 0.5 * state.ridge[i] * beta * beta;
-        loss += task.costs[i] * task.loss.of(task.loss.pull(task.targets[i], own + b));
+        loss += task.costs[i] * task.loss.of(task.loss.residual(task.targets[i], own + b));
     }
     let violation = found.most - found.least;
     // Minus infinity where all samples are on one side; not a number is not optimal.

@@ -2,7 +2,7 @@
 //!
 //! Divided by the sum `S` of the costs the objective is `λ/2 ‖w‖²` with `λ = 1/S`, plus a mean of
 //! losses. A step looks at one sample, drawn in proportion to its cost: `w ← (1 − 1/t) w + g/(λt)`
-//! with the pull `g` of the sample. The mean of the second half of all `w` is the result. A free
+//! with the residual `g` of the sample. The mean of the second half of all `w` is the result. A free
 //! intercept is set to the best one for the `w` at the end of every pass.
 //!
 //! Reference: Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos, primal estimated sub-gradient solver
@@ -46,8 +46,8 @@ pub(super) fn solve(
         for i in order {
             t += 1.0;
             let score = scale * prepared.dot(i, &v) + b + bias;
-            let pull = problem.loss.pull(problem.targets[i], score);
-            let slope = if problem.loss.squared { 2.0 * pull } else { sign(pull) };
+            let residual = problem.loss.residual(problem.targets[i], score);
+            let slope = if problem.loss.squared { 2.0 * residual } else { sign(residual) };
             let keep = 1.0 - 1.0 / t;
             scale *= keep;
             bias *= keep;
@@ -55,7 +55,7 @@ pub(super) fn solve(
             // squared loss must not overshoot the sample itself.
             let mut by = total * each * problem.costs[i] * slope / t;
             if problem.loss.squared {
-                let most = pull / (prepared.norms[i] + rho).max(f64::MIN_POSITIVE);
+                let most = residual / (prepared.norms[i] + rho).max(f64::MIN_POSITIVE);
                 by = if by.abs() > most.abs() { most } else { by };
             }
             if by != 0.0 {
@@ -78,7 +78,7 @@ pub(super) fn solve(
         if count > 0.0 {
             let w: Vec<f64> =
                 past.iter().zip(&v).map(|(past, v)| (past + share * v) / count).collect();
-            let point = judge(problem, w, past_bias / count);
+            let point = evaluate(problem, w, past_bias / count);
             if problem.intercept == Intercept::Free {
                 b = point.b;
             }
@@ -93,8 +93,8 @@ fn sign(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x.signum() }
 }
 
-/// The point of a `w`, with the best intercept if it is free, and a dual point from its pulls.
-fn judge(problem: &Problem<'_>, w: Vec<f64>, mut b: f64) -> Point {
+/// The point of a `w`, with the best intercept if it is free, and a dual point from its residuals.
+fn evaluate(problem: &Problem<'_>, w: Vec<f64>, mut b: f64) -> Point {
     let mut scores = vec![0.0; problem.n()];
     problem.design.times(&w, b, &mut scores);
     if problem.intercept == Intercept::Free {
@@ -104,10 +104,10 @@ fn judge(problem: &Problem<'_>, w: Vec<f64>, mut b: f64) -> Point {
     }
     let mut beta = vec![0.0; problem.n()];
     if problem.loss.squared {
-        problem.beta_of_pulls(&scores, &mut beta);
+        problem.beta_of_residuals(&scores, &mut beta);
     } else {
         for (i, beta) in beta.iter_mut().enumerate() {
-            *beta = problem.costs[i] * sign(problem.loss.pull(problem.targets[i], scores[i]));
+            *beta = problem.costs[i] * sign(problem.loss.residual(problem.targets[i], scores[i]));
         }
     }
     problem.balance(&mut beta);

@@ -1,22 +1,20 @@
 //! Support vector regression.
 
-use super::{Kernel, Seeded, Solver, SvmModel, learn, problem, rules};
+use super::{Kernel, Score, SvmModel, SvmSolver, fit_machines, learn, problem};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
-use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_core::predict::Predict as _;
 use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
 ///
-/// `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is made as small as can be, for `f(x) = w·x + b`, the weight
+/// `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is minimised, for `f(x) = w·x + b`, the weight
 /// `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
-/// nothing; larger ones grow no faster than they are, unless squared: outliers pull little.
+/// nothing; the loss of larger ones is linear, unless squared, so that outliers have little influence.
 /// Samples on the tube or outside are the support vectors. Several targets have a machine each.
 ///
 /// Solvers and certificates are those of `svm`: Newton steps in the primal, one
@@ -55,10 +53,10 @@ pub struct Svr {
     #[schemars(range(min = 0.0))]
     pub epsilon: Option<f64>,
 
-    /// What an error beyond ε costs.
+    /// The loss of an error beyond ε.
     pub loss: InsensitiveLoss,
 
-    /// How alike two samples are.
+    /// The kernel: a similarity of two samples.
     pub kernel: Kernel,
 
     /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
@@ -87,8 +85,8 @@ pub struct Svr {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub cache: usize,
 
-    /// How a linear machine is found.
-    pub solver: Solver,
+    /// The solver of a linear machine.
+    pub solver: SvmSolver,
 
     /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
     /// Kernels: when no condition of optimality is violated by more than this, in the units of the
@@ -105,14 +103,14 @@ pub struct Svr {
     pub seed: u64,
 }
 
-/// What an error beyond ε costs.
+/// The loss of an error beyond ε.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InsensitiveLoss {
-    /// What is beyond: outliers pull no more than other samples outside the tube.
+    /// The part beyond ε: outliers have no more influence than other samples outside the tube.
     #[default]
     Insensitive,
-    /// Its square: smooth, and quicker to solve.
+    /// The square of that part: smooth, and faster to solve.
     SquaredInsensitive,
 }
 
@@ -130,7 +128,7 @@ impl Default for Svr {
             penalize_intercept: false,
             standardize: false,
             cache: 200,
-            solver: Solver::Auto,
+            solver: SvmSolver::Auto,
             tol: None,
             max_iter: 10_000,
             seed: 0,
@@ -151,12 +149,6 @@ impl Svr {
     }
 }
 
-impl Seeded for Svr {
-    fn numbers(&self) -> (usize, f64, u64) {
-        (self.max_iter, self.tol.unwrap_or_default(), self.seed)
-    }
-}
-
 impl Fit for Svr {
     const NAME: &'static str = "svr";
     const CLASS: &'static str = "Svr";
@@ -166,11 +158,6 @@ impl Fit for Svr {
     const TRAITS: Traits = Traits { iterative: true, warm_start: true, ..Traits::REGRESSION };
 
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
-        let begun = Instant::now();
-        self.check()?;
-        crate::fitting::check_samples(Self::NAME, data)?;
-        crate::fitting::check_held_out(data, job.validation)?;
-        let rules = rules(Self::NAME, "rmse", false, begun, self);
         let options = learn::Options {
             name: Self::NAME,
             c: self.c,
@@ -196,19 +183,16 @@ impl Fit for Svr {
             max_iter: self.max_iter,
             seed: self.seed,
         };
-        let (model, report) = iterate::own_loop(&rules, job, |guide| {
-            let (model, mut ending) =
-                learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
-            ending.validation = job.validation.map(|held| rmse(&model, held)).transpose()?;
-            Ok((model, ending))
-        })?;
-        Ok(Fitted { params: self.clone(), model, report })
+        let score = Score { metric: "rmse", higher_is_better: false, of: rmse };
+        fit_machines(self, &options, data, job, score, |guide| {
+            learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))
+        })
     }
 }
 
 /// The root mean squared error, by weight, over all targets.
-pub(super) fn rmse(model: &SvmModel, held: &Samples) -> Result<f64> {
-    let (values, scores) = (held.values()?, model.scores(held.features())?);
+pub(super) fn rmse(model: &SvmModel, data: &Samples) -> Result<f64> {
+    let (values, scores) = (data.values()?, model.scores(data.features())?);
     if values.n_cols() != scores.n_cols() {
         return Err(Error::Shape {
             what: "targets of the held-out data".into(),
@@ -218,7 +202,7 @@ pub(super) fn rmse(model: &SvmModel, held: &Samples) -> Result<f64> {
     }
     let (mut sum, mut total) = (0.0, 0.0);
     for (row, (y, f)) in values.rows().zip(scores.rows()).enumerate() {
-        let weight = held.weights().map_or(1.0, |weights| weights[row]);
+        let weight = data.weights().map_or(1.0, |weights| weights[row]);
         total += weight * y.len() as f64;
         sum += weight * y.iter().zip(f).map(|(y, f)| (y - f) * (y - f)).sum::<f64>();
     }

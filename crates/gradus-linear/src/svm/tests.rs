@@ -81,7 +81,7 @@ fn two_points_by_hand() {
     near(&support.coefficients, &[-0.5, 0.5], 1e-6);
     assert_eq!(support.bounded, 0);
     // Squared, about ±1: ½w² + 2C(1 − w)² is least at w = 4C / (1 + 4C).
-    for solver in [Solver::Primal, Solver::Dual] {
+    for solver in [SvmSolver::Primal, SvmSolver::Dual] {
         let soft = Svm::new().c(0.5).solver(solver).tol(1e-13).fit(&samples).unwrap();
         near(&all_of(&soft), &[2.0 / 3.0, -2.0 / 3.0], 1e-6);
         near(&soft.supports()[0].slacks, &[1.0 / 3.0; 2], 1e-6);
@@ -131,7 +131,7 @@ fn every_solver_finds_what_plain_coordinate_ascent_finds() {
             let x = samples.features().to_dense();
             let mut expected = oracle(&x, &t, &[0.7; 40], loss, bias);
             expected[3] = if bias { expected[3] } else { 0.0 };
-            for solver in [Solver::Primal, Solver::Dual] {
+            for solver in [SvmSolver::Primal, SvmSolver::Dual] {
                 for samples in [samples.clone(), sparse(&samples)] {
                     let model = if classes {
                         let loss = if squared { HingeLoss::SquaredHinge } else { HingeLoss::Hinge };
@@ -159,12 +159,12 @@ fn every_solver_finds_what_plain_coordinate_ascent_finds() {
 fn a_free_intercept_agrees_among_primal_dual_and_pairs() {
     let samples = noisy(120, 4, 2);
     let primal = Svm::new().c(2.0).tol(1e-13).fit(&samples).unwrap();
-    let dual = Svm::new().c(2.0).tol(1e-13).solver(Solver::Dual).fit(&samples).unwrap();
+    let dual = Svm::new().c(2.0).tol(1e-13).solver(SvmSolver::Dual).fit(&samples).unwrap();
     near(&all_of(&dual), &all_of(&primal), 1e-5);
     let hinge = Svm::new().c(2.0).loss(HingeLoss::Hinge).tol(1e-12).fit(&samples).unwrap();
     let loss = Loss { classes: true, squared: false, epsilon: 0.0 };
     near(&all_of(&hinge), &by_pairs(&samples, loss, 2.0), 1e-4);
-    let hinge = Svm::new().c(2.0).loss(HingeLoss::Hinge).tol(1e-12).solver(Solver::Dual);
+    let hinge = Svm::new().c(2.0).loss(HingeLoss::Hinge).tol(1e-12).solver(SvmSolver::Dual);
     near(&all_of(&hinge.fit(&samples).unwrap()), &by_pairs(&samples, loss, 2.0), 1e-4);
     let samples = line(120, 4);
     let svr = Svr::new().c(0.3).epsilon(0.2).tol(1e-12).fit(&samples).unwrap();
@@ -252,7 +252,7 @@ fn weights_equal_repetition() {
         Svm::new(),
         Svm::new().standardize(true).class_weight(ClassWeight::Balanced),
         Svm::new().loss(HingeLoss::Hinge).penalize_intercept(true),
-        Svm::new().loss(HingeLoss::Hinge).solver(Solver::Dual),
+        Svm::new().loss(HingeLoss::Hinge).solver(SvmSolver::Dual),
         Svm::new().multi_class(MultiClass::CrammerSinger),
     ] {
         let svm = svm.tol(1e-13);
@@ -277,11 +277,11 @@ fn the_number_of_threads_changes_no_bit() {
                 bytes(Svm::new(), &wide),
                 bytes(Svm::new(), &sparse(&wide)),
                 bytes(Svm::new().loss(HingeLoss::Hinge), &wide),
-                bytes(Svm::new().loss(HingeLoss::Hinge).solver(Solver::Dual), &three),
+                bytes(Svm::new().loss(HingeLoss::Hinge).solver(SvmSolver::Dual), &three),
                 bytes(Svm::new().kernel(Kernel::Rbf).cache(1), &wide),
                 bytes(Svm::new().multi_class(MultiClass::CrammerSinger), &three),
                 bytes(Svm::new().kernel(Kernel::Polynomial).probability(true), &three),
-                bytes(Svm::new().solver(Solver::Subgradient).max_iter(5), &three),
+                bytes(Svm::new().solver(SvmSolver::Subgradient).max_iter(5), &three),
                 Svr::new().kernel(Kernel::Rbf).fit(&line(300, 3)).unwrap().to_bytes().unwrap(),
             ]
         })
@@ -385,7 +385,7 @@ fn all_classes_at_once_reach_their_dual() {
         objective += 0.5 * (1.0 + other - s[code as usize]).max(0.0);
     }
     assert!((fitted.report.objective - objective).abs() < 1e-9 * objective);
-    // Numbers of a sample add up to none, and only the true class pulls up.
+    // Numbers of a sample add up to none, and only that of the true class is positive.
     let mut sums = vec![0.0; 200];
     for (class, support) in fitted.supports().iter().enumerate() {
         for (&row, a) in support.rows.iter().zip(&support.coefficients) {
@@ -507,7 +507,7 @@ fn classes_that_are_missing_or_alone() {
     assert!(error.contains("at least two classes, got 1"), "{error}");
     assert!(Svm::new().fit(&line(5, 1)).is_err());
     assert!(Svr::new().fit(&samples).is_err());
-    let both = Svm::new().multi_class(MultiClass::CrammerSinger).solver(Solver::Primal);
+    let both = Svm::new().multi_class(MultiClass::CrammerSinger).solver(SvmSolver::Primal);
     assert!(both.fit(&samples).unwrap_err().to_string().contains("`multi_class`"));
 }
 
@@ -518,7 +518,7 @@ fn subgradients_come_close() {
         for penalize in [true, false] {
             let svm = Svm::new().loss(loss).c(0.1).penalize_intercept(penalize);
             let best = svm.fit(&samples).unwrap().report.objective;
-            let steps = svm.solver(Solver::Subgradient).max_iter(200).fit(&samples).unwrap();
+            let steps = svm.solver(SvmSolver::Subgradient).max_iter(200).fit(&samples).unwrap();
             let objective = steps.report.objective;
             assert!(
                 objective >= best * (1.0 - 1e-6) && objective < 1.02 * best,
@@ -543,12 +543,12 @@ fn a_stopped_fit_ends_and_says_so() {
 
 #[test]
 fn held_out_samples_are_scored() {
-    let (samples, held) = (noisy(300, 3, 2), noisy(200, 3, 2));
-    let job = Job::default().validation(&held);
+    let (samples, validation) = (noisy(300, 3, 2), noisy(200, 3, 2));
+    let job = Job::default().validation(&validation);
     let report = Svm::new().fit_job(&samples, &job).unwrap().report;
     assert!(report.validation.unwrap() > 0.7 && report.metric == "accuracy");
-    let (samples, held) = (line(300, 3), line(200, 3));
-    let job = Job::default().validation(&held);
+    let (samples, validation) = (line(300, 3), line(200, 3));
+    let job = Job::default().validation(&validation);
     let report = Svr::new().fit_job(&samples, &job).unwrap().report;
     assert!(report.validation.unwrap() < 0.6 && report.metric == "rmse");
 }

@@ -115,7 +115,7 @@ fn features_near_the_end_of_the_range_are_solved() {
             Svm::new().c(if factor > 1.0 { 1.0 } else { f64::MAX }),
             Svm::new().loss(HingeLoss::Hinge).c(if factor > 1.0 { 1.0 } else { f64::MAX }),
             Svm::new().standardize(true),
-            Svm::new().penalty(Penalty::L1).standardize(true),
+            Svm::new().penalty(SvmPenalty::L1).standardize(true),
             Svm::new().kernel(Kernel::Rbf),
             Svm::new().kernel(Kernel::Rbf).standardize(true),
             Svm::new().multi_class(MultiClass::CrammerSinger),
@@ -145,7 +145,7 @@ fn units_of_the_target_do_not_matter() {
         Svr::new(),
         Svr::new().loss(InsensitiveLoss::SquaredInsensitive),
         Svr::new().kernel(Kernel::Rbf),
-        Svr::new().solver(Solver::Dual).tol(1e-9),
+        Svr::new().solver(SvmSolver::Dual).tol(1e-9),
     ] {
         let plain = svr.fit(&samples).unwrap().scores(samples.features()).unwrap();
         for (factor, offset) in [(1e5, 0.0), (1e-4, 0.0), (3e3, 2e5)] {
@@ -225,21 +225,21 @@ fn fewer_samples_than_features_take_the_same_road() {
             let svm = Svm::new().loss(loss).c(0.05).tol(1e-11);
             let svm = svm.fit_intercept(intercept.0).penalize_intercept(intercept.1);
             for samples in [samples.clone(), sparse(&samples)] {
-                let primal = svm.clone().solver(Solver::Primal).fit(&samples).unwrap();
-                let dual = svm.clone().solver(Solver::Dual).fit(&samples).unwrap();
+                let primal = svm.clone().solver(SvmSolver::Primal).fit(&samples).unwrap();
+                let dual = svm.clone().solver(SvmSolver::Dual).fit(&samples).unwrap();
                 assert!(primal.report.certificate.as_ref().unwrap().holds());
                 near(&all_of(&primal), &all_of(&dual), 1e-4);
             }
         }
     }
     // The state of the dual stays that of its coefficients where classes are separable.
-    let svm = Svm::new().penalize_intercept(true).solver(Solver::Dual);
+    let svm = Svm::new().penalize_intercept(true).solver(SvmSolver::Dual);
     let report = svm.fit(&samples).unwrap().report;
     assert_eq!(report.stop_reason, StopReason::Converged);
     assert!(report.iterations < 100, "{}", report.iterations);
     // A sample that is there twice depends on the other.
     let twice = samples.select_rows(&(0..30).chain(0..10).collect::<Vec<u32>>());
-    let fitted = Svm::new().loss(HingeLoss::Hinge).solver(Solver::Primal).fit(&twice).unwrap();
+    let fitted = Svm::new().loss(HingeLoss::Hinge).solver(SvmSolver::Primal).fit(&twice).unwrap();
     assert!(fitted.report.certificate.as_ref().unwrap().holds());
 }
 
@@ -275,7 +275,7 @@ fn an_l1_penalty_leaves_few_features() {
     let samples = noisy(300, 20, 2);
     for penalize in [true, false] {
         for standardize in [false, true] {
-            let svm = Svm::new().penalty(Penalty::L1).c(0.02).tol(1e-8);
+            let svm = Svm::new().penalty(SvmPenalty::L1).c(0.02).tol(1e-8);
             let svm = svm.penalize_intercept(penalize).standardize(standardize);
             let dense = svm.fit(&samples).unwrap();
             let certificate = dense.report.certificate.as_ref().unwrap();
@@ -302,10 +302,10 @@ fn an_l1_penalty_leaves_few_features() {
         }
     }
     for refused in [
-        Svm::new().penalty(Penalty::L1).loss(HingeLoss::Hinge),
-        Svm::new().penalty(Penalty::L1).kernel(Kernel::Rbf),
-        Svm::new().penalty(Penalty::L1).solver(Solver::Dual),
-        Svm::new().penalty(Penalty::L1).multi_class(MultiClass::CrammerSinger),
+        Svm::new().penalty(SvmPenalty::L1).loss(HingeLoss::Hinge),
+        Svm::new().penalty(SvmPenalty::L1).kernel(Kernel::Rbf),
+        Svm::new().penalty(SvmPenalty::L1).solver(SvmSolver::Dual),
+        Svm::new().penalty(SvmPenalty::L1).multi_class(MultiClass::CrammerSinger),
     ] {
         assert!(refused.fit(&samples).is_err());
     }
@@ -322,7 +322,7 @@ fn probabilities_do_not_count_what_no_fit_has_scored() {
     assert!(fitted.report.cautions().any(|caution| caution.contains("probabilities")));
     let p = fitted.probabilities(samples.features()).unwrap().unwrap();
     assert!(p[(0, 1)] > p[(1, 1)] && p.column(1).skip(1).all(|p| p < 0.5));
-    // Of three classes, the one that is too rare is named.
+    // Of three classes, the error names the one that is too rare.
     let mut codes: Vec<i64> = (0..30).map(|i| i % 2).collect();
     codes[7] = 2;
     let three = Samples::classification(numbers(30, 2, 8), codes.into_iter().map(Id::Int)).unwrap();

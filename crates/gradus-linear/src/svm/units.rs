@@ -27,7 +27,7 @@ pub(super) const LEAST_COST: f64 = 1e-100;
 /// Values between this and its inverse have squares, and sums of squares, that are normal numbers.
 const LARGE: f64 = 1e100;
 
-/// Values that are looked at together.
+/// Values in a block.
 const BLOCK: usize = 1 << 14;
 
 /// Whether a value of this size can be squared, and sums of its squares.
@@ -125,16 +125,16 @@ pub(super) fn moments(values: &[f64], weights: &[f64]) -> (f64, f64) {
 /// The units of one machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
-    /// What features are divided by, in all.
+    /// The scale of all features.
     pub(super) features: f64,
-    /// What is taken off the target.
+    /// The shift of the target.
     pub(super) shift: f64,
-    /// What the target is divided by.
+    /// The scale of the target.
     pub(super) target: f64,
 }
 
 impl Units {
-    /// What an objective is multiplied by to be in the given units.
+    /// The factor from the internal objective to the given units.
     pub(super) fn objective(self, of: f64) -> f64 {
         let ratio = self.target / self.features;
         of * ratio * ratio

@@ -1,22 +1,24 @@
 //! Numbers whose squares overflow are refused, or fitted as any others; never answered by NaN.
 
 use crate::testing::regression;
-use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, Loss, Ridge};
+use crate::{
+    ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, RegressionLoss, Ridge,
+};
 use gradus_core::estimator::Fit;
 use gradus_data::{Csr, Dense, Id, Matrix, Samples};
 
 fn assert_sound<P: Fit<Data = Samples, Model = LinearModel>>(
     params: &P,
     samples: &Samples,
-    told: &str,
+    case: &str,
 ) {
     let name = P::NAME;
     let Ok(fitted) = params.fit(samples) else { return };
     let w = fitted.coefficients().values().iter().chain(fitted.intercepts());
-    assert!(w.clone().all(|w| w.is_finite()), "{name}, {told}: {:?}", fitted.coefficients());
+    assert!(w.clone().all(|w| w.is_finite()), "{name}, {case}: {:?}", fitted.coefficients());
     let certificate = fitted.report.certificate.as_ref().unwrap();
-    assert!(certificate.value.is_finite(), "{name}, {told}: {certificate}");
-    assert!(fitted.report.objective.is_finite(), "{name}, {told}");
+    assert!(certificate.value.is_finite(), "{name}, {case}: {certificate}");
+    assert!(fitted.report.objective.is_finite(), "{name}, {case}");
 }
 
 /// Ten samples of three features of this size, one of them negative.
@@ -40,22 +42,22 @@ fn sizes_that_overflow_are_no_trouble() {
                 let x = features(size, sparse);
                 let sign = |row: usize| if row.is_multiple_of(3) { -1.0 } else { 1.0 };
                 let y: Vec<f64> = (0..10).map(|row| target * sign(row)).collect();
-                let told = format!("features {size:e}, target {target:e}, sparse {sparse}");
+                let case = format!("features {size:e}, target {target:e}, sparse {sparse}");
                 let samples = Samples::regression(x.clone(), y).unwrap();
-                assert_sound(&Lasso::new(), &samples, &told);
-                assert_sound(&Lasso::new().regularization(0.1), &samples, &told);
-                assert_sound(&ElasticNet::new(), &samples, &told);
-                assert_sound(&ElasticNet::new().regularization(0.1), &samples, &told);
-                assert_sound(&Linear::new(), &samples, &told);
-                assert_sound(&Linear::new().loss(Loss::Huber), &samples, &told);
-                assert_sound(&Linear::new().positive(true), &samples, &told);
-                assert_sound(&Ridge::new(), &samples, &told);
-                assert_sound(&Ridge::new().regularization(0.1), &samples, &told);
+                assert_sound(&Lasso::new(), &samples, &case);
+                assert_sound(&Lasso::new().regularization(0.1), &samples, &case);
+                assert_sound(&ElasticNet::new(), &samples, &case);
+                assert_sound(&ElasticNet::new().regularization(0.1), &samples, &case);
+                assert_sound(&Linear::new(), &samples, &case);
+                assert_sound(&Linear::new().loss(RegressionLoss::Huber), &samples, &case);
+                assert_sound(&Linear::new().positive(true), &samples, &case);
+                assert_sound(&Ridge::new(), &samples, &case);
+                assert_sound(&Ridge::new().regularization(0.1), &samples, &case);
                 if target == 1.0 {
                     let classes = (0..10i64).map(|row| Id::Int(row / 3 % 2));
                     let samples = Samples::classification(x, classes).unwrap();
                     for solver in [LogisticSolver::Newton, LogisticSolver::Lbfgs] {
-                        assert_sound(&Logistic::new().solver(solver), &samples, &told);
+                        assert_sound(&Logistic::new().solver(solver), &samples, &case);
                     }
                 }
             }

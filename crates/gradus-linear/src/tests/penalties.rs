@@ -2,7 +2,9 @@
 
 use crate::path::{PathOptions, lambda_max};
 use crate::testing::{near, regression, repeated};
-use crate::{ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, Loss, Ridge};
+use crate::{
+    ElasticNet, Lasso, Linear, LinearModel, Logistic, LogisticSolver, RegressionLoss, Ridge,
+};
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::predict::Predict;
@@ -24,13 +26,13 @@ fn slopes(samples: &Samples, model: &LinearModel) -> Vec<f64> {
 }
 
 /// The conditions of the best coefficients that are not negative.
-fn assert_best_positive(samples: &Samples, model: &LinearModel, lambda: f64, told: &str) {
+fn assert_best_positive(samples: &Samples, model: &LinearModel, lambda: f64, case: &str) {
     let w = model.coefficients().row(0);
-    assert!(w.iter().all(|w| *w >= 0.0), "{told}: {w:?}");
-    assert!(w.contains(&0.0) && w.iter().any(|w| *w > 0.0), "{told}: {w:?}");
+    assert!(w.iter().all(|w| *w >= 0.0), "{case}: {w:?}");
+    assert!(w.contains(&0.0) && w.iter().any(|w| *w > 0.0), "{case}: {w:?}");
     for (w, slope) in w.iter().zip(slopes(samples, model)) {
         let slope = slope + 2.0 * lambda * w;
-        assert!(if *w > 0.0 { slope.abs() < 1e-9 } else { slope > -1e-9 }, "{told}: {w} {slope}");
+        assert!(if *w > 0.0 { slope.abs() < 1e-9 } else { slope > -1e-9 }, "{case}: {w} {slope}");
     }
 }
 
@@ -41,16 +43,16 @@ fn positive_coefficients_are_the_best_there_are() {
             [(false, false, true), (true, true, true), (false, true, false)]
         {
             let samples = regression(n, d, sparse, weighted, 2);
-            let told = format!("{n} {d} {sparse} {weighted} {intercept}");
+            let case = format!("{n} {d} {sparse} {weighted} {intercept}");
             if n > d {
                 let linear = Linear::new().positive(true).fit_intercept(intercept);
                 let fitted = linear.fit(&samples).unwrap();
-                assert_best_positive(&samples, &fitted, 0.0, &told);
-                assert!(fitted.report.certificate.as_ref().unwrap().holds(), "{told}");
+                assert_best_positive(&samples, &fitted, 0.0, &case);
+                assert!(fitted.report.certificate.as_ref().unwrap().holds(), "{case}");
             }
             let ridge = Ridge::new().positive(true).fit_intercept(intercept).regularization(0.01);
             let fitted = ridge.fit(&samples).unwrap();
-            assert_best_positive(&samples, &fitted, 0.01, &told);
+            assert_best_positive(&samples, &fitted, 0.01, &case);
         }
     }
     let samples = regression(60, 8, false, false, 2);
@@ -58,7 +60,7 @@ fn positive_coefficients_are_the_best_there_are() {
     let path = &chosen.paths()[0];
     let lambda = path.lambdas[path.validation.as_ref().unwrap().chosen];
     assert_best_positive(&samples, &chosen, lambda, "chosen");
-    assert!(Linear::new().loss(Loss::Huber).positive(true).fit(&samples).is_err());
+    assert!(Linear::new().loss(RegressionLoss::Huber).positive(true).fit(&samples).is_err());
 }
 
 #[test]
@@ -69,19 +71,26 @@ fn robust_losses_with_a_penalty_are_at_their_minimum() {
         let y = samples.values().unwrap();
         let weights = samples.weights().unwrap();
         let total: f64 = weights.iter().sum();
-        for (loss, lambda) in
-            [(Loss::Huber, 0.1), (Loss::Quantile, 0.1), (Loss::Absolute, 1.0), (Loss::Tukey, 1.0)]
-        {
+        for (loss, lambda) in [
+            (RegressionLoss::Huber, 0.1),
+            (RegressionLoss::Quantile, 0.1),
+            (RegressionLoss::Absolute, 1.0),
+            (RegressionLoss::Tukey, 1.0),
+        ] {
             let linear = Linear::new().loss(loss).delta(0.5).quantile(0.7).regularization(lambda);
-            let tol = if matches!(loss, Loss::Huber | Loss::Tukey) { 1e-9 } else { 1e-6 };
+            let tol = if matches!(loss, RegressionLoss::Huber | RegressionLoss::Tukey) {
+                1e-9
+            } else {
+                1e-6
+            };
             let fitted = linear.tol(tol).fit(&samples).unwrap();
             let certificate = fitted.report.certificate.clone().unwrap();
             assert!(certificate.holds(), "{loss:?} {n}: {certificate}");
             let of = |r: f64| match loss {
-                Loss::Huber if r.abs() <= 0.5 => 0.5 * r * r,
-                Loss::Huber => 0.5 * (r.abs() - 0.25),
-                Loss::Quantile => (0.7 * r).max(-0.3 * r),
-                Loss::Tukey => {
+                RegressionLoss::Huber if r.abs() <= 0.5 => 0.5 * r * r,
+                RegressionLoss::Huber => 0.5 * (r.abs() - 0.25),
+                RegressionLoss::Quantile => (0.7 * r).max(-0.3 * r),
+                RegressionLoss::Tukey => {
                     let t = (1.0 - 4.0 * r * r).max(0.0);
                     (1.0 - t * t * t) / 24.0
                 }
@@ -114,7 +123,7 @@ fn a_weight_is_as_many_samples_where_the_scale_comes_from_residuals() {
     for seed in 0..4 {
         let samples = regression(40, 3, false, true, seed);
         let times = repeated(&samples);
-        for loss in [Loss::Huber, Loss::Tukey] {
+        for loss in [RegressionLoss::Huber, RegressionLoss::Tukey] {
             let linear = Linear::new().loss(loss).tol(1e-10);
             let (a, b) = (linear.fit(&samples).unwrap(), linear.fit(&times).unwrap());
             assert_eq!(a.report.notes[0], b.report.notes[0], "{loss:?}");

@@ -1,6 +1,6 @@
 //! Classes that a plane tells apart are noticed by every solver, and the solution is the same one.
 
-use crate::testing::{held, near};
+use crate::testing::{as_matrix, near};
 use crate::{Logistic, LogisticSolver};
 use gradus_base::random::Stream;
 use gradus_core::estimator::Fit;
@@ -23,7 +23,7 @@ fn caution(samples: &Samples, solver: LogisticSolver) -> String {
 
 fn samples(rows: &[([f64; 2], i64)], sparse: bool) -> Samples {
     let x = Dense::from_fn(rows.len(), 2, |row, j| rows[row].0[j]);
-    Samples::classification(held(x, sparse), rows.iter().map(|row| Id::Int(row.1))).unwrap()
+    Samples::classification(as_matrix(x, sparse), rows.iter().map(|row| Id::Int(row.1))).unwrap()
 }
 
 #[test]

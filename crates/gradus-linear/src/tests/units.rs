@@ -2,7 +2,7 @@
 
 use crate::design::{Design, Preparation};
 use crate::squares::{Scaling, conjugate};
-use crate::testing::{held, near, regression};
+use crate::testing::{as_matrix, near, regression};
 use crate::{ElasticNet, Lasso, Linear, LinearModel, Ridge};
 use gradus_core::estimator::{Fit, Fitted};
 use gradus_core::predict::Predict;
@@ -51,7 +51,7 @@ fn in_units(n: usize, d: usize, sparse: bool, weighted: bool, seed: u64) -> Samp
         5 if n > d => 0.5 * x[(row, 2)],
         _ => unit(j) * x[(row, j)],
     });
-    let samples = Samples::new(held(x, sparse), plain.target().clone()).unwrap();
+    let samples = Samples::new(as_matrix(x, sparse), plain.target().clone()).unwrap();
     match plain.weights() {
         Some(weights) => samples.with_weights(weights.to_vec()).unwrap(),
         None => samples,
@@ -178,10 +178,10 @@ fn outcome<P: Fit<Data = Samples, Model = LinearModel>>(
     units: &[f64],
     of_target: f64,
 ) -> (f64, Vec<f64>) {
-    let (train, held) = (planted(120, 1, units, of_target), planted(100, 2, units, of_target));
+    let (train, test) = (planted(120, 1, units, of_target), planted(100, 2, units, of_target));
     let fitted = params.fit(&train).unwrap();
-    let predicted = fitted.scores(held.features()).unwrap();
-    (r2(&fitted, &held), predicted.values().iter().map(|p| p / of_target).collect())
+    let predicted = fitted.scores(test.features()).unwrap();
+    (r2(&fitted, &test), predicted.values().iter().map(|p| p / of_target).collect())
 }
 
 fn assert_in_any_units<P: Fit<Data = Samples, Model = LinearModel>>(params: &P) {
@@ -209,7 +209,7 @@ fn penalties_are_chosen_as_well_in_any_units() {
 fn grids_go_on_where_the_best_is_at_their_end() {
     // Without noise the best penalty is the smallest: a thousandth of the largest is not the end.
     let units = [1e-3, 1.0, 1e2, 1e-3, 1.0, 1.0, 1e-3, 1.0];
-    let (train, held) = (planted(120, 1, &units, 1e3), planted(100, 2, &units, 1e3));
+    let (train, test) = (planted(120, 1, &units, 1e3), planted(100, 2, &units, 1e3));
     let lasso = Lasso::new().standardize(false).fit(&train).unwrap();
     let path = &lasso.paths()[0];
     assert!(path.lambdas.len() > 100 && path.lambdas.is_sorted_by(|a, b| a > b));
@@ -218,9 +218,9 @@ fn grids_go_on_where_the_best_is_at_their_end() {
     // On features as they are the one that matters is too small for any penalty that the others can bear.
     // By default they are standardised, and it is found.
     for quality in [
-        r2(&Lasso::new().fit(&train).unwrap(), &held),
-        r2(&ElasticNet::new().fit(&train).unwrap(), &held),
-        r2(&Ridge::new().fit(&train).unwrap(), &held),
+        r2(&Lasso::new().fit(&train).unwrap(), &test),
+        r2(&ElasticNet::new().fit(&train).unwrap(), &test),
+        r2(&Ridge::new().fit(&train).unwrap(), &test),
     ] {
         assert!(quality > 0.9, "{quality}");
     }
@@ -243,7 +243,8 @@ fn an_elastic_net_without_one_norm_is_ridge_with_half_the_penalty() {
 fn sparse_and_dense_features_lead_to_the_same_choice() {
     for seed in 0..3 {
         let dense = regression(80, 30, false, seed == 1, seed);
-        let sparse = Samples::new(held(dense.features().to_dense(), true), dense.target().clone());
+        let sparse =
+            Samples::new(as_matrix(dense.features().to_dense(), true), dense.target().clone());
         let sparse = match dense.weights() {
             Some(weights) => sparse.unwrap().with_weights(weights.to_vec()).unwrap(),
             None => sparse.unwrap(),

@@ -1,4 +1,4 @@
-//! Is the function convex? Only a counter-example can tell for sure.
+//! Convexity probe: a counter-example proves that a function is not convex.
 
 use crate::objective::Objective;
 use gradus_base::random::Stream;
@@ -19,12 +19,12 @@ pub struct Witness {
     pub chord: f64,
 }
 
-/// What a convexity probe found.
+/// The result of a convexity probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convexity {
-    /// Segments looked at, with a finite value at both ends.
+    /// The number of segments tested, with a finite value at both ends.
     pub segments: usize,
-    /// A segment on which it is not convex, the worst seen.
+    /// The segment with the largest violation, if there is one.
     pub witness: Option<Witness>,
 }
 

@@ -1,18 +1,18 @@
-//! Is the gradient that of the value?
+//! Gradient check by finite differences.
 
 use crate::objective::{Objective, central_step, check_point};
 use gradus_base::{Error, Result};
 use std::fmt;
 
-/// One coordinate of a gradient, as told and as seen.
+/// One coordinate of a gradient: the given derivative and the numerical one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoordinateCheck {
     /// Which coordinate.
     pub index: usize,
-    /// What the objective says.
-    pub told: f64,
-    /// What central differences of its value say.
-    pub seen: f64,
+    /// The derivative that the objective gives.
+    pub given: f64,
+    /// The derivative by central differences of the value.
+    pub numerical: f64,
     /// Their difference, relative to the larger of both and to the precision that differences of
     /// the value can have at all.
     pub relative: f64,
@@ -21,14 +21,14 @@ pub struct CoordinateCheck {
 /// The result of a gradient check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GradientCheck {
-    /// Every coordinate looked at.
+    /// All coordinates that were checked.
     pub coordinates: Vec<CoordinateCheck>,
-    /// The one that is furthest off.
+    /// The coordinate with the largest relative error.
     pub worst: CoordinateCheck,
 }
 
 impl GradientCheck {
-    /// Whether no coordinate is off by more than this. 1e-5 suits smooth functions of ordinary size.
+    /// Whether all relative errors are at most `tol`. 1e-5 suits smooth functions of ordinary size.
     pub fn passes(&self, tol: f64) -> bool {
         self.worst.relative <= tol
     }
@@ -36,9 +36,9 @@ impl GradientCheck {
 
 impl fmt::Display for GradientCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CoordinateCheck { index, told, seen, relative } = self.worst;
-        write!(f, "worst of {}: coordinate {index}, told {told}, ", self.coordinates.len())?;
-        write!(f, "seen {seen}, relative error {relative:.1e}")
+        let CoordinateCheck { index, given, numerical, relative } = self.worst;
+        write!(f, "worst of {}: coordinate {index}, given {given}, ", self.coordinates.len())?;
+        write!(f, "numerical {numerical}, relative error {relative:.1e}")
     }
 }
 
@@ -77,8 +77,8 @@ pub fn check_gradient_at(
         let rule = format!("must be below {}, the number of coordinates", x.len());
         return Err(Error::parameter("indices", index, rule));
     }
-    let mut told = vec![0.0; x.len()];
-    let value = objective.gradient(x, &mut told);
+    let mut given = vec![0.0; x.len()];
+    let value = objective.gradient(x, &mut given);
     if !value.is_finite() {
         return Err(Error::data(format!("the objective has value {value} at x")));
     }
@@ -90,13 +90,13 @@ pub fn check_gradient_at(
         at[index] = x[index] - step;
         let below = objective.value(&at);
         at[index] = x[index];
-        let (told, seen) = (told[index], (above - below) / (2.0 * step));
+        let (given, numerical) = (given[index], (above - below) / (2.0 * step));
         // Differences of values of this size cannot see slopes that are smaller.
         let blind = 1e3 * f64::EPSILON * above.abs().max(below.abs()).max(value.abs()) / step;
-        let size = told.abs().max(seen.abs()).max(blind).max(1e-8);
-        let relative = (told - seen).abs() / size;
+        let size = given.abs().max(numerical.abs()).max(blind).max(1e-8);
+        let relative = (given - numerical).abs() / size;
         let relative = if relative.is_nan() { f64::INFINITY } else { relative };
-        CoordinateCheck { index, told, seen, relative }
+        CoordinateCheck { index, given, numerical, relative }
     };
     let coordinates: Vec<CoordinateCheck> = indices.iter().map(|&index| one(index)).collect();
     let worst = coordinates.iter().copied().max_by(|a, b| a.relative.total_cmp(&b.relative));

@@ -1,4 +1,4 @@
-//! Is this a minimum, and how curved is the function here?
+//! Optimality conditions and extreme curvatures at a point.
 
 use crate::objective::{Objective, check_point, hessian};
 use crate::vector;
@@ -154,7 +154,7 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..n).map(|i| a[i][i]).collect(), v)
 }
 
-/// What kind of point it is.
+/// The kind of a point by its first and second derivatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// The gradient is not 0.
@@ -189,12 +189,12 @@ pub struct Optimality {
     pub gradient_norm: f64,
     /// The extreme curvatures.
     pub curvature: Curvature,
-    /// What kind of point it is.
+    /// The kind of a point by its first and second derivatives.
     pub point: Point,
 }
 
 /// Tests the first- and second-order conditions at `x`: a gradient of norm at most `tol`, and
-/// curvatures told from 0 if they are more than
+/// curvatures distinguished from 0 if they are more than
 /// `tol` of the largest.
 ///
 /// ```

@@ -30,19 +30,19 @@ fn by_force(h: &dyn Fn(&[f64]) -> f64, step: f64, x: [f64; 2]) -> [f64; 2] {
 #[test]
 fn proximal_steps_are_what_brute_force_finds() {
     let penalties: [Box<dyn Penalty>; 4] = [
-        Box::new(ElasticNet::l1(0.7)),
-        Box::new(ElasticNet::l2(1.5)),
-        Box::new(ElasticNet::new(0.4, 2.0)),
+        Box::new(ElasticNetPenalty::l1(0.7)),
+        Box::new(ElasticNetPenalty::l2(1.5)),
+        Box::new(ElasticNetPenalty::new(0.4, 2.0)),
         Box::new(Groups::of_size(0.5, 2, 2)),
     ];
     for (index, penalty) in penalties.iter().enumerate() {
         penalty.check(2).unwrap();
         for (step, x) in [(0.5, [1.5, -0.2]), (1.0, [0.3, 0.4]), (2.0, [-2.0, 3.0])] {
-            let told = by_force(&|z| penalty.value(z), step, x);
+            let expected = by_force(&|z| penalty.value(z), step, x);
             let mut found = x;
             penalty.prox(step, &mut found);
-            let off = vector::distance(&found, &told);
-            assert!(off < 1e-4, "{index} {step} {x:?}: {found:?} {told:?}");
+            let off = vector::distance(&found, &expected);
+            assert!(off < 1e-4, "{index} {step} {x:?}: {found:?} {expected:?}");
         }
     }
     // The indicator of a set, whatever the step.
@@ -56,7 +56,7 @@ fn proximal_steps_are_what_brute_force_finds() {
 fn proximal_steps_by_hand() {
     assert_eq!(soft_threshold(-3.0, 1.0), -2.0);
     assert_eq!(soft_threshold(0.5, 1.0), 0.0);
-    assert_eq!(ElasticNet::new(1.0, 1.0).prox_one(0.5, 2.0), 1.0);
+    assert_eq!(ElasticNetPenalty::new(1.0, 1.0).prox_one(0.5, 2.0), 1.0);
     let mut x = [3.0, 4.0, 0.1];
     Groups::new(1.0, vec![0, 2]).prox(2f64.sqrt(), &mut x);
     // The first group has norm 5 and loses √2·√2 = 2 of it; the second is cut to 0.
@@ -76,7 +76,7 @@ fn a_lasso_meets_its_optimality_conditions() {
     let (f, weight) = (lasso(), 0.1);
     for solver in [Proximal::ista(), Proximal::fista(), Proximal::fista().restart(false)] {
         let solver = solver.max_iter(20_000).gradient_tol(1e-10);
-        let found = solver.minimize(&f, &ElasticNet::l1(weight), &[0.0; 12]).unwrap();
+        let found = solver.minimize(&f, &ElasticNetPenalty::l1(weight), &[0.0; 12]).unwrap();
         assert!(found.converged(), "{:?}", found.reason);
         let mut g = [0.0; 12];
         f.gradient(&found.x, &mut g);
@@ -87,7 +87,7 @@ fn a_lasso_meets_its_optimality_conditions() {
         }
         assert!(found.x.iter().filter(|x| **x == 0.0).count() >= 6, "{:?}", found.x);
         assert!(
-            (found.value - f.value(&found.x) - ElasticNet::l1(weight).value(&found.x)).abs()
+            (found.value - f.value(&found.x) - ElasticNetPenalty::l1(weight).value(&found.x)).abs()
                 < 1e-12
         );
     }
@@ -98,7 +98,7 @@ fn fista_keeps_its_bound_and_beats_ista() {
     // A badly conditioned quadratic with an ℓ1 penalty; L is its largest eigenvalue.
     let spectrum: Vec<f64> = (0..30).map(|j| 10.0 * 0.7f64.powi(j)).collect();
     let f = Quadratic::with_spectrum(&spectrum, 4);
-    let h = ElasticNet::l1(1e-3);
+    let h = ElasticNetPenalty::l1(1e-3);
     let start = [1.0; 30];
     let long = Proximal::fista().max_iter(50_000).gradient_tol(1e-12);
     let best = long.minimize(&f, &h, &start).unwrap();
@@ -135,12 +135,12 @@ fn projected_descent_on_every_set() {
         Box::new(RankK::new(2, 2, 1)),
     ];
     for set in &sets {
-        let mut told = c;
-        set.project(&mut told);
+        let mut expected = c;
+        set.project(&mut expected);
         for solver in [Projected::new(), Projected::accelerated()] {
             let found = solver.minimize(&f, &**set, &[0.9, 0.9, 0.9, 0.9]).unwrap();
             assert!(found.converged(), "{:?}", found.reason);
-            assert!(vector::distance(&found.x, &told) < 1e-5, "{:?} {told:?}", found.x);
+            assert!(vector::distance(&found.x, &expected) < 1e-5, "{:?} {expected:?}", found.x);
         }
     }
     let control = Control { max_iter: 0, ..Control::default() };
@@ -153,7 +153,7 @@ fn what_does_not_fit_is_named() {
     let f = Quadratic::diagonal(&[1.0, 1.0]);
     let say =
         |h: &dyn Penalty| Proximal::ista().minimize(&f, h, &[1.0, 1.0]).unwrap_err().to_string();
-    assert!(say(&ElasticNet::l1(-1.0)).contains("`l1` = -1"));
+    assert!(say(&ElasticNetPenalty::l1(-1.0)).contains("`l1` = -1"));
     assert!(say(&Groups::new(1.0, vec![0, 2])).contains("below 2"));
     assert!(say(&Groups::new(1.0, vec![1])).contains("rise from 0"));
 }

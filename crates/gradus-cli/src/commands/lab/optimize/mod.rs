@@ -8,7 +8,7 @@ use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus::optim::diagnose::{self, Curvature};
-use gradus::optim::{Descent, Lbfgs, Newton, Optimizer, Rule, Schedule};
+use gradus::optim::{Descent, Lbfgs, Newton, Optimizer, Schedule, UpdateRule};
 use gradus_file::output::FileKind;
 use gradus_report::number;
 use serde_json::{Value, json};
@@ -92,8 +92,8 @@ pub fn command() -> Command {
 struct Run {
     name: &'static str,
     outcome: gradus::optim::Outcome,
-    /// Rule and rate, where theory has something to say.
-    rule: Option<(Rule, f64)>,
+    /// Update rule and rate, where theory has something to say.
+    rule: Option<(UpdateRule, f64)>,
     predicted: Option<f64>,
     seen: Option<f64>,
     point: diagnose::Point,
@@ -159,7 +159,7 @@ fn method(
     surface: &Surface,
     curvature: &Curvature,
     method: Method,
-) -> (Box<dyn Optimizer>, Option<(Rule, f64)>) {
+) -> (Box<dyn Optimizer>, Option<(UpdateRule, f64)>) {
     let control = gradus::optim::Control {
         max_iter: args.steps,
         keep_points: true,
@@ -174,22 +174,22 @@ fn method(
         Method::Backtracking => {
             return (Box::new(Descent::backtracking().control(control)), None);
         }
-        Method::Gd => (Rule::Plain, if surface.quadratic { 1.0 / l } else { surface.step }),
+        Method::Gd => (UpdateRule::Plain, if surface.quadratic { 1.0 / l } else { surface.step }),
         Method::Momentum if surface.quadratic => {
             let best = 4.0 / (l.sqrt() + mu.sqrt()).powi(2);
-            (Rule::HeavyBall { momentum: args.momentum.unwrap_or(textbook * textbook) }, best)
+            (UpdateRule::HeavyBall { momentum: args.momentum.unwrap_or(textbook * textbook) }, best)
         }
         Method::Momentum => {
-            (Rule::HeavyBall { momentum: args.momentum.unwrap_or(0.9) }, surface.step)
+            (UpdateRule::HeavyBall { momentum: args.momentum.unwrap_or(0.9) }, surface.step)
         }
         Method::Nesterov if surface.quadratic => {
-            (Rule::Nesterov { momentum: Some(args.momentum.unwrap_or(textbook)) }, 1.0 / l)
+            (UpdateRule::Nesterov { momentum: Some(args.momentum.unwrap_or(textbook)) }, 1.0 / l)
         }
-        Method::Nesterov => (Rule::Nesterov { momentum: args.momentum }, surface.step),
-        Method::Adagrad => (Rule::ADAGRAD, 0.5),
-        Method::Rmsprop => (Rule::RMSPROP, 0.05),
-        Method::Adam => (Rule::ADAM, 0.1),
-        Method::Adamw => (Rule::adamw(0.01), 0.1),
+        Method::Nesterov => (UpdateRule::Nesterov { momentum: args.momentum }, surface.step),
+        Method::Adagrad => (UpdateRule::ADAGRAD, 0.5),
+        Method::Rmsprop => (UpdateRule::RMSPROP, 0.05),
+        Method::Adam => (UpdateRule::ADAM, 0.1),
+        Method::Adamw => (UpdateRule::adamw(0.01), 0.1),
     };
     let rate = args.step.unwrap_or(rate);
     let solver = Descent::new(rule, Schedule::constant(rate)).control(control);
@@ -212,7 +212,7 @@ fn one(
         predicted = rule.and_then(|(rule, rate)| {
             diagnose::predicted_rate(rule, rate, curvature.smallest, curvature.largest)
         });
-        seen = diagnose::seen_rate(&outcome.trace.distances(&surface.minima[0]));
+        seen = diagnose::observed_rate(&outcome.trace.distances(&surface.minima[0]));
     }
     let name = if choice == Method::Backtracking { "backtracking" } else { solver.name() };
     Ok(Run { name, outcome, rule, predicted, seen, point })
