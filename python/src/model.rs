@@ -185,7 +185,7 @@ impl Model {
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let facts = PyDict::new(py);
-        for (name, value) in self.fitted.model.facts() {
+        for (name, value) in self.fitted.model.summary() {
             facts.set_item(name, value)?;
         }
         Ok(facts)

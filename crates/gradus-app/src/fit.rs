@@ -89,7 +89,7 @@ impl App {
         };
         let data = FitData {
             file: request.data.path.display().to_string(),
-            facts: train.facts(),
+            facts: train.summary(),
             held_out: validation.as_ref().map(|data| data.len()),
             split: request.holdout.map(|_| request.split.clone()),
             skipped: remarks.skipped,

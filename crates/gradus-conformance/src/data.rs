@@ -41,7 +41,7 @@ fn example(model: &dyn Estimator) -> Finding {
     let data = made(model, 60, 1)?;
     ensure!(data.kind() == model.data().name(), "{} and {}", data.kind(), model.data().name());
     ensure!((30..=120).contains(&data.len()), "60 units were asked for, {} came", data.len());
-    ensure!(data.describe().len() > 5 && !data.facts().is_empty(), "it says nothing of its size");
+    ensure!(data.describe().len() > 5 && !data.summary().is_empty(), "it says nothing of its size");
     ensure!(data.bytes() > 0, "it takes no memory");
     let (again, other) = (made(model, 60, 1)?, made(model, 60, 2)?);
     ensure!(data.fingerprint() == again.fingerprint(), "the same seed made other data");

@@ -246,7 +246,7 @@ pub trait Model: std::any::Any + Send + Sync {
         Self: Sized;
 
     /// The shape of the model in a few words and numbers, for `info`.
-    fn facts(&self) -> Vec<(&'static str, String)>;
+    fn summary(&self) -> Vec<(&'static str, String)>;
 
     /// Its recommending side, if it has one.
     fn recommend(&self) -> Option<&dyn Recommend> {

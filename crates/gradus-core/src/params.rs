@@ -599,7 +599,7 @@ mod tests {
                 |(layer, &n): (usize, &usize)| file.tensor(&format!("layer.{layer}"), &[n]);
             Ok(Self(sizes.map(&mut layer).collect::<Result<_>>()?))
         }
-        fn facts(&self) -> Vec<(&'static str, String)> {
+        fn summary(&self) -> Vec<(&'static str, String)> {
             Vec::new()
         }
     }

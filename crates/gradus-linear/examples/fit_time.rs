@@ -90,7 +90,7 @@ fn print<P: Fit>(
         "stop_reason": report.stop_reason.to_string(),
         "certificate": report.certificate.as_ref().map(ToString::to_string),
         "notes": report.notes,
-        "facts": fitted.model.facts().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>(),
+        "facts": fitted.model.summary().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>(),
     });
     if coefficients {
         match linear(&fitted.model) {

@@ -46,8 +46,8 @@ pub(crate) fn check_held_out(samples: &Samples, held_out: Option<&Samples>) -> R
     samples.inputs().check_width(held_out.n_features())
 }
 
-/// The rules of a fit; the score of held-out data is `rmse`, or `log loss` and the like.
-pub(crate) fn rules<P: Fit>(
+/// The options of the loop; the score of held-out data is `rmse`, or `log loss` and the like.
+pub(crate) fn loop_options<P: Fit>(
     params: &P,
     started: Instant,
     max_iter: usize,

@@ -328,7 +328,7 @@ impl Model for LinearModel {
         Ok(Self { inputs, outputs, link, coefficients, intercepts, columns, paths })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         let used = |column: usize| self.coefficients.column(column).any(|w| w != 0.0);
         let d = self.coefficients.n_cols();
         let mut facts = vec![

@@ -180,7 +180,7 @@ impl Model for MarkovChain {
         Ok(Self { order, smoothing, words, counts })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         vec![("words", self.words.len().to_string()), ("contexts", self.counts.len().to_string())]
     }
 

@@ -55,7 +55,7 @@ impl Dataset for Sequences {
         format!("{} sequences, {words} words", self.len())
     }
 
-    fn facts(&self) -> Map<String, Value> {
+    fn summary(&self) -> Map<String, Value> {
         let words: usize = self.lines.iter().map(Vec::len).sum();
         let facts = [("sequences", self.len()), ("words", words)];
         facts.into_iter().map(|(name, fact)| (name.to_owned(), fact.into())).collect()

@@ -117,7 +117,7 @@ impl Model for Standardized {
         Ok(Self { inputs, means, scales })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         vec![("features", self.means.len().to_string())]
     }
 

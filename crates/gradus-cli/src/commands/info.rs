@@ -107,7 +107,7 @@ const RATING_COLUMNS: usize = 4;
 
 fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     let facts: Map<String, Value> =
-        fitted.model.facts().into_iter().map(|(name, fact)| (name.into(), fact.into())).collect();
+        fitted.model.summary().into_iter().map(|(name, fact)| (name.into(), fact.into())).collect();
     let linear = linear_model(fitted);
     if context.json {
         return context.json(&json!({

@@ -52,7 +52,7 @@ pub trait Dataset: Any + Debug + Send + Sync {
     fn describe(&self) -> String;
 
     /// Its size for programs: `{"users": 943, …}`.
-    fn facts(&self) -> Map<String, Value>;
+    fn summary(&self) -> Map<String, Value>;
 
     /// About how many bytes a copy takes.
     fn bytes(&self) -> usize;

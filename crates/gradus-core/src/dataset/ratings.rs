@@ -197,7 +197,7 @@ impl Dataset for Ratings {
         )
     }
 
-    fn facts(&self) -> Map<String, Value> {
+    fn summary(&self) -> Map<String, Value> {
         let facts =
             json!({"users": self.n_users(), "items": self.n_items(), "ratings": self.len()});
         facts.as_object().cloned().unwrap_or_default()

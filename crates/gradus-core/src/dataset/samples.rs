@@ -401,7 +401,7 @@ impl Dataset for Samples {
         )
     }
 
-    fn facts(&self) -> Map<String, Value> {
+    fn summary(&self) -> Map<String, Value> {
         let facts = json!({
             "samples": self.len(),
             "features": self.n_features(),

@@ -267,7 +267,7 @@ impl ScoringRule for Biases {
         Ok(Self { mean, users, items, damping, range })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         vec![("mean", format!("{:.4}", self.mean))]
     }
 

@@ -108,7 +108,7 @@ impl ScoringRule for Constant {
         file.get("model")
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         vec![("mean", format!("{:.4}", self.mean))]
     }
 

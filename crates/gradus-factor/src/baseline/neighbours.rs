@@ -312,7 +312,7 @@ impl ScoringRule for Similarities {
         Ok(Self::new(matrix))
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         vec![("similarities", self.matrix.nnz().to_string())]
     }
 

@@ -146,7 +146,7 @@ impl ScoringRule for Popularity {
         Ok(Self { scores: file.finite("scores", &[n_items])? })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

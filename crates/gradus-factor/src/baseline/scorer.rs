@@ -19,7 +19,7 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self>;
 
     /// The shape of the rule in a few words and numbers.
-    fn facts(&self) -> Vec<(&'static str, String)>;
+    fn summary(&self) -> Vec<(&'static str, String)>;
 
     /// The score of a pair before clipping; `None` is a user or item the model does not know.
     fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32;
@@ -143,12 +143,12 @@ impl<R: ScoringRule> Model for Scorer<R> {
         Ok(Self { catalogue, rule })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("users", self.catalogue.users.len().to_string()),
             ("items", self.catalogue.items.len().to_string()),
         ];
-        facts.extend(self.rule.facts());
+        facts.extend(self.rule.summary());
         if let Some((low, high)) = self.rule.range() {
             facts.push(("range", format!("{low}–{high}")));
         }

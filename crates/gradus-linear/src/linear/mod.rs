@@ -4,7 +4,7 @@ mod inference;
 mod robust;
 
 use crate::design::{Design, Preparation};
-use crate::fitting::{check_held_out, check_samples, held_out_rmse, means, rules};
+use crate::fitting::{check_held_out, check_samples, held_out_rmse, loop_options, means};
 use crate::sparse::non_negative;
 use crate::squares::{Dual, FACTORED, Normal, Scaling, conjugate, minimum_norm};
 use crate::{LinearModel, Link};
@@ -187,8 +187,8 @@ impl Fit for Linear {
         check_samples(Self::NAME, samples)?;
         check_held_out(samples, job.validation)?;
         let values = samples.values()?;
-        let rules = rules(self, started, self.max_iter, 0, "rmse");
-        let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
+        let options = loop_options(self, started, self.max_iter, 0, "rmse");
+        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |guide| {
             let targets: Vec<Vec<f64>> =
                 (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
             let all = match self.loss {

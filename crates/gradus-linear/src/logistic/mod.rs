@@ -7,7 +7,9 @@ mod saga;
 mod separation;
 
 use crate::design::{Design, Preparation};
-use crate::fitting::{check_held_out, check_samples, class_weights, held_out_log_loss, rules};
+use crate::fitting::{
+    check_held_out, check_samples, class_weights, held_out_log_loss, loop_options,
+};
 use crate::{LinearModel, Link};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
@@ -236,8 +238,8 @@ impl Fit for Logistic {
             )));
         }
         let weights = self.weights(samples, codes, &sizes, present.len());
-        let rules = rules(self, started, self.max_iter, self.seed, "log loss");
-        let ((model, baselines), mut report) = iterate::own_loop(&rules, job, |guide| {
+        let options = loop_options(self, started, self.max_iter, self.seed, "log loss");
+        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |guide| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
             let start =

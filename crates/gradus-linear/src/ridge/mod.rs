@@ -3,7 +3,9 @@
 mod loo;
 
 use crate::design::{Design, Preparation};
-use crate::fitting::{check_held_out, check_lambdas, check_samples, held_out_rmse, means, rules};
+use crate::fitting::{
+    check_held_out, check_lambdas, check_samples, held_out_rmse, loop_options, means,
+};
 use crate::sparse::fit::Spec;
 use crate::sparse::path::rows_of;
 use crate::sparse::{self, Path, PathOptions, PenaltyRule, Validation};
@@ -174,8 +176,8 @@ impl Fit for Ridge {
             .enumerate()
             .map(|(at, mean)| values.column(at).map(|y| y - mean).collect())
             .collect();
-        let rules = rules(self, started, 1, 0, "rmse");
-        let (model, mut report) = iterate::own_loop(&rules, job, |guide| {
+        let options = loop_options(self, started, 1, 0, "rmse");
+        let (model, mut report) = iterate::own_loop(&options, job, |guide| {
             let design = Design::with_gram(
                 samples.features(),
                 samples.weights(),
@@ -273,7 +275,7 @@ impl Ridge {
         started: Instant,
     ) -> Result<Fitted<Self>> {
         let passes = self.max_iter.saturating_mul(100);
-        let rules = rules(self, started, passes, 0, "rmse");
+        let options = loop_options(self, started, passes, 0, "rmse");
         let mut lambdas: Vec<f64> =
             self.lambdas.iter().flatten().map(|lambda| 2.0 * lambda).collect();
         lambdas.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -296,7 +298,7 @@ impl Ridge {
             seed: 0,
             unit: 0.5,
         };
-        let (model, report) = sparse::fit::fit(&spec, samples, job, &rules)?;
+        let (model, report) = sparse::fit::fit(&spec, samples, job, &options)?;
         Ok(Fitted { params: self.clone(), model, report })
     }
 

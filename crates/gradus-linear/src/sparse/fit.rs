@@ -71,7 +71,7 @@ pub(crate) fn fit_job<P: SparseRegression>(
     let started = Instant::now();
     params.check()?;
     let spec = params.spec();
-    let rules = fitting::rules(params, started, spec.options.max_iter, spec.seed, "rmse");
+    let rules = fitting::loop_options(params, started, spec.options.max_iter, spec.seed, "rmse");
     let (model, report) = fit(&spec, data, job, &rules)?;
     Ok(Fitted { params: params.clone(), model, report })
 }
@@ -101,7 +101,7 @@ pub(crate) fn fit_path<P: SparseRegression>(
         let (max_iter, seed) = (first.options.max_iter, first.seed);
         let rules: Vec<_> = chain
             .iter()
-            .map(|params| fitting::rules(params, Instant::now(), max_iter, seed, "rmse"))
+            .map(|params| fitting::loop_options(params, Instant::now(), max_iter, seed, "rmse"))
             .collect();
         let fits = chain.iter().zip(along(first, &lambdas, data, job, &rules)?);
         Ok(fits

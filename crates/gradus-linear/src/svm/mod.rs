@@ -411,7 +411,7 @@ fn fit_machines<P: Fit<Data = Samples, Model = SvmModel>>(
     let rules = LoopOptions {
         higher_is_better: score.higher_is_better,
         tol: options.tol.unwrap_or_default(),
-        ..fitting::rules(params, started, options.max_iter, options.seed, score.metric)
+        ..fitting::loop_options(params, started, options.max_iter, options.seed, score.metric)
     };
     let (model, report) = iterate::own_loop(&rules, job, |guide| {
         let (model, mut ending) = learn(guide)?;

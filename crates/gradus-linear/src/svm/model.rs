@@ -351,9 +351,9 @@ impl Model for SvmModel {
         Ok(model)
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         let mut facts = match &self.machine {
-            Machine::Linear(model) => model.facts(),
+            Machine::Linear(model) => model.summary(),
             Machine::Kernel(machine) => {
                 let function = &machine.function;
                 vec![

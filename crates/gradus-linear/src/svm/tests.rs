@@ -411,7 +411,7 @@ fn files_give_back_the_same_model() {
         let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
         let read = Fitted::<Svm>::read(&mut file).unwrap();
         assert_eq!(read.model, fitted.model);
-        assert!(!read.facts().is_empty());
+        assert!(!read.summary().is_empty());
         let p = read.probabilities(samples.features()).unwrap();
         assert_eq!(p.is_some(), svm.probability);
         for row in p.iter().flat_map(|p| p.rows()) {

@@ -45,7 +45,7 @@ impl Model for Line {
     fn read(file: &mut Reader) -> Result<Self> {
         Err(file.broken("not for reading"))
     }
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
     fn predictor(&self) -> Option<&dyn Predict> {

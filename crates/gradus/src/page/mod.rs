@@ -28,7 +28,7 @@ fn stats(
     mut stats: Vec<(String, String, String)>,
     fitted: &AnyFitted,
 ) -> Vec<(String, String, String)> {
-    for (name, fact) in fitted.model.facts() {
+    for (name, fact) in fitted.model.summary() {
         let fact = fact.parse::<u32>().map_or(fact, |whole| number(f64::from(whole)));
         stats.push((name.into(), fact, String::new()));
     }

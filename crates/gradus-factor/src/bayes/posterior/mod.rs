@@ -357,7 +357,7 @@ impl Model for Posterior {
         })
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn summary(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("users", self.users.len().to_string()),
             ("items", self.items.len().to_string()),
