@@ -197,6 +197,12 @@ impl Chunk {
         text_cell(self.texts[column].code(text))
     }
 
+    /// The cell of a text that is kept as it is.
+    #[inline]
+    pub(super) fn raw(&mut self, column: usize, text: &[u8]) -> u64 {
+        text_cell(self.texts[column].code(text))
+    }
+
     /// Ends a row that stands on this line.
     #[inline]
     pub(super) fn end_row(&mut self, line: u64) {

@@ -2,6 +2,7 @@
 
 use super::cells::{Gathered, MISSING, RawColumn, code};
 use super::column::{Column, Interner, MISSING_WORD};
+use super::options::CellMode;
 use gradus_base::{Result, parallel};
 use hashbrown::HashMap;
 
@@ -30,10 +31,25 @@ pub(super) struct Inferred {
 ///
 /// A column holds numbers if all its values are numbers, or all but a few: at most ten different
 /// texts, in at most 5 % of the values (or one text in ten values or more). Those texts are then
-/// strays, which count as missing.
-pub(super) fn infer(gathered: Gathered, mark: u8) -> Result<(Vec<String>, Vec<Inferred>)> {
+/// strays, which count as missing. Where cells are kept as text, all columns hold words.
+pub(super) fn infer(
+    gathered: Gathered,
+    mark: u8,
+    mode: CellMode,
+) -> Result<(Vec<String>, Vec<Inferred>)> {
     let Gathered { names, columns, .. } = gathered;
-    Ok((names, parallel::try_map(columns, |column| of(column, mark))?))
+    let columns = parallel::try_map(columns, |column| match mode {
+        CellMode::Infer => of(column, mark),
+        CellMode::Text | CellMode::Line => Ok(text_of(column)),
+    });
+    Ok((names, columns?))
+}
+
+/// The words of a column whose cells are all texts.
+fn text_of(column: RawColumn) -> Inferred {
+    let codes = column.cells.iter().map(|&cell| code(cell).unwrap_or(MISSING_WORD)).collect();
+    let column = Column::Words { codes, levels: column.interner.into_levels() };
+    Inferred { column, strays: vec![], remark: None }
 }
 
 /// What a text of a column may be besides a word.
