@@ -34,7 +34,7 @@ impl Iterator for Rows {
         self.next += 1;
         (row < self.columns.n_rows()).then(|| {
             let fields = self.columns.row(row)?;
-            Ok(fields.into_iter().map(|field| field.into_owned()).collect())
+            Ok(fields.into_iter().map(|field| field.to_owned()).collect())
         })
     }
 }

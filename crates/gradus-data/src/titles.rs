@@ -1,7 +1,8 @@
 //! Titles of items: what a person reads beside an id.
 
 use super::ids::{Id, Ids, TextIds, parse_canonical_int};
-use super::{CellMode, Table, TableOptions, TextColumn, TextColumns};
+use super::read::source::{self, Input};
+use super::{CellMode, TextColumn, TextColumns};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use std::collections::BTreeMap;
@@ -56,24 +57,20 @@ impl Titles {
     /// # Errors
     /// If the file cannot be read, has fewer than two columns, or no titles.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self> {
-        Self::of(Table::read(path, &Self::options())?)
+        source::open(path.as_ref(), Self::parse)
     }
 
-    /// How their table is read: by [`TextColumns`], which finds the header.
-    fn options() -> TableOptions {
-        TableOptions { cells: CellMode::Text, header: Some(false), ..TableOptions::default() }
-    }
-
-    fn of(table: Table) -> Result<Self> {
-        let file = table.source().map(|source| source.file.clone()).unwrap_or_default();
-        if table.n_cols() < 2 {
+    fn parse(input: Input<'_>) -> Result<Self> {
+        let columns = TextColumns::all(input, CellMode::Text)?;
+        let file = columns.file().to_owned();
+        if columns.n_cols() < 2 {
             let reason = "titles take at least two columns, id and title, separated by commas, \
                           tabs, semicolons, `|` or `::`";
             return Err(Error::format(file, reason));
         }
         let wanted = [("items", ID_NAMES), ("titles", TITLE_NAMES)]
             .map(|(what, names)| TextColumn { what, names, given: None });
-        let columns = TextColumns::of(table, &wanted)?;
+        let columns = columns.select(&wanted)?;
         // A row that is too short has no title.
         let rows: Vec<_> = (0..columns.n_rows()).filter_map(|row| columns.row(row).ok()).collect();
         let found = Self::new(rows.iter().map(|row| (row[0].trim(), row[1].trim())));
@@ -133,7 +130,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &[u8]) -> Result<Titles> {
-        Titles::of(Table::read_from(text, "titles", &Titles::options())?)
+        source::wrap(Box::new(text), "titles", Titles::parse)
     }
 
     fn read(text: &str) -> Vec<(String, String)> {

@@ -40,16 +40,15 @@ pub(super) fn infer(
     let Gathered { names, columns, .. } = gathered;
     let columns = parallel::try_map(columns, |column| match mode {
         CellMode::Infer => of(column, mark),
-        CellMode::Text | CellMode::Line => Ok(text_of(column)),
+        CellMode::Text | CellMode::Line => text_of(&column),
     });
     Ok((names, columns?))
 }
 
 /// The words of a column whose cells are all texts.
-fn text_of(column: RawColumn) -> Inferred {
-    let codes = column.cells.iter().map(|&cell| code(cell).unwrap_or(MISSING_WORD)).collect();
-    let column = Column::Words { codes, levels: column.interner.into_levels() };
-    Inferred { column, strays: vec![], remark: None }
+fn text_of(column: &RawColumn) -> Result<Inferred> {
+    let words = (0..column.cells.len()).map(|row| column.text(row));
+    Ok(Inferred { column: Column::from_words(words)?, strays: vec![], remark: None })
 }
 
 /// What a text of a column may be besides a word.
@@ -65,7 +64,7 @@ enum Spelling {
 }
 
 fn of(column: RawColumn, mark: u8) -> Result<Inferred> {
-    let RawColumn { cells, interner } = column;
+    let RawColumn { cells, interner, .. } = column;
     let levels = interner.into_levels();
     let mut counts = vec![0usize; levels.len()];
     let mut n_numbers = 0usize;

@@ -79,19 +79,11 @@ impl Table {
     }
 }
 
-fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
+pub(super) fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
     if let Some(delimiter) = options.delimiter {
         delimiter.check()?;
     }
-    let is_text = options.cells != CellMode::Infer;
-    // A list without entries is one.
-    if is_text && input.sample.is_empty() {
-        return delimited(&mut input, options, Format::Csv);
-    }
-    match detect::format(&input, options.format)? {
-        Format::JsonLines if options.cells == CellMode::Line => {
-            delimited(&mut input, options, Format::Csv)
-        }
+    match format(&input, options)? {
         Format::Parquet => parquet(input),
         Format::JsonLines => json(&mut input, options),
         Format::Adjacency => {
@@ -99,6 +91,18 @@ fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
             Err(Error::UnknownName { what: "format of a table", name: "adjacency".into(), known })
         }
         format @ (Format::Csv | Format::Tsv) => delimited(&mut input, options, format),
+    }
+}
+
+/// The format of an input.
+pub(super) fn format(input: &Input<'_>, options: &TableOptions) -> Result<Format> {
+    // A list without entries is one.
+    if options.cells != CellMode::Infer && input.sample.is_empty() {
+        return Ok(Format::Csv);
+    }
+    match detect::format(input, options.format)? {
+        Format::JsonLines if options.cells == CellMode::Line => Ok(Format::Csv),
+        format => Ok(format),
     }
 }
 
@@ -121,11 +125,7 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
     }
     let names = names(&layout, &input.name, &mut remarks)?;
     let header = if layout.names.is_some() { names.clone() } else { Vec::new() };
-    let parser = DelimitedParser::new(&layout, header, options);
-    let mut gathered = Gathered::new(names);
-    let quotes = (options.cells != CellMode::Line).then_some(layout.dialect);
-    let plan = Plan { quotes, ..plan(options, layout.lines_before) };
-    let totals = run(input, plan, &parser, &mut |chunk, before| gathered.take(chunk, before))?;
+    let (gathered, totals) = gather(input, options, &layout, names, header)?;
     let delimiter = layout.dialect.delimiter;
     let found = TableLayout {
         format: if delimiter.byte == b'\t' { Format::Tsv } else { Format::Csv },
@@ -139,6 +139,44 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
     let blank_end = layout.names.as_ref().is_some_and(|n| n.len() > 1 && n[n.len() - 1].is_empty());
     let notes = Notes { mark: layout.mark, unnamed, blank_end, mode: options.cells };
     table(input, gathered, totals, found, notes, remarks)
+}
+
+/// The cells of delimited text without a header, with what is known of their columns.
+pub(super) fn texts(
+    input: &mut Input<'_>,
+    options: &TableOptions,
+    format: Format,
+) -> Result<Gathered> {
+    let layout = layout(input, options, format)?;
+    let names = names(&layout, &input.name, &mut Vec::new())?;
+    let (mut gathered, _) = gather(input, options, &layout, names, Vec::new())?;
+    gathered.finish();
+    check_rows(input, &gathered)?;
+    Ok(gathered)
+}
+
+/// All cells of delimited text; `header` are the names in the file.
+fn gather(
+    input: &mut Input<'_>,
+    options: &TableOptions,
+    layout: &Layout,
+    names: Vec<String>,
+    header: Vec<String>,
+) -> Result<(Gathered, Totals)> {
+    let parser = DelimitedParser::new(layout, header, options);
+    let mut gathered = Gathered::new(names);
+    let quotes = (options.cells != CellMode::Line).then_some(layout.dialect);
+    let plan = Plan { quotes, ..plan(options, layout.lines_before) };
+    let totals = run(input, plan, &parser, &mut |chunk, before| gathered.take(chunk, before))?;
+    Ok((gathered, totals))
+}
+
+/// Refuses more rows than can be counted.
+fn check_rows(input: &Input<'_>, gathered: &Gathered) -> Result<()> {
+    if u32::try_from(gathered.n_rows).is_err() {
+        return Err(Error::format(&input.name, "has 2³² rows or more"));
+    }
+    Ok(())
 }
 
 /// The spellings of missing values to remember.
@@ -238,9 +276,7 @@ fn table(
             format!("no row is left of {}; the first was left out: {first}", totals.skipped);
         return Err(Error::format(&input.name, reason));
     }
-    if u32::try_from(gathered.n_rows).is_err() {
-        return Err(Error::format(&input.name, "has 2³² rows or more"));
-    }
+    check_rows(input, &gathered)?;
     if gathered.columns.is_empty() {
         return Err(Error::format(&input.name, "has no columns"));
     }

@@ -1,11 +1,13 @@
 //! Some columns of a file, as text.
 
+use super::cells::{Lines, MISSING, RawColumn, text_cell};
 use super::options::{CellMode, TableOptions};
-use super::{Column, Table, listed};
-use crate::Format;
+use super::read::{format, read, texts};
+use super::{Table, listed};
 use crate::ids::parse_canonical_int;
+use crate::read::source::{self, Input};
+use crate::{Format, TextIds};
 use gradus_base::{Error, Result};
-use std::borrow::Cow;
 use std::path::Path;
 
 /// A column to take from a file.
@@ -36,9 +38,12 @@ pub struct TextColumn<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TextColumns {
-    table: Table,
-    /// The places of the columns.
-    places: Vec<usize>,
+    file: String,
+    columns: Vec<RawColumn>,
+    names: Vec<String>,
+    n_rows: usize,
+    /// Which line each row stands on, in a file of text.
+    lines: Option<Lines>,
     /// The first row below the header.
     first: usize,
 }
@@ -54,30 +59,48 @@ impl TextColumns {
         wanted: &[TextColumn<'_>],
         cells: CellMode,
     ) -> Result<Self> {
-        // Whether there is a header is decided here, by names.
-        let options = TableOptions { cells, header: Some(false), ..TableOptions::default() };
-        Self::of(Table::read(path, &options)?, wanted)
+        source::open(path.as_ref(), |input| Self::all(input, cells))?.select(wanted)
     }
 
-    /// Finds the columns of a table without a header.
-    pub(crate) fn of(table: Table, wanted: &[TextColumn<'_>]) -> Result<Self> {
-        let source = table.source();
-        let file = source.map_or("", |source| source.file.as_str());
-        let is_text =
-            source.is_some_and(|source| matches!(source.layout.format, Format::Csv | Format::Tsv));
-        let names: Vec<String> = if is_text {
-            let first = table.columns.iter().map(|(_, column)| text(column, 0));
-            first.map(|name| name.unwrap_or_default().trim().to_owned()).collect()
-        } else {
-            table.names().iter().map(|name| (*name).to_owned()).collect()
-        };
+    /// Reads all columns of a file.
+    pub(crate) fn all(mut input: Input<'_>, cells: CellMode) -> Result<Self> {
+        // Whether there is a header is decided later, by names.
+        let options = TableOptions { cells, header: Some(false), ..TableOptions::default() };
+        let file = input.name.clone();
+        let format = format(&input, &options)?;
+        if !matches!(format, Format::Csv | Format::Tsv) {
+            let table = read(input, &options)?;
+            let names = table.names().iter().map(|name| (*name).to_owned()).collect();
+            let columns = (0..table.n_cols()).map(|place| raw(&table, place)).collect();
+            return Ok(Self { file, columns, names, n_rows: table.n_rows, lines: None, first: 0 });
+        }
+        let gathered = texts(&mut input, &options, format)?;
+        Ok(Self {
+            file,
+            columns: gathered.columns,
+            names: gathered.names,
+            n_rows: gathered.n_rows,
+            lines: Some(gathered.lines),
+            first: 0,
+        })
+    }
+
+    /// Finds the wanted columns among all, and the header.
+    pub(crate) fn select(mut self, wanted: &[TextColumn<'_>]) -> Result<Self> {
+        let file = &self.file;
+        let is_text = self.lines.is_some();
+        if is_text {
+            let first = self.columns.iter().map(|column| column.text(0).unwrap_or_default());
+            self.names = first.map(|name| name.trim().to_owned()).collect();
+        }
+        let names = &self.names;
         let plain: Vec<String> = names.iter().map(|name| plain(name)).collect();
         let n_cols = names.len();
         let mut places = vec![None; wanted.len()];
         let (mut has_header, mut is_told) = (false, false);
         for (place, column) in places.iter_mut().zip(wanted) {
             let found = match (column.given, column.given.and_then(position)) {
-                (Some(given), Some(at)) if at > n_cols => {
+                (Some(given), Some(at)) if at > n_cols && self.n_rows > 0 => {
                     let reason = format!(
                         "has no column {given} for the {}: there are {n_cols}",
                         column.what
@@ -88,7 +111,7 @@ impl TextColumns {
                     *place = Some(at - 1);
                     continue;
                 }
-                (Some(given), None) => Some(look_up(given, &names).ok_or_else(|| {
+                (Some(given), None) => Some(look_up(given, names).ok_or_else(|| {
                     let known: Vec<&str> = names.iter().map(String::as_str).collect();
                     let reason = format!(
                         "has no column `{given}` for the {}; the columns are {}",
@@ -123,19 +146,42 @@ impl TextColumns {
         }
         let places: Vec<usize> = places.into_iter().flatten().collect();
         if let Some(at) = places.iter().position(|&place| place >= n_cols)
-            && table.n_rows > 0
+            && self.n_rows > 0
         {
             let columns =
                 if n_cols == 1 { "1 column".to_owned() } else { format!("{n_cols} columns") };
             let reason = format!("has {columns}, and none for the {}", wanted[at].what);
             return Err(Error::format(file, reason));
         }
-        Ok(Self { table, places, first: usize::from(is_text && has_header) })
+        self.first = usize::from(is_text && has_header);
+        let name = |&place: &usize| match names.get(place) {
+            Some(name) if !is_text || has_header => name.clone(),
+            _ => (place + 1).to_string(),
+        };
+        self.names = places.iter().map(name).collect();
+        let mut all = std::mem::take(&mut self.columns);
+        let mut column = |(at, &place): (usize, &usize)| match all.get_mut(place) {
+            Some(column) if places[at + 1..].contains(&place) => column.clone(),
+            Some(column) => std::mem::take(column),
+            None => RawColumn::default(),
+        };
+        self.columns = places.iter().enumerate().map(&mut column).collect();
+        Ok(self)
+    }
+
+    /// Number of columns.
+    pub(crate) fn n_cols(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The file as messages call it.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
     }
 
     /// Number of rows, without the header.
     pub fn n_rows(&self) -> usize {
-        self.table.n_rows.saturating_sub(self.first)
+        self.n_rows.saturating_sub(self.first)
     }
 
     /// The cells of a row, in the order in which the columns were asked for.
@@ -145,23 +191,39 @@ impl TextColumns {
     ///
     /// # Panics
     /// If `row` is not below `n_rows()`.
-    pub fn row(&self, row: usize) -> Result<Vec<Cow<'_, str>>> {
+    pub fn row<'a>(&'a self, row: usize) -> Result<Vec<&'a str>> {
         let row = row + self.first;
-        let cell = |&place: &usize| {
-            let (own, column) = &self.table.columns[place];
-            text(column, row).ok_or_else(|| {
-                let name = if self.first > 0 { text(column, 0) } else { None };
-                let name = name.unwrap_or(Cow::Borrowed(own));
-                self.table.fault(row, &name, "the row has no such cell")
+        let cell = |(column, name): (&'a RawColumn, &String)| {
+            column.text(row).ok_or_else(|| match &self.lines {
+                Some(lines) => Error::Row {
+                    file: self.file.clone(),
+                    line: lines.of(row),
+                    column: Some(format!("`{name}`")),
+                    reason: "the row has no such cell".to_owned(),
+                },
+                None => {
+                    let reason = format!("row {}, column `{name}`: no value", row + 1);
+                    Error::format(&self.file, reason)
+                }
             })
         };
-        self.places.iter().map(cell).collect()
+        self.columns.iter().zip(&self.names).map(cell).collect()
     }
 }
 
-/// The text of a cell; `None` where the column has no such row.
-fn text(column: &Column, row: usize) -> Option<Cow<'_, str>> {
-    if row < column.len() { column.text(row) } else { None }
+/// A column of a table that is no text.
+fn raw(table: &Table, place: usize) -> RawColumn {
+    let (mut cells, mut texts) = (Vec::with_capacity(table.n_rows), TextIds::new());
+    for row in 0..table.n_rows {
+        cells.push(match table.columns[place].1.text(row) {
+            Some(text) => {
+                texts.push(&text);
+                text_cell(texts.len() as u32 - 1)
+            }
+            None => MISSING,
+        });
+    }
+    RawColumn { cells, raw: texts, ..RawColumn::default() }
 }
 
 /// A position from 1.
