@@ -1,170 +1,70 @@
-//! Small files beside the data: ids one a line, or columns of a CSV file.
+//! Small files beside the data: ids one a line, or columns of a table.
 
-use crate::output::{Failure, Outcome};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use crate::output::Outcome;
+use gradus_data::{CellMode, TextColumn, TextColumns};
+use std::path::Path;
 
-/// A column to take from a file.
-pub struct Wanted<'a> {
-    /// What it is, for messages.
-    pub what: &'static str,
-    /// Names it goes by in a header, in lower case; the first is also its own.
-    pub names: &'static [&'static str],
-    /// The column as the user named it, by name or position from 1.
-    pub given: Option<&'a str>,
-}
+/// The endings of files that are tables.
+const TABLES: [&str; 8] = ["csv", "tsv", "tab", "dat", "jsonl", "ndjson", "parquet", "pq"];
 
-/// Columns of a text file, row by row. Nothing but the current row is held.
+/// Columns of a file, row by row.
 ///
-/// The first line is a header if it names a wanted column. Columns that are neither named there nor
-/// given are taken by their place. Fields are set apart by tabs, semicolons or commas, whichever the
-/// first line has, and may be quoted. Where a single column is wanted and the file is not named
-/// `.csv` or `.tsv`, a whole line is one field, commas and all.
+/// They are found as [`TextColumns`] finds them. Where a single column is wanted and the file is not
+/// named as a table, a whole line is one field, commas and all.
 pub struct Rows {
-    path: PathBuf,
-    lines: std::iter::Peekable<Box<dyn Iterator<Item = std::io::Result<String>>>>,
-    /// `None` is a whole line.
-    delimiter: Option<char>,
-    places: Vec<usize>,
-    line: usize,
+    columns: TextColumns,
+    next: usize,
 }
 
 impl Rows {
-    /// Opens a file, `-` for standard input, and finds the columns.
-    pub fn open(path: &Path, wanted: &[Wanted<'_>]) -> Outcome<Self> {
-        let refused = |error| gradus::Error::io(path, error);
-        let reader: Box<dyn BufRead> = if path == Path::new("-") {
-            Box::new(BufReader::new(std::io::stdin()))
-        } else {
-            Box::new(BufReader::new(File::open(path).map_err(refused)?))
-        };
-        let lines: Box<dyn Iterator<Item = _>> = Box::new(reader.lines());
-        let mut lines = lines.peekable();
-        let first = match lines.peek() {
-            Some(Ok(line)) => line.trim_start_matches('\u{feff}').to_owned(),
-            Some(Err(_)) | None => String::new(),
-        };
-        let ending = path.extension().map(|end| end.to_ascii_lowercase());
-        let table = ending.is_some_and(|end| end == "csv" || end == "tsv");
-        let whole = wanted.len() == 1 && !table && wanted[0].given.is_none();
-        let delimiter =
-            (!whole).then(|| ['\t', ';'].into_iter().find(|&c| first.contains(c)).unwrap_or(','));
-        let header = split(&first, delimiter).unwrap_or_default();
-        let header: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
-        let named = |name: &str| header.iter().position(|column| *column == name.to_lowercase());
-        let (mut places, mut has_header) = (Vec::new(), false);
-        for (place, column) in wanted.iter().enumerate() {
-            let by_name = match column.given {
-                Some(given) => match given.parse::<usize>() {
-                    Ok(position) if position > 0 => {
-                        places.push(position - 1);
-                        continue;
-                    }
-                    _ => Some(named(given).ok_or_else(|| {
-                        Failure::Gradus(gradus::Error::format(
-                            path,
-                            format!("has no column `{given}` for the {}", column.what),
-                        ))
-                    })?),
-                },
-                None => column.names.iter().find_map(|name| named(name)),
-            };
-            has_header |= by_name.is_some();
-            places.push(by_name.unwrap_or(place));
-        }
-        let mut rows = Self { path: path.to_owned(), lines, delimiter, places, line: 0 };
-        if has_header {
-            rows.lines.next();
-            rows.line = 1;
-        }
-        Ok(rows)
-    }
-
-    fn fault(&self, reason: String) -> gradus::Error {
-        gradus::Error::Row {
-            file: self.path.display().to_string(),
-            line: self.line as u64,
-            column: None,
-            reason,
-        }
+    /// Reads a file, `-` for standard input, and finds the columns.
+    pub fn open(path: &Path, wanted: &[TextColumn<'_>]) -> Outcome<Self> {
+        let is_lines = wanted.len() == 1 && wanted[0].given.is_none() && !is_table(path);
+        let cells = if is_lines { CellMode::Line } else { CellMode::Text };
+        Ok(Self { columns: TextColumns::read(path, wanted, cells)?, next: 0 })
     }
 }
 
 impl Iterator for Rows {
     type Item = gradus::Result<Vec<String>>;
 
-    /// The wanted fields of the next row that is not empty.
+    /// The wanted fields of the next row.
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let line = match self.lines.next()? {
-                Ok(line) => line,
-                Err(error) => return Some(Err(gradus::Error::io(&self.path, error))),
-            };
-            self.line += 1;
-            let line = line.trim_start_matches('\u{feff}').trim();
-            if line.is_empty() {
-                continue;
-            }
-            let Some(mut fields) = split(line, self.delimiter) else {
-                return Some(Err(self.fault("a quote is not closed".into())));
-            };
-            let found: Option<Vec<String>> =
-                self.places.iter().map(|&at| fields.get_mut(at).map(std::mem::take)).collect();
-            return Some(found.ok_or_else(|| {
-                let most = self.places.iter().max().map_or(0, |&at| at + 1);
-                self.fault(format!("has {} columns; {most} are needed", fields.len()))
-            }));
-        }
+        let row = self.next;
+        self.next += 1;
+        (row < self.columns.n_rows()).then(|| {
+            let fields = self.columns.row(row)?;
+            Ok(fields.into_iter().map(|field| field.to_owned()).collect())
+        })
     }
 }
 
-/// The fields of a line; `None` if a quote is not closed.
-fn split(line: &str, delimiter: Option<char>) -> Option<Vec<String>> {
-    let Some(delimiter) = delimiter else { return Some(vec![line.to_owned()]) };
-    let mut fields = Vec::new();
-    let mut rest = line;
-    loop {
-        let mut field = String::new();
-        if let Some(mut quoted) = rest.trim_start().strip_prefix('"') {
-            loop {
-                let end = quoted.find('"')?;
-                field.push_str(&quoted[..end]);
-                quoted = &quoted[end + 1..];
-                match quoted.strip_prefix('"') {
-                    Some(more) => {
-                        field.push('"');
-                        quoted = more;
-                    }
-                    None => break,
-                }
-            }
-            rest = quoted;
-        }
-        let (plain, more) = match rest.split_once(delimiter) {
-            Some((plain, more)) => (plain, Some(more)),
-            None => (rest, None),
-        };
-        field.push_str(plain.trim());
-        fields.push(field);
-        match more {
-            Some(more) => rest = more,
-            None => return Some(fields),
-        }
-    }
+/// Whether a file is named as a table, compressed or not.
+fn is_table(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let packed = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end));
+    let ending = packed.unwrap_or(&name).rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| TABLES.contains(&ending))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gradus_file::packing::create_compressed;
 
-    const ITEM: Wanted<'_> = Wanted { what: "items", names: &["item", "itemid"], given: None };
-    const GENRE: Wanted<'_> = Wanted { what: "categories", names: &["category"], given: None };
+    const ITEM: TextColumn<'_> =
+        TextColumn { what: "items", names: &["item", "itemid"], given: None };
+    const GENRE: TextColumn<'_> =
+        TextColumn { what: "categories", names: &["category"], given: None };
 
-    fn read(name: &str, text: &str, wanted: &[Wanted<'_>]) -> Result<Vec<Vec<String>>, String> {
+    fn read(
+        name: &str,
+        text: impl AsRef<[u8]>,
+        wanted: &[TextColumn<'_>],
+    ) -> Result<Vec<Vec<String>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
+        create_compressed(&path, |file| file.write_all(text.as_ref())).unwrap();
         let rows = Rows::open(&path, wanted).map_err(|failure| failure.to_string())?;
         rows.collect::<gradus::Result<_>>().map_err(|error| error.to_string())
     }
@@ -177,7 +77,7 @@ mod tests {
         assert_eq!(ids, [["7"], ["8"]]);
         let ids = read("ids.csv", "7,x\n8,y\n", &[ITEM]).unwrap();
         assert_eq!(ids, [["7"], ["8"]]);
-        let by = |given| Wanted { given: Some(given), ..ITEM };
+        let by = |given| TextColumn { given: Some(given), ..ITEM };
         assert_eq!(read("a.txt", "p;q\n1;2\n", &[by("Q")]).unwrap(), [["2"]]);
         assert_eq!(read("a.txt", "1;2\n3;4\n", &[by("2")]).unwrap(), [["2"], ["4"]]);
         assert!(read("a.csv", "p,q\n1,2\n", &[by("r")]).unwrap_err().contains("no column `r`"));
@@ -188,9 +88,43 @@ mod tests {
         let text = "category,item\n\"a \"\"b\"\"\",\"x, y\"\nc,\n";
         assert_eq!(read("c.csv", text, &[ITEM, GENRE]).unwrap(), [["x, y", "a \"b\""], ["", "c"]]);
         let said = read("c.csv", "item,category\n1,a\n2\n", &[ITEM, GENRE]).unwrap_err();
-        assert!(said.contains("line 3") && said.contains("1 columns; 2"), "{said}");
+        assert!(said.contains("line 3") && said.contains("column `category`"), "{said}");
         let said = read("c.csv", "item,category\n\"1,a\n", &[ITEM, GENRE]).unwrap_err();
         assert!(said.contains("quote"), "{said}");
-        assert_eq!(read("none.csv", "", &[ITEM]).unwrap(), Vec::<Vec<String>>::new());
+        for (name, text) in [("n.csv", ""), ("n.txt", ""), ("n.csv", "\n \n"), ("n.txt", "\r\n")] {
+            let rows = read(name, text, &[ITEM]).unwrap();
+            assert_eq!(rows, Vec::<Vec<String>>::new(), "{name} {text:?}");
+            assert!(read(name, text, &[ITEM, GENRE]).unwrap().is_empty(), "{name} {text:?}");
+        }
+        let said = read("c.csv", "1\n2\n", &[ITEM, GENRE]).unwrap_err();
+        assert!(said.contains("1 column") && said.contains("categories"), "{said}");
+        let third = TextColumn { given: Some("3"), ..ITEM };
+        let said = read("c.csv", "1,2\n", &[third]).unwrap_err();
+        assert!(said.contains("no column 3 for the items"), "{said}");
+    }
+
+    /// Lists had a parser of their own, without `|`, `::`, Latin-1, compression and line ends in quotes.
+    #[test]
+    fn the_dialects_of_the_reader_of_tables() {
+        let expected = [["007", "a\nb"], ["1.50", "NA"], [" x", "c; d, e"]];
+        for d in [",", ";", "\t", "|", "::"] {
+            let rows = format!("007{d}\"a\nb\"\n1.50{d}NA\n\n\" x\"{d}\"c; d, e\"\n");
+            for header in [String::new(), format!("Item_ID{d} Category\n")] {
+                let text = format!("{header}{rows}");
+                assert_eq!(read("l.txt", &text, &[ITEM, GENRE]).unwrap(), expected, "{text}");
+                let text = format!("\u{feff}{text}");
+                let returns = text.replace('\n', "\r\n").replace("a\r\n", "a\n");
+                assert_eq!(read("l.csv", &returns, &[ITEM, GENRE]).unwrap(), expected, "{text}");
+                assert_eq!(read("l.csv.gz", &text, &[ITEM]).unwrap()[2], [" x"], "{text}");
+            }
+        }
+        let latin = read("l.txt", b"Am\xe9lie, \"Paris\"\r\n#1\r\n", &[ITEM]).unwrap();
+        assert_eq!(latin, [["Am\u{e9}lie, \"Paris\""], ["#1"]]);
+        assert_eq!(read("l.gz", "\u{feff}item\n007\n{1}\n", &[ITEM]).unwrap(), [["007"], ["{1}"]]);
+        assert_eq!(read("l.txt", "{1}\n[2]\n", &[ITEM]).unwrap(), [["{1}"], ["[2]"]]);
+        assert_eq!(read("users.dat", "1::F::10\n02::M::20\n", &[ITEM]).unwrap(), [["1"], ["02"]]);
+        assert_eq!(read("l.csv", "ann lee\nbob ray\n", &[ITEM]).unwrap()[0], ["ann lee"]);
+        let said = read("l.csv", "item;category\n\n1;a\n\n2\n", &[ITEM, GENRE]).unwrap_err();
+        assert!(said.contains("line 5, column `category`"), "{said}");
     }
 }

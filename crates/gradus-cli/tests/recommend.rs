@@ -119,6 +119,15 @@ fn listed_users_may_be_unknown() {
     }
     let most = counts.values().max().unwrap();
     assert_eq!(counts[&some["nobody"][0].0], *most);
+    folder.write("users.dat", "7::F::10\n9::M::20\n");
+    assert_eq!(lists(&folder.out("recommend m.gradus --users users.dat -n 3")).len(), 2);
+    let mut piped = Command::cargo_bin("gradus").unwrap();
+    let line = "recommend m.gradus --users - -n 3";
+    let piped = piped.current_dir(folder.0.path()).args(line.split(' '));
+    let output = piped.write_stdin("\u{feff}user\r\n7\r\n\r\n9").output().unwrap();
+    assert_eq!(lists(&String::from_utf8(output.stdout).unwrap()).len(), 2);
+    folder.write("none.txt", "");
+    assert_eq!(folder.out("recommend m.gradus --users none.txt -q"), "user,rank,item,score\n");
     folder.write("table.csv", "name,customer\nann,7\nbob,9\n");
     assert_eq!(lists(&folder.out("recommend m.gradus --users table.csv -n 3")).len(), 2);
     let out = folder.out("recommend m.gradus --users table.csv --user-column customer -n 3");

@@ -104,6 +104,18 @@ fn rows_are_split_byte_for_byte_with_the_classes_alike() {
     folder.write("s.libsvm", "1 1:2\n0 2:1\n1 1:1\n0 1:4\n");
     folder.out("split s.libsvm --rows --target label --holdout 0.5 -o a.svm --test b.svm");
     assert_eq!(folder.read("b.svm").lines().filter(|line| line.starts_with('1')).count(), 1);
+    // A quote inside a field opens nothing, and what stands above the header stays above it.
+    folder.write(
+        "s.csv",
+        "\u{feff}sep=;\r\nname;size\r\n7\" disc;7\r\n\r\n\"a;\nb\";1\r\ntape;5\r\n",
+    );
+    let told = folder.json("split s.csv --rows --holdout 0.4 -o a.csv --test b.csv");
+    assert_eq!((&told["train"]["rows"], &told["test"]["rows"]), (&2.into(), &1.into()));
+    let both = folder.read("a.csv") + &folder.read("b.csv");
+    assert_eq!(both.matches("\u{feff}sep=;\r\nname;size\n").count(), 2, "{both:?}");
+    for row in ["\n7\" disc;7\n", "\n\"a;\nb\";1\n", "\ntape;5\n"] {
+        assert_eq!(both.matches(row).count(), 1, "{both:?}");
+    }
     assert!(folder.err("split - --rows -o a --test b").contains("in a file"));
     assert!(folder.err("split all.csv --target y -o a --test b").contains("--rows"));
     assert!(folder.err("split all.csv --rows --target z -o a --test b").contains("name, y"));

@@ -15,6 +15,7 @@
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
+//! | [`TextColumns`], [`TableRecords`] | columns of a file as text, and where its rows begin and end |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`Titles`] | titles of items, for people to read beside ids |
 //! | [`split`] | setting ratings or rows aside |
@@ -65,7 +66,8 @@ pub use samples::{Samples, SamplesOptions, Target};
 pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 pub use table::{
-    Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableSource,
+    CellMode, Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableRecords,
+    TableSource, TextColumn, TextColumns,
 };
 pub use titles::Titles;
 

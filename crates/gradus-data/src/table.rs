@@ -7,12 +7,16 @@ mod infer;
 mod json;
 mod options;
 mod read;
+mod records;
+mod text;
 
 #[cfg(feature = "parquet")]
 pub(crate) use column::Interner;
 pub use column::{Column, MISSING_WORD};
 pub use infer::Stray;
-pub use options::{TableLayout, TableOptions, TableSource};
+pub use options::{CellMode, TableLayout, TableOptions, TableSource};
+pub use records::TableRecords;
+pub use text::{TextColumn, TextColumns};
 
 use super::Dense;
 use gradus_base::{Error, Result};
@@ -78,6 +82,11 @@ impl Table {
             }
             column.check(name)?;
         }
+        Self::of(columns, n_rows)
+    }
+
+    /// A table of columns that are known to be sound.
+    fn of(columns: Vec<(String, Column)>, n_rows: usize) -> Result<Self> {
         if let Some(reason) = same_names(columns.iter().map(|(name, _)| name.as_str())) {
             return Err(Error::data(reason));
         }

@@ -1,11 +1,11 @@
 //! Titles of items: what a person reads beside an id.
 
 use super::ids::{Id, Ids, TextIds, parse_canonical_int};
+use super::read::source::{self, Input};
+use super::{CellMode, TextColumn, TextColumns};
 use gradus_base::{Error, Result};
-use gradus_file::packing::open_decompressed;
 use gradus_file::{Reader, Writer};
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Names of the column of ids, in lower case without spaces, `_` and `-`.
@@ -50,55 +50,31 @@ impl Titles {
         }
     }
 
-    /// Reads titles from a table of text: ids, titles and anything else, separated by `::`, tabs,
-    /// `|`, `;` or commas, with or without a header; fields may be quoted; UTF-8 or Latin-1; plain,
-    /// gzip or Zstandard. The columns are those named so in the header, else the first two.
+    /// Reads titles from a file as [`Table::read`](crate::Table::read) takes it: ids, titles and anything else,
+    /// separated by commas, semicolons, tabs, `|` or `::`, or in JSON Lines or Parquet. The columns
+    /// are those named so in the header, else the first two.
     ///
     /// # Errors
-    /// If the file cannot be read, or has no rows of at least two columns.
+    /// If the file cannot be read, has fewer than two columns, or no titles.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let mut bytes = Vec::new();
-        open_decompressed(path)?.read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
-        Self::parse(&bytes).map_err(|reason| Error::format(path, reason))
+        source::open(path.as_ref(), Self::parse)
     }
 
-    fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
-        let text = decoded(bytes);
-        let text = text.trim_start_matches('\u{feff}');
-        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let Some(delimiter) =
-            ["::", "\t", "|", ";", ","].into_iter().find(|delimiter| first.contains(delimiter))
-        else {
-            return Err(
-                "titles take at least two columns, id and title, separated by commas, tabs, \
-                        semicolons, `|` or `::`"
-                    .into(),
-            );
-        };
-        let rows = records(text, delimiter);
-        let header: Vec<String> = rows.first().map_or(Vec::new(), |row| {
-            let plain = |field: &String| -> String {
-                let kept = field.chars().filter(|c| !matches!(c, ' ' | '_' | '-'));
-                kept.flat_map(char::to_lowercase).collect()
-            };
-            row.iter().map(plain).collect()
-        });
-        let named = |names: &[&str]| {
-            names.iter().find_map(|name| header.iter().position(|column| column == name))
-        };
-        let (id, title) = (named(ID_NAMES), named(TITLE_NAMES));
-        let has_header = id.is_some() && title.is_some() || id == Some(0);
-        let (id, title) = if has_header {
-            let id = id.unwrap_or(0);
-            (id, title.unwrap_or(usize::from(id == 0)))
-        } else {
-            (0, 1)
-        };
-        let body = rows.iter().skip(usize::from(has_header));
-        let pairs = body.filter_map(|row| Some((row.get(id)?.as_str(), row.get(title)?.as_str())));
-        let found = Self::new(pairs);
-        if found.is_empty() { Err("holds no titles".into()) } else { Ok(found) }
+    fn parse(input: Input<'_>) -> Result<Self> {
+        let columns = TextColumns::all(input, CellMode::Text)?;
+        let file = columns.file().to_owned();
+        if columns.n_cols() < 2 {
+            let reason = "titles take at least two columns, id and title, separated by commas, \
+                          tabs, semicolons, `|` or `::`";
+            return Err(Error::format(file, reason));
+        }
+        let wanted = [("items", ID_NAMES), ("titles", TITLE_NAMES)]
+            .map(|(what, names)| TextColumn { what, names, given: None });
+        let columns = columns.select(&wanted)?;
+        // A row that is too short has no title.
+        let rows: Vec<_> = (0..columns.n_rows()).filter_map(|row| columns.row(row).ok()).collect();
+        let found = Self::new(rows.iter().map(|row| (row[0].trim(), row[1].trim())));
+        if found.is_empty() { Err(Error::format(file, "holds no titles")) } else { Ok(found) }
     }
 
     /// The title of an item, if there is one.
@@ -149,65 +125,16 @@ impl Titles {
     }
 }
 
-/// Text in UTF-8, or in Latin-1 where it is not that.
-fn decoded(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
-    }
-}
-
-/// The rows of a table of text. A quoted field may hold delimiters and line breaks; quotes in it are
-/// doubled.
-fn records(text: &str, delimiter: &str) -> Vec<Vec<String>> {
-    let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
-    let mut rest = text;
-    let mut end_row = |row: &mut Vec<String>, field: &mut String| {
-        row.push(std::mem::take(field).trim().to_owned());
-        let done = std::mem::take(row);
-        if done.iter().any(|field| !field.is_empty()) {
-            rows.push(done);
-        }
-    };
-    while let Some(next) = rest.chars().next() {
-        // A quote in the middle of a field is a quote, not the start of one.
-        if next == '"' && field.trim().is_empty() && closing(&rest[1..]).is_some() {
-            let end = closing(&rest[1..]).unwrap_or_default();
-            field = rest[1..=end].replace("\"\"", "\"");
-            rest = &rest[end + 2..];
-        } else if let Some(after) = rest.strip_prefix(delimiter) {
-            row.push(std::mem::take(&mut field).trim().to_owned());
-            rest = after;
-        } else if next == '\n' {
-            end_row(&mut row, &mut field);
-            rest = &rest[1..];
-        } else {
-            field.push(next);
-            rest = &rest[next.len_utf8()..];
-        }
-    }
-    end_row(&mut row, &mut field);
-    rows
-}
-
-/// Where the quote that ends a quoted field is.
-fn closing(text: &str) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let at = from + text[from..].find('"')?;
-        if !text[at + 1..].starts_with('"') {
-            return Some(at);
-        }
-        from = at + 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parse(text: &[u8]) -> Result<Titles> {
+        source::wrap(Box::new(text), "titles", Titles::parse)
+    }
+
     fn read(text: &str) -> Vec<(String, String)> {
-        let titles = Titles::parse(text.as_bytes()).unwrap();
+        let titles = parse(text.as_bytes()).unwrap();
         titles.iter().map(|(id, title)| (id.to_string(), title.to_owned())).collect()
     }
 
@@ -232,13 +159,57 @@ mod tests {
         assert_eq!(read(text), pairs(&[("a", "7\" single"), ("b", "a \"b\"\nc")]));
         // Integers and text together are text; the first title counts.
         assert_eq!(read("7,x\n7,y\na,z\n"), pairs(&[("7", "x"), ("a", "z")]));
-        let latin = Titles::parse(b"1::Les Mis\xe9rables\n").unwrap();
+        let latin = parse(b"1::Les Mis\xe9rables\n").unwrap();
         assert_eq!(latin.get(Id::Text("1")), Some("Les Misérables"));
-        for (text, part) in
-            [("", "two columns"), ("1\n2\n", "two columns"), ("id,title\n", "no titles")]
-        {
-            assert!(Titles::parse(text.as_bytes()).unwrap_err().contains(part), "{text}");
+        for (text, part) in [
+            ("", "two columns"),
+            ("\n \n", "two columns"),
+            ("1\n2\n", "two columns"),
+            ("id,title\n", "no titles"),
+        ] {
+            assert!(parse(text.as_bytes()).unwrap_err().to_string().contains(part), "{text}");
         }
+    }
+
+    /// Titles had a parser of their own, which cut fields at a delimiter that the first line happened
+    /// to hold.
+    #[test]
+    fn the_dialects_of_the_reader_of_tables() {
+        let expected = pairs(&[("007", "Dr. No; or, 1\n\"Bond\""), ("1.50", "NA")]);
+        for delimiter in [",", ";", "\t", "|", "::"] {
+            let title = "\"Dr. No; or, 1\n\"\"Bond\"\"\"";
+            let rows = format!("007{delimiter}{title}\n1.50{delimiter}NA\n");
+            for header in [String::new(), format!("Movie ID{delimiter}Title\n")] {
+                let text = format!("{header}{rows}");
+                assert_eq!(read(&text), expected, "{text}");
+                assert_eq!(read(&format!("\u{feff}{text}")), expected, "{text}");
+                let returns = text.replace("\n", "\r\n").replace("1\r\n", "1\n");
+                assert_eq!(read(&returns), expected, "{returns:?}");
+                let mut packed = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+                std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+                let titles = parse(&packed.finish().unwrap()).unwrap();
+                assert_eq!(titles.get(Id::Text("1.50")), Some("NA"));
+            }
+        }
+        // Windows-1252, UTF-16, and lines that end with a return alone.
+        let latin = parse(b"id;title\r\n1;Am\xe9lie \x96 Paris\r\n").unwrap();
+        assert_eq!(latin.get(Id::Int(1)), Some("Am\u{e9}lie \u{2013} Paris"));
+        let wide: Vec<u8> = "\u{feff}1\tHeat\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(parse(&wide).unwrap().get(Id::Int(1)), Some("Heat"));
+        assert_eq!(read("1,Heat\r2,Ran\r"), pairs(&[("1", "Heat"), ("2", "Ran")]));
+        // Quotes that do not enclose a field, more cells than in other rows, and fewer.
+        let text = "1,\"Great Performances\" Cats,x\n2,Heat,the film,x\n3\n4,Ran,x\n";
+        let expected = [("1", "\"Great Performances\" Cats"), ("2", "Heat"), ("4", "Ran")];
+        assert_eq!(read(text), pairs(&expected));
+        // A comma in every title is no delimiter if another cuts as well.
+        assert_eq!(read("a::Heat, the film\nb::Ran, the film\n").len(), 2);
+        assert_eq!(read("a::Heat, the film\n")[0].1, "Heat, the film");
+        // A title that is called as a column of titles is.
+        assert_eq!(read("1,Name\n2,Ran\n"), pairs(&[("1", "Name"), ("2", "Ran")]));
+        assert_eq!(read("title,year\nRan,r\n"), pairs(&[("r", "Ran")]));
+        assert_eq!(read("{\"id\": \"01\", \"name\": \"null\"}\n"), pairs(&[("01", "null")]));
+        let said = parse(b"id,title\n1,Ran\n2,\"Heat\n").unwrap_err().to_string();
+        assert!(said.contains("line 3") && said.contains("quote"), "{said}");
     }
 
     #[test]

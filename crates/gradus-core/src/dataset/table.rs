@@ -83,7 +83,11 @@ impl TableFile {
         Table::read_head(path, &self.options(None, &[])?)
     }
 
-    fn options(&self, inputs: Option<&Inputs>, names: &[String]) -> Result<TableOptions> {
+    /// The options by which a table is read; `inputs` and `names` as in [`table`](Self::table).
+    ///
+    /// # Errors
+    /// If the delimiter is none.
+    pub fn options(&self, inputs: Option<&Inputs>, names: &[String]) -> Result<TableOptions> {
         let mut names = names.to_vec();
         if let Some(Inputs::Columns(columns)) = inputs {
             names.extend(columns.iter().map(|column| column.name.clone()));

@@ -129,7 +129,7 @@ fn quoted_end(text: &[u8], start: usize, limit: usize, dialect: Dialect) -> Opti
 
 /// A stretch of text.
 #[derive(Debug)]
-pub(super) enum Block {
+pub(crate) enum Block {
     /// Whole records; the last one of the file may lack its line end.
     Text(Vec<u8>),
     /// One record that is too long, with the number of line ends in it.
@@ -137,7 +137,7 @@ pub(super) enum Block {
 }
 
 /// Cuts an input into blocks.
-pub(super) struct Blocks<'a, 'b> {
+pub(crate) struct Blocks<'a, 'b> {
     input: &'a mut Input<'b>,
     quotes: Option<Dialect>,
     limit: usize,
@@ -149,13 +149,13 @@ pub(super) struct Blocks<'a, 'b> {
 }
 
 impl<'a, 'b> Blocks<'a, 'b> {
-    pub(super) fn new(input: &'a mut Input<'b>, plan: Plan) -> Self {
+    pub(crate) fn new(input: &'a mut Input<'b>, plan: Plan) -> Self {
         let Plan { quotes, limit, block: size, .. } = plan;
         Self { input, quotes, limit, size, carry: Vec::new(), skipping: None }
     }
 
     /// The next block, written into `spare` if that is text.
-    pub(super) fn next(&mut self, spare: Vec<u8>) -> Result<Option<Block>> {
+    pub(crate) fn next(&mut self, spare: Vec<u8>) -> Result<Option<Block>> {
         let mut text = spare;
         text.clear();
         text.append(&mut self.carry);

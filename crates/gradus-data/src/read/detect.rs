@@ -193,6 +193,9 @@ impl From<&Layout> for Columns {
 
 /// The format of the input: as told, or by its first bytes, or by its name.
 pub(crate) fn format(input: &Input<'_>, told: Option<Format>) -> Result<Format> {
+    if input.sample.is_empty() {
+        return Err(Error::format(&input.name, "is empty"));
+    }
     if let Some(format) = told {
         return Ok(format);
     }

@@ -161,9 +161,6 @@ fn start<T>(
         sample.drain(..3);
     }
     input.sample = sample;
-    if input.sample.is_empty() {
-        return Err(Error::format(name, "is empty"));
-    }
     body(input)
 }
 

@@ -5,6 +5,7 @@
 //! holds is decided when all rows have been seen.
 
 use super::column::Interner;
+use crate::TextIds;
 use crate::read::pipeline::Rows;
 use gradus_base::Result;
 use hashbrown::HashMap;
@@ -147,6 +148,10 @@ pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 pub(super) struct Texts {
     codes: HashMap<Box<[u8]>, u32>,
     levels: Vec<Box<[u8]>>,
+    /// Texts that are kept as they are, one after another, and where each ends. They are not looked
+    /// up: nearly all of a list of ids are different.
+    raw: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl Texts {
@@ -195,6 +200,15 @@ impl Chunk {
             return MISSING;
         }
         text_cell(self.texts[column].code(text))
+    }
+
+    /// The cell of a text that is kept as it is.
+    #[inline]
+    pub(super) fn raw(&mut self, column: usize, text: &[u8]) -> u64 {
+        let texts = &mut self.texts[column];
+        texts.raw.extend_from_slice(text);
+        texts.ends.push(texts.raw.len());
+        text_cell(texts.ends.len() as u32 - 1)
     }
 
     /// Ends a row that stands on this line.
@@ -252,10 +266,19 @@ impl Lines {
 }
 
 /// A column of all blocks so far.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RawColumn {
     pub cells: Vec<u64>,
     pub interner: Interner,
+    /// The texts by code, where they are kept as they are.
+    pub raw: TextIds,
+}
+
+impl RawColumn {
+    /// The text of a row, where texts are kept as they are.
+    pub(super) fn text(&self, row: usize) -> Option<&str> {
+        self.cells.get(row).and_then(|&cell| code(cell)).map(|code| self.raw.get(code as usize))
+    }
 }
 
 /// All blocks so far.
@@ -298,6 +321,24 @@ impl Gathered {
             // A name that came up late has no value in the rows before.
             column.cells.resize(before, MISSING);
             let cells = &chunk.cells[at * n..(at + 1) * n];
+            if !texts.ends.is_empty() {
+                let mut start = 0;
+                let first = column.raw.len() as u32;
+                for &end in &texts.ends {
+                    let (text, is_recoded) = decode(&texts.raw[start..end]);
+                    if is_recoded && recoded.is_none() {
+                        *recoded = Some(before);
+                    }
+                    column.raw.push(&text);
+                    start = end;
+                }
+                let recode = |&cell: &u64| match code(cell) {
+                    Some(code) => text_cell(first.wrapping_add(code)),
+                    None => cell,
+                };
+                column.cells.extend(cells.iter().map(recode));
+                continue;
+            }
             if texts.levels.is_empty() {
                 column.cells.extend_from_slice(cells);
                 continue;

@@ -133,7 +133,7 @@ impl Column {
 }
 
 /// Gives different words different codes, in the order of first appearance.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {
     codes: HashMap<Box<str>, u32>,
     levels: Vec<String>,

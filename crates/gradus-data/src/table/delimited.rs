@@ -1,7 +1,7 @@
 //! Tables as delimited text: how a file is laid out, and its rows.
 
 use super::cells::{Chunk, MISSING, decode, is_missing, is_spelling, number};
-use super::options::TableOptions;
+use super::options::{CellMode, TableOptions};
 use crate::read::blocks::{Dialect, Record, record};
 use crate::read::csv::unescape;
 use crate::read::number::shown;
@@ -30,6 +30,23 @@ pub(super) struct Layout {
     pub mark: u8,
     /// Lines before the table that belong to nothing.
     pub preamble: u64,
+    /// Bytes up to the first row.
+    pub start: usize,
+}
+
+impl Layout {
+    /// The layout of words in one column without a header.
+    fn plain() -> Self {
+        Self {
+            dialect: Dialect::new(Delimiter::single(b',')),
+            names: None,
+            n_cols: 1,
+            lines_before: 0,
+            mark: b'.',
+            preamble: 0,
+            start: 0,
+        }
+    }
 }
 
 /// A row at the start of a file.
@@ -46,8 +63,12 @@ pub(super) fn layout(
     options: &TableOptions,
     format: Format,
 ) -> Result<Layout> {
+    if options.cells == CellMode::Line {
+        return Ok(Layout::plain());
+    }
     input.grow_sample(30, MAX_ROW)?;
     let mut lines_before = 0;
+    let mut offset = 0;
     let mut told = options.delimiter;
     // Spreadsheets write `sep=;` as the first line, and take it away when they read it.
     let first = memchr(b'\n', &input.sample).unwrap_or(input.sample.len());
@@ -56,15 +77,16 @@ pub(super) fn layout(
         && let [byte] = rest
     {
         told = told.or(Some(Delimiter::single(*byte)));
-        input.sample.drain(..(first + 1).min(input.sample.len()));
+        offset = (first + 1).min(input.sample.len());
+        input.sample.drain(..offset);
         lines_before = 1;
     }
     let delimiter = match told {
         Some(told) => told,
-        None => sniff(input, format, options.like.as_ref().and_then(|like| like.delimiter())),
+        None => sniff(input, format, options),
     };
     let dialect = Dialect::of(delimiter, &input.sample);
-    let mut rows = sample(input, dialect);
+    let mut rows = sample(input, dialect, options.cells);
     let usual = usual(&rows);
     let skipped = rows.iter().take_while(|row| {
         let odd = row.cells.len() != usual;
@@ -74,6 +96,9 @@ pub(super) fn layout(
     let mut start = if skipped > 0 { rows[skipped - 1].end } else { 0 };
     rows.drain(..skipped);
     if rows.is_empty() {
+        if options.cells == CellMode::Text && input.is_whole {
+            return Ok(Layout::plain());
+        }
         let what = if skipped > 0 { "comments" } else { "blank lines" };
         let reason = if input.is_whole {
             format!("holds nothing but {what}")
@@ -121,11 +146,12 @@ pub(super) fn layout(
         None => decimal_mark(&rows, options),
     };
     let preamble = skipped as u64;
-    Ok(Layout { dialect, names, n_cols, lines_before, mark, preamble })
+    let start = offset + start;
+    Ok(Layout { dialect, names, n_cols, lines_before, mark, preamble, start })
 }
 
 /// The rows at the start of the input.
-fn sample(input: &Input<'_>, dialect: Dialect) -> Vec<Row> {
+fn sample(input: &Input<'_>, dialect: Dialect, mode: CellMode) -> Vec<Row> {
     let text = &input.sample;
     let (mut rows, mut at) = (Vec::new(), 0);
     while at < text.len() && rows.len() < LOOKED_AT {
@@ -140,7 +166,9 @@ fn sample(input: &Input<'_>, dialect: Dialect) -> Vec<Row> {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut cells = Vec::new();
-        let _ = split(line, dialect, &mut |cell, _| cells.push(decode(cell).0.into_owned()));
+        let _ = split(line, dialect, mode, &mut |cell, _| {
+            cells.push(decode(cell.trim_ascii()).0.into_owned());
+        });
         let is_comment = matches!(line.first(), Some(b'#' | b'%'));
         rows.push(Row { cells, end: next, is_comment });
     }
@@ -213,10 +241,12 @@ fn decimal_mark(rows: &[Row], options: &TableOptions) -> u8 {
 }
 
 /// The delimiter that cuts the first rows into equally many cells, most of them numbers.
-fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimiter {
+fn sniff(input: &Input<'_>, format: Format, options: &TableOptions) -> Delimiter {
     let [tab, comma, semicolon, bar] = [b'\t', b',', b';', b'|'].map(Delimiter::single);
+    let usual = options.like.as_ref().and_then(|like| like.delimiter());
+    let is_text = options.cells == CellMode::Text;
     let score = |delimiter: Delimiter| {
-        let rows = sample(input, Dialect::of(delimiter, &input.sample));
+        let rows = sample(input, Dialect::of(delimiter, &input.sample), options.cells);
         let n = self::usual(&rows);
         if n < 2 {
             return None;
@@ -239,7 +269,14 @@ fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimit
         return usual;
     }
     let mut best: Option<(Delimiter, (f64, f64, usize))> = None;
-    for delimiter in [tab, comma, semicolon, bar, Delimiter::twice(b':')] {
+    let colons = Delimiter::twice(b':');
+    // Commas are common inside text: any other delimiter that cuts as well is the right one there.
+    let candidates = if is_text {
+        [colons, tab, bar, semicolon, comma]
+    } else {
+        [tab, comma, semicolon, bar, colons]
+    };
+    for delimiter in candidates {
         if let Some(score) = score(delimiter)
             && best.is_none_or(|(_, best)| score > best)
         {
@@ -252,7 +289,7 @@ fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimit
         let is_decimal = |cell: &String| !cell.contains(',') || is_number(cell);
         let fits = |&delimiter: &Delimiter| {
             score(delimiter).is_some_and(|(same, ..)| same >= 19.0) && {
-                let rows = sample(input, Dialect::of(delimiter, &input.sample));
+                let rows = sample(input, Dialect::of(delimiter, &input.sample), options.cells);
                 rows.iter()
                     .filter(|row| !row.is_comment)
                     .all(|row| row.cells.iter().all(is_decimal))
@@ -261,6 +298,9 @@ fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimit
         if let Some(delimiter) = [semicolon, tab, bar].into_iter().find(fits) {
             return delimiter;
         }
+    }
+    if is_text {
+        return best.map_or(comma, |(delimiter, _)| delimiter);
     }
     // Blanks are common inside text: they count where nothing else does, or where they alone make
     // numbers of the cells.
@@ -277,10 +317,11 @@ fn sniff(input: &Input<'_>, format: Format, usual: Option<Delimiter>) -> Delimit
     }
 }
 
-/// Hands the trimmed cells of a row on, with whether they were quoted; or says what is wrong.
+/// Hands the cells of a row on, with whether they were quoted; or says what is wrong.
 fn split(
     line: &[u8],
     dialect: Dialect,
+    mode: CellMode,
     take: &mut dyn FnMut(&[u8], bool),
 ) -> std::result::Result<(), String> {
     let delimiter = dialect.delimiter;
@@ -305,10 +346,15 @@ fn split(
             }
             let done = end >= line.len()
                 || if delimiter.run { is_gap(&line[end]) } else { delimiter.is_at(line, end) };
-            if !done {
+            if done {
+                (unescape(&line[open + 1..close], dialect.backslash), true, end)
+            } else if mode == CellMode::Infer {
                 return Err(format!("text after the closing quote in `{}`", shown(&line[open..])));
+            } else {
+                // As in `"Great Performances" Cats`: the quotes belong to the text.
+                let end = delimiter.find(line, close + 1).unwrap_or(line.len());
+                (Cow::Borrowed(&line[open..end]), false, end)
             }
-            (unescape(&line[open + 1..close], dialect.backslash), true, end)
         } else {
             let end = if delimiter.run {
                 memchr2(b' ', b'\t', &line[open..]).map_or(line.len(), |found| open + found)
@@ -317,7 +363,7 @@ fn split(
             };
             (Cow::Borrowed(&line[open..end]), false, end)
         };
-        take(cell.trim_ascii(), quoted);
+        take(&cell, quoted);
         if delimiter.run {
             while line.get(end).is_some_and(is_gap) {
                 end += 1;
@@ -340,6 +386,7 @@ pub(super) struct DelimitedParser {
     mark: u8,
     n_cols: usize,
     names: Vec<String>,
+    mode: CellMode,
     /// Further spellings of missing values.
     missing: Vec<Vec<u8>>,
 }
@@ -354,8 +401,28 @@ impl DelimitedParser {
             mark: layout.mark,
             n_cols: layout.n_cols,
             names,
+            mode: options.cells,
             missing: options.spellings(),
         }
+    }
+
+    /// Whether a line holds nothing.
+    pub(super) fn is_blank(&self, line: &[u8]) -> bool {
+        let delimiter = (self.mode != CellMode::Line).then_some(self.dialect.delimiter.byte);
+        let blank = |byte: &u8| byte.is_ascii_whitespace() && Some(*byte) != delimiter;
+        line.iter().all(|byte| blank(byte) || *byte == b' ')
+    }
+
+    /// Whether a line that is not blank is a comment: it starts as one and is no row.
+    pub(super) fn is_comment(&self, line: &[u8]) -> bool {
+        if self.mode == CellMode::Line || !matches!(line.first(), Some(b'#' | b'%')) {
+            return false;
+        }
+        let (mut n, mut last_is_empty) = (0, false);
+        let outcome = split(line, self.dialect, self.mode, &mut |cell, _| {
+            (n, last_is_empty) = (n + 1, cell.trim_ascii().is_empty());
+        });
+        outcome.is_err() || n - usize::from(n == self.n_cols + 1 && last_is_empty) != self.n_cols
     }
 
     /// Reads the rows from `at` on that are plain (numbers and unquoted texts); gives where it stopped
@@ -372,7 +439,11 @@ impl DelimitedParser {
                 while text.get(at) == Some(&b' ') {
                     at += 1;
                 }
-                let (mut end, cell) = match number(text, at, self.mark) {
+                let plain = match self.mode {
+                    CellMode::Infer => number(text, at, self.mark),
+                    CellMode::Text | CellMode::Line => None,
+                };
+                let (mut end, cell) = match plain {
                     Some((_, end)) if is_spelling(&self.missing, &text[at..end]) => {
                         (end, Some(MISSING))
                     }
@@ -398,8 +469,17 @@ impl DelimitedParser {
                             end += 1 + memchr2(delimiter.byte, b'\n', &text[end + 1..])
                                 .unwrap_or(text.len() - end - 1);
                         }
-                        let whole = &text[at..end];
-                        chunk.text(column, whole.trim_ascii(), &self.missing)
+                        let whole = text[at..end].trim_ascii();
+                        match self.mode {
+                            CellMode::Infer => chunk.text(column, whole, &self.missing),
+                            // It may be a blank line.
+                            CellMode::Text | CellMode::Line
+                                if self.n_cols == 1 && whole.is_empty() =>
+                            {
+                                MISSING
+                            }
+                            CellMode::Text | CellMode::Line => chunk.raw(column, whole),
+                        }
                     }
                 };
                 if column == self.n_cols {
@@ -445,9 +525,13 @@ impl DelimitedParser {
     fn row(&self, line: &[u8], chunk: &mut Chunk) -> std::result::Result<bool, Fault> {
         let start = chunk.cells.len();
         let (mut n, mut last_is_empty) = (0, false);
-        let mut take = |cell: &[u8], _| {
+        let mut take = |whole: &[u8], quoted: bool| {
+            let cell = whole.trim_ascii();
             last_is_empty = cell.is_empty();
-            if n < self.n_cols {
+            if n < self.n_cols && self.mode != CellMode::Infer {
+                let cell = chunk.raw(n, if quoted { whole } else { cell });
+                chunk.cells.push(cell);
+            } else if n < self.n_cols {
                 let plain = number(cell, 0, self.mark).filter(|(_, end)| *end == cell.len());
                 let cell = match plain {
                     Some(_) if is_spelling(&self.missing, cell) => MISSING,
@@ -458,7 +542,7 @@ impl DelimitedParser {
             }
             n += 1;
         };
-        let outcome = split(line, self.dialect, &mut take);
+        let outcome = split(line, self.dialect, self.mode, &mut take);
         // A delimiter at the end of a row is none between columns.
         if n == self.n_cols + 1 && last_is_empty {
             n -= 1;
@@ -466,11 +550,16 @@ impl DelimitedParser {
         if outcome.is_ok() && n == self.n_cols {
             return Ok(true);
         }
-        chunk.cells.truncate(start);
         if matches!(line.first(), Some(b'#' | b'%')) {
+            chunk.cells.truncate(start);
             chunk.comments += 1;
             return Ok(false);
         }
+        if outcome.is_ok() && self.mode != CellMode::Infer {
+            chunk.cells.resize(start + self.n_cols, MISSING);
+            return Ok(true);
+        }
+        chunk.cells.truncate(start);
         outcome.map_err(|reason| (None, reason))?;
         let first = if self.names.is_empty() { "first row" } else { "header" };
         let more = if n > self.n_cols { "more" } else { "fewer" };
@@ -486,6 +575,18 @@ impl Parser<Chunk> for DelimitedParser {
         room.start(self.n_cols);
         let mut parsed = Parsed { rows: room, ..Parsed::default() };
         let mut at = 0;
+        if self.mode == CellMode::Line {
+            for line in text.split_inclusive(|&byte| byte == b'\n') {
+                let cell = line.trim_ascii();
+                if !cell.is_empty() {
+                    let cell = parsed.rows.raw(0, cell);
+                    parsed.rows.cells.push(cell);
+                    parsed.rows.end_row(parsed.lines);
+                }
+                parsed.lines += u64::from(line.ends_with(b"\n"));
+            }
+            at = text.len();
+        }
         while at < text.len() {
             (at, parsed.lines) = self.fast(text, at, parsed.lines, &mut parsed.rows);
             if at >= text.len() {
@@ -494,11 +595,14 @@ impl Parser<Chunk> for DelimitedParser {
             let (next, outcome) = match record(text, at, Some(self.dialect), true, MAX_ROW) {
                 Record::Whole { end, next } => {
                     let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
-                    let blank = |byte: &u8| {
-                        byte.is_ascii_whitespace() && *byte != self.dialect.delimiter.byte
-                    };
-                    let is_blank = line.iter().all(|byte| blank(byte) || *byte == b' ');
-                    (next, if is_blank { Ok(false) } else { self.row(line, &mut parsed.rows) })
+                    (
+                        next,
+                        if self.is_blank(line) {
+                            Ok(false)
+                        } else {
+                            self.row(line, &mut parsed.rows)
+                        },
+                    )
                 }
                 Record::TooLong { next } => {
                     let bad = crate::read::pipeline::too_long(0, MAX_ROW);

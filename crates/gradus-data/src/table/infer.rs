@@ -2,6 +2,7 @@
 
 use super::cells::{Gathered, MISSING, RawColumn, code};
 use super::column::{Column, Interner, MISSING_WORD};
+use super::options::CellMode;
 use gradus_base::{Result, parallel};
 use hashbrown::HashMap;
 
@@ -30,10 +31,24 @@ pub(super) struct Inferred {
 ///
 /// A column holds numbers if all its values are numbers, or all but a few: at most ten different
 /// texts, in at most 5 % of the values (or one text in ten values or more). Those texts are then
-/// strays, which count as missing.
-pub(super) fn infer(gathered: Gathered, mark: u8) -> Result<(Vec<String>, Vec<Inferred>)> {
+/// strays, which count as missing. Where cells are kept as text, all columns hold words.
+pub(super) fn infer(
+    gathered: Gathered,
+    mark: u8,
+    mode: CellMode,
+) -> Result<(Vec<String>, Vec<Inferred>)> {
     let Gathered { names, columns, .. } = gathered;
-    Ok((names, parallel::try_map(columns, |column| of(column, mark))?))
+    let columns = parallel::try_map(columns, |column| match mode {
+        CellMode::Infer => of(column, mark),
+        CellMode::Text | CellMode::Line => text_of(&column),
+    });
+    Ok((names, columns?))
+}
+
+/// The words of a column whose cells are all texts.
+fn text_of(column: &RawColumn) -> Result<Inferred> {
+    let words = (0..column.cells.len()).map(|row| column.text(row));
+    Ok(Inferred { column: Column::from_words(words)?, strays: vec![], remark: None })
 }
 
 /// What a text of a column may be besides a word.
@@ -49,7 +64,7 @@ enum Spelling {
 }
 
 fn of(column: RawColumn, mark: u8) -> Result<Inferred> {
-    let RawColumn { cells, interner } = column;
+    let RawColumn { cells, interner, .. } = column;
     let levels = interner.into_levels();
     let mut counts = vec![0usize; levels.len()];
     let mut n_numbers = 0usize;

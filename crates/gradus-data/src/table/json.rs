@@ -2,7 +2,7 @@
 
 use super::cells::{Chunk, MISSING, is_spelling, number};
 use super::delimited::MAX_ROW;
-use super::options::TableOptions;
+use super::options::{CellMode, TableOptions};
 use crate::OnError;
 use crate::read::blocks::{Record, record};
 use crate::read::number::shown;
@@ -12,12 +12,25 @@ use serde_json::Value;
 
 /// Reads rows of JSON. Strings follow the rules of text cells.
 pub(super) struct JsonParser {
+    mode: CellMode,
     missing: Vec<Vec<u8>>,
 }
 
 impl JsonParser {
     pub(super) fn new(options: &TableOptions) -> Self {
-        Self { missing: options.spellings() }
+        Self { mode: options.cells, missing: options.spellings() }
+    }
+
+    fn cell(&self, chunk: &mut Chunk, column: usize, text: &str) -> u64 {
+        if self.mode != CellMode::Infer {
+            return chunk.raw(column, text.as_bytes());
+        }
+        let text = text.trim().as_bytes();
+        match number(text, 0, b'.').filter(|(_, end)| *end == text.len()) {
+            Some(_) if is_spelling(&self.missing, text) => MISSING,
+            Some((value, _)) => value.to_bits(),
+            None => chunk.text(column, text, &self.missing),
+        }
     }
 }
 
@@ -29,7 +42,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn take(&mut self, chunk: &mut Chunk, row: Value, line: u64, missing: &[Vec<u8>]) -> bool {
+    fn take(&mut self, chunk: &mut Chunk, row: Value, line: u64, parser: &JsonParser) -> bool {
         let cells: Vec<(String, Value)> = match row {
             Value::Object(map) => map.into_iter().collect(),
             Value::Array(values) => {
@@ -49,14 +62,7 @@ impl Rows {
                 Value::String(text) => Some(text),
                 other => Some(other.to_string()),
             };
-            let cell = text.map_or(MISSING, |text| {
-                let text = text.trim().as_bytes();
-                match number(text, 0, b'.').filter(|(_, end)| *end == text.len()) {
-                    Some(_) if is_spelling(missing, text) => MISSING,
-                    Some((value, _)) => value.to_bits(),
-                    None => chunk.text(at, text, missing),
-                }
-            });
+            let cell = text.map_or(MISSING, |text| parser.cell(chunk, at, &text));
             let column = &mut self.columns[at];
             column.resize(chunk.n_rows, MISSING);
             column.push(cell);
@@ -86,8 +92,7 @@ impl Parser<Chunk> for JsonParser {
                     [] => (next, None),
                     line => match serde_json::from_slice(line) {
                         Ok(row) => {
-                            let good =
-                                rows.take(&mut parsed.rows, row, parsed.lines, &self.missing);
+                            let good = rows.take(&mut parsed.rows, row, parsed.lines, self);
                             let reason = || format!("`{}` is no object or array", shown(line));
                             (next, (!good).then(reason))
                         }
@@ -122,9 +127,9 @@ pub(super) fn document(
 ) -> std::result::Result<Chunk, serde_json::Error> {
     let values: Vec<Value> = serde_json::from_slice(text)?;
     let (mut chunk, mut rows) = (Chunk::default(), Rows::default());
-    let missing = options.spellings();
+    let parser = JsonParser::new(options);
     for (line, value) in (0..).zip(values) {
-        rows.take(&mut chunk, value, line, &missing);
+        rows.take(&mut chunk, value, line, &parser);
     }
     rows.finish(&mut chunk);
     Ok(chunk)

@@ -6,6 +6,20 @@ use crate::{Delimiter, Format, OnError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What becomes of the cells of a text table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellMode {
+    /// A column holds numbers, truth values or words, as inferred from all its cells.
+    #[default]
+    Infer,
+    /// Every column holds words, spelled as in the file: `007` and `1.50` stay as they are, and `NA`
+    /// is a word. An empty cell is an empty word. A row may have more cells than the others, which
+    /// are left out, or fewer: only those that it lacks are missing.
+    Text,
+    /// Every line that is not blank is one word, delimiters and quotes included.
+    Line,
+}
+
 /// How to read a table. Everything not set is found out from the file.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
@@ -30,6 +44,8 @@ pub struct TableOptions {
     /// How a file of the same kind was laid out, that a model was trained on. It decides where the
     /// file leaves a choice.
     pub like: Option<TableLayout>,
+    /// What becomes of the cells. Parquet files have types of their own.
+    pub cells: CellMode,
     /// Bytes in a block of text. Nothing but speed and memory depends on it.
     #[doc(hidden)]
     pub block: usize,
@@ -46,6 +62,7 @@ impl Default for TableOptions {
             on_error: OnError::Fail,
             names: Vec::new(),
             like: None,
+            cells: CellMode::Infer,
             block: 1 << 20,
         }
     }

@@ -4,7 +4,7 @@ use super::cells::{Gathered, Lines};
 use super::delimited::{DelimitedParser, Layout, MAX_ROW, layout};
 use super::infer::{Stray, infer};
 use super::json::{self, JsonParser};
-use super::options::{TableLayout, TableOptions, TableSource};
+use super::options::{CellMode, TableLayout, TableOptions, TableSource};
 use super::{Column, Table, same_names};
 use crate::Format;
 use crate::read::detect;
@@ -79,11 +79,11 @@ impl Table {
     }
 }
 
-fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
+pub(super) fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
     if let Some(delimiter) = options.delimiter {
         delimiter.check()?;
     }
-    match detect::format(&input, options.format)? {
+    match format(&input, options)? {
         Format::Parquet => parquet(input),
         Format::JsonLines => json(&mut input, options),
         Format::Adjacency => {
@@ -91,6 +91,18 @@ fn read(mut input: Input<'_>, options: &TableOptions) -> Result<Table> {
             Err(Error::UnknownName { what: "format of a table", name: "adjacency".into(), known })
         }
         format @ (Format::Csv | Format::Tsv) => delimited(&mut input, options, format),
+    }
+}
+
+/// The format of an input.
+pub(super) fn format(input: &Input<'_>, options: &TableOptions) -> Result<Format> {
+    // A list without entries is one.
+    if options.cells != CellMode::Infer && input.sample.is_empty() {
+        return Ok(Format::Csv);
+    }
+    match detect::format(input, options.format)? {
+        Format::JsonLines if options.cells == CellMode::Line => Ok(Format::Csv),
+        format => Ok(format),
     }
 }
 
@@ -113,10 +125,7 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
     }
     let names = names(&layout, &input.name, &mut remarks)?;
     let header = if layout.names.is_some() { names.clone() } else { Vec::new() };
-    let parser = DelimitedParser::new(&layout, header, options);
-    let mut gathered = Gathered::new(names);
-    let plan = Plan { quotes: Some(layout.dialect), ..plan(options, layout.lines_before) };
-    let totals = run(input, plan, &parser, &mut |chunk, before| gathered.take(chunk, before))?;
+    let (gathered, totals) = gather(input, options, &layout, names, header)?;
     let delimiter = layout.dialect.delimiter;
     let found = TableLayout {
         format: if delimiter.byte == b'\t' { Format::Tsv } else { Format::Csv },
@@ -128,7 +137,46 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
     };
     let unnamed = layout.names.as_ref().is_some_and(|names| names[0].is_empty());
     let blank_end = layout.names.as_ref().is_some_and(|n| n.len() > 1 && n[n.len() - 1].is_empty());
-    table(input, gathered, totals, found, (layout.mark, unnamed, blank_end), remarks)
+    let notes = Notes { mark: layout.mark, unnamed, blank_end, mode: options.cells };
+    table(input, gathered, totals, found, notes, remarks)
+}
+
+/// The cells of delimited text without a header, with what is known of their columns.
+pub(super) fn texts(
+    input: &mut Input<'_>,
+    options: &TableOptions,
+    format: Format,
+) -> Result<Gathered> {
+    let layout = layout(input, options, format)?;
+    let names = names(&layout, &input.name, &mut Vec::new())?;
+    let (mut gathered, _) = gather(input, options, &layout, names, Vec::new())?;
+    gathered.finish();
+    check_rows(input, &gathered)?;
+    Ok(gathered)
+}
+
+/// All cells of delimited text; `header` are the names in the file.
+fn gather(
+    input: &mut Input<'_>,
+    options: &TableOptions,
+    layout: &Layout,
+    names: Vec<String>,
+    header: Vec<String>,
+) -> Result<(Gathered, Totals)> {
+    let parser = DelimitedParser::new(layout, header, options);
+    let mut gathered = Gathered::new(names);
+    let quotes = (options.cells != CellMode::Line).then_some(layout.dialect);
+    let plan = Plan { quotes, ..plan(options, layout.lines_before) };
+    let totals = run(input, plan, &parser, &mut |chunk, before| gathered.take(chunk, before))?;
+    Ok((gathered, totals))
+}
+
+/// Refuses more rows than can be counted.
+fn check_rows(input: &Input<'_>, gathered: &Gathered) -> Result<()> {
+    if u32::try_from(gathered.n_rows).is_err() {
+        return Err(Error::format(&input.name, "has 2³² rows or more"));
+    }
+    Ok(())
 }
 
 /// The spellings of missing values to remember.
@@ -196,7 +244,19 @@ fn json(input: &mut Input<'_>, options: &TableOptions) -> Result<Table> {
         encoding: (!input.encoding.is_empty()).then(|| input.encoding.to_owned()),
         missing_values: added(options),
     };
-    table(input, gathered, totals, found, (b'.', false, false), Vec::new())
+    let notes = Notes { mark: b'.', unnamed: false, blank_end: false, mode: options.cells };
+    table(input, gathered, totals, found, notes, Vec::new())
+}
+
+/// What there is to know of cells besides their layout.
+struct Notes {
+    /// What stands before the fraction of a number.
+    mark: u8,
+    /// Whether the header has no name for the first column.
+    unnamed: bool,
+    /// Whether it has none for the last.
+    blank_end: bool,
+    mode: CellMode,
 }
 
 /// The table of all cells.
@@ -205,7 +265,7 @@ fn table(
     mut gathered: Gathered,
     totals: Totals,
     mut layout: TableLayout,
-    (mark, unnamed, blank_end): (u8, bool, bool),
+    Notes { mark, unnamed, blank_end, mode }: Notes,
     mut remarks: Vec<String>,
 ) -> Result<Table> {
     gathered.finish();
@@ -216,9 +276,7 @@ fn table(
             format!("no row is left of {}; the first was left out: {first}", totals.skipped);
         return Err(Error::format(&input.name, reason));
     }
-    if u32::try_from(gathered.n_rows).is_err() {
-        return Err(Error::format(&input.name, "has 2³² rows or more"));
-    }
+    check_rows(input, &gathered)?;
     if gathered.columns.is_empty() {
         return Err(Error::format(&input.name, "has no columns"));
     }
@@ -229,7 +287,8 @@ fn table(
         remarks.push(format!("{} comment lines passed over", gathered.comments));
     }
     let lines = std::mem::take(&mut gathered.lines);
-    let (names, inferred) = infer(gathered, mark)?;
+    let n_rows = gathered.n_rows;
+    let (names, inferred) = infer(gathered, mark, mode)?;
     let mut strays = Vec::new();
     let mut columns = Vec::with_capacity(names.len());
     let n_cols = names.len();
@@ -265,7 +324,7 @@ fn table(
         }
         columns.push((name, column));
     }
-    let mut table = Table::from_columns(columns).map_err(|error| match error {
+    let mut table = Table::of(columns, n_rows).map_err(|error| match error {
         Error::Data(reason) => Error::format(&input.name, reason),
         other => other,
     })?;

@@ -248,3 +248,30 @@ fn columns_that_contradict_themselves_are_refused() {
     assert!(refused(vec![0, 2], &["a", "b"]).contains("code 2 is not below 2"));
     assert!(refused(vec![0], &["a", "a"]).contains("`a` is listed twice"));
 }
+
+#[test]
+fn cells_can_be_kept_as_text() {
+    let text = "id,size,note\n007,1.50,NA\n7, 1.5 ,\n1e3,\" x \",\"a,\nb\"\n8,9,c,d\n\n5\n";
+    let word = |table: &Table, row: usize, name: &str| {
+        table.column(name).unwrap().text(row).map(|text| text.into_owned())
+    };
+    for block in [1, 16, 1 << 20] {
+        let options =
+            TableOptions { cells: crate::CellMode::Text, block, ..TableOptions::default() };
+        let table = Table::read_from(text.as_bytes(), "x.csv", &options).unwrap();
+        assert_eq!((table.n_rows(), table.names()), (5, vec!["id", "size", "note"]));
+        let row = |row: usize| table.names().iter().map(|n| word(&table, row, n)).collect();
+        let kept = |cells: [Option<&str>; 3]| cells.map(|cell| cell.map(str::to_owned)).to_vec();
+        let rows: Vec<Vec<Option<String>>> = (0..5).map(row).collect();
+        assert_eq!(rows[0], kept([Some("007"), Some("1.50"), Some("NA")]));
+        assert_eq!(rows[1], kept([Some("7"), Some("1.5"), Some("")]));
+        assert_eq!(rows[2], kept([Some("1e3"), Some(" x "), Some("a,\nb")]));
+        assert_eq!(rows[3], kept([Some("8"), Some("9"), Some("c")]));
+        assert_eq!(rows[4], kept([Some("5"), None, None]));
+        assert!(table.fault(4, "size", "x").to_string().contains("line 8"));
+        let options = TableOptions { cells: crate::CellMode::Line, ..options };
+        let table = Table::read_from(text.as_bytes(), "x.csv", &options).unwrap();
+        assert_eq!(word(&table, 3, "column_1").as_deref(), Some("1e3,\" x \",\"a,"));
+        assert_eq!(table.n_rows(), 7);
+    }
+}

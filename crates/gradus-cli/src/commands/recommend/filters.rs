@@ -1,14 +1,14 @@
 //! Which items the command line lets through.
 
-use crate::lists::{Rows, Wanted};
+use crate::lists::Rows;
 use crate::output::{Context, Failure, Outcome, grouped};
 use clap::Args;
 use gradus_core::recommend::{Categories, Filter, Recommend};
-use gradus_data::{Id, Ids};
+use gradus_data::{Id, Ids, TextColumn};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-pub const ITEM_NAMES: &[&str] = &["item", "itemid", "item_id", "movieid", "id"];
+pub const ITEM_NAMES: &[&str] = &["item", "itemid", "movieid", "id"];
 
 // Not a doc comment: clap would show it in place of the command's.
 #[derive(Args)]
@@ -82,7 +82,7 @@ impl FilterArgs {
 /// The items listed in a file. Unknown ones are counted, not refused: a list of the whole shop
 /// usually holds items that nobody has rated yet.
 fn listed(items: &Ids, path: &Path, context: Context) -> Outcome<Vec<u32>> {
-    let wanted = Wanted { what: "items", names: ITEM_NAMES, given: None };
+    let wanted = TextColumn { what: "items", names: ITEM_NAMES, given: None };
     let (mut known, mut count) = (Vec::new(), 0);
     for row in Rows::open(path, &[wanted])? {
         count += 1;
@@ -95,8 +95,8 @@ fn listed(items: &Ids, path: &Path, context: Context) -> Outcome<Vec<u32>> {
 /// The category of each item. An item that is not in the file has none.
 fn categories(items: &Ids, path: &Path, max: usize, context: Context) -> Outcome<Categories> {
     let wanted = [
-        Wanted { what: "items", names: ITEM_NAMES, given: None },
-        Wanted { what: "categories", names: &["category", "categories", "genre"], given: None },
+        TextColumn { what: "items", names: ITEM_NAMES, given: None },
+        TextColumn { what: "categories", names: &["category", "categories", "genre"], given: None },
     ];
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut of_item = vec![None; items.len()];

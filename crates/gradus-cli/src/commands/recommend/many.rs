@@ -1,14 +1,14 @@
 //! Recommendations for many users, written as they come.
 
 use crate::columns::quoted;
-use crate::lists::{Rows, Wanted};
+use crate::lists::Rows;
 use crate::output::{Context, Failure, Outcome, grouped, seconds};
 use crate::outputs::{Destination, FilePlan};
 use crate::progress::{Counter, stop_on_ctrl_c};
 use clap::{Args, ValueEnum};
 use gradus_app::recommend::Recommender;
 use gradus_core::recommend::{Filter, Recommend, Scored};
-use gradus_data::{Id, Ids};
+use gradus_data::{Id, Ids, TextColumn};
 use rayon::prelude::*;
 use serde_json::json;
 use std::io::Write;
@@ -35,7 +35,7 @@ enum OnUnknown {
 #[derive(Args)]
 #[command(next_help_heading = "Many users")]
 pub struct ManyArgs {
-    /// The users listed in this file, one id a line, or a column of a CSV file; `-` for standard input
+    /// The users listed in this file, one id a line, or a column of a table (CSV, Parquet, …); `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     pub users: Option<PathBuf>,
 
@@ -142,9 +142,9 @@ fn users<'a>(
     let Some(path) = &args.users else {
         return Ok(Box::new((0..model.users().len() as u32).map(|user| Ok(For::User(user)))));
     };
-    let wanted = Wanted {
+    let wanted = TextColumn {
         what: "users",
-        names: &["user", "userid", "user_id", "customer", "customerid", "uid"],
+        names: &["user", "userid", "customer", "customerid", "uid"],
         given: args.user_column.as_deref(),
     };
     Ok(Box::new(Rows::open(path, &[wanted])?.map(|row| {
