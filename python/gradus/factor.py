@@ -987,7 +987,7 @@ class Ials(Recommender):
         Whether users and items have biases.
     solver : {"auto", "cholesky", "cg", "blocks"}, default 'auto'
         How a row is solved.
-        - "auto": Cholesky up to rank 32, cg up to 128, blocks above: the quickest to a given
+        - "auto": Cholesky up to rank 32, cg up to 512, blocks above: the quickest to a given
           quality.
         - "cholesky": Exactly.
         - "cg": By a few steps of conjugate gradients from the last solution.
