@@ -31,14 +31,14 @@ fn recommend(model: &dyn Recommend) {
     let pairs = [(Some(0), Some(0)), (None, Some(0)), (Some(0), None)];
     model.predict(&pairs);
     let _ = model.interval(&pairs, 0.9);
-    let _ = model.top(&Target::User(0), 3, &Filter::default());
+    let _ = model.top(&Recipient::User(0), 3, &Filter::default());
     let _ = model.top_many(&[0], 3, &Filter::default());
     let _ = model.top_users(0, 3, false);
     let _ = model.similar_items(0, 3);
     let _ = model.similar_users(0, 3);
-    let _ = model.explain(&Target::User(0), 0);
+    let _ = model.explain(&Recipient::User(0), 0);
     let profile = Profile { items: vec![0], values: vec![1.0] };
-    let _ = model.top(&Target::Profile(&profile), 3, &Filter::default());
+    let _ = model.top(&Recipient::Profile(&profile), 3, &Filter::default());
 }
 
 fn predict(model: &dyn Predict) {

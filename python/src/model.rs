@@ -8,8 +8,8 @@ use gradus::linear::{LinearModel, Link, SvmModel};
 use gradus::select::{RankingOptions, evaluate_ranking};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
-use gradus_core::recommend::{Categories, Filter, Profile, Recommend, Scored, Target};
-use gradus_core::update::Adding;
+use gradus_core::recommend::{Categories, Filter, Profile, Recipient, Recommend, Scored};
+use gradus_core::update::UpdateOptions;
 use gradus_data::{Dense, IdVec, Input, Inputs, Matrix};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -505,7 +505,7 @@ impl Model {
             categories,
         )?;
         let list =
-            inside(py, || model.top(&Target::Profile(&profile), n, &filter))?.map_err(raise)?;
+            inside(py, || model.top(&Recipient::Profile(&profile), n, &filter))?.map_err(raise)?;
         lists(py, &[list])
     }
 
@@ -543,7 +543,7 @@ impl Model {
     /// its item, value and contribution.
     fn explain(&self, py: Python<'_>, user: u32, item: u32) -> PyResult<Explained> {
         let model = self.recommender()?;
-        let why = inside(py, || model.explain(&Target::User(user), item))?.map_err(raise)?;
+        let why = inside(py, || model.explain(&Recipient::User(user), item))?.map_err(raise)?;
         let parts = why.contributions.iter().map(|c| (c.item, c.value, c.contribution)).collect();
         Ok((why.score, why.base, parts))
     }
@@ -557,7 +557,7 @@ impl Model {
         duplicates: &str,
         items: bool,
     ) -> PyResult<String> {
-        let how = Adding { duplicates: which(duplicates)?, items };
+        let how = UpdateOptions { duplicates: which(duplicates)?, items };
         if Arc::get_mut(&mut self.fitted).is_none() {
             // A copy of the estimator, or a fit that starts from it, keeps what it has.
             let copied = inside(py, || self.fitted.to_bytes().and_then(gradus::from_bytes))?;
@@ -566,7 +566,7 @@ impl Model {
         let fitted = Arc::get_mut(&mut self.fitted)
             .ok_or_else(|| PyRuntimeError::new_err("the model is in use"))?;
         let ratings = ratings.ratings();
-        let updated = inside(py, || fitted.add(ratings, &how))?.map_err(raise)?;
+        let updated = inside(py, || fitted.update(ratings, &how))?.map_err(raise)?;
         serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 

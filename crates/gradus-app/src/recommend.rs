@@ -2,7 +2,7 @@
 
 use gradus_base::{Error, Result};
 use gradus_core::estimator::AnyFitted;
-use gradus_core::recommend::{Filter, Profile, Recommend, Scored, ScoredUser, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored, ScoredUser};
 use gradus_data::{Id, Ids, Titles};
 use serde::{Deserialize, Serialize};
 
@@ -166,12 +166,12 @@ impl<'a> Recommender<'a> {
             profile.values.push(*value);
         }
         let target = match &request.user {
-            Some(user) => Target::User(self.find_user(user)?),
-            None => Target::Profile(&profile),
+            Some(user) => Recipient::User(self.find_user(user)?),
+            None => Recipient::Profile(&profile),
         };
         let user = match target {
-            Target::User(user) => Some(self.model.users().get(user as usize)),
-            Target::Profile(_) => None,
+            Recipient::User(user) => Some(self.model.users().get(user as usize)),
+            Recipient::Profile(_) => None,
         };
         let mut recommendations = Vec::new();
         for scored in self.model.top(&target, request.n, filter)? {

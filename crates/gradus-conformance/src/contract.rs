@@ -49,7 +49,7 @@ fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus_base::Resul
 fn capable(model: &dyn Estimator) -> Finding {
     let mut fitted = fit(model, &Map::new()).map_err(|error| error.to_string())?;
     let mut can = fitted.capabilities();
-    can.extend(fitted.model.update().map(|_| Capability::Update));
+    can.extend(fitted.model.updater().map(|_| Capability::Update));
     let declared = model.traits().capabilities;
     ensure!(can == declared, "it declares {declared:?} and can {can:?}");
     ensure!(!declared.is_empty(), "it can do nothing");

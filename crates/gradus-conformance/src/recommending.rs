@@ -3,8 +3,8 @@
 use crate::ratings::{fit, made};
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus_core::estimator::{Estimator, RecommenderTraits};
-use gradus_core::recommend::{Categories, Filter, Profile, Target};
-use gradus_core::update::Adding;
+use gradus_core::recommend::{Categories, Filter, Profile, Recipient};
+use gradus_core::update::UpdateOptions;
 use gradus_data::Csr;
 
 /// The checks of this module.
@@ -32,7 +32,7 @@ fn top(model: &dyn Estimator) -> Finding {
     let model = found(fitted.recommend())?;
     for user in 0..data.n_users() as u32 {
         let seen = data.by_user().row(user as usize).0;
-        let found_items = found(model.top(&Target::User(user), 1000, &Filter::default()))?;
+        let found_items = found(model.top(&Recipient::User(user), 1000, &Filter::default()))?;
         ensure!(
             found_items.len() == data.n_items() - seen.len(),
             "user {user}: {} items",
@@ -43,10 +43,10 @@ fn top(model: &dyn Estimator) -> Finding {
             found_items.windows(2).all(|p| p[0].score >= p[1].score),
             "user {user}: not sorted"
         );
-        let few = found(model.top(&Target::User(user), 3, &Filter::default()))?;
+        let few = found(model.top(&Recipient::User(user), 3, &Filter::default()))?;
         ensure!(few[..] == found_items[..few.len()], "user {user}: the first 3 depend on n");
         let all = Filter { include_seen: true, ..Filter::default() };
-        let all = found(model.top(&Target::User(user), 1000, &all))?;
+        let all = found(model.top(&Recipient::User(user), 1000, &all))?;
         ensure!(all.len() == data.n_items(), "user {user}: {} of all items", all.len());
     }
     Ok(())
@@ -62,11 +62,11 @@ fn lists(model: &dyn Estimator) -> Finding {
         ..Filter::default()
     };
     let mut items: Vec<u32> =
-        found(model.top(&Target::User(0), 10, &filter))?.iter().map(|s| s.item).collect();
+        found(model.top(&Recipient::User(0), 10, &filter))?.iter().map(|s| s.item).collect();
     items.sort_unstable();
     ensure!(items == [3, 5, 6], "{items:?}");
     let nothing = Filter { allow: Some(Vec::new()), ..Filter::default() };
-    ensure!(found(model.top(&Target::User(0), 10, &nothing))?.is_empty(), "an empty allow list");
+    ensure!(found(model.top(&Recipient::User(0), 10, &nothing))?.is_empty(), "an empty allow list");
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn many(model: &dyn Estimator) -> Finding {
         let lists = found(model.top_many(&users, n, &filter))?;
         ensure!(lists.len() == users.len(), "{} lists", lists.len());
         for (&user, list) in users.iter().zip(&lists) {
-            let alone = found(model.top(&Target::User(user), n, &filter))?;
+            let alone = found(model.top(&Recipient::User(user), n, &filter))?;
             ensure!(*list == alone, "user {user}: {list:?} and alone {alone:?}");
         }
     }
@@ -98,13 +98,13 @@ fn limits(model: &dyn Estimator) -> Finding {
     let model = found(fitted.recommend())?;
     let count = |item: u32| data.by_item().row(item as usize).0.len();
     let counted = Filter { min_count: 5, max_count: Some(40), ..Filter::default() };
-    let list = found(model.top(&Target::User(1), 1000, &counted))?;
+    let list = found(model.top(&Recipient::User(1), 1000, &counted))?;
     ensure!(list.iter().all(|s| (5..=40).contains(&count(s.item))), "an item of another count");
     let of_item: Vec<Option<u32>> = (0..data.n_items() as u32).map(|item| Some(item % 3)).collect();
     let categories = Some(Categories { of_item, max: 2 });
     let limited = Filter { categories, ..Filter::default() };
-    let all = found(model.top(&Target::User(1), 1000, &Filter::default()))?;
-    let list = found(model.top(&Target::User(1), 1000, &limited))?;
+    let all = found(model.top(&Recipient::User(1), 1000, &Filter::default()))?;
+    let list = found(model.top(&Recipient::User(1), 1000, &limited))?;
     let mut counts = [0; 3];
     let greedy: Vec<_> = all
         .into_iter()
@@ -142,7 +142,7 @@ fn added(model: &dyn Estimator) -> Finding {
     let before = found(fitted.recommend())?.predict(&pairs);
     // Values that are there already, so that the range of the ratings stays.
     let events = data.filter(|at| data.by_user().range(2).contains(&at));
-    let updated = found(fitted.add(&events, &Adding::default()))?;
+    let updated = found(fitted.update(&events, &UpdateOptions::default()))?;
     ensure!((updated.users, updated.new_users, updated.new_items) == (1, 0, 0), "{updated:?}");
     ensure!(updated.changed == events.len(), "{updated:?}");
     let model = found(fitted.recommend())?;
@@ -155,12 +155,12 @@ fn unknown(model: &dyn Estimator) -> Finding {
     let fitted = fit(model, &made(23)?)?;
     let model = found(fitted.recommend())?;
     for text in [
-        error_text(model.top(&Target::User(9999), 3, &Filter::default()))?,
+        error_text(model.top(&Recipient::User(9999), 3, &Filter::default()))?,
         error_text(model.similar_items(9999, 3))?,
-        error_text(model.explain(&Target::User(0), 9999))?,
-        error_text(model.explain(&Target::User(9999), 0))?,
+        error_text(model.explain(&Recipient::User(0), 9999))?,
+        error_text(model.explain(&Recipient::User(9999), 0))?,
         error_text(model.top(
-            &Target::User(0),
+            &Recipient::User(0),
             3,
             &Filter { deny: vec![9999], ..Filter::default() },
         ))?,
@@ -195,7 +195,7 @@ fn explained(model: &dyn Estimator) -> Finding {
     let fitted = fit(model, &data)?;
     let model = found(fitted.recommend())?;
     for user in [0, 11, 42] {
-        let target = Target::User(user);
+        let target = Recipient::User(user);
         for scored in found(model.top(&target, 2, &Filter::default()))? {
             let reason = found(model.explain(&target, scored.item))?;
             let sum =
@@ -221,8 +221,8 @@ fn folded_in(model: &dyn Estimator) -> Finding {
     for user in [0u32, 33] {
         let (items, values) = data.by_user().row(user as usize);
         let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-        let known = found(model.top(&Target::User(user), 10, &Filter::default()))?;
-        let folded = found(model.top(&Target::Profile(&profile), 10, &Filter::default()))?;
+        let known = found(model.top(&Recipient::User(user), 10, &Filter::default()))?;
+        let folded = found(model.top(&Recipient::Profile(&profile), 10, &Filter::default()))?;
         for (a, b) in known.iter().zip(&folded) {
             ensure!((a.score - b.score).abs() < 0.05, "user {user}: {} and {}", a.score, b.score);
         }
@@ -249,7 +249,7 @@ fn profile_order(model: &dyn Estimator) -> Finding {
     };
     for mut rated in cases {
         let sorted = profile(&rated);
-        let target = Target::Profile(&sorted);
+        let target = Recipient::Profile(&sorted);
         let list = found(model.top(&target, 1000, &Filter::default()))?;
         ensure!(list.len() == data.n_items() - rated.len(), "{} items for {rated:?}", list.len());
         ensure!(
@@ -264,7 +264,7 @@ fn profile_order(model: &dyn Estimator) -> Finding {
                 _ => (item + 7).wrapping_mul(2_654_435_761 * round),
             });
             let other = profile(&rated);
-            let target = Target::Profile(&other);
+            let target = Recipient::Profile(&other);
             let again = found(model.top(&target, 1000, &Filter::default()))?;
             ensure!(again == list, "another order of the profile, another list: {rated:?}");
             let again = found(model.explain(&target, list[0].item))?;
@@ -285,7 +285,7 @@ fn profiles(model: &dyn Estimator) -> Finding {
         Profile { items: vec![1], values: vec![f32::INFINITY] },
     ];
     for profile in &broken {
-        let text = error_text(model.top(&Target::Profile(profile), 3, &Filter::default()))
+        let text = error_text(model.top(&Recipient::Profile(profile), 3, &Filter::default()))
             .map_err(|e| format!("{profile:?} {e}"))?;
         ensure!(text.contains("profile"), "{text:?}");
     }

@@ -16,7 +16,7 @@ use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
 use crate::transform::{Gradient, Transform};
-use crate::update::{self, Adding, Update, Updated};
+use crate::update::{Update, UpdateOptions, Updated};
 use gradus_base::{Error, Result};
 use gradus_data::{Ratings, Sketch, Titles};
 use gradus_file::output::Output;
@@ -279,7 +279,7 @@ pub trait Model: std::any::Any + Send + Sync {
     }
 
     /// Its side that takes in new ratings, if it has one.
-    fn update(&mut self) -> Option<&mut dyn Update> {
+    fn updater(&mut self) -> Option<&mut dyn Update> {
         None
     }
 }
@@ -343,9 +343,9 @@ impl<P: Fit> Fitted<P> {
     /// Adds new ratings without fitting again; the report says how many.
     ///
     /// # Errors
-    /// If this kind of model cannot, or as [`Update::add`] says.
-    pub fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated> {
-        add(P::NAME, &mut self.model, &mut self.report, events, how)
+    /// If this kind of model cannot, or as [`Update::update`] says.
+    pub fn update(&mut self, events: &Ratings, how: &UpdateOptions) -> Result<Updated> {
+        update(P::NAME, &mut self.model, &mut self.report, events, how)
     }
 
     /// Forgets the type.
@@ -361,19 +361,19 @@ impl<P: Fit> Fitted<P> {
     }
 }
 
-fn add(
+fn update(
     kind: &str,
     model: &mut dyn Model,
     report: &mut Report,
     events: &Ratings,
-    how: &Adding,
+    how: &UpdateOptions,
 ) -> Result<Updated> {
     let can = capabilities(model);
     let updated = model
-        .update()
+        .updater()
         .ok_or_else(|| unsupported(kind, Capability::Update, &can))?
-        .add(events, how)?;
-    update::note(report, &updated);
+        .update(events, how)?;
+    crate::update::note(report, &updated);
     if let Some(training) = &mut report.training {
         training.merge(&events.sketch());
     }
@@ -440,9 +440,9 @@ impl AnyFitted {
     /// Adds new ratings without fitting again; the report says how many.
     ///
     /// # Errors
-    /// If this kind of model cannot, or as [`Update::add`] says.
-    pub fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated> {
-        add(self.kind, self.model.as_mut(), &mut self.report, events, how)
+    /// If this kind of model cannot, or as [`Update::update`] says.
+    pub fn update(&mut self, events: &Ratings, how: &UpdateOptions) -> Result<Updated> {
+        update(self.kind, self.model.as_mut(), &mut self.report, events, how)
     }
 
     /// What it can do.

@@ -129,7 +129,7 @@ pub fn check_row(row: &str, other: &str, indices: &[u32], values: &[f32], n: usi
 
 /// Whom a recommendation is for.
 #[derive(Clone, Debug)]
-pub enum Target<'a> {
+pub enum Recipient<'a> {
     /// A user of the training data.
     User(u32),
     /// Someone described by a handful of ratings, folded in without retraining.
@@ -170,7 +170,7 @@ pub trait Recommend: Send + Sync {
     }
 
     /// The best `n` items, best first; ties go to the smaller index.
-    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;
+    fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>>;
 
     /// The best `n` items for each of these users: what [`top`](Self::top) gives for each, to the
     /// last bit, in parallel.
@@ -178,7 +178,7 @@ pub trait Recommend: Send + Sync {
     /// # Shapes
     /// One list for each user, in their order.
     fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
-        parallel::try_map(users, |&user| self.top(&Target::User(user), n, filter))
+        parallel::try_map(users, |&user| self.top(&Recipient::User(user), n, filter))
     }
 
     /// The `n` users whom this item suits best, best first, without those who have rated it unless
@@ -231,7 +231,7 @@ pub trait Recommend: Send + Sync {
     }
 
     /// What each of the target's ratings adds to the score of `item`.
-    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation>;
+    fn explain(&self, target: &Recipient<'_>, item: u32) -> Result<Explanation>;
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Adding new ratings to a fitted model without fitting it again.
+//! UpdateOptions new ratings to a fitted model without fitting it again.
 
 use crate::report::Report;
 use gradus_base::Result;
@@ -6,7 +6,7 @@ use gradus_data::{Duplicates, Ratings};
 
 /// How new ratings are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adding {
+pub struct UpdateOptions {
     /// What counts for a pair that was rated before: the new rating (`last`, the default), the mean
     /// of the old and the new, or neither (an error).
     pub duplicates: Duplicates,
@@ -45,7 +45,7 @@ pub trait Update {
     ///
     /// # Errors
     /// If the model kept no history to add to, or a pair was rated before and that is not allowed.
-    fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated>;
+    fn update(&mut self, events: &Ratings, how: &UpdateOptions) -> Result<Updated>;
 }
 
 /// Begins the note of a report that says how much was added.

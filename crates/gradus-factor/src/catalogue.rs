@@ -2,7 +2,7 @@
 //! by all recommenders of this crate.
 
 use gradus_base::{Error, Result};
-use gradus_core::recommend::{Filter, Profile, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient};
 use gradus_data::{Csr, Ids, Ratings};
 use gradus_file::{Reader, Writer};
 use std::borrow::Cow;
@@ -125,10 +125,10 @@ impl Catalogue {
     }
 
     /// The profile of the user that a target stands for.
-    pub(crate) fn profile(&self, target: &Target<'_>) -> Result<UserProfile<'_>> {
+    pub(crate) fn profile(&self, target: &Recipient<'_>) -> Result<UserProfile<'_>> {
         match target {
-            Target::User(user) => Ok(self.of_user(user_row(*user, self.users.len())?)),
-            Target::Profile(profile) => {
+            Recipient::User(user) => Ok(self.of_user(user_row(*user, self.users.len())?)),
+            Recipient::Profile(profile) => {
                 // In the order in which training saw them, so that sums agree to the last bit.
                 let Profile { items, values } = profile.sorted(self.items.len())?;
                 Ok(UserProfile {

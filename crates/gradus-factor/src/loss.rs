@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Loss function of the error `e = r − r̂`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Loss {
+pub enum RatingLoss {
     /// `e²`: predicts the mean.
     #[default]
     Squared,
@@ -39,10 +39,10 @@ pub(crate) struct Units {
 impl Units {
     /// # Errors
     /// If the loss does not suit the data, or nothing has a weight.
-    pub(crate) fn new(model: &str, loss: Loss, delta: f32, data: &Ratings) -> Result<Self> {
+    pub(crate) fn new(model: &str, loss: RatingLoss, delta: f32, data: &Ratings) -> Result<Self> {
         let (sum, weight) = fitting::total(model, data)?;
         let mean = sum / weight;
-        if loss == Loss::Logistic {
+        if loss == RatingLoss::Logistic {
             let (low, high) = extremes(model, data)?;
             let share = (mean - f64::from(low)) / f64::from(high - low);
             // Where all values are equal the logit is infinite; this is certain enough.
@@ -60,11 +60,11 @@ impl Units {
         let spread = (squares / weight).sqrt();
         let scale = if spread > 0.0 && spread.is_finite() { spread } else { 1.0 };
         let (loss, middle) = match loss {
-            Loss::Absolute => (sgd::Loss::Absolute, median(data, weight)),
-            Loss::Huber => {
+            RatingLoss::Absolute => (sgd::Loss::Absolute, median(data, weight)),
+            RatingLoss::Huber => {
                 (sgd::Loss::Huber((f64::from(delta) / scale) as f32), median(data, weight))
             }
-            Loss::Squared | Loss::Logistic => (sgd::Loss::Squared, mean),
+            RatingLoss::Squared | RatingLoss::Logistic => (sgd::Loss::Squared, mean),
         };
         Ok(Self { loss, link: Link::Identity, offset: 0.0, scale, mean: middle / scale })
     }

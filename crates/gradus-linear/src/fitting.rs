@@ -9,6 +9,7 @@ use gradus_core::params;
 use gradus_core::predict::Predict;
 use gradus_core::report::Baseline;
 use gradus_data::{Samples, Target};
+use gradus_metrics::classification::log_losses;
 use std::time::Instant;
 
 /// Refuses data that nothing can be learned from.
@@ -121,11 +122,12 @@ pub(crate) fn held_out_log_loss(
     let Some(known) = model.outputs().labels() else { return Ok(None) };
     let Some(probabilities) = model.probabilities(held_out.features())? else { return Ok(None) };
     let places: Vec<Option<u32>> = labels.iter().map(|label| known.find(label)).collect();
+    let truth: Vec<Option<u32>> = codes.iter().map(|&code| places[code as usize]).collect();
+    let losses = log_losses(&truth, probabilities.values(), probabilities.n_cols());
     let (mut loss, mut total) = (0.0, 0.0);
-    for (row, &code) in codes.iter().enumerate() {
+    for (row, one) in losses.into_iter().enumerate() {
         let weight = held_out.weights().map_or(1.0, |weights| weights[row]);
-        let p = places[code as usize].map_or(0.0, |place| probabilities[(row, place as usize)]);
-        loss -= weight * p.max(f64::EPSILON).ln();
+        loss += weight * one;
         total += weight;
     }
     Ok(Some((loss / total, Vec::new())))

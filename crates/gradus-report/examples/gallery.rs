@@ -10,7 +10,7 @@ use std::path::Path;
 
 use gradus_report::{
     Align, Bars, Beside, Boxes, Chart, Column, Confusions, Contour, Curves, Density, Heat, Line,
-    Page, Reliability, ReliabilityBin, Scatter, Stack, Table, coefficient_path, fixed,
+    Page, PageTable, Reliability, ReliabilityBin, Scatter, Stack, coefficient_path, fixed,
     predicted_vs_true, qq_plot, residual_plot,
 };
 
@@ -356,7 +356,7 @@ fn main() -> std::io::Result<()> {
     .marker(0.03, "chosen by cross-validation")
     .x_label("penalty (log scale)");
 
-    let table = Table::new([
+    let table = PageTable::new([
         Column::text("model"),
         Column::number("RMSE").decimals(3).bar(),
         Column::number("change").bar(),

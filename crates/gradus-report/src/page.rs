@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::chart::{Chart, NARROW, WIDE};
 use crate::svg::escape;
-use crate::table::Table;
+use crate::table::PageTable;
 use crate::theme;
 
 /// Charts up to this width are shown the same on every screen.
@@ -17,7 +17,7 @@ const ONE_FOR_ALL: f64 = 480.0;
 /// once for small screens, so that their labels stay readable there.
 ///
 /// ```
-/// use gradus_report::{Line, Page, Table};
+/// use gradus_report::{Line, Page, PageTable};
 ///
 /// let html = Page::new("ALS on ratings.csv")
 ///     .subtitle("32 factors, 20 iterations")
@@ -25,7 +25,7 @@ const ONE_FOR_ALL: f64 = 480.0;
 ///     .section("Training", |s| {
 ///         s.text("The objective falls at every iteration.")
 ///             .chart(Line::new().series("", [(1.0, 3.0), (2.0, 2.0)]))
-///             .table(&Table::new(["user", "item"]).row(["<b>".into(), "7".into()]))
+///             .table(&PageTable::new(["user", "item"]).row(["<b>".into(), "7".into()]))
 ///     })
 ///     .footer("gradus")
 ///     .to_html();
@@ -168,7 +168,7 @@ impl Section {
 
     /// A table.
     #[must_use]
-    pub fn table(mut self, table: &Table) -> Self {
+    pub fn table(mut self, table: &PageTable) -> Self {
         self.html.push_str(&table.to_html());
         self
     }
@@ -226,7 +226,7 @@ mod tests {
                 let bars = Bars::new([(HOSTILE, 1.0)]).title(HOSTILE).highlight(HOSTILE);
                 let line = Line::new().series(HOSTILE, [(0.0, 1.0), (1.0, 2.0)]);
                 let line = line.reference(1.0, HOSTILE).marker(0.5, HOSTILE).x_label(HOSTILE);
-                let table = Table::new([HOSTILE]).caption(HOSTILE).row([HOSTILE.into()]);
+                let table = PageTable::new([HOSTILE]).caption(HOSTILE).row([HOSTILE.into()]);
                 let s = s.text(HOSTILE).note(HOSTILE).code(HOSTILE).table(&table);
                 s.columns(|l| l.chart(&bars), |r| r.chart(&line)).chart(&bars).chart(&line)
             })

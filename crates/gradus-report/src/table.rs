@@ -107,21 +107,21 @@ impl From<usize> for Cell {
 /// A table for a [`Page`](crate::Page).
 ///
 /// ```
-/// use gradus_report::{Column, Table};
+/// use gradus_report::{Column, PageTable};
 ///
-/// let table = Table::new([Column::text("model"), Column::number("RMSE").decimals(3).bar()])
+/// let table = PageTable::new([Column::text("model"), Column::number("RMSE").decimals(3).bar()])
 ///     .row(["global mean".into(), 1.12.into()])
 ///     .highlighted(["ALS".into(), 0.86.into()]);
 /// assert!(table.to_html().contains("0.860"));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct PageTable {
     caption: String,
     columns: Vec<Column>,
     rows: Vec<(Vec<Cell>, bool)>,
 }
 
-impl Table {
+impl PageTable {
     /// A table with these columns and no rows yet.
     pub fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn ragged_rows_and_hostile_text_are_safe() {
-        let html = Table::new(["a", "b"])
+        let html = PageTable::new(["a", "b"])
             .row(["</script><b>".into()])
             .row(["1".into(), "2".into(), "3".into()])
             .to_html();
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn bars_are_relative_to_the_largest_and_never_undefined() {
         let values = [1.0, -4.0, f64::NAN, f64::INFINITY];
-        let table = Table::new([Column::number("v").bar()]);
+        let table = PageTable::new([Column::number("v").bar()]);
         let html = values.iter().fold(table, |t, &v| t.row([v.into()])).to_html();
         assert!(html.contains("width:25.0%") && html.contains("width:100.0%"));
         assert!(!html.contains("NaN") && !html.contains("inf"));
-        assert!(Table::new(["a"]).to_html().contains("no rows"));
+        assert!(PageTable::new(["a"]).to_html().contains("no rows"));
     }
 }

@@ -7,7 +7,7 @@
 //! let (train, test) = gradus::data::split::holdout(&ratings, 0.1, 1)?;
 //! let fitted = Als::new().rank(4).fit_job(&train, &Job::default().validation(&test))?;
 //! println!("held-out RMSE {:.3}", fitted.report.validation.unwrap());
-//! let best = fitted.top(&Target::User(0), 5, &Filter::default())?;
+//! let best = fitted.top(&Recipient::User(0), 5, &Filter::default())?;
 //! println!("for user {}: {}", fitted.users().get(0), fitted.items().get(best[0].item as usize));
 //! # Ok::<(), Error>(())
 //! ```
@@ -52,11 +52,11 @@ pub mod model {
     pub use gradus_core::params::{ParamSpec, Params, record};
     pub use gradus_core::predict::{Outputs, Predict};
     pub use gradus_core::progress::{Observer, Silent, Stop};
-    pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
+    pub use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
     pub use gradus_core::registry::Registry;
     pub use gradus_core::report::{Measure, Report, StopReason};
     pub use gradus_core::transform::{Gradient, Transform};
-    pub use gradus_core::update::{Adding, Update, Updated};
+    pub use gradus_core::update::{Update, UpdateOptions, Updated};
     pub use gradus_file::{Reader, Writer};
 }
 
@@ -77,9 +77,9 @@ pub mod prelude {
     pub use gradus_base::{Error, Result};
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
     pub use gradus_core::predict::Predict;
-    pub use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
+    pub use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
     pub use gradus_core::report::{Report, StopReason};
-    pub use gradus_core::update::{Adding, Updated};
+    pub use gradus_core::update::{UpdateOptions, Updated};
     pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
     pub use gradus_factor::{Als, Bayes, Ials, LatentFactors};
     pub use gradus_linear::{ElasticNet, Lasso, Linear, LinearModel, Logistic, Ridge, Svm, Svr};

@@ -15,7 +15,7 @@ fn format_1_als() {
     assert!((predicted - EXPECTED).abs() < 1e-4, "{predicted}");
     assert_eq!(
         model
-            .top(&Target::User(0), 9, &Filter { include_seen: true, ..Filter::default() })
+            .top(&Recipient::User(0), 9, &Filter { include_seen: true, ..Filter::default() })
             .unwrap()
             .len(),
         5

@@ -9,7 +9,7 @@ use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
 use gradus_data::{Samples, Target};
 use gradus_metrics::bounds::{Interval, Separation, compare as separate};
-use gradus_metrics::classification::LEAST_PROBABILITY;
+use gradus_metrics::classification::log_losses;
 use serde::Serialize;
 use std::path::Path;
 
@@ -110,11 +110,7 @@ fn losses(model: &dyn Predict, samples: &Samples) -> Result<Vec<Losses>> {
         .collect();
     let mut found = vec![Losses { name: "errors", values: wrong, range: Some((0.0, 1.0)) }];
     if let Some(probabilities) = model.probabilities(features)? {
-        let loss = |(truth, row): (&Option<u32>, &[f64])| {
-            let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
-            -p.max(LEAST_PROBABILITY).ln()
-        };
-        let values = truth.iter().zip(probabilities.rows()).map(loss).collect();
+        let values = log_losses(&truth, probabilities.values(), probabilities.n_cols());
         found.push(Losses { name: "log loss", values, range: None });
     }
     Ok(found)

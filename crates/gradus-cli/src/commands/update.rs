@@ -5,7 +5,7 @@ use crate::output::{Context, Outcome, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_core::update::Adding;
+use gradus_core::update::UpdateOptions;
 use gradus_file::output::FileKind;
 use serde_json::json;
 use std::path::PathBuf;
@@ -57,8 +57,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let mut fitted = crate::registry().load(&args.model)?;
     let (events, _) = args.input.ratings(&args.events, context)?;
     let started = Instant::now();
-    let how = Adding { duplicates: args.input.0.duplicates, items: args.items };
-    let updated = fitted.add(&events, &how)?;
+    let how = UpdateOptions { duplicates: args.input.0.duplicates, items: args.items };
+    let updated = fitted.update(&events, &how)?;
     let took = started.elapsed().as_secs_f64();
     fitted.save_to(&output)?;
     if context.json {

@@ -18,7 +18,7 @@ const INT_POWERS: [u64; 9] =
 pub(super) fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let bytes = text.get(at..at + 8)?;
     let word = u64::from_le_bytes(bytes.try_into().ok()?);
-    // A digit becomes 0 to 9. Adding 0x76 then sets the high bit of every other byte; a carry spoils
+    // A digit becomes 0 to 9. UpdateOptions 0x76 then sets the high bit of every other byte; a carry spoils
     // only the bytes after it.
     let word = word ^ 0x3030_3030_3030_3030;
     let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;

@@ -1,7 +1,7 @@
 use super::*;
 use gradus_core::iterate::Solver as _;
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
@@ -271,9 +271,9 @@ fn folding_in_a_known_user_gives_their_very_factors() {
 fn an_explanation_adds_up_to_the_score() {
     let fitted = small().fit(&made(6)).unwrap();
     for user in [0u32, 3, 50] {
-        let best = fitted.top(&Target::User(user), 3, &Filter::default()).unwrap();
+        let best = fitted.top(&Recipient::User(user), 3, &Filter::default()).unwrap();
         for scored in best {
-            let reason = fitted.explain(&Target::User(user), scored.item).unwrap();
+            let reason = fitted.explain(&Recipient::User(user), scored.item).unwrap();
             let sum: f32 =
                 reason.base + reason.contributions.iter().map(|c| c.contribution).sum::<f32>();
             assert!((sum - scored.score).abs() < 2e-3, "{sum} for {}", scored.score);
@@ -293,11 +293,11 @@ fn an_explanation_is_the_effect_of_the_rating() {
     // The score is linear in the ratings: raise one by 1 and see the score move by its share.
     let fitted = small().fit(&made(7)).unwrap();
     let profile = Profile { items: vec![2, 9, 30], values: vec![4.0, 1.0, 5.0] };
-    let reason = fitted.explain(&Target::Profile(&profile), 11).unwrap();
+    let reason = fitted.explain(&Recipient::Profile(&profile), 11).unwrap();
     for (at, &item) in profile.items.iter().enumerate() {
         let mut raised = profile.clone();
         raised.values[at] += 1.0;
-        let moved = fitted.explain(&Target::Profile(&raised), 11).unwrap();
+        let moved = fitted.explain(&Recipient::Profile(&raised), 11).unwrap();
         let part = |e: &gradus_core::recommend::Explanation| {
             e.contributions.iter().find(|c| c.item == item).unwrap().contribution
         };
@@ -344,7 +344,7 @@ fn top_is_what_a_full_sort_gives() {
                 })
                 .collect();
             expected.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let found = fitted.top(&Target::User(user), 7, filter).unwrap();
+            let found = fitted.top(&Recipient::User(user), 7, filter).unwrap();
             assert_eq!(found.len(), expected.len().min(7));
             for (found, expected) in found.iter().zip(&expected) {
                 assert_eq!(found.item, expected.1);
@@ -353,10 +353,10 @@ fn top_is_what_a_full_sort_gives() {
             assert_eq!(fitted.top_many(&[user, 0, user], 7, filter).unwrap()[2], found);
         }
     }
-    assert_eq!(fitted.top(&Target::User(0), 0, &Filter::default()).unwrap(), []);
-    assert!(fitted.top(&Target::User(9999), 3, &Filter::default()).is_err());
+    assert_eq!(fitted.top(&Recipient::User(0), 0, &Filter::default()).unwrap(), []);
+    assert!(fitted.top(&Recipient::User(9999), 3, &Filter::default()).is_err());
     let far = Filter { deny: vec![9999], ..Filter::default() };
-    assert!(fitted.top(&Target::User(0), 3, &far).is_err());
+    assert!(fitted.top(&Recipient::User(0), 3, &far).is_err());
 }
 
 #[test]
@@ -492,17 +492,17 @@ fn errors_name_the_parameter_and_the_rule() {
     let forgetful = small().keep_history(false).fit(&data).unwrap();
     assert!(
         forgetful
-            .top(&Target::User(0), 3, &Filter::default())
+            .top(&Recipient::User(0), 3, &Filter::default())
             .unwrap_err()
             .to_string()
             .contains("keep_history")
     );
     assert!(
-        forgetful.explain(&Target::User(0), 3).unwrap_err().to_string().contains("keep_history")
+        forgetful.explain(&Recipient::User(0), 3).unwrap_err().to_string().contains("keep_history")
     );
     assert!(
         forgetful
-            .top(&Target::User(0), 3, &Filter { include_seen: true, ..Filter::default() })
+            .top(&Recipient::User(0), 3, &Filter { include_seen: true, ..Filter::default() })
             .is_ok()
     );
 }

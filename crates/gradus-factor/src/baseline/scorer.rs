@@ -3,7 +3,7 @@
 use crate::catalogue::{self, Catalogue, UserProfile};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::recommend::{Contribution, Explanation, Filter, Recommend, Scored, Target};
+use gradus_core::recommend::{Contribution, Explanation, Filter, Recipient, Recommend, Scored};
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 
@@ -92,7 +92,7 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
         })
     }
 
-    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+    fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
         let profile = self.catalogue.profile(target)?;
         let seen = self.catalogue.seen(&profile, filter)?;
         let n_items = self.catalogue.items.len();
@@ -106,7 +106,7 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
         self.rule.similar(catalogue::item_row(item, self.catalogue.items.len())?, n)
     }
 
-    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
+    fn explain(&self, target: &Recipient<'_>, item: u32) -> Result<Explanation> {
         let row = catalogue::item_row(item, self.catalogue.items.len())?;
         let profile = self.catalogue.profile(target)?;
         if profile.user.is_some() && self.catalogue.history.is_none() {

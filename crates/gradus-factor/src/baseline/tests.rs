@@ -3,7 +3,7 @@
 
 use super::*;
 use gradus_core::estimator::{Fit, Job};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
 
@@ -49,7 +49,7 @@ fn the_mean_is_the_mean() {
     let fitted = Mean::new().fit(&three_users()).unwrap();
     assert_eq!(fitted.predict(&[(Some(0), Some(0)), (None, None)]), [1.5, 1.5]);
     assert_eq!(fitted.report.objective, 5.0 * 0.25 + 2.5 * 2.5);
-    let best = fitted.top(&Target::User(0), 5, &Filter::default()).unwrap();
+    let best = fitted.top(&Recipient::User(0), 5, &Filter::default()).unwrap();
     assert_eq!((best.len(), best[0].item, best[0].score), (1, 2, 1.5));
     assert!(fitted.similar_items(0, 3).is_err());
 }
@@ -109,8 +109,8 @@ fn a_new_user_has_the_bias_of_the_same_user_in_training() {
             values: values.iter().rev().copied().collect(),
         };
         assert_eq!(
-            fitted.top(&Target::User(user), 40, &all).unwrap(),
-            fitted.top(&Target::Profile(&profile), 40, &all).unwrap()
+            fitted.top(&Recipient::User(user), 40, &all).unwrap(),
+            fitted.top(&Recipient::Profile(&profile), 40, &all).unwrap()
         );
     }
 }
@@ -125,7 +125,7 @@ fn popularity_counts_what_it_says() {
     assert_eq!(shares.predict(&all), [2.0 / 6.0, 0.5, 1.0 / 6.0, 0.0]);
     let entropy: f64 = [1.0 / 3.0, 0.5, 1.0 / 6.0].iter().map(|p: &f64| -p * p.ln()).sum();
     assert!((shares.report.objective - entropy).abs() < 1e-12);
-    let best = shares.top(&Target::User(2), 9, &Filter::default()).unwrap();
+    let best = shares.top(&Recipient::User(2), 9, &Filter::default()).unwrap();
     assert_eq!(best.iter().map(|s| s.item).collect::<Vec<_>>(), [0]);
 }
 
@@ -207,7 +207,7 @@ fn neighbours_agree_with_dense_formulas() {
                     let pairs: Vec<_> =
                         (0..40).map(|item| (Some(user as u32), Some(item))).collect();
                     let all = Filter { include_seen: true, ..Filter::default() };
-                    let top = fitted.top(&Target::User(user as u32), 40, &all).unwrap();
+                    let top = fitted.top(&Recipient::User(user as u32), 40, &all).unwrap();
                     for (item, predicted) in fitted.predict(&pairs).into_iter().enumerate() {
                         let ranked = top.iter().find(|s| s.item as usize == item).unwrap().score;
                         for got in [predicted, ranked] {
@@ -234,7 +234,7 @@ fn an_item_nobody_shares_has_no_neighbours() {
     let fitted = Neighbours::new().fit(&data).unwrap();
     assert_eq!(fitted.similar_items(2, 5).unwrap(), []);
     assert_eq!(fitted.similar_items(0, 5).unwrap().len(), 1);
-    let best = fitted.top(&Target::User(1), 5, &Filter::default()).unwrap();
+    let best = fitted.top(&Recipient::User(1), 5, &Filter::default()).unwrap();
     assert!(best.iter().all(|s| s.score == 0.0) && best.len() == 2);
 }
 
@@ -274,11 +274,11 @@ fn what_cannot_be_learned_from_is_refused_by_name() {
     let error = Neighbours::new().fit(&huge).unwrap_err().to_string();
     assert!(error.contains("too large"), "{error}");
     let forgetful = Bias::new().keep_history(false).fit(&made(6)).unwrap();
-    let error = forgetful.top(&Target::User(0), 3, &Filter::default()).unwrap_err().to_string();
+    let error = forgetful.top(&Recipient::User(0), 3, &Filter::default()).unwrap_err().to_string();
     assert!(error.contains("keep_history"), "{error}");
-    assert!(forgetful.explain(&Target::User(0), 1).is_err());
+    assert!(forgetful.explain(&Recipient::User(0), 1).is_err());
     let all = Filter { include_seen: true, ..Filter::default() };
-    assert!(forgetful.top(&Target::User(0), 3, &all).is_ok());
+    assert!(forgetful.top(&Recipient::User(0), 3, &all).is_ok());
     let stopped = Job::default();
     stopped.stop.request();
     let error = Neighbours::new().fit_job(&made(7), &stopped).unwrap_err().to_string();

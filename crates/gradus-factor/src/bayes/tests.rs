@@ -4,7 +4,7 @@ use super::implicit::{Sweep, scale};
 use super::*;
 use gradus_base::random::Stream;
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
 use gradus_data::{Duplicates, Ids};
 use gradus_kernel::{Level, Rows, solve_semidefinite};
@@ -284,14 +284,14 @@ fn a_user_folded_in_scores_as_the_user_of_the_model() {
             let (items, values) = train.by_user().row(user as usize);
             let profile = Profile { items: items.to_vec(), values: values.to_vec() };
             let all = Filter { include_seen: true, ..Filter::default() };
-            let folded = model.top(&Target::Profile(&profile), 80, &all).unwrap();
+            let folded = model.top(&Recipient::Profile(&profile), 80, &all).unwrap();
             let pairs: Vec<_> = folded.iter().map(|s| (Some(user), Some(s.item))).collect();
             let known = model.predict(&pairs);
             let worst =
                 folded.iter().zip(&known).map(|(a, b)| (a.score - b).abs()).fold(0.0, f32::max);
             // The same means, but for the rounding of what is kept.
             assert!(worst < 0.01, "{side:?}: user {user} off by {worst}");
-            let reason = model.explain(&Target::Profile(&profile), 5).unwrap();
+            let reason = model.explain(&Recipient::Profile(&profile), 5).unwrap();
             let sum: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
             assert!((reason.base + sum - reason.score).abs() < 1e-4);
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::grid::{Grid, Partition};
 use gradus_base::random::Stream;
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
@@ -39,7 +39,7 @@ fn tastes_are_told_apart_and_popularity_is_beaten() {
         let (first, last) = (report.trace[0].objective, report.trace.last().unwrap().objective);
         assert!(last < 0.7 * first, "{first} to {last}");
         for user in [0u32, 1, 50, 51] {
-            let best = fitted.top(&Target::User(user), 5, &Filter::default()).unwrap();
+            let best = fitted.top(&Recipient::User(user), 5, &Filter::default()).unwrap();
             let right = best.iter().filter(|s| (s.item < 50) == (user % 2 == 0)).count();
             assert!(right >= 4, "user {user}: {best:?}");
         }
@@ -142,11 +142,11 @@ fn someone_new_gets_what_someone_alike_gets() {
     for user in [0u32, 1] {
         let items = data.by_user().row(user as usize).0.to_vec();
         let profile = Profile { values: vec![1.0; items.len()], items };
-        let best = fitted.top(&Target::Profile(&profile), 10, &Filter::default()).unwrap();
+        let best = fitted.top(&Recipient::Profile(&profile), 10, &Filter::default()).unwrap();
         let right = best.iter().filter(|s| (s.item < 50) == (user % 2 == 0)).count();
         assert!(right >= 9, "{best:?}");
         // The account adds up: what is left for the base is the bias of the item.
-        let reason = fitted.explain(&Target::Profile(&profile), best[0].item).unwrap();
+        let reason = fitted.explain(&Recipient::Profile(&profile), best[0].item).unwrap();
         let sum: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
         assert!((reason.base + sum - best[0].score).abs() < 1e-3);
         let bias = fitted.item_bias()[best[0].item as usize];
@@ -181,7 +181,7 @@ fn the_held_out_score_is_that_of_the_recommendations() {
     for user in 0..held_out.n_users() {
         let relevant = held_out.by_user().row(user).0;
         if !relevant.is_empty() {
-            let best = fitted.top(&Target::User(user as u32), 20, &Filter::default()).unwrap();
+            let best = fitted.top(&Recipient::User(user as u32), 20, &Filter::default()).unwrap();
             let ranked: Vec<u32> = best.iter().map(|s| s.item).collect();
             sum += ndcg(&ranked, relevant, 20);
             users += 1.0;

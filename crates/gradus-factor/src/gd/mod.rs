@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 pub use crate::latent::Scaling;
-pub use crate::loss::Loss;
+pub use crate::loss::RatingLoss;
 pub use optimizer::Optimizer;
 
 /// Biased matrix factorisation by full gradient descent: to see what the other solvers gain.
@@ -60,7 +60,7 @@ pub struct Gd {
     pub biases: bool,
 
     /// Loss function.
-    pub loss: Loss,
+    pub loss: RatingLoss,
 
     /// The error, in the units of the ratings, from which the Huber loss is linear.
     #[schemars(range(min = 1e-6))]
@@ -110,7 +110,7 @@ impl Default for Gd {
             regularization: 1.1,
             scaling: Scaling::Sqrt,
             biases: true,
-            loss: Loss::Squared,
+            loss: RatingLoss::Squared,
             delta: 1.0,
             optimizer: Optimizer::Nesterov,
             learning_rate: 0.0,
@@ -143,8 +143,8 @@ impl Gd {
         let Self { regularization, scaling, biases, loss, delta, .. } = *self;
         match loss {
             // The logistic loss is that of the link, by which squares are reweighted.
-            Loss::Squared | Loss::Logistic => FoldIn::Squares(self.rule()),
-            Loss::Absolute | Loss::Huber => {
+            RatingLoss::Squared | RatingLoss::Logistic => FoldIn::Squares(self.rule()),
+            RatingLoss::Absolute | RatingLoss::Huber => {
                 FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
             }
         }

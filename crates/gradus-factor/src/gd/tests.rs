@@ -53,7 +53,7 @@ fn objective(params: &Gd, data: &Ratings, model: &LatentFactors) -> f64 {
 fn the_objective_never_rises_where_that_is_promised_and_falls_for_all() {
     let data = made(1);
     for optimizer in ALL {
-        for loss in [Loss::Squared, Loss::Absolute, Loss::Huber] {
+        for loss in [RatingLoss::Squared, RatingLoss::Absolute, RatingLoss::Huber] {
             let params = small().optimizer(optimizer).loss(loss).regularization(0.02);
             let fitted = params.fit(&data).unwrap();
             let trace: Vec<f64> = fitted.report.trace.iter().map(|p| p.objective).collect();
@@ -72,7 +72,7 @@ fn the_objective_never_rises_where_that_is_promised_and_falls_for_all() {
 #[test]
 fn the_direction_is_the_gradient_by_finite_differences() {
     let data = made(2);
-    for loss in [Loss::Squared, Loss::Huber] {
+    for loss in [RatingLoss::Squared, RatingLoss::Huber] {
         let params = small().loss(loss);
         let solver = solve::Solver::new(&params, &data, None, None).unwrap();
         let state = solver.start(0).unwrap();
@@ -94,7 +94,7 @@ fn the_direction_is_the_gradient_by_finite_differences() {
                     state.mean + bias + f64::from(state.x.item_bias[item as usize]) + dot;
                 let e = (f64::from(value) / unit - predicted).abs();
                 let delta = 1.0 / unit;
-                let huber = loss == Loss::Huber && e > delta;
+                let huber = loss == RatingLoss::Huber && e > delta;
                 sum += if huber { 2.0 * delta * e - delta * delta } else { e * e };
                 sum += lambda / unit * x.iter().map(|x| x * x).sum::<f64>() + lambda * bias * bias;
             }

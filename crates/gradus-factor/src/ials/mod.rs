@@ -99,7 +99,7 @@ pub struct Ials {
     pub biases: bool,
 
     /// How a row is solved.
-    pub solver: Solver,
+    pub solver: IalsSolver,
 
     /// Coordinates solved together by `blocks`: more take fewer iterations, each of them slower.
     #[schemars(range(min = 1, max = 4096))]
@@ -135,7 +135,7 @@ pub struct Ials {
 /// How a row is solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Solver {
+pub enum IalsSolver {
     /// Cholesky up to rank 32, cg up to 512, blocks above: the quickest to a given quality.
     #[default]
     Auto,
@@ -171,7 +171,7 @@ impl Default for Ials {
             epsilon: 1.0,
             exponent: 1.0,
             biases: false,
-            solver: Solver::Auto,
+            solver: IalsSolver::Auto,
             block: 64,
             steps: 3,
             max_iter: 16,
@@ -215,11 +215,11 @@ impl Ials {
     }
 
     /// The solver that is used.
-    fn chosen(&self) -> Solver {
+    fn chosen(&self) -> IalsSolver {
         match self.solver {
-            Solver::Auto if self.rank <= EXACT_RANK => Solver::Cholesky,
-            Solver::Auto if self.rank <= CG_RANK => Solver::Cg,
-            Solver::Auto => Solver::Blocks,
+            IalsSolver::Auto if self.rank <= EXACT_RANK => IalsSolver::Cholesky,
+            IalsSolver::Auto if self.rank <= CG_RANK => IalsSolver::Cg,
+            IalsSolver::Auto => IalsSolver::Blocks,
             chosen => chosen,
         }
     }

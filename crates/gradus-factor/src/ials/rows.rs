@@ -1,7 +1,7 @@
 //! Row by row: each one solved exactly, or improved by conjugate gradients.
 
 use super::side::Side;
-use super::{Ials, Solver};
+use super::{Ials, IalsSolver};
 use crate::blocks::{Block, map_watched};
 use crate::half::Sums;
 use crate::vectors::Vectors;
@@ -37,8 +37,8 @@ impl Half<'_> {
     /// Solves every row of the side. `None` if the fit was asked to stop.
     pub(super) fn solve(&self, watch: &Watch<'_>) -> Option<(Vectors, Sums)> {
         match self.params.chosen() {
-            Solver::Blocks => self.solve_blocks(watch),
-            chosen => self.solve_rows(chosen == Solver::Cg, watch),
+            IalsSolver::Blocks => self.solve_blocks(watch),
+            chosen => self.solve_rows(chosen == IalsSolver::Cg, watch),
         }
     }
 

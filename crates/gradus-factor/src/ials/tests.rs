@@ -1,17 +1,17 @@
 use super::solve::Problem;
-use super::{Confidence, Ials, Solver, UnobservedOn};
+use super::{Confidence, Ials, IalsSolver, UnobservedOn};
 use crate::latent::LatentFactors;
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::{Checkpoint, Solver as _, Watch};
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids, Ratings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-const SOLVERS: [Solver; 3] = [Solver::Cholesky, Solver::Cg, Solver::Blocks];
+const SOLVERS: [IalsSolver; 3] = [IalsSolver::Cholesky, IalsSolver::Cg, IalsSolver::Blocks];
 
 fn small() -> Ials {
     Ials::new().rank(5).block(2).max_iter(6).tol(0.0).regularization(0.01).unobserved(0.2)
@@ -165,7 +165,7 @@ impl Dense {
 fn a_step_is_what_a_dense_oracle_gives() {
     let data = made(1);
     for params in variants() {
-        let params = params.solver(Solver::Cholesky);
+        let params = params.solver(IalsSolver::Cholesky);
         let dense = Dense::new(&params, &data);
         let problem = Problem::new(&params, &data, None, None).unwrap();
         let mut state = problem.start(0).unwrap();
@@ -228,8 +228,8 @@ fn all_solvers_end_at_the_same_objective() {
             let params = params.clone().solver(solver).max_iter(300).steps(2);
             params.fit(&data).unwrap().report.objective
         };
-        let exact = end(Solver::Cholesky);
-        for solver in [Solver::Cg, Solver::Blocks] {
+        let exact = end(IalsSolver::Cholesky);
+        for solver in [IalsSolver::Cg, IalsSolver::Blocks] {
             let other = end(solver);
             // The problem is not convex: they may end in different minima, if hardly.
             assert!((other / exact - 1.0).abs() < 0.01, "{solver:?}: {other} {exact} {params:?}");
@@ -241,8 +241,8 @@ fn all_solvers_end_at_the_same_objective() {
 fn one_block_of_all_coordinates_is_the_exact_solution() {
     let data = made(4);
     for params in variants() {
-        let exact = params.clone().solver(Solver::Cholesky).fit(&data).unwrap();
-        let block = params.clone().solver(Solver::Blocks).block(5).fit(&data).unwrap();
+        let exact = params.clone().solver(IalsSolver::Cholesky).fit(&data).unwrap();
+        let block = params.clone().solver(IalsSolver::Blocks).block(5).fit(&data).unwrap();
         for user in 0..data.n_users() {
             for (a, b) in exact.user_factors(user).iter().zip(block.user_factors(user)) {
                 assert!((a - b).abs() < 2e-3, "{a} {b} {params:?}");
@@ -366,7 +366,7 @@ fn weights_equal_repetition() {
 fn folding_in_a_known_user_gives_their_very_factors() {
     let data = RatingsSpec { rank: 3, ..RatingsSpec::new(60, 40, 700) }.make(9).unwrap().ratings;
     for params in variants() {
-        let fitted = params.solver(Solver::Cholesky).fit(&data).unwrap();
+        let fitted = params.solver(IalsSolver::Cholesky).fit(&data).unwrap();
         let bytes = fitted.to_bytes().unwrap();
         let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
         let loaded = Fitted::<Ials>::read(&mut file).unwrap();
@@ -391,8 +391,8 @@ fn an_explanation_is_an_exact_account() {
     for params in variants() {
         let fitted = params.clone().fit(&data).unwrap();
         for user in [0u32, 3, 50] {
-            for scored in fitted.top(&Target::User(user), 3, &Filter::default()).unwrap() {
-                let reason = fitted.explain(&Target::User(user), scored.item).unwrap();
+            for scored in fitted.top(&Recipient::User(user), 3, &Filter::default()).unwrap() {
+                let reason = fitted.explain(&Recipient::User(user), scored.item).unwrap();
                 let sum: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
                 assert!((reason.base + sum - scored.score).abs() < 1e-4);
                 if !params.biases {
@@ -403,9 +403,9 @@ fn an_explanation_is_an_exact_account() {
         }
     }
     // Two histories that differ in items alone: what both have in common is the base.
-    let fitted = small().biases(true).solver(Solver::Cholesky).fit(&data).unwrap();
+    let fitted = small().biases(true).solver(IalsSolver::Cholesky).fit(&data).unwrap();
     let profile = Profile { items: vec![2, 9, 30], values: vec![4.0, 1.0, 5.0] };
-    let reason = fitted.explain(&Target::Profile(&profile), 11).unwrap();
+    let reason = fitted.explain(&Recipient::Profile(&profile), 11).unwrap();
     assert_eq!(reason.contributions.len(), 3);
     assert!(reason.contributions.iter().all(|c| c.contribution.is_finite()));
 }
@@ -425,7 +425,7 @@ fn the_held_out_score_is_ndcg_over_all_items_not_seen() {
         if held_out.is_empty() {
             continue;
         }
-        let top = fitted.top(&Target::User(user as u32), 20, &Filter::default()).unwrap();
+        let top = fitted.top(&Recipient::User(user as u32), 20, &Filter::default()).unwrap();
         let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
         let hits = top.iter().enumerate().filter(|(_, s)| held_out.contains(&s.item));
         let got: f64 = hits.map(|(place, _)| gain(place)).sum();
@@ -459,7 +459,7 @@ fn planted_interest_is_found_and_the_baselines_are_beaten() {
     }
     let mut own = 0;
     for user in 0..200 {
-        let top = fitted.top(&Target::User(user), 10, &Filter::default()).unwrap();
+        let top = fitted.top(&Recipient::User(user), 10, &Filter::default()).unwrap();
         own += top.iter().filter(|s| s.item % 2 == user % 2).count();
     }
     // Chance would be half of them; eight factors for two groups fit some noise.
@@ -501,7 +501,7 @@ fn a_value_of_zero_is_no_sign_of_interest() {
                 assert!((a - b).abs() < 1e-4, "{a} {b} {params:?}");
             }
             // But the user has met it.
-            let top = with.top(&Target::User(5), 9, &Filter::default()).unwrap();
+            let top = with.top(&Recipient::User(5), 9, &Filter::default()).unwrap();
             assert_eq!(top.len(), 6);
         }
     }

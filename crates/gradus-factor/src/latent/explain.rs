@@ -19,7 +19,7 @@
 
 use super::{FactorVector, FoldIn, Implicit, LatentFactors, Squares, fold_in};
 use gradus_base::{Error, Result};
-use gradus_core::recommend::{Contribution, Explanation, Target};
+use gradus_core::recommend::{Contribution, Explanation, Recipient};
 use gradus_kernel::solve_semidefinite;
 
 /// The ratings of a user: items, values, weights.
@@ -30,10 +30,10 @@ fn wide(values: &[f32]) -> Vec<f64> {
 }
 
 impl LatentFactors {
-    pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+    pub(super) fn explain_item(&self, target: &Recipient<'_>, item: usize) -> Result<Explanation> {
         let sorted;
         let rated: Rated<'_> = match target {
-            Target::User(user) => {
+            Recipient::User(user) => {
                 let row = self.user_row(*user)?;
                 let history = self.history.as_ref().ok_or_else(|| {
                     Error::data("the model was fitted with keep_history = false and cannot explain")
@@ -42,7 +42,7 @@ impl LatentFactors {
                 let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
                 (items, values, weights)
             }
-            Target::Profile(profile) => {
+            Recipient::Profile(profile) => {
                 sorted = profile.sorted(self.items.len())?;
                 (&sorted.items, &sorted.values, None)
             }

@@ -29,7 +29,7 @@ use crate::catalogue::{self, History};
 use crate::vectors::Vectors;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::recommend::{Explanation, Filter, Recommend, Scored, ScoredUser, Target};
+use gradus_core::recommend::{Explanation, Filter, Recipient, Recommend, Scored, ScoredUser};
 use gradus_core::update::Update;
 use gradus_data::{Csr, Ids, Ratings};
 use gradus_file::{Reader, Writer};
@@ -43,7 +43,7 @@ use std::sync::{Arc, OnceLock};
 /// ```
 /// use gradus_data::{Id, Ratings};
 /// use gradus_core::estimator::Fit;
-/// use gradus_core::recommend::{Filter, Recommend, Target};
+/// use gradus_core::recommend::{Filter, Recommend, Recipient};
 /// use gradus_factor::Als;
 ///
 /// let ratings = Ratings::from_triplets([
@@ -54,7 +54,7 @@ use std::sync::{Arc, OnceLock};
 /// ])?;
 /// let model = Als::new().rank(2).fit(&ratings)?;
 /// let ann = model.users().find(Id::Text("ann")).unwrap();
-/// let best = model.top(&Target::User(ann), 10, &Filter::default())?;
+/// let best = model.top(&Recipient::User(ann), 10, &Filter::default())?;
 /// assert_eq!(model.items().get(best[0].item as usize), Id::Text("Big"));
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -260,9 +260,9 @@ impl LatentFactors {
     }
 
     /// The vector of the user that a target stands for, and the items that the user rated, sorted.
-    fn query_vector(&self, target: &Target<'_>) -> Result<(FactorVector, Option<Vec<u32>>)> {
+    fn query_vector(&self, target: &Recipient<'_>) -> Result<(FactorVector, Option<Vec<u32>>)> {
         match target {
-            Target::User(user) => {
+            Recipient::User(user) => {
                 let row = self.user_row(*user)?;
                 let vector = FactorVector {
                     bias: self.user_bias[row],
@@ -271,7 +271,7 @@ impl LatentFactors {
                 };
                 Ok((vector, self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec())))
             }
-            Target::Profile(profile) => {
+            Recipient::Profile(profile) => {
                 let mut seen = profile.items.clone();
                 seen.sort_unstable();
                 Ok((self.fold_in(profile)?, Some(seen)))
@@ -342,7 +342,7 @@ impl Recommend for LatentFactors {
         })
     }
 
-    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+    fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
         self.top_items(target, n, filter)
     }
 
@@ -367,7 +367,7 @@ impl Recommend for LatentFactors {
         Ok(found.into_iter().map(ScoredUser::from).collect())
     }
 
-    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
+    fn explain(&self, target: &Recipient<'_>, item: u32) -> Result<Explanation> {
         self.explain_item(target, self.item_row(item)?)
     }
 }
@@ -481,7 +481,7 @@ impl Model for LatentFactors {
         Some(self)
     }
 
-    fn update(&mut self) -> Option<&mut dyn Update> {
+    fn updater(&mut self) -> Option<&mut dyn Update> {
         // Those whose items can be solved by themselves.
         let solvable = !matches!(self.fold_in, FoldIn::Projection(_) | FoldIn::Pairs(_));
         let plain =

@@ -9,7 +9,7 @@
 
 use super::fold_in::Fixed;
 use super::{Affine, FactorVector, LatentFactors, Scaling, Squares};
-use crate::loss::Loss;
+use crate::loss::RatingLoss;
 use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Robust {
     /// Whether there is a bias to solve for.
     pub biases: bool,
     /// The loss: absolute or Huber.
-    pub loss: Loss,
+    pub loss: RatingLoss,
     /// The error from which the Huber loss is linear.
     pub delta: f32,
 }
@@ -67,7 +67,7 @@ impl Robust {
     /// The loss with no width smaller than `least`; `scale` is the mean error of a row of zeros.
     fn rounded(&self, scale: f32, least: f32) -> Rounded {
         let (slope, width) = match self.loss {
-            Loss::Absolute => (0.5, ROUNDED * scale),
+            RatingLoss::Absolute => (0.5, ROUNDED * scale),
             _ => (self.delta, self.delta),
         };
         // A width of zero would divide by zero where the error is none.

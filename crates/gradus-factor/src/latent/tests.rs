@@ -5,7 +5,7 @@ use crate::{Als, Ials};
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Fitted};
 use gradus_core::recommend::{Categories, Profile};
-use gradus_core::update::Adding;
+use gradus_core::update::UpdateOptions;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, RatingsBuilder};
 use gradus_kernel::padded;
@@ -73,7 +73,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
 fn sorted(model: &LatentFactors, user: u32, n: usize, filter: &Filter) -> Vec<Scored> {
     let history = model.history().unwrap();
     let seen = history.row(user as usize).0;
-    let vector = model.query_vector(&Target::User(user)).unwrap().0;
+    let vector = model.query_vector(&Recipient::User(user)).unwrap().0;
     let mut counts = vec![0; model.items.len()];
     history.indices().iter().for_each(|&item| counts[item as usize] += 1);
     let mut all: Vec<Scored> = (0..model.items.len() as u32)
@@ -137,7 +137,7 @@ fn lists_of_many_users_are_those_of_a_full_sort_to_the_last_bit() {
                     for (&user, list) in users.iter().zip(&found).step_by(9) {
                         let want = sorted(&model, user, n, filter);
                         assert_eq!(bits(list), bits(&want), "{level} k={k} {at} n={n} {user}");
-                        let one = model.top(&Target::User(user), n, filter).unwrap();
+                        let one = model.top(&Recipient::User(user), n, filter).unwrap();
                         assert_eq!(bits(&one), bits(&want), "{level} k={k} {at} n={n} {user}");
                     }
                 }
@@ -196,7 +196,7 @@ fn users_and_items_trade_places() {
         let mut want: Vec<ScoredUser> = (0..60)
             .filter(|&user| !history.row(user as usize).0.contains(&item))
             .map(|user| {
-                let vector = model.query_vector(&Target::User(user)).unwrap().0;
+                let vector = model.query_vector(&Recipient::User(user)).unwrap().0;
                 ScoredUser { user, score: model.score_of_item(&vector, item as usize) }
             })
             .collect();
@@ -293,8 +293,8 @@ fn touched_rows_are_solved_exactly_and_all_others_keep_their_bits() {
         let before = fitted(&data);
         let events = events(seed, weighted);
         let mut after = before.clone();
-        let how = Adding { items, ..Adding::default() };
-        let updated = after.add(&events, &how).unwrap();
+        let how = UpdateOptions { items, ..UpdateOptions::default() };
+        let updated = after.update(&events, &how).unwrap();
 
         // All rows as if read from one file.
         let mut builder = RatingsBuilder::new();
@@ -370,7 +370,7 @@ fn a_model_goes_on_after_an_update() {
     let data = numbered(5);
     let mut model = fitted(&data);
     let first = events(5, false);
-    model.add(&first, &Adding::default()).unwrap();
+    model.update(&first, &UpdateOptions::default()).unwrap();
     let bytes = model.to_bytes().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.gradus");
@@ -379,8 +379,8 @@ fn a_model_goes_on_after_an_update() {
     assert_eq!(again.to_bytes().unwrap(), bytes);
     let second = events(6, true);
     let (a, b) = (
-        model.add(&second, &Adding::default()).unwrap(),
-        again.add(&second, &Adding::default()).unwrap(),
+        model.update(&second, &UpdateOptions::default()).unwrap(),
+        again.update(&second, &UpdateOptions::default()).unwrap(),
     );
     assert_eq!((a, a.since_fit), (b, (first.len() + second.len()) as u64));
     assert_eq!(model.to_bytes().unwrap(), again.to_bytes().unwrap());
@@ -398,18 +398,18 @@ fn what_cannot_be_added_leaves_the_model_as_it_was() {
     let data = numbered(7);
     let mut model = fitted(&data);
     let bytes = model.to_bytes().unwrap();
-    let twice = Adding { duplicates: Duplicates::Error, items: false };
-    assert!(model.add(&data, &twice).unwrap_err().to_string().contains("before"));
+    let twice = UpdateOptions { duplicates: Duplicates::Error, items: false };
+    assert!(model.update(&data, &twice).unwrap_err().to_string().contains("before"));
     let nothing = data.filter(|_| false);
-    assert_eq!(model.add(&nothing, &Adding::default()).unwrap().rows_solved, 0);
+    assert_eq!(model.update(&nothing, &UpdateOptions::default()).unwrap().rows_solved, 0);
     assert_eq!(model.to_bytes().unwrap(), bytes);
     // What is known already changes nothing: the users' rows are solved already.
     let half = data.filter(|at| at % 2 == 0);
-    model.add(&half, &Adding::default()).unwrap();
+    model.update(&half, &UpdateOptions::default()).unwrap();
     let before = fitted(&data);
     assert_eq!(model.user_factors, before.user_factors);
     let mut forgetful = Als::new().rank(2).keep_history(false).fit(&data).unwrap();
-    let said = forgetful.add(&half, &Adding::default()).unwrap_err().to_string();
+    let said = forgetful.update(&half, &UpdateOptions::default()).unwrap_err().to_string();
     assert!(said.contains("keep_history"), "{said}");
 }
 
@@ -423,7 +423,7 @@ fn an_axis_of_integers_can_turn_to_text() {
         (Id::Int(12), Id::Text("Alien"), 4.0),
     ])
     .unwrap();
-    model.add(&events, &Adding::default()).unwrap();
+    model.update(&events, &UpdateOptions::default()).unwrap();
     for (old, id) in data.users().iter().enumerate() {
         let new = model.users().find(id).unwrap() as usize;
         if id != Id::Int(12) {
@@ -443,7 +443,7 @@ fn an_axis_of_integers_can_turn_to_text() {
     }
     assert_eq!(model.items().find(Id::Text("Alien")).map(|at| at as usize), Some(50));
     let profile = Profile { items: vec![1, 2], values: vec![5.0, 1.0] };
-    assert!(model.top(&Target::Profile(&profile), 3, &Filter::default()).is_ok());
+    assert!(model.top(&Recipient::Profile(&profile), 3, &Filter::default()).is_ok());
 }
 
 #[test]
@@ -458,12 +458,12 @@ fn an_item_folded_in_before_an_update_leaves_no_trace_in_it() {
     ])
     .unwrap();
     for items in [false, true] {
-        let how = Adding { items, ..Adding::default() };
+        let how = UpdateOptions { items, ..UpdateOptions::default() };
         let fitted = || Ials::new().rank(4).biases(true).unobserved(0.5).fit(&data).unwrap();
         let (mut plain, mut asked) = (fitted(), fitted());
         asked.model.fold_in_item(&[0, 1], &[1.0, 1.0]).unwrap();
-        plain.model.update().unwrap().add(&events, &how).unwrap();
-        asked.model.update().unwrap().add(&events, &how).unwrap();
+        plain.model.updater().unwrap().update(&events, &how).unwrap();
+        asked.model.updater().unwrap().update(&events, &how).unwrap();
         assert_eq!(plain.to_bytes().unwrap(), asked.to_bytes().unwrap());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Affine, LatentFactors};
 use gradus_base::{Error, Result};
-use gradus_core::recommend::{Filter, Recommend as _, Scored, Shortlist, Target, TopN};
+use gradus_core::recommend::{Filter, Recipient, Recommend as _, Scored, Shortlist, TopN};
 use gradus_kernel::Rows;
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ pub(super) struct Query<'a> {
 impl LatentFactors {
     pub(super) fn top_items(
         &self,
-        target: &Target<'_>,
+        target: &Recipient<'_>,
         n: usize,
         filter: &Filter,
     ) -> Result<Vec<Scored>> {

@@ -1,4 +1,4 @@
-//! Adding new ratings: the rows they touch are solved again, all others keep their bits.
+//! UpdateOptions new ratings: the rows they touch are solved again, all others keep their bits.
 //!
 //! In order:
 //!
@@ -17,13 +17,13 @@
 use super::{FactorVector, FoldIn, LatentFactors};
 use crate::catalogue::History;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::update::{Adding, Update, Updated};
+use gradus_core::update::{Update, UpdateOptions, Updated};
 use gradus_data::{Csr, Kept, Merged, Ratings};
 use gradus_kernel::Rows;
 use std::sync::Arc;
 
 impl Update for LatentFactors {
-    fn add(&mut self, events: &Ratings, how: &Adding) -> Result<Updated> {
+    fn update(&mut self, events: &Ratings, how: &UpdateOptions) -> Result<Updated> {
         let history = self.history.as_ref().ok_or_else(|| {
             Error::data(
                 "the model was fitted with keep_history = false: without the ratings of the \

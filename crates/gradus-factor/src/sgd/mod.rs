@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 pub use crate::latent::Scaling;
-pub use crate::loss::Loss;
+pub use crate::loss::RatingLoss;
 
 /// How the length of a step changes as the fit goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ pub struct Sgd {
     pub biases: bool,
 
     /// Loss function.
-    pub loss: Loss,
+    pub loss: RatingLoss,
 
     /// The error, in the units of the ratings, from which the Huber loss is linear.
     #[schemars(range(min = 1e-6))]
@@ -148,7 +148,7 @@ impl Default for Sgd {
             regularization: 1.1,
             scaling: Scaling::Sqrt,
             biases: true,
-            loss: Loss::Squared,
+            loss: RatingLoss::Squared,
             delta: 1.0,
             learning_rate: 0.05,
             schedule: Schedule::Cosine,
@@ -181,8 +181,8 @@ impl Sgd {
         let Self { regularization, scaling, biases, loss, delta, .. } = *self;
         match loss {
             // The logistic loss is that of the link, by which squares are reweighted.
-            Loss::Squared | Loss::Logistic => FoldIn::Squares(self.rule()),
-            Loss::Absolute | Loss::Huber => {
+            RatingLoss::Squared | RatingLoss::Logistic => FoldIn::Squares(self.rule()),
+            RatingLoss::Absolute | RatingLoss::Huber => {
                 FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
             }
         }

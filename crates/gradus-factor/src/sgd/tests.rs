@@ -1,7 +1,7 @@
 use super::*;
 use crate::latent::Link;
 use gradus_core::iterate::{Solver as _, Watch};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
@@ -173,10 +173,11 @@ fn the_objective_falls_under_every_loss_schedule_and_batch() {
         })
         .collect();
     let zero_one = Ratings::from_triplets(zero_one).unwrap();
-    for loss in [Loss::Squared, Loss::Absolute, Loss::Huber, Loss::Logistic] {
+    for loss in [RatingLoss::Squared, RatingLoss::Absolute, RatingLoss::Huber, RatingLoss::Logistic]
+    {
         for schedule in [Schedule::Adaptive, Schedule::Constant, Schedule::Cosine] {
             for batch in [1, 16] {
-                let data = if loss == Loss::Logistic { &zero_one } else { &made };
+                let data = if loss == RatingLoss::Logistic { &zero_one } else { &made };
                 let params = small()
                     .loss(loss)
                     .schedule(schedule)
@@ -253,7 +254,7 @@ fn planted_ratings_are_explained_up_to_their_noise() {
             Sgd::new()
                 .rank(3)
                 .regularization(0.01)
-                .loss(Loss::Huber)
+                .loss(RatingLoss::Huber)
                 .learning_rate(0.05)
                 .max_iter(60),
             0.36,
@@ -279,7 +280,7 @@ fn wild_values_hardly_move_the_robust_losses() {
         params.fit_job(&wild, &Job::default().validation(&test)).unwrap().report.validation.unwrap()
     };
     let (squared, absolute, huber) =
-        (error(Loss::Squared), error(Loss::Absolute), error(Loss::Huber));
+        (error(RatingLoss::Squared), error(RatingLoss::Absolute), error(RatingLoss::Huber));
     assert!(absolute < squared / 2.0 && huber < squared / 2.0, "{squared} {absolute} {huber}");
 }
 
@@ -293,7 +294,8 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
         }))
         .unwrap()
     };
-    let params = small().loss(Loss::Logistic).max_iter(30).learning_rate(0.1).regularization(0.01);
+    let params =
+        small().loss(RatingLoss::Logistic).max_iter(30).learning_rate(0.1).regularization(0.01);
     let (fitted, shifted) =
         (params.fit(&two(0.0, 1.0)).unwrap(), params.fit(&two(-1.0, 2.0)).unwrap());
     assert_eq!(fitted.link(), Link::Logistic { low: 0.0, high: 1.0 });
@@ -316,7 +318,7 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
 
     // Recommendations carry predictions, in their order; someone folded in gets like ones.
     let seen = Filter { include_seen: true, ..Filter::default() };
-    let best = fitted.top(&Target::User(7), 5, &seen).unwrap();
+    let best = fitted.top(&Recipient::User(7), 5, &seen).unwrap();
     let again: Vec<_> = best.iter().map(|s| (Some(7), Some(s.item))).collect();
     for (best, predicted) in best.iter().zip(fitted.predict(&again)) {
         assert!((best.score - predicted).abs() < 1e-6);
@@ -324,8 +326,8 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
     let (items, _) = data.by_user().row(7);
     let values = two(0.0, 1.0).by_user().row(7).1.to_vec();
     let profile = Profile { items: items.to_vec(), values };
-    let folded = fitted.top(&Target::Profile(&profile), 80, &seen).unwrap();
-    let known = fitted.top(&Target::User(7), 80, &seen).unwrap();
+    let folded = fitted.top(&Recipient::Profile(&profile), 80, &seen).unwrap();
+    let known = fitted.top(&Recipient::User(7), 80, &seen).unwrap();
     let score = |list: &[gradus_core::recommend::Scored], item: u32| {
         list.iter().find(|s| s.item == item).unwrap().score
     };
@@ -333,7 +335,7 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
         let (a, b) = (score(&folded, item), score(&known, item));
         assert!((a - b).abs() < 0.15, "item {item}: {a} and {b}");
     }
-    let reason = fitted.explain(&Target::User(7), best[0].item).unwrap();
+    let reason = fitted.explain(&Recipient::User(7), best[0].item).unwrap();
     let sum = reason.base + reason.contributions.iter().map(|c| c.contribution).sum::<f32>();
     assert!((fitted.link().predict(sum) - best[0].score).abs() < 1e-3);
 }
@@ -345,7 +347,7 @@ fn errors_name_the_parameter_and_the_rule() {
     assert!(say(small().learning_rate(0.0)).contains("`learning_rate` = 0.0"));
     assert!(say(small().batch(0)).contains("`batch` = 0"));
     assert!(say(small().delta(f32::NAN)).contains("`delta`"));
-    let text = say(small().loss(Loss::Logistic));
+    let text = say(small().loss(RatingLoss::Logistic));
     assert!(text.contains("loss = logistic") && text.contains("from 0 to 1"), "{text}");
     let nothing = Ratings::from_indexed(
         (Ids::range(1), Ids::range(1)),

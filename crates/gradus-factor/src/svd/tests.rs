@@ -1,7 +1,7 @@
 use super::*;
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Job};
-use gradus_core::recommend::{Profile, Recommend, Target};
+use gradus_core::recommend::{Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Csr, Ratings};
 
@@ -210,7 +210,7 @@ fn the_recommender_scores_by_the_best_approximation() {
         for (a, b) in vector.factors.iter().zip(fitted.user_factors(5)) {
             assert!((a - b).abs() < 1e-4, "{a} {b}");
         }
-        let reason = fitted.explain(&Target::Profile(&profile), 3).unwrap();
+        let reason = fitted.explain(&Recipient::Profile(&profile), 3).unwrap();
         let sum: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
         assert!((sum - reason.score).abs() < 1e-4 && reason.base.abs() < 1e-4);
     }

@@ -3,7 +3,7 @@ use crate::Als;
 use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_core::iterate::{Solver as _, Watch};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
 use implicit::{FixedPart, ImplicitFeedback};
@@ -359,8 +359,8 @@ fn an_explanation_is_exact_and_its_base_is_anyones() {
             let fitted = params.fit(data).unwrap();
             for user in [0u32, 3, 50] {
                 let all = Filter { include_seen: true, ..Filter::default() };
-                for scored in fitted.top(&Target::User(user), 5, &all).unwrap() {
-                    let reason = fitted.explain(&Target::User(user), scored.item).unwrap();
+                for scored in fitted.top(&Recipient::User(user), 5, &all).unwrap() {
+                    let reason = fitted.explain(&Recipient::User(user), scored.item).unwrap();
                     // Mean and item bias; the parts are the rest, to the last digits.
                     let base = fitted.mean() as f32 + fitted.item_bias()[scored.item as usize];
                     assert!((reason.base - base).abs() < 2e-3, "{} for {base}", reason.base);

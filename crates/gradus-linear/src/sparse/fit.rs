@@ -11,6 +11,7 @@ use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::{self, LoopOptions, LoopOutcome, OwnLoop};
 use gradus_core::report::{Baseline, Certificate, Report, StopReason};
+use gradus_data::split::rows::content_folds;
 use gradus_data::{Dense, Samples};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -302,7 +303,7 @@ fn chosen(
     guide: &mut OwnLoop<'_>,
 ) -> Result<(Vec<Found>, Vec<String>)> {
     let options = &spec.options;
-    let folds = folds::assign(samples, spec.folds, spec.seed)?;
+    let folds = content_folds(samples, spec.folds, spec.seed)?;
     let (fold_of, n_folds) = (folds.0.as_slice(), folds.1);
     let problem = Problem::new(samples.features(), samples.weights(), targets, options.setting());
     problem.check(guide.model())?;

@@ -3,82 +3,8 @@
 use super::path::{Path, PathOptions, Validation};
 use super::problem::Problem;
 use crate::parallel;
-use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_data::{Dense, Matrix, Samples};
-
-/// The fold of each sample, and how many folds there are.
-///
-/// Samples are put in an order that only their content and the seed decide, and dealt out in turn;
-/// equal samples go to one fold. So a choice does not depend on the order of the samples, a weight
-/// of 3 is as good as three equal samples, and no fold is scored on samples that others learn from.
-/// Folds that the samples bring are taken as they are.
-pub(super) fn assign(samples: &Samples, folds: usize, seed: u64) -> Result<(Vec<usize>, usize)> {
-    if let Some(given) = samples.folds() {
-        return of_given(samples, given);
-    }
-    let hashes: Vec<u64> = parallel::map((0..samples.len()).collect(), 8 * samples.len(), |row| {
-        hash(samples, row, seed)
-    });
-    let counts = |row: &usize| samples.weights().is_none_or(|weights| weights[*row] > 0.0);
-    let mut distinct: Vec<u64> = (0..samples.len()).filter(counts).map(|row| hashes[row]).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() < 2 {
-        return Err(Error::data(
-            "cross-validation needs two different samples at least, and this is one sample; give \
-             `regularization`",
-        ));
-    }
-    let folds = folds.min(distinct.len());
-    let fold = |hash: &u64| distinct.binary_search(hash).map_or(0, |rank| rank % folds);
-    Ok((hashes.iter().map(fold).collect(), folds))
-}
-
-/// The folds that were given, numbered without gaps.
-fn of_given(samples: &Samples, given: &[u32]) -> Result<(Vec<usize>, usize)> {
-    let counts = |row: usize| samples.weights().is_none_or(|weights| weights[row] > 0.0);
-    let mut used: Vec<u32> =
-        given.iter().enumerate().filter(|(row, _)| counts(*row)).map(|(_, fold)| *fold).collect();
-    used.sort_unstable();
-    used.dedup();
-    if used.len() < 2 {
-        return Err(Error::data(
-            "folds: cross-validation needs two folds at least with samples of a weight above 0",
-        ));
-    }
-    // A fold without weight cannot be scored.
-    let place = |fold: &u32| used.binary_search(fold).unwrap_or_default();
-    Ok((given.iter().map(place).collect(), used.len()))
-}
-
-/// A hash of the content of a sample; entries that are 0 do not count, stored or not.
-fn hash(samples: &Samples, row: usize, seed: u64) -> u64 {
-    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
-    let mut take = |word: u64| {
-        let mut z = (state ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        state = z ^ (z >> 29);
-    };
-    let mut entry = |column: usize, x: f64| {
-        if x != 0.0 {
-            take(column as u64);
-            take(x.to_bits());
-        }
-    };
-    match samples.features() {
-        Matrix::Dense(x) => x.row(row).iter().enumerate().for_each(|(j, &x)| entry(j, x)),
-        Matrix::Sparse(x) => {
-            let (columns, values) = x.row(row);
-            columns.iter().zip(values).for_each(|(&j, &x)| entry(j as usize, x));
-        }
-    }
-    if let Ok(targets) = samples.values() {
-        let d = samples.n_features();
-        targets.row(row).iter().enumerate().for_each(|(t, &y)| entry(d + t, y));
-    }
-    state
-}
 
 /// The result of a fold, for each target.
 pub(super) struct Fold {
@@ -189,37 +115,5 @@ mod tests {
         // A fold that was stopped early.
         assert_eq!(choose(&[&[4.0, 2.0], &[6.0]], false).mean, [5.0]);
         assert_eq!(choose(&[&[], &[6.0]], true).chosen, 0);
-    }
-
-    #[test]
-    fn folds_depend_on_the_content_of_samples_alone() {
-        let x = Dense::from_fn(40, 2, |row, column| ((row / 2) * (column + 1)) as f64);
-        let y: Vec<f64> = (0..40).map(|row| (row / 2) as f64).collect();
-        let samples = Samples::regression(x, y).unwrap();
-        let (folds, n) = assign(&samples, 5, 0).unwrap();
-        assert_eq!(n, 5);
-        for fold in 0..5 {
-            assert_eq!(folds.iter().filter(|f| **f == fold).count(), 8);
-        }
-        assert!(folds.chunks(2).all(|pair| pair[0] == pair[1]));
-        let backwards: Vec<u32> = (0..40).rev().collect();
-        let (other, _) = assign(&samples.select_rows(&backwards), 5, 0).unwrap();
-        assert!(folds.iter().rev().eq(&other));
-        assert_ne!(assign(&samples, 5, 1).unwrap().0, folds);
-        assert!(assign(&samples.select_rows(&[0, 1]), 5, 0).is_err());
-    }
-
-    #[test]
-    fn folds_that_are_given_are_taken() {
-        let x = Dense::from_fn(4, 1, |row, _| row as f64);
-        let samples = Samples::regression(x, vec![0.0; 4]).unwrap();
-        assert!(samples.clone().with_folds(vec![0; 3]).is_err());
-        let given = samples.with_folds(vec![7, 2, 7, 9]).unwrap();
-        assert_eq!(assign(&given, 5, 0).unwrap(), (vec![1, 0, 1, 2], 3));
-        // Those of a part of the samples, which may lack a fold.
-        assert_eq!(assign(&given.select_rows(&[3, 0]), 5, 0).unwrap(), (vec![1, 0], 2));
-        assert!(assign(&given.select_rows(&[0, 2]), 5, 0).is_err());
-        let weighted = given.with_weights(vec![1.0, 0.0, 1.0, 1.0]).unwrap();
-        assert_eq!(assign(&weighted, 5, 0).unwrap(), (vec![0, 0, 0, 1], 2));
     }
 }

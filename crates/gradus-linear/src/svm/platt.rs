@@ -10,10 +10,10 @@ use super::model::SvmModel;
 use super::newton::Watch;
 use crate::model::sigmoid;
 use gradus_base::Result;
-use gradus_base::random::Stream;
 use gradus_core::iterate::OwnLoop;
 use gradus_core::predict::Predict as _;
 use gradus_core::report::CAUTION;
+use gradus_data::split::rows::{RowSplit, stratified_folds};
 use gradus_data::{Dense, Matrix, Samples};
 
 /// Parts the samples are cut into.
@@ -40,19 +40,11 @@ pub(super) fn sigmoids(
     let (n, k) = (data.len(), labels.len());
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
     // Every class is dealt out among the parts.
-    let mut order: Vec<usize> = (0..n).collect();
-    Stream::new(options.seed, "linear.svm.platt", 0).shuffle(&mut order);
-    order.sort_by_key(|&row| codes[row]);
-    let mut fold = vec![0; n];
-    order.iter().enumerate().for_each(|(at, &row)| fold[row] = at % FOLDS);
+    let folds = stratified_folds(codes, FOLDS.min(n), options.seed)?;
     let n_scores = if k == 2 { 1 } else { k };
     // A score is known if the fit without its part had samples of the class it speaks for.
     let mut scores = vec![f64::NAN; n * n_scores];
-    for left_out in 0..FOLDS {
-        let rows = |of: bool| -> Vec<u32> {
-            (0..n as u32).filter(|&row| (fold[row as usize] == left_out) == of).collect()
-        };
-        let (inside, outside) = (rows(true), rows(false));
+    for RowSplit { train: outside, test: inside } in folds.iter() {
         let mut present = vec![false; k];
         for &row in &outside {
             present[codes[row as usize] as usize] |= weight(row as usize) > 0.0;

@@ -23,7 +23,7 @@ pub use confusion::{Average, ClassScores, Confusion, Prf};
 pub use curve::{
     PrecisionRecall, PrecisionRecallPoint, Roc, RocPoint, average_precision, macro_auc, roc_auc,
 };
-pub use probability::{LEAST_PROBABILITY, brier, brier_many, log_loss, log_loss_many};
+pub use probability::{LEAST_PROBABILITY, brier, brier_many, log_loss, log_loss_many, log_losses};
 
 #[cfg(test)]
 mod tests;

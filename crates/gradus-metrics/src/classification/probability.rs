@@ -88,6 +88,26 @@ pub fn log_loss_many(
     })
 }
 
+/// The log loss of each row: `−ln p` of the true class, `None` being a class that the model does not
+/// know and holds impossible. No probability counts as less than [`LEAST_PROBABILITY`].
+///
+/// # Shapes
+/// `probabilities` has a row of `n_classes` for each entry of `truth`.
+///
+/// ```
+/// use gradus_metrics::classification::log_losses;
+/// let losses = log_losses(&[Some(0), None], &[0.5, 0.5, 0.1, 0.9], 2);
+/// assert_eq!(losses, [2f64.ln(), -f64::EPSILON.ln()]);
+/// ```
+pub fn log_losses(truth: &[Option<u32>], probabilities: &[f64], n_classes: usize) -> Vec<f64> {
+    let rows = probabilities.chunks(n_classes.max(1));
+    let loss = |(truth, row): (&Option<u32>, &[f64])| {
+        let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
+        -p.max(LEAST_PROBABILITY).ln()
+    };
+    truth.iter().zip(rows).map(loss).collect()
+}
+
 /// Brier's score over many classes: the mean of `Σ (p − y)²` over the classes, from 0 to 2. For two
 /// classes it is twice [`brier`].
 ///

@@ -3,7 +3,7 @@
 use super::RankingOptions;
 use super::report::Skipped;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::recommend::{Filter, Profile, Recommend, Scored, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
 use gradus_data::{Csr, Ids, Ratings};
 
 /// Someone to rank for.
@@ -314,7 +314,7 @@ impl<'a> Cases<'a> {
             self.model.top_many(&users, n.saturating_add(extra), for_users)?.into_iter();
         let mut lists: Vec<Vec<Scored>> = parallel::try_map(cases, |case| match &case.who {
             Who::User(_) => Ok(Vec::new()),
-            Who::Profile(profile) => self.model.top(&Target::Profile(profile), n, &by_model),
+            Who::Profile(profile) => self.model.top(&Recipient::Profile(profile), n, &by_model),
         })?;
         for ((list, case), seen) in lists.iter_mut().zip(cases).zip(&given) {
             if let Who::User(_) = case.who {

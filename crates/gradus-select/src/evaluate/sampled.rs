@@ -4,7 +4,7 @@ use super::cases::{Case, Cases, Who};
 use super::report::{Evaluated, Totals};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::recommend::{Filter, Target};
+use gradus_core::recommend::{Filter, Recipient};
 use gradus_metrics::ranking::AtK;
 
 /// Users judged at a time.
@@ -109,8 +109,8 @@ fn scores(cases: &Cases<'_>, case: &Case, drawn: &[Vec<u32>]) -> Result<Vec<(u32
     let n = allow.len();
     let filter = Filter { allow: Some(allow), include_seen: true, ..Filter::default() };
     let target = match &case.who {
-        Who::User(user) => Target::User(*user),
-        Who::Profile(profile) => Target::Profile(profile),
+        Who::User(user) => Recipient::User(*user),
+        Who::Profile(profile) => Recipient::Profile(profile),
     };
     let found = cases.model.top(&target, n, &filter)?;
     let mut scores: Vec<(u32, f32)> =

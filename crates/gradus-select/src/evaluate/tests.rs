@@ -1,5 +1,5 @@
 use super::*;
-use gradus_core::recommend::{Explanation, Filter, Scored, Target};
+use gradus_core::recommend::{Explanation, Filter, Recipient, Scored};
 use gradus_data::{Csr, Duplicates, Id, Ids, RatingsBuilder};
 use gradus_metrics::ranking;
 use proptest::prelude::*;
@@ -13,10 +13,10 @@ struct Toy {
 }
 
 impl Toy {
-    fn score(&self, target: &Target<'_>, item: u32) -> f32 {
+    fn score(&self, target: &Recipient<'_>, item: u32) -> f32 {
         match target {
-            Target::User(user) => self.scores[*user as usize][item as usize],
-            Target::Profile(profile) => profile
+            Recipient::User(user) => self.scores[*user as usize][item as usize],
+            Recipient::Profile(profile) => profile
                 .items
                 .iter()
                 .zip(&profile.values)
@@ -43,12 +43,12 @@ impl Recommend for Toy {
         panic!("rankings are not judged by clipped predictions")
     }
 
-    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+    fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
         let seen: Vec<u32> = match (target, &self.history) {
             _ if filter.include_seen => Vec::new(),
-            (Target::Profile(profile), _) => profile.items.clone(),
-            (Target::User(user), Some(history)) => history.row(*user as usize).0.to_vec(),
-            (Target::User(_), None) => return Err(Error::data("no history")),
+            (Recipient::Profile(profile), _) => profile.items.clone(),
+            (Recipient::User(user), Some(history)) => history.row(*user as usize).0.to_vec(),
+            (Recipient::User(_), None) => return Err(Error::data("no history")),
         };
         let allowed = |item: &u32| {
             let listed = filter.allow.as_ref().is_none_or(|allow| allow.contains(item));
@@ -68,7 +68,7 @@ impl Recommend for Toy {
         Ok(Vec::new())
     }
 
-    fn explain(&self, _: &Target<'_>, _: u32) -> Result<Explanation> {
+    fn explain(&self, _: &Recipient<'_>, _: u32) -> Result<Explanation> {
         Err(Error::data("no"))
     }
 }

@@ -8,7 +8,7 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::AnyFitted;
 use gradus_data::{Ratings, Samples, Target as Truth};
-use gradus_metrics::classification::LEAST_PROBABILITY;
+use gradus_metrics::classification::log_losses;
 
 /// Places of a ranking that count.
 const PLACES: usize = 20;
@@ -157,11 +157,7 @@ fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Evaluated> {
         let (scale, losses) = (Scale::Share, wrong);
         return Ok(Evaluated { metric, scale, losses, wrong: None, weights, units });
     };
-    let loss = |(truth, row): (&Option<u32>, &[f64])| {
-        let p = truth.and_then(|class| row.get(class as usize).copied()).unwrap_or(0.0);
-        -p.max(LEAST_PROBABILITY).ln()
-    };
-    let losses = truth.iter().zip(probabilities.rows()).map(loss).collect();
+    let losses = log_losses(&truth, probabilities.values(), probabilities.n_cols());
     let metric = "log loss".to_owned();
     Ok(Evaluated { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights, units })
 }

@@ -5,7 +5,9 @@ use super::{against_baselines, close, held_out, objective, stats};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::recommend::{Filter, Recommend};
 use gradus_data::{Ids, Titles};
-use gradus_report::{Bars, Cell, Column, Line, Page, Section, Table, number, predicted_vs_true};
+use gradus_report::{
+    Bars, Cell, Column, Line, Page, PageTable, Section, number, predicted_vs_true,
+};
 use gradus_select::{Estimate, RankingAt};
 
 /// Users whose lists are looked at for what the model recommends.
@@ -153,8 +155,8 @@ fn figure(x: f64) -> String {
     if x.is_finite() { format!("{x:.4}") } else { "?".into() }
 }
 
-fn errors(ratings: &TestedRatings, kind: &str) -> Table {
-    let mut table = Table::new([
+fn errors(ratings: &TestedRatings, kind: &str) -> PageTable {
+    let mut table = PageTable::new([
         Column::text("model"),
         Column::number("RMSE").decimals(4),
         Column::text("95 % interval"),
@@ -178,7 +180,7 @@ fn errors(ratings: &TestedRatings, kind: &str) -> Table {
 }
 
 fn coverage(section: Section, coverage: &[Coverage]) -> Section {
-    let mut table = Table::new([
+    let mut table = PageTable::new([
         Column::text("level"),
         Column::text("ratings inside"),
         Column::text("95 % interval"),
@@ -227,7 +229,7 @@ fn ranks(section: Section, ranking: &TestedRanking, kind: &str) -> Section {
     let report = &ranking.report;
     let mut columns = vec![Column::text("measure")];
     columns.extend(report.at.iter().map(|at| Column::number(format!("@{}", at.k))));
-    let mut table = Table::new(columns);
+    let mut table = PageTable::new(columns);
     let shown = |estimate: Estimate| {
         if estimate.standard_error.is_finite() {
             format!("{:.4} ± {:.4}", estimate.mean, estimate.standard_error)
@@ -334,7 +336,7 @@ fn recommended(page: Page, model: &dyn Recommend, titles: Option<&Titles>) -> Pa
     let names = Names { items: model.items(), titles };
     let mut order: Vec<u32> = (0..n_items as u32).collect();
     order.sort_by_key(|&item| (std::cmp::Reverse(shown[item as usize]), item));
-    let mut table = Table::new([
+    let mut table = PageTable::new([
         Column::text("item"),
         Column::number("in lists, %").decimals(1).bar(),
         Column::number("ratings in training"),
@@ -392,13 +394,13 @@ fn examples(
             let mut rated: Vec<(u32, f32)> =
                 items.iter().copied().zip(values.iter().copied()).collect();
             rated.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            let mut left = Table::new([Column::text("rated"), Column::number("value")])
+            let mut left = PageTable::new([Column::text("rated"), Column::number("value")])
                 .caption(format!("User {}: {} ratings", model.users().get(user), items.len()));
             for (item, value) in rated.iter().take(LIST) {
                 left = left.row([names.of(*item).into(), (*value).into()]);
             }
             let mut right =
-                Table::new([Column::text("recommended"), Column::number("score").decimals(3)])
+                PageTable::new([Column::text("recommended"), Column::number("score").decimals(3)])
                     .caption("The best items they do not have");
             for scored in list {
                 right = right.row([names.of(scored.item).into(), scored.score.into()]);

@@ -10,7 +10,7 @@ use gradus_linear::{LinearModel, SvmModel};
 use gradus_metrics::bounds::{Interval, wilson};
 use gradus_metrics::classification::{Bins, Calibration, PrecisionRecall, Roc, top_label};
 use gradus_report::{
-    Bars, Cell, Column, Confusions, Curves, Page, Reliability, ReliabilityBin, Section, Table,
+    Bars, Cell, Column, Confusions, Curves, Page, PageTable, Reliability, ReliabilityBin, Section,
     number, predicted_vs_true, qq_plot, residual_plot,
 };
 use gradus_select::samples::{
@@ -124,9 +124,9 @@ fn short(x: f64) -> String {
 }
 
 /// Scores with their intervals.
-fn scores(scores: &[NamedScore]) -> Table {
+fn scores(scores: &[NamedScore]) -> PageTable {
     let columns = [Column::text("score"), Column::number("value"), Column::text("95 % interval")];
-    scores.iter().fold(Table::new(columns), |table, score| {
+    scores.iter().fold(PageTable::new(columns), |table, score| {
         let interval = score.interval.as_ref().map(between).unwrap_or_default();
         table.row([score.name.into(), short(score.value).into(), interval.into()])
     })
@@ -173,7 +173,7 @@ fn by_class(
         Column::number("F1").decimals(3),
         Column::number("weight"),
     ];
-    let mut table = Table::new(columns);
+    let mut table = PageTable::new(columns);
     for (name, scores) in judged.names.iter().zip(judged.confusion.classes()).take(60) {
         table = table.row([
             name.as_str().into(),
@@ -370,7 +370,7 @@ fn coefficients(section: Section, model: &LinearModel) -> Section {
     columns.extend(titles.iter().take(shown).map(Column::number));
     let more = if k == 1 { model.columns() } else { &[] };
     columns.extend(more.iter().map(|column| Column::number(column.name.clone())));
-    let mut table = Table::new(columns);
+    let mut table = PageTable::new(columns);
     let known =
         |value: f64| -> Cell { if value.is_finite() { value.into() } else { "–".into() } };
     for &feature in &order {

@@ -407,7 +407,7 @@ impl Picture<'_> {
             columns.push(Column::number(last));
         }
         columns.push(Column::number("total"));
-        let mut table = gradus_report::Table::new(columns);
+        let mut table = gradus_report::PageTable::new(columns);
         let least = best(self.points).map(|point| &point.value);
         for point in self.points {
             let mut cells =

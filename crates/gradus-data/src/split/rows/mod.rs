@@ -6,6 +6,7 @@
 //! | [`stratified_holdout`], [`stratified_folds`] | rows of each class alike | classes, the more so the rarer one is |
 //! | [`grouped_holdout`], [`grouped_folds`] | whole groups | rows that belong together: of one patient, user, document |
 //! | [`ordered_folds`] | what comes later | rows in time |
+//! | [`content_folds`] | samples by their content | a choice that does not depend on their order; equal samples stay together |
 //! | [`repeated_folds`] | rows at random, several times | few rows: a score less a matter of luck |
 //!
 //! A split depends on the number of rows (their classes, groups or times) and the seed alone. The
@@ -21,11 +22,13 @@
 //! ```
 
 mod classes;
+mod content;
 mod groups;
 mod plain;
 mod time;
 
 pub use classes::{Scarce, stratified_folds, stratified_holdout};
+pub use content::content_folds;
 pub use groups::{grouped_folds, grouped_holdout};
 pub use plain::{folds, holdout, repeated_folds};
 pub use time::ordered_folds;

@@ -11,7 +11,7 @@
 use super::Posterior;
 use crate::bayes::implicit;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::recommend::{Contribution, Explanation, Profile, Target};
+use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
 use gradus_kernel::{padded, solve_semidefinite};
 
 /// The ratings of a user, in ascending order of the items.
@@ -64,24 +64,27 @@ impl Posterior {
     }
 
     /// The vector of the user that a target stands for, and the items that the user rated, sorted.
-    pub(super) fn query_vector(&self, target: &Target<'_>) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
+    pub(super) fn query_vector(
+        &self,
+        target: &Recipient<'_>,
+    ) -> Result<(Vec<f32>, Option<Vec<u32>>)> {
         match target {
-            Target::User(user) => {
+            Recipient::User(user) => {
                 let row = self.user_row(*user)?;
                 let seen = self.history.as_ref().map(|h| h.ratings.row(row).0.to_vec());
                 Ok((self.user_vector(Some(row)), seen))
             }
-            Target::Profile(profile) => {
+            Recipient::Profile(profile) => {
                 let profile = profile.sorted(self.items.len())?;
                 Ok((self.fold_in(&profile), Some(profile.items)))
             }
         }
     }
 
-    pub(super) fn explain_item(&self, target: &Target<'_>, item: usize) -> Result<Explanation> {
+    pub(super) fn explain_item(&self, target: &Recipient<'_>, item: usize) -> Result<Explanation> {
         let sorted;
         let rated = match target {
-            Target::User(user) => {
+            Recipient::User(user) => {
                 let row = self.user_row(*user)?;
                 let history = self.history.as_ref().ok_or_else(|| {
                     Error::data("the model was fitted with keep_history = false and cannot explain")
@@ -90,7 +93,7 @@ impl Posterior {
                 let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
                 Rated { items, values, weights }
             }
-            Target::Profile(profile) => {
+            Recipient::Profile(profile) => {
                 sorted = profile.sorted(self.items.len())?;
                 Rated::of(&sorted)
             }

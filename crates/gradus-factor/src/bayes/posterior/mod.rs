@@ -10,7 +10,7 @@ use super::samples::{SPARSE, Samples};
 use super::solve::{Solver, State};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::recommend::{Explanation, Filter, Interval, Recommend, Scored, Target};
+use gradus_core::recommend::{Explanation, Filter, Interval, Recipient, Recommend, Scored};
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Level, padded};
@@ -240,7 +240,7 @@ impl Recommend for Posterior {
         self.intervals(pairs, level).map(Some)
     }
 
-    fn top(&self, target: &Target<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
+    fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
         self.top_items(target, n, filter)
     }
 
@@ -248,7 +248,7 @@ impl Recommend for Posterior {
         Ok(self.nearest_items(self.item_row(item)?, n))
     }
 
-    fn explain(&self, target: &Target<'_>, item: u32) -> Result<Explanation> {
+    fn explain(&self, target: &Recipient<'_>, item: u32) -> Result<Explanation> {
         self.explain_item(target, self.item_row(item)?)
     }
 }

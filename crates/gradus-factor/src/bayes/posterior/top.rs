@@ -2,7 +2,7 @@
 
 use super::Posterior;
 use gradus_base::{Result, parallel};
-use gradus_core::recommend::{Filter, Recommend as _, Scored, Target, TopN};
+use gradus_core::recommend::{Filter, Recipient, Recommend as _, Scored, TopN};
 use gradus_kernel::padded;
 
 /// Items widened to single precision at a time: they stay in the second cache.
@@ -11,7 +11,7 @@ const ITEMS: usize = 16;
 impl Posterior {
     pub(super) fn top_items(
         &self,
-        target: &Target<'_>,
+        target: &Recipient<'_>,
         n: usize,
         filter: &Filter,
     ) -> Result<Vec<Scored>> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Als;
 use gradus_core::estimator::{Fit, Fitted, Job};
-use gradus_core::recommend::{Filter, Profile, Recommend, Target};
+use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::Id;
 use gradus_data::make::RatingsSpec;
 
@@ -94,8 +94,8 @@ fn predictions_follow_the_shift_and_the_stretch_of_a_user() {
     let stretched =
         Profile { items, values: profile.values.iter().map(|x| by * x + add).collect() };
     let all = Filter { include_seen: true, ..Filter::default() };
-    let first = a.top(&Target::Profile(&profile), 60, &all).unwrap();
-    let second = a.top(&Target::Profile(&stretched), 60, &all).unwrap();
+    let first = a.top(&Recipient::Profile(&profile), 60, &all).unwrap();
+    let second = a.top(&Recipient::Profile(&stretched), 60, &all).unwrap();
     for (a, b) in first.iter().zip(&second) {
         assert!((b.score - (by * a.score + add)).abs() < 1e-2);
     }
@@ -110,7 +110,7 @@ fn predicting_ranking_folding_in_and_explaining_agree() {
         for user in [0u32, 50, 119] {
             let pairs: Vec<_> = (0..60).map(|item| (Some(user), Some(item))).collect();
             let predicted = fitted.predict(&pairs);
-            let top = fitted.top(&Target::User(user), 60, &all).unwrap();
+            let top = fitted.top(&Recipient::User(user), 60, &all).unwrap();
             assert!(top.windows(2).all(|pair| pair[0].score >= pair[1].score));
             for scored in &top {
                 assert_eq!(scored.score, predicted[scored.item as usize]);
@@ -118,11 +118,11 @@ fn predicting_ranking_folding_in_and_explaining_agree() {
             assert_eq!(fitted.top_many(&[user], 60, &all).unwrap()[0], top);
             let (items, values) = data.by_user().row(user as usize);
             let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-            for scored in fitted.top(&Target::Profile(&profile), 60, &all).unwrap() {
+            for scored in fitted.top(&Recipient::Profile(&profile), 60, &all).unwrap() {
                 assert!((scored.score - predicted[scored.item as usize]).abs() < 1e-5);
             }
             for item in [0u32, 30] {
-                let reason = fitted.explain(&Target::User(user), item).unwrap();
+                let reason = fitted.explain(&Recipient::User(user), item).unwrap();
                 let parts: f32 = reason.contributions.iter().map(|c| c.contribution).sum();
                 assert!((reason.base + parts - predicted[item as usize]).abs() < 1e-4);
                 // The base holds what no single rating says: the fit's mean and the item's bias.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{Gd, Sgd};
 use gradus_core::estimator::{Fit, Model};
-use gradus_core::recommend::{Profile, Recommend, Target};
-use gradus_core::update::Adding;
+use gradus_core::recommend::{Profile, Recipient, Recommend};
+use gradus_core::update::UpdateOptions;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Id, Ratings};
 use gradus_file::Reader;
@@ -11,10 +11,14 @@ fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(80, 50, 1600) }.make(seed).unwrap().ratings
 }
 
-const LOSSES: [(Loss, f32); 4] =
-    [(Loss::Absolute, 1.0), (Loss::Huber, 0.3), (Loss::Huber, 1.0), (Loss::Huber, 1e-5)];
+const LOSSES: [(RatingLoss, f32); 4] = [
+    (RatingLoss::Absolute, 1.0),
+    (RatingLoss::Huber, 0.3),
+    (RatingLoss::Huber, 1.0),
+    (RatingLoss::Huber, 1e-5),
+];
 
-fn fitted(loss: Loss, delta: f32, biases: bool) -> LatentFactors {
+fn fitted(loss: RatingLoss, delta: f32, biases: bool) -> LatentFactors {
     let params = Sgd::new().rank(3).loss(loss).delta(delta).biases(biases).max_iter(10);
     params.fit(&made(1)).unwrap().model
 }
@@ -28,7 +32,7 @@ fn objective(model: &LatentFactors, rule: &Robust, profile: &Profile, x: &[f64])
         let known = model.mean() + f64::from(model.item_bias()[item as usize]);
         let (e, delta) = ((f64::from(value) - known - product - x[k]).abs(), f64::from(rule.delta));
         match rule.loss {
-            Loss::Absolute => e,
+            RatingLoss::Absolute => e,
             _ if e <= delta => e * e,
             _ => delta * (2.0 * e - delta),
         }
@@ -92,15 +96,15 @@ fn one_wild_rating_hardly_moves_someone_folded_in() {
         };
         (at(&wild) - at(&values)).abs()
     };
-    assert!(shift(Loss::Squared) > 2.0, "{}", shift(Loss::Squared));
-    for loss in [Loss::Absolute, Loss::Huber] {
+    assert!(shift(RatingLoss::Squared) > 2.0, "{}", shift(RatingLoss::Squared));
+    for loss in [RatingLoss::Absolute, RatingLoss::Huber] {
         assert!(shift(loss) < 0.5, "{loss:?}: {}", shift(loss));
     }
 }
 
 #[test]
 fn new_ratings_are_added_by_the_loss_of_the_fit() {
-    for params in [Sgd::new().loss(Loss::Absolute), Sgd::new().loss(Loss::Huber)] {
+    for params in [Sgd::new().loss(RatingLoss::Absolute), Sgd::new().loss(RatingLoss::Huber)] {
         let data = made(2);
         let mut fitted = params.rank(3).max_iter(5).fit(&data).unwrap();
         let events = Ratings::from_triplets([
@@ -109,7 +113,7 @@ fn new_ratings_are_added_by_the_loss_of_the_fit() {
             (data.users().get(4), data.items().get(2), 400.0),
         ])
         .unwrap();
-        fitted.model.update().unwrap().add(&events, &Adding::default()).unwrap();
+        fitted.model.updater().unwrap().update(&events, &UpdateOptions::default()).unwrap();
         let model = &fitted.model;
         // The user's row is what folding in all their ratings gives.
         let user = model.users().find(data.users().get(4)).unwrap();
@@ -127,7 +131,7 @@ fn an_explanation_starts_from_mean_and_item_bias() {
     for (loss, delta) in LOSSES {
         let model = fitted(loss, delta, true);
         let profile = Profile { items: vec![1, 8, 9, 30], values: vec![5.0, 1.0, 4.0, 60.0] };
-        let reason = model.explain(&Target::Profile(&profile), 17).unwrap();
+        let reason = model.explain(&Recipient::Profile(&profile), 17).unwrap();
         let known = model.mean() as f32 + model.item_bias()[17];
         assert!(
             (reason.base - known).abs() < 0.02,
@@ -141,10 +145,24 @@ fn an_explanation_starts_from_mean_and_item_bias() {
 fn a_file_keeps_the_loss() {
     let data = made(3);
     for fitted in [
-        Gd::new().rank(2).max_iter(5).loss(Loss::Absolute).fit(&data).unwrap().to_bytes().unwrap(),
-        Gd::new().rank(2).max_iter(5).loss(Loss::Huber).fit(&data).unwrap().to_bytes().unwrap(),
+        Gd::new()
+            .rank(2)
+            .max_iter(5)
+            .loss(RatingLoss::Absolute)
+            .fit(&data)
+            .unwrap()
+            .to_bytes()
+            .unwrap(),
+        Gd::new()
+            .rank(2)
+            .max_iter(5)
+            .loss(RatingLoss::Huber)
+            .fit(&data)
+            .unwrap()
+            .to_bytes()
+            .unwrap(),
     ] {
         let model = LatentFactors::read(&mut Reader::from_bytes(fitted).unwrap()).unwrap();
-        assert!(matches!(rule(&model).loss, Loss::Absolute | Loss::Huber));
+        assert!(matches!(rule(&model).loss, RatingLoss::Absolute | RatingLoss::Huber));
     }
 }

@@ -4,7 +4,7 @@ use super::surface::Surface;
 use super::{Run, place, shown_rate};
 use gradus::optim::diagnose::Convexity;
 use gradus_report::{
-    Background, Beside, Cell, Chart as _, Column, Contour, Line, Page, Table, number,
+    Background, Beside, Cell, Chart as _, Column, Contour, Line, Page, PageTable, number,
 };
 
 /// Below this the rest is rounding.
@@ -83,7 +83,7 @@ impl Picture<'_> {
         if rates {
             columns.extend([Column::number("rate predicted"), Column::number("rate seen")]);
         }
-        let mut table = Table::new(columns);
+        let mut table = PageTable::new(columns);
         for run in self.runs {
             let found = &run.outcome;
             let mut cells: Vec<Cell> = vec![
