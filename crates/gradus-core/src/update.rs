@@ -1,4 +1,4 @@
-//! UpdateOptions new ratings to a fitted model without fitting it again.
+//! Updating a fitted model by new ratings, without fitting it again.
 
 use crate::report::Report;
 use gradus_base::Result;

@@ -174,7 +174,7 @@ pub fn rating_hash(user: Id<'_>, item: Id<'_>, value: f32) -> u64 {
 }
 
 fn of_rating(user: u64, item: u64, value: f32) -> u64 {
-    // UpdateOptions 0 makes one zero of both.
+    // Adding 0 makes one zero of both.
     mix(mix(user, item), u64::from((value + 0.0).to_bits()))
 }
 

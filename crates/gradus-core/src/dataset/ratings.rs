@@ -69,6 +69,7 @@ impl RatingsFile {
             .format(format)
             .header(self.table.header)
             .implicit(self.implicit)
+            .decimal_comma(self.table.decimal_comma)
             .on_error(self.table.on_error)
             .duplicates(self.duplicates)
             .times(false);

@@ -7,7 +7,7 @@ use super::RatingRows;
 use super::blocks::{Dialect, MAX_RECORD, Record, record};
 use super::delimiter::Delimiter;
 use super::detect::{ByRole, Layout, Role};
-use super::number::{id, number, short_decimal, short_int, shown, weight};
+use super::number::{id, number, number_with_comma, short_decimal, short_int, shown, weight};
 use super::options::OnError;
 use super::pipeline::{Bad, Parsed, Parser, too_long};
 use super::time::{plain_time, time};
@@ -25,10 +25,13 @@ pub(super) struct CsvParser {
     /// The same columns by place.
     wanted: Vec<(usize, Role)>,
     names: ByRole<Option<String>>,
+    /// Whether numbers may have a decimal comma.
+    decimal_comma: bool,
 }
 
 impl CsvParser {
-    pub(super) fn new(layout: &Layout) -> Self {
+    /// Unless it is told, a comma is a decimal one where it does not stand between columns.
+    pub(super) fn new(layout: &Layout, decimal_comma: Option<bool>) -> Self {
         let mut wanted: Vec<(usize, Role)> = layout.positions().collect();
         wanted.sort();
         let mut next = 0;
@@ -42,7 +45,12 @@ impl CsvParser {
             .collect();
         let dialect = layout.dialect;
         let (delimiter, n_columns) = (dialect.delimiter, layout.n_columns);
-        Self { delimiter, dialect, n_columns, steps, wanted, names: layout.names() }
+        let decimal_comma = decimal_comma.unwrap_or(delimiter.byte != b',');
+        Self { delimiter, dialect, n_columns, steps, wanted, names: layout.names(), decimal_comma }
+    }
+
+    fn number(&self, text: &[u8]) -> Result<f32, String> {
+        if self.decimal_comma { number_with_comma(text) } else { number(text) }
     }
 
     /// Reads rows from `at` on while they are plain, and tells where it stopped and after how many.
@@ -163,9 +171,12 @@ impl CsvParser {
         };
         let user = id(&user.text, user.quoted).map_err(blame(Role::User))?;
         let item = id(&item.text, item.quoted).map_err(blame(Role::Item))?;
-        let value = value.as_ref().map(|field| number(&field.text)).transpose();
+        let value = value.as_ref().map(|field| self.number(&field.text)).transpose();
         let value = value.map_err(blame(Role::Rating))?;
-        let weight = weight_field.as_ref().map(|field| weight(&field.text)).transpose();
+        let weight = weight_field
+            .as_ref()
+            .map(|field| self.number(&field.text).and_then(weight))
+            .transpose();
         let weight = weight.map_err(blame(Role::Weight))?;
         let time = time_field.as_ref().map(|field| time(&field.text)).transpose();
         let time = time.map_err(blame(Role::Time))?;

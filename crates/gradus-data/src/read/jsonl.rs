@@ -62,7 +62,7 @@ impl JsonParser {
                 .map_err(blame(role))
         };
         let value = read(value, Role::Rating, number)?;
-        let weight = read(weighed, Role::Weight, weight)?;
+        let weight = read(weighed, Role::Weight, |text| number(text).and_then(weight))?;
         let time = get(Role::Time)?
             .map(|value| number_text(value).and_then(|text| time(text.as_bytes())))
             .transpose()

@@ -281,7 +281,7 @@ fn read(
         }
         Format::Csv | Format::Tsv => {
             let layout = detect::csv(&mut input, options, need, format)?;
-            let parser = csv::CsvParser::new(&layout);
+            let parser = csv::CsvParser::new(&layout, options.decimal_comma);
             let plan = plan(options, &layout, Some(layout.dialect));
             let totals = pipeline::run(&mut input, plan, &parser, sink)?;
             summary(&input, &layout, totals)

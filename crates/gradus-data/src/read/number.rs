@@ -18,7 +18,7 @@ const INT_POWERS: [u64; 9] =
 pub(super) fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let bytes = text.get(at..at + 8)?;
     let word = u64::from_le_bytes(bytes.try_into().ok()?);
-    // A digit becomes 0 to 9. UpdateOptions 0x76 then sets the high bit of every other byte; a carry spoils
+    // A digit becomes 0 to 9. Adding 0x76 then sets the high bit of every other byte; a carry spoils
     // only the bytes after it.
     let word = word ^ 0x3030_3030_3030_3030;
     let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
@@ -71,9 +71,21 @@ pub(super) fn number(text: &[u8]) -> Result<f32, String> {
     }
 }
 
+/// The same with a decimal comma, where the text has one comma and no point.
+pub(super) fn number_with_comma(text: &[u8]) -> Result<f32, String> {
+    let mut swapped = text.to_vec();
+    let commas: Vec<usize> = memchr::memchr_iter(b',', text).collect();
+    if let ([at], None) = (commas.as_slice(), memchr::memchr(b'.', text)) {
+        swapped[*at] = b'.';
+        if let Ok(value) = number(&swapped) {
+            return Ok(value);
+        }
+    }
+    number(text)
+}
+
 /// A finite number of at least 0.
-pub(super) fn weight(text: &[u8]) -> Result<f32, String> {
-    let weight = number(text)?;
+pub(super) fn weight(weight: f32) -> Result<f32, String> {
     if weight < 0.0 { Err(format!("weight {weight} is negative")) } else { Ok(weight) }
 }
 

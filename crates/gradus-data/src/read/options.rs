@@ -140,6 +140,7 @@ pub struct ReadOptions {
     pub(super) time: Option<ColumnRef>,
     pub(super) times: bool,
     pub(super) implicit: bool,
+    pub(super) decimal_comma: Option<bool>,
     pub(super) optional_rating: bool,
     pub(super) on_error: OnError,
     pub(super) duplicates: Duplicates,
@@ -160,6 +161,7 @@ impl Default for ReadOptions {
             time: None,
             times: false,
             implicit: false,
+            decimal_comma: None,
             optional_rating: false,
             on_error: OnError::default(),
             duplicates: Duplicates::default(),
@@ -240,6 +242,13 @@ impl ReadOptions {
     /// The columns told, in the order of their roles.
     pub(super) fn columns(&self) -> [&Option<ColumnRef>; 5] {
         [&self.user, &self.item, &self.rating, &self.weight, &self.time]
+    }
+
+    /// Whether ratings and weights are written with a decimal comma; by default they may be where
+    /// no comma stands between columns.
+    pub fn decimal_comma(mut self, decimal_comma: impl Into<Option<bool>>) -> Self {
+        self.decimal_comma = decimal_comma.into();
+        self
     }
 
     /// Whether to read no rating column and take every row as an interaction of value 1.

@@ -1,4 +1,4 @@
-//! UpdateOptions new ratings: the rows they touch are solved again, all others keep their bits.
+//! Updating a model by new ratings: the rows they touch are solved again, all others keep their bits.
 //!
 //! In order:
 //!

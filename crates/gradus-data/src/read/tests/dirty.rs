@@ -220,3 +220,27 @@ fn compressed_data_that_is_broken_is_told_so() {
     // A file may be named as compressed and not be.
     assert_eq!(read_text("1,2,3\n", "x.csv.gz").unwrap().0.len(), 1);
 }
+
+#[test]
+fn decimal_commas_are_read_where_no_comma_stands_between_columns() {
+    let clean = vec![row("1", "2", 3.5), row("4", "5", 6.0)];
+    for text in [
+        "user;item;rating\r\n1;2;3,5\r\n4;5;6\r\n",
+        "\u{feff}user;item;rating\n1;2;\"3,5\"\n4;5;6,0\n",
+        "1\t2\t3,5\n4\t5\t6\n",
+        "1::2::3,5\n4::5::6,00\n",
+    ] {
+        let (ratings, _) = read_text(text, "x.csv").unwrap_or_else(|e| panic!("{text:?}: {e}"));
+        assert_eq!(rows(&ratings), clean, "{text:?}");
+    }
+    let quoted = "user,item,rating\n1,2,\"3,5\"\n4,5,6\n";
+    let told = ReadOptions::new().decimal_comma(true);
+    assert_eq!(rows(&read_with(quoted, "x.csv", &told).unwrap().0), clean);
+    let told = ReadOptions::new().decimal_comma(false);
+    let error = read_with("1;2;3,5\n4;5;6\n", "x.csv", &told).unwrap_err().to_string();
+    assert!(error.contains("`3,5` is not a number"), "{error}");
+    // A comma between thousands is no decimal one.
+    for wrong in ["user;item;rating\n1;2;1,234,567\n", "user;item;rating\n1;2;1.234,5\n"] {
+        assert!(read_text(wrong, "x.csv").is_err(), "{wrong:?}");
+    }
+}
