@@ -59,6 +59,24 @@ impl RegressionErrors {
     }
 }
 
+/// The squared error of each row, the mean over the targets of `(truth − predicted)²`.
+///
+/// # Shapes
+/// `truth` and `predicted` have a row of `n_targets` for each row.
+///
+/// ```
+/// use gradus_metrics::regression::squared_errors;
+/// assert_eq!(squared_errors(&[1.0, 2.0, 3.0, 4.0], &[1.0, 4.0, 3.0, 3.0], 2), [2.0, 0.5]);
+/// ```
+pub fn squared_errors(truth: &[f64], predicted: &[f64], n_targets: usize) -> Vec<f64> {
+    let width = n_targets.max(1);
+    let error = |(truth, predicted): (&[f64], &[f64])| {
+        let squares = truth.iter().zip(predicted).map(|(y, p)| (y - p) * (y - p));
+        squares.sum::<f64>() / width as f64
+    };
+    truth.chunks(width).zip(predicted.chunks(width)).map(error).collect()
+}
+
 /// All errors of predicted numbers at once.
 ///
 /// `O(n)` time, and memory for the absolute errors (their median needs them).

@@ -7,10 +7,12 @@
 
 use gradus_base::{Error, Result};
 use gradus_core::predict::Predict;
-use gradus_data::{Dense, Ids, Samples};
+use gradus_data::{Dense, Ids, Samples, Target};
 use gradus_metrics::bounds::{Bootstrap, Hoeffding, Interval, Method, effective_size};
-use gradus_metrics::classification::{Average, Confusion, LEAST_PROBABILITY, macro_auc, roc_auc};
-use gradus_metrics::regression::{RegressionErrors, regression_errors};
+use gradus_metrics::classification::{
+    Average, Confusion, LEAST_PROBABILITY, log_losses, macro_auc, roc_auc,
+};
+use gradus_metrics::regression::{RegressionErrors, regression_errors, squared_errors};
 use serde::Serialize;
 
 /// Draws of the bootstrap at most, and at least.
@@ -27,6 +29,52 @@ pub struct NamedScore {
     pub value: f64,
     /// Where the truth is with 95 % confidence, if the rows can tell.
     pub interval: Option<Interval>,
+}
+
+/// A loss at every sample; smaller is better.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SampleLosses {
+    /// Of numbers: the mean squared error over the targets.
+    Squared(Vec<f64>),
+    /// Of classes.
+    Classes {
+        /// 1 where the predicted class is wrong, else 0.
+        wrong: Vec<f64>,
+        /// The log loss, of a model that knows probabilities.
+        log: Option<Vec<f64>>,
+    },
+}
+
+/// The losses of a model of features at each sample.
+///
+/// # Errors
+/// If the model predicts numbers and the target is a class, or the features are not those of training.
+pub fn sample_losses(model: &dyn Predict, samples: &Samples) -> Result<SampleLosses> {
+    let features = samples.features();
+    let (codes, labels) = match samples.target() {
+        Target::Values(truth) => {
+            let predicted = model.scores(features)?;
+            let losses = squared_errors(truth.values(), predicted.values(), truth.n_cols());
+            return Ok(SampleLosses::Squared(losses));
+        }
+        Target::Classes { codes, labels } => (codes, labels),
+    };
+    // The classes in the numbering of the model, which may not have met all of them.
+    let known = model
+        .outputs()
+        .labels()
+        .ok_or_else(|| Error::data("the model predicts numbers, and the target is a class"))?;
+    let places: Vec<Option<u32>> = labels.iter().map(|label| known.find(label)).collect();
+    let truth: Vec<Option<u32>> = codes.iter().map(|code| places[*code as usize]).collect();
+    let wrong = truth
+        .iter()
+        .zip(model.classes(features)?)
+        .map(|(truth, predicted)| f64::from(u8::from(*truth != Some(predicted))))
+        .collect();
+    let log = model
+        .probabilities(features)?
+        .map(|found| log_losses(&truth, found.values(), found.n_cols()));
+    Ok(SampleLosses::Classes { wrong, log })
 }
 
 /// How well a model predicts one target.

@@ -7,9 +7,9 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::Remarks;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
-use gradus_data::{Samples, Target};
+use gradus_data::Samples;
 use gradus_metrics::bounds::{Interval, Separation, compare as separate};
-use gradus_metrics::classification::log_losses;
+use gradus_select::samples::{SampleLosses, sample_losses};
 use serde::Serialize;
 use std::path::Path;
 
@@ -87,31 +87,12 @@ fn what(model: &dyn Predict) -> String {
 }
 
 fn losses(model: &dyn Predict, samples: &Samples) -> Result<Vec<Losses>> {
-    let features = samples.features();
-    let (codes, labels) = match samples.target() {
-        Target::Values(truth) => {
-            let predicted = model.scores(features)?;
-            let n = truth.n_cols().max(1) as f64;
-            let loss = |(y, p): (&[f64], &[f64])| {
-                y.iter().zip(p).map(|(y, p)| (y - p) * (y - p)).sum::<f64>() / n
-            };
-            let values = truth.rows().zip(predicted.rows()).map(loss).collect();
-            return Ok(vec![Losses { name: "squared error", values, range: None }]);
+    let loss = |name, values, range| Losses { name, values, range };
+    Ok(match sample_losses(model, samples)? {
+        SampleLosses::Squared(values) => vec![loss("squared error", values, None)],
+        SampleLosses::Classes { wrong, log } => {
+            let log = log.map(|values| loss("log loss", values, None));
+            [loss("errors", wrong, Some((0.0, 1.0)))].into_iter().chain(log).collect()
         }
-        Target::Classes { codes, labels } => (codes, labels),
-    };
-    let known = model.outputs().labels();
-    let places: Vec<Option<u32>> = labels.iter().map(|label| known?.find(label)).collect();
-    let truth: Vec<Option<u32>> = codes.iter().map(|code| places[*code as usize]).collect();
-    let wrong = truth
-        .iter()
-        .zip(model.classes(features)?)
-        .map(|(truth, predicted)| f64::from(u8::from(*truth != Some(predicted))))
-        .collect();
-    let mut found = vec![Losses { name: "errors", values: wrong, range: Some((0.0, 1.0)) }];
-    if let Some(probabilities) = model.probabilities(features)? {
-        let values = log_losses(&truth, probabilities.values(), probabilities.n_cols());
-        found.push(Losses { name: "log loss", values, range: None });
-    }
-    Ok(found)
+    })
 }

@@ -3,12 +3,12 @@
 use super::parts::Part;
 use super::tally::{Losses, Points, Scale};
 use crate::evaluate::{RankingOptions, ndcg_by_user};
+use crate::samples::{SampleLosses, sample_losses};
 use crate::units::{UnitLosses, unit_losses};
-use gradus_base::{Error, Result};
+use gradus_base::Result;
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::AnyFitted;
-use gradus_data::{Ratings, Samples, Target as Truth};
-use gradus_metrics::classification::log_losses;
+use gradus_data::{Ratings, Samples};
 
 /// Places of a ranking that count.
 const PLACES: usize = 20;
@@ -116,48 +116,13 @@ fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Eva
 }
 
 fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Evaluated> {
-    let model = fitted.predictor()?;
-    let features = held.features();
     let weights = held.weights().map(<[f64]>::to_vec);
-    let units = None;
-    let (codes, labels) = match held.target() {
-        Truth::Values(truth) => {
-            let predicted = model.scores(features)?;
-            let n = truth.n_cols().max(1) as f64;
-            let loss = |(y, p): (&[f64], &[f64])| {
-                y.iter().zip(p).map(|(y, p)| (y - p) * (y - p)).sum::<f64>() / n
-            };
-            let losses = truth.rows().zip(predicted.rows()).map(loss).collect();
-            let metric = "rmse".to_owned();
-            return Ok(Evaluated {
-                metric,
-                scale: Scale::Root,
-                losses,
-                wrong: None,
-                weights,
-                units,
-            });
+    let (metric, scale, losses, wrong) = match sample_losses(fitted.predictor()?, held)? {
+        SampleLosses::Squared(losses) => ("rmse", Scale::Root, losses, None),
+        SampleLosses::Classes { wrong, log: None } => ("accuracy", Scale::Share, wrong, None),
+        SampleLosses::Classes { wrong, log: Some(losses) } => {
+            ("log loss", Scale::Plain, losses, Some(wrong))
         }
-        Truth::Classes { codes, labels } => (codes, labels),
     };
-    // The classes in the numbering of the model, which may not have met all of them.
-    let known = model.outputs().labels().ok_or_else(|| {
-        Error::data("search: the model predicts numbers, and the target is a class")
-    })?;
-    let places: Vec<Option<u32>> = labels.iter().map(|label| known.find(label)).collect();
-    let truth: Vec<Option<u32>> = codes.iter().map(|code| places[*code as usize]).collect();
-    let predicted = model.classes(features)?;
-    let wrong: Vec<f64> = truth
-        .iter()
-        .zip(&predicted)
-        .map(|(truth, predicted)| f64::from(u8::from(*truth != Some(*predicted))))
-        .collect();
-    let Some(probabilities) = model.probabilities(features)? else {
-        let metric = "accuracy".to_owned();
-        let (scale, losses) = (Scale::Share, wrong);
-        return Ok(Evaluated { metric, scale, losses, wrong: None, weights, units });
-    };
-    let losses = log_losses(&truth, probabilities.values(), probabilities.n_cols());
-    let metric = "log loss".to_owned();
-    Ok(Evaluated { metric, scale: Scale::Plain, losses, wrong: Some(wrong), weights, units })
+    Ok(Evaluated { metric: metric.to_owned(), scale, losses, wrong, weights, units: None })
 }
