@@ -10,18 +10,22 @@
 //! | [`data`] | opens a file as the kind of data that a model learns from |
 //! | [`fit`] | fits a model |
 //! | [`evaluate`] | measures a model on data it has not seen, by what it can do |
-//! | [`predict`] | predicts ratings, numbers or classes; transforms features; generates data |
+//! | [`predict`] | predicts numbers, classes or clusters; transforms features |
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
+//! | [`topics`] | tells the topics of a model, and the mixture of topics of documents |
+//! | [`embed`] | finds the names nearest to a name |
 //! | [`select`] | chooses parameters by trying them |
 //! | [`report`] | draws the page of a model |
 
 pub mod data;
+pub mod embed;
 pub mod evaluate;
 pub mod fit;
 pub mod predict;
 pub mod recommend;
 pub mod report;
 pub mod select;
+pub mod topics;
 
 use gradus_core::registry::Registry;
 

@@ -1,10 +1,11 @@
-//! Predicting and transforming, row by row.
+//! Predicting, clustering and transforming, row by row.
 
 use gradus_base::{Error, Result};
+use gradus_core::cluster::{Cluster, numbers};
 use gradus_core::dataset::{Features, Remarks, TableFile, remark_on_source};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Outputs;
-use gradus_data::{Column, Missing, Table};
+use gradus_data::{Column, Dense, Missing, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -42,15 +43,18 @@ pub fn without(fitted: &AnyFitted, capability: &'static str, others: &str) -> Er
     Error::Unsupported { model: fitted.kind.to_owned(), capability, instead: others.to_owned() }
 }
 
-/// Predicts the target of each row.
+/// Predicts the target of each row; of a clustering the cluster of each row.
 ///
 /// # Errors
-/// If the model does not predict from features, or the file lacks a column or a value.
+/// If the model neither predicts from features nor clusters, or the file lacks a column or a value.
 pub fn predict(
     fitted: &AnyFitted,
     request: &RowsRequest,
     remarks: &mut Remarks<'_>,
 ) -> Result<RowsAnswer> {
+    if let (None, Some(model)) = (fitted.model.predictor(), fitted.model.clusterer()) {
+        return clusters(fitted, model, request, remarks);
+    }
     let model = fitted.predictor()?;
     let Features { matrix: features, table, rows } =
         request.table.features(&request.path, model.inputs(), remarks)?;
@@ -80,15 +84,74 @@ pub fn predict(
     Ok(answer(columns, &rows, table, features.n_rows(), request.keep))
 }
 
-/// Transforms the features of each row, or takes transformed ones back.
+/// The column that holds the cluster of each row.
+pub const CLUSTER: &str = "cluster";
+
+/// The cluster of each row, [`NOISE`](gradus_core::cluster::NOISE) if it is in none, and the probability of
+/// each cluster if that is asked for.
+fn clusters(
+    fitted: &AnyFitted,
+    model: &dyn Cluster,
+    request: &RowsRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<RowsAnswer> {
+    let Features { matrix: features, table, rows } =
+        request.table.features(&request.path, model.inputs(), remarks)?;
+    let labels = numbers(&model.labels(&features)?);
+    let mut columns = vec![(CLUSTER.to_owned(), labels.into_iter().map(Value::from).collect())];
+    if request.probabilities {
+        let memberships = model.memberships(&features)?.ok_or_else(|| {
+            without(fitted, "give probabilities", "`gradus transform` writes its distances")
+        })?;
+        columns.extend(named("p({})", &memberships));
+    }
+    Ok(answer(columns, &rows, table, features.n_rows(), request.keep))
+}
+
+/// The columns of a matrix under their numbers, which stand for the braces of `name`.
+fn named(name: &str, values: &Dense<f64>) -> Vec<(String, Vec<Value>)> {
+    let column = |at: usize| {
+        (name.replace("{}", &at.to_string()), values.column(at).map(Value::from).collect())
+    };
+    (0..values.n_cols()).map(column).collect()
+}
+
+/// The distances of each row to the clusters, or its memberships in them where there are no distances.
+fn cluster_scores(
+    fitted: &AnyFitted,
+    model: &dyn Cluster,
+    request: &RowsRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<RowsAnswer> {
+    if request.inverse {
+        return Err(without(fitted, "transform back", "it groups samples into clusters"));
+    }
+    let Features { matrix: features, table, rows } =
+        request.table.features(&request.path, model.inputs(), remarks)?;
+    let columns = match (model.distances(&features)?, model.memberships(&features)?) {
+        (Some(distances), _) => named("distance_{}", &distances),
+        (None, Some(memberships)) => named("membership_{}", &memberships),
+        (None, None) => {
+            let instead = "`gradus predict` writes its labels";
+            return Err(without(fitted, "give distances to clusters", instead));
+        }
+    };
+    Ok(answer(columns, &rows, table, features.n_rows(), request.keep))
+}
+
+/// Transforms the features of each row, or takes transformed ones back; of a clustering the distances to
+/// its clusters, or the memberships in them.
 ///
 /// # Errors
-/// If the model does not transform, or the file lacks a column or a value.
+/// If the model neither transforms nor clusters, or the file lacks a column or a value.
 pub fn transform(
     fitted: &AnyFitted,
     request: &RowsRequest,
     remarks: &mut Remarks<'_>,
 ) -> Result<RowsAnswer> {
+    if let (None, Some(model)) = (fitted.model.transformer(), fitted.model.clusterer()) {
+        return cluster_scores(fitted, model, request, remarks);
+    }
     let model = fitted.transformer()?;
     let (results, names, table, rows) = if request.inverse {
         let names = model.output_names();

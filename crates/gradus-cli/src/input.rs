@@ -4,9 +4,10 @@ use crate::output::{Context, Outcome};
 use crate::parameters::{given, option};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use gradus_core::dataset::{RatingsFile, Remarks, SamplesFile, TableFile};
+use gradus_core::dataset::{AnyKind, RatingsFile, Remarks, SamplesFile, TableFile};
 use gradus_core::params::{Params, specs};
 use gradus_data::{Pairs, Ratings, ReadSummary};
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Flags that are made from the definition of `P`.
@@ -81,4 +82,21 @@ impl DataArgs {
     pub fn pairs(&self, path: &Path, context: Context) -> Outcome<Pairs> {
         context.reading(|remarks| self.0.pairs(path, remarks))
     }
+}
+
+/// Options of a kind of data that were given by name.
+pub fn options_by_name(given: &[String], kind: &dyn AnyKind) -> Outcome<Map<String, Value>> {
+    let specs = kind.options();
+    let mut options = Map::new();
+    for option in given {
+        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+        let spec = specs.iter().find(|spec| spec.name == name.replace('-', "_"));
+        let spec = spec.ok_or_else(|| gradus::Error::UnknownName {
+            what: "option",
+            name: name.to_owned(),
+            known: specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", "),
+        })?;
+        options.insert(spec.name.clone(), spec.parse(value)?);
+    }
+    Ok(options)
 }

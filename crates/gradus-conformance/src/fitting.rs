@@ -17,7 +17,7 @@ pub const CHECKS: &[Check] = &[
         name: "any data: told to stop at once it ends, with a model or an error",
         run: stopped,
     },
-    Check { name: "any data: it can be searched on", run: searched },
+    Check { name: "any data: it can be searched on, or says why not", run: searched },
 ];
 
 fn fit(model: &dyn Estimator, data: &dyn Dataset) -> Result<AnyFitted, String> {
@@ -73,7 +73,9 @@ fn stopped(model: &dyn Estimator) -> Finding {
 
 /// A search works on any kind of data by any capability.
 fn searched(model: &dyn Estimator) -> Finding {
+    use gradus_base::Error;
     use gradus_select::search::{Plan, Rows, Search};
+    use gradus_select::{NO_LOSS, unit_losses};
     let data = made(model, 120, 6)?;
     let search = Search {
         model,
@@ -85,7 +87,20 @@ fn searched(model: &dyn Estimator) -> Finding {
         warm: false,
         stop: Stop::new(),
     };
-    let result = found(search.run(data.as_ref(), &|_| {}))?;
+    let result = search.run(data.as_ref(), &|_| {});
+    // A model that cannot be measured on held-out data is refused, and the message says so.
+    if let Err(Error::Unsupported { model: name, capability: NO_LOSS, .. }) = &result {
+        ensure!(name == model.name(), "`{name}` is refused instead of the model");
+        let fitted = fit(model, data.as_ref())?;
+        ensure!(
+            fitted.model.recommend().is_none()
+                && fitted.model.predictor().is_none()
+                && unit_losses(&fitted, data.as_ref()).is_err(),
+            "it can be measured, and a search says it cannot"
+        );
+        return Ok(());
+    }
+    let result = found(result)?;
     ensure!(result.candidates.len() == 1, "{} candidates", result.candidates.len());
     ensure!(result.candidates[0].score.value.is_finite(), "the score is not finite");
     Ok(())

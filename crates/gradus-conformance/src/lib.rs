@@ -23,15 +23,19 @@
 //! | [`samples`] | models that predict from features |
 //! | [`distribution`] | models that tell how probable data is, or make data |
 //! | [`features`] | models that transform features, or have a gradient |
+//! | [`clusters`], [`topics`], [`embeddings`] | clusterings, topic models, embeddings |
 
+pub mod clusters;
 pub mod contract;
 pub mod data;
 pub mod distribution;
+pub mod embeddings;
 pub mod features;
 pub mod fitting;
 pub mod ratings;
 pub mod recommending;
 pub mod samples;
+pub mod topics;
 
 use gradus_core::capability::Capability;
 use gradus_core::estimator::Estimator;
@@ -57,6 +61,9 @@ pub fn of_capability(capability: Capability) -> Option<&'static [Check]> {
         Capability::PredictValues | Capability::PredictClasses => Some(samples::PREDICTING),
         Capability::Transform => Some(features::TRANSFORMING),
         Capability::Gradient => Some(features::GRADIENT),
+        Capability::Cluster => Some(clusters::CHECKS),
+        Capability::Topics => Some(topics::CHECKS),
+        Capability::Embed => Some(embeddings::CHECKS),
         Capability::Density => Some(distribution::DENSITY),
         Capability::Generate => Some(distribution::GENERATING),
         _ => None,
@@ -105,8 +112,14 @@ macro_rules! ensure {
 
 /// Parameters that make a fit quick, where the model has parameters of these names.
 pub fn quick(model: &dyn Estimator) -> Map<String, Value> {
-    let wanted =
-        [("rank", json!(4)), ("max_iter", json!(4)), ("tol", json!(0.0)), ("seed", json!(7))];
+    let wanted = [
+        ("rank", json!(4)),
+        ("n_clusters", json!(3)),
+        ("n_topics", json!(3)),
+        ("max_iter", json!(4)),
+        ("tol", json!(0.0)),
+        ("seed", json!(7)),
+    ];
     let specs = model.specs();
     wanted
         .into_iter()

@@ -22,6 +22,12 @@ pub enum Capability {
     PredictClasses,
     /// Transform features into others: [`Transform`](crate::transform::Transform).
     Transform,
+    /// Group samples into clusters: [`Cluster`](crate::cluster::Cluster).
+    Cluster,
+    /// Describe documents by topics: [`Topics`](crate::topics::Topics).
+    Topics,
+    /// Give vectors of named things: [`Embed`](crate::embed::Embed).
+    Embed,
     /// Tell how probable data is: [`Density`](crate::density::Density).
     Density,
     /// Make data like that it learned from: [`Generate`](crate::density::Generate).
@@ -39,6 +45,9 @@ impl Capability {
         Self::PredictValues,
         Self::PredictClasses,
         Self::Transform,
+        Self::Cluster,
+        Self::Topics,
+        Self::Embed,
         Self::Density,
         Self::Generate,
         Self::Gradient,
@@ -52,6 +61,9 @@ impl Capability {
             Self::PredictValues => "predict_values",
             Self::PredictClasses => "predict_classes",
             Self::Transform => "transform",
+            Self::Cluster => "cluster",
+            Self::Topics => "topics",
+            Self::Embed => "embed",
             Self::Density => "density",
             Self::Generate => "generate",
             Self::Gradient => "gradient",
@@ -66,6 +78,9 @@ impl Capability {
             Self::PredictValues => "predict numbers from features",
             Self::PredictClasses => "predict classes from features",
             Self::Transform => "transform features",
+            Self::Cluster => "group samples into clusters",
+            Self::Topics => "describe documents by topics",
+            Self::Embed => "give vectors of names",
             Self::Density => "tell how probable data is",
             Self::Generate => "generate data",
             Self::Gradient => "give the gradient with respect to its features",
@@ -102,6 +117,7 @@ mod tests {
             "recommend items to users, learn from new ratings and predict numbers from features"
         );
         let mut names: Vec<&str> = Capability::ALL.iter().map(|one| one.name()).collect();
+        names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Capability::ALL.len());
     }

@@ -7,14 +7,17 @@
 //! these two and one line in the registry of the `gradus` crate.
 
 use crate::capability::{self, Capability};
+use crate::cluster::Cluster;
 use crate::dataset::{AnyKind, DataKind, Dataset, KindOf};
 use crate::density::{Density, Generate};
+use crate::embed::Embed;
 use crate::iterate::Checkpoint;
 use crate::params::{self, Params};
 use crate::predict::{Outputs, Predict};
 use crate::progress::{Observer, Silent, Stop};
 use crate::recommend::Recommend;
 use crate::report::Report;
+use crate::topics::Topics;
 use crate::transform::{Gradient, Transform};
 use crate::update::{Update, UpdateOptions, Updated};
 use gradus_base::{Error, Result};
@@ -151,6 +154,14 @@ impl Traits {
     pub const TRANSFORMER: Self =
         Self { capabilities: &[Capability::Transform], ..Self::REGRESSION };
 
+    /// A model that groups samples into clusters, step by step.
+    pub const CLUSTERING: Self = Self {
+        capabilities: &[Capability::Cluster],
+        iterative: true,
+        resumable: true,
+        ..Self::REGRESSION
+    };
+
     /// Whether a fitted model predicts from features, be it numbers or classes.
     pub fn predicts(&self) -> bool {
         self.can(Capability::PredictValues) || self.can(Capability::PredictClasses)
@@ -260,6 +271,21 @@ pub trait Model: std::any::Any + Send + Sync {
 
     /// Its transforming side, if it has one.
     fn transformer(&self) -> Option<&dyn Transform> {
+        None
+    }
+
+    /// Its clustering side, if it has one.
+    fn clusterer(&self) -> Option<&dyn Cluster> {
+        None
+    }
+
+    /// Its topics, if it is a topic model.
+    fn topics(&self) -> Option<&dyn Topics> {
+        None
+    }
+
+    /// Its vectors of names, if it has any.
+    fn embedding(&self) -> Option<&dyn Embed> {
         None
     }
 
@@ -474,6 +500,30 @@ impl AnyFitted {
         self.model.transformer().ok_or_else(|| self.unsupported(Capability::Transform))
     }
 
+    /// Its clustering side.
+    ///
+    /// # Errors
+    /// If this kind of model does not cluster; the message says what it can do instead.
+    pub fn clusterer(&self) -> Result<&dyn Cluster> {
+        self.model.clusterer().ok_or_else(|| self.unsupported(Capability::Cluster))
+    }
+
+    /// Its topics.
+    ///
+    /// # Errors
+    /// If this kind of model has none; the message says what it can do instead.
+    pub fn topics(&self) -> Result<&dyn Topics> {
+        self.model.topics().ok_or_else(|| self.unsupported(Capability::Topics))
+    }
+
+    /// Its vectors of names.
+    ///
+    /// # Errors
+    /// If this kind of model has none; the message says what it can do instead.
+    pub fn embedding(&self) -> Result<&dyn Embed> {
+        self.model.embedding().ok_or_else(|| self.unsupported(Capability::Embed))
+    }
+
     /// Its side that tells how probable data is.
     ///
     /// # Errors
@@ -512,10 +562,14 @@ fn capabilities(model: &dyn Model) -> Vec<Capability> {
         Outputs::Classes { .. } => Capability::PredictClasses,
     });
     let transforms = model.transformer().map(|_| Capability::Transform);
+    let clusters = model.clusterer().map(|_| Capability::Cluster);
+    let topics = model.topics().map(|_| Capability::Topics);
+    let embeds = model.embedding().map(|_| Capability::Embed);
     let density = model.density().map(|_| Capability::Density);
     let generates = model.generator().map(|_| Capability::Generate);
     let gradient = model.gradient().map(|_| Capability::Gradient);
-    let all = [recommends, predicts, transforms, density, generates, gradient];
+    let all =
+        [recommends, predicts, transforms, clusters, topics, embeds, density, generates, gradient];
     all.into_iter().flatten().collect()
 }
 

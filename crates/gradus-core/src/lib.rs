@@ -10,12 +10,15 @@
 //! | [`progress`], [`report`] | watching a fit, and what happened in it |
 //! | [`recommend`], [`update`] | what a recommender can do, and adding new ratings to a model |
 //! | [`predict`], [`transform`] | what a model of features can do |
+//! | [`cluster`], [`topics`], [`embed`] | what clusterings, topic models and embeddings can do |
 //! | [`density`] | what a model of a distribution can do |
 //! | [`registry`] | the models that a program knows, by name |
 
 pub mod capability;
+pub mod cluster;
 pub mod dataset;
 pub mod density;
+pub mod embed;
 pub mod estimator;
 pub mod iterate;
 pub mod params;
@@ -24,6 +27,7 @@ pub mod progress;
 pub mod recommend;
 pub mod registry;
 pub mod report;
+pub mod topics;
 pub mod transform;
 pub mod update;
 

@@ -1,11 +1,13 @@
 //! One loss for each unit of the data, for models that neither recommend nor predict.
 
 use gradus_base::{Error, Result};
-use gradus_core::capability::Capability;
+use gradus_core::capability;
+use gradus_core::cluster::Cluster;
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::transform::Transform;
 use gradus_data::Samples;
+use gradus_metrics::regression::squared_errors;
 
 /// How far a model is off at each unit of the data.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,32 +20,43 @@ pub struct UnitLosses {
     pub root: bool,
 }
 
-/// The losses of a model by what it can do: the negative log density of each unit, or the squared
-/// error of features that were transformed and taken back.
+/// The losses of a model by what it can do: the negative log density of each unit, the squared error of
+/// features that were transformed and taken back, or the squared distance to the nearest cluster.
 ///
 /// # Errors
-/// If the model can do neither, or the data is of the wrong kind.
+/// If the model can do none of these, so that nothing tells how good it is on data it has not seen; or the
+/// data is of the wrong kind.
 pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses> {
     if let Some(model) = fitted.model.density() {
         let values = model.log_density(data)?.into_iter().map(|log| -log).collect();
         return Ok(UnitLosses { metric: "negative log density", values, root: false });
     }
-    match fitted.model.transformer() {
-        Some(model) => reconstruction(model, data.of_kind()?),
-        None => Err(fitted.unsupported(Capability::Density)),
-    }
+    let losses = match (fitted.model.transformer(), fitted.model.clusterer()) {
+        (Some(model), _) => reconstruction(model, data.of_kind()?)?,
+        (None, Some(model)) => distance(model, data.of_kind()?)?,
+        (None, None) => None,
+    };
+    losses.ok_or_else(|| Error::Unsupported {
+        model: fitted.kind.to_owned(),
+        capability: NO_LOSS,
+        instead: format!("it can {}", capability::list(&fitted.capabilities())),
+    })
 }
 
-fn reconstruction(model: &dyn Transform, data: &Samples) -> Result<UnitLosses> {
+/// What a model without losses lacks; see [`unit_losses`].
+pub const NO_LOSS: &str = "be measured on data it has not seen";
+
+fn reconstruction(model: &dyn Transform, data: &Samples) -> Result<Option<UnitLosses>> {
     let features = data.features();
-    let back = model.inverse(&model.transform(features)?).ok_or_else(|| {
-        Error::data("the model cannot transform back, so nothing tells how good it is")
-    })??;
-    let dense = features.to_dense();
-    let n = dense.n_cols().max(1) as f64;
-    let loss = |(x, back): (&[f64], &[f64])| {
-        x.iter().zip(back).map(|(x, back)| (x - back) * (x - back)).sum::<f64>() / n
-    };
-    let values = dense.rows().zip(back.rows()).map(loss).collect();
-    Ok(UnitLosses { metric: "reconstruction RMSE", values, root: true })
+    let Some(back) = model.inverse(&model.transform(features)?) else { return Ok(None) };
+    let (dense, back) = (features.to_dense(), back?);
+    let values = squared_errors(dense.values(), back.values(), dense.n_cols());
+    Ok(Some(UnitLosses { metric: "reconstruction RMSE", values, root: true }))
+}
+
+fn distance(model: &dyn Cluster, data: &Samples) -> Result<Option<UnitLosses>> {
+    let Some(distances) = model.distances(data.features())? else { return Ok(None) };
+    let nearest = |row: &[f64]| row.iter().copied().fold(f64::INFINITY, f64::min).powi(2);
+    let values = distances.rows().map(nearest).collect();
+    Ok(Some(UnitLosses { metric: "RMS distance to the nearest cluster", values, root: true }))
 }

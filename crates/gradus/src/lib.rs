@@ -43,8 +43,10 @@ pub mod model {
     pub use gradus_base::parallel;
     pub use gradus_base::random::Stream;
     pub use gradus_core::capability::Capability;
+    pub use gradus_core::cluster::Cluster;
     pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, Held, Purpose, Remarks};
     pub use gradus_core::density::{Density, Generate};
+    pub use gradus_core::embed::{Embed, Neighbour};
     pub use gradus_core::estimator::{
         AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
     };
@@ -55,6 +57,7 @@ pub mod model {
     pub use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
     pub use gradus_core::registry::Registry;
     pub use gradus_core::report::{Measure, Report, StopReason};
+    pub use gradus_core::topics::Topics;
     pub use gradus_core::transform::{Gradient, Transform};
     pub use gradus_core::update::{Update, UpdateOptions, Updated};
     pub use gradus_file::{Reader, Writer};

@@ -65,3 +65,81 @@ fn a_transformer_transforms_and_goes_back() {
     }
     assert!(ok(path, "evaluate s.gradus x.csv").contains("reconstruction"));
 }
+
+#[test]
+fn a_clustering_labels_rows_and_measures_distances() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "make blobs --samples 60 --centers 3 --separation 20 --spread 0.1 -o x.csv");
+    ok(path, "fit means x.csv --ignore y --n-clusters 3 -o m.gradus");
+    assert!(ok(path, "info m.gradus").contains("samples in each"));
+    let labels = ok(path, "predict m.gradus x.csv");
+    assert!(labels.starts_with("x1,x2,y,cluster\n"), "{labels}");
+    // One cluster for each planted class, and one class for each cluster.
+    let mut pairs: Vec<(&str, &str)> = labels
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit_once(',').unwrap())
+        .map(|(row, cluster)| (row.rsplit(',').next().unwrap(), cluster))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    assert_eq!(pairs.len(), 3, "{pairs:?}");
+    let distances = ok(path, "transform m.gradus x.csv");
+    assert!(distances.starts_with("distance_0,distance_1,distance_2\n"), "{distances}");
+    for (row, label) in distances.lines().zip(labels.lines()).skip(1) {
+        let row: Vec<f64> = row.split(',').map(|x| x.parse().unwrap()).collect();
+        let nearest = (0..3).min_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+        assert!(label.ends_with(&format!(",{nearest}")), "{row:?}: {label}");
+    }
+    assert!(ok(path, "evaluate m.gradus x.csv --option ignore=y").contains("nearest cluster"));
+    let (success, _, told) = run(path, "predict m.gradus x.csv --probabilities");
+    assert!(!success && told.contains("gradus transform"), "{told}");
+    let (success, _, told) = run(path, "transform m.gradus x.csv --inverse");
+    assert!(!success && told.contains("clusters"), "{told}");
+    let (success, _, told) = run(path, "topics m.gradus");
+    assert!(!success && told.contains("group samples into clusters"), "{told}");
+}
+
+#[test]
+fn a_topic_model_shows_its_topics_and_those_of_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("words.txt"), "cat dog cat\ndog cat\nsun moon\n".repeat(9)).unwrap();
+    ok(path, "fit mixture words.txt --n-topics 2 -o m.gradus");
+    let top = ok(path, "topics m.gradus -n 1");
+    assert!(top.contains("cat") && !top.contains("dog"), "{top}");
+    let shown: serde_json::Value =
+        serde_json::from_str(&ok(path, "topics m.gradus --json")).unwrap();
+    assert_eq!(shown["topics"][1]["words"].as_array().unwrap().len(), 4);
+    let mixtures = ok(path, "topics m.gradus words.txt");
+    assert!(mixtures.starts_with("topic_0,topic_1\n"), "{mixtures}");
+    assert_eq!(mixtures.lines().count(), 28);
+    // As characters, no word is known: all mixtures are alike.
+    let unknown = ok(path, "topics m.gradus words.txt --option characters=true");
+    let mut rows: Vec<&str> = unknown.lines().skip(1).collect();
+    rows.dedup();
+    assert_eq!(rows.len(), 1, "{unknown}");
+    let (success, _, told) = run(path, "topics m.gradus words.txt -n 3");
+    assert!(!success && told.contains("cannot be used with"), "{told}");
+}
+
+#[test]
+fn an_embedding_tells_what_is_similar() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let text = "the cat eats\nthe dog eats\na sun shines\na moon shines\n";
+    std::fs::write(path.join("words.txt"), text).unwrap();
+    ok(path, "fit cooccurrence words.txt -o m.gradus");
+    let similar = ok(path, "similar m.gradus --name cat -n 1");
+    assert!(similar.contains("dog") && similar.contains("1.0000"), "{similar}");
+    let shown: serde_json::Value =
+        serde_json::from_str(&ok(path, "similar m.gradus --name sun --json")).unwrap();
+    assert_eq!(shown["similar"][0]["name"], "moon");
+    let (success, _, told) = run(path, "similar m.gradus --name zebra");
+    assert!(!success && told.contains("unknown word `zebra`"), "{told}");
+    let (success, _, told) = run(path, "similar m.gradus --item cat");
+    assert!(!success && told.contains("give vectors of names"), "{told}");
+    let (success, _, told) = run(path, "evaluate m.gradus words.txt");
+    assert!(!success && told.contains("be measured on data it has not seen"), "{told}");
+}

@@ -16,6 +16,7 @@ mod shell;
 mod similar;
 mod split;
 pub mod titles;
+mod topics;
 mod transform;
 mod update;
 
@@ -36,6 +37,7 @@ const COMMANDS: &[Entry] = &[
     (update::command, update::run),
     (predict::command, predict::run),
     (transform::command, transform::run),
+    (topics::command, topics::run),
     (generate::command, generate::run),
     (info::command, info::run),
     (report::command, report::run),

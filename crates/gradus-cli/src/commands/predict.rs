@@ -31,7 +31,7 @@ struct PredictArgs {
     #[arg(long, value_name = "LEVEL")]
     interval: Option<f64>,
 
-    /// Also the probability of each class, for models of classes that know it
+    /// Also the probability of each class or cluster, for models that know it
     #[arg(long)]
     probabilities: bool,
 
@@ -49,7 +49,7 @@ struct PredictArgs {
 pub fn command() -> Command {
     PredictArgs::augment_args(
         Command::new("predict")
-            .about("Predict the target of each row of a file, or the rating of each user and item"),
+            .about("Predict the target or the cluster of each row of a file, or the rating of each user and item"),
     )
     .after_help(outputs::RULE)
 }

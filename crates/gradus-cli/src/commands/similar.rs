@@ -1,10 +1,11 @@
-//! `gradus similar FILE --item ID`
+//! `gradus similar FILE --item ID`, or `--name WORD` of an embedding
 
 use super::recommend::{item_table, user_table};
 use super::titles::TitlesArgs;
-use crate::output::{Context, Outcome};
+use crate::output::{Context, Outcome, Table};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
+use gradus_app::embed::similar_names;
 use gradus_app::recommend::Recommender;
 use serde_json::json;
 use std::path::PathBuf;
@@ -18,15 +19,19 @@ struct SimilarArgs {
     #[arg(
         long,
         value_name = "ID",
-        required_unless_present = "user",
-        conflicts_with = "user",
+        required_unless_present_any = ["user", "name"],
+        conflicts_with_all = ["user", "name"],
         allow_hyphen_values = true
     )]
     item: Option<String>,
 
     /// A user instead: the users most like them
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", conflicts_with = "name", allow_hyphen_values = true)]
     user: Option<String>,
+
+    /// A name instead, such as a word: the names most like it, of a model that has vectors of names
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    name: Option<String>,
 
     /// How many
     #[arg(short, value_name = "N", default_value_t = 10)]
@@ -39,7 +44,7 @@ struct SimilarArgs {
 pub fn command() -> Command {
     SimilarArgs::augment_args(
         Command::new("similar")
-            .about("List the items, or users, most like another (cosine of their factors)"),
+            .about("List the items, users or words most like another (cosine of their vectors)"),
     )
 }
 
@@ -47,6 +52,17 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<SimilarArgs>(matches)?;
     let mut fitted = crate::registry().load(&args.model)?;
     args.titles.add_to(&mut fitted, context)?;
+    if let Some(name) = &args.name {
+        let found = similar_names(&fitted, name, args.n)?;
+        if context.json {
+            return context.json(&json!(found));
+        }
+        let mut table = Table::new(&[fitted.embedding()?.what(), ">similarity"]);
+        for near in &found.similar {
+            table.row([near.name.to_string(), format!("{:.4}", near.similarity)]);
+        }
+        return context.say(table);
+    }
     let recommender = Recommender::of(&fitted)?;
     if let Some(item) = &args.item {
         let found = recommender.similar_items(item, args.n)?;

@@ -39,7 +39,9 @@ struct TransformArgs {
 
 pub fn command() -> Command {
     TransformArgs::augment_args(
-        Command::new("transform").about("Transform the features of each row of a file, or back"),
+        Command::new("transform").about(
+            "Transform the features of each row of a file, or back; of a clustering its distances to the clusters",
+        ),
     )
     .after_help(outputs::RULE)
 }

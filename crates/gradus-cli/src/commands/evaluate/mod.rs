@@ -5,14 +5,12 @@ mod ranking;
 mod rating;
 mod samples;
 
-use crate::input::DataArgs;
+use crate::input::{DataArgs, options_by_name};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
 use gradus_app::evaluate::{EvaluateRequest, Evaluation, RankingRequest};
 use gradus_core::capability::Capability;
-use gradus_core::dataset::AnyKind;
-use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -128,7 +126,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let request = EvaluateRequest {
         data: args.data,
         options: args.input.0,
-        others: others(&args.option, model.data())?,
+        others: options_by_name(&args.option, model.data())?,
         target: args.target,
         name: Some(args.model.display().to_string()),
         against: args.against,
@@ -153,21 +151,4 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             context.say(format_args!("on {n} {}; interval by bootstrap", found.units))
         }
     }
-}
-
-/// Options of a kind of data that were given by name.
-fn others(given: &[String], kind: &dyn AnyKind) -> Outcome<Map<String, Value>> {
-    let specs = kind.options();
-    let mut options = Map::new();
-    for option in given {
-        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
-        let spec = specs.iter().find(|spec| spec.name == name.replace('-', "_"));
-        let spec = spec.ok_or_else(|| gradus::Error::UnknownName {
-            what: "option",
-            name: name.to_owned(),
-            known: specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", "),
-        })?;
-        options.insert(spec.name.clone(), spec.parse(value)?);
-    }
-    Ok(options)
 }

@@ -1,0 +1,58 @@
+//! What a clustering can do: tell which cluster a sample belongs to.
+
+use gradus_base::Result;
+use gradus_data::{Dense, Inputs, Matrix};
+
+/// A model that groups samples without being told the groups.
+///
+/// Clusters are numbered from 0.
+pub trait Cluster: Send + Sync {
+    /// The columns it takes.
+    fn inputs(&self) -> &Inputs;
+
+    /// The number of clusters.
+    fn n_clusters(&self) -> usize;
+
+    /// The number of training samples in each cluster.
+    fn sizes(&self) -> Vec<u64>;
+
+    /// The cluster of each sample; `None` of a sample that belongs to none (noise).
+    ///
+    /// # Errors
+    /// If the number of features is not that of training, or one is not finite.
+    fn labels(&self, features: &Matrix) -> Result<Vec<Option<u32>>>;
+
+    /// The distance of each sample to each cluster, of a model that has distances. The cluster of a
+    /// sample is the nearest one.
+    ///
+    /// # Shapes
+    /// `n × features` to `n × clusters`.
+    ///
+    /// # Errors
+    /// As [`labels`](Self::labels).
+    fn distances(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        let _ = features;
+        Ok(None)
+    }
+
+    /// The probability that each sample belongs to each cluster, of a model that knows it. The cluster of
+    /// a sample is the most probable one.
+    ///
+    /// # Shapes
+    /// `n × features` to `n × clusters`; rows add up to 1.
+    ///
+    /// # Errors
+    /// As [`labels`](Self::labels).
+    fn memberships(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
+        let _ = features;
+        Ok(None)
+    }
+}
+
+/// The label of a sample that belongs to no cluster, where labels are plain numbers.
+pub const NOISE: i64 = -1;
+
+/// Labels as plain numbers: that of noise is [`NOISE`].
+pub fn numbers(labels: &[Option<u32>]) -> Vec<i64> {
+    labels.iter().map(|label| label.map_or(NOISE, i64::from)).collect()
+}
