@@ -12,6 +12,11 @@
 //! | [`evaluate`] | measures a model on data it has not seen, by what it can do |
 //! | [`predict`] | predicts numbers, classes or clusters; transforms features |
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
+//! | [`filter`], [`lists`] | which items may be recommended, and lists of ids in files |
+//! | [`update`] | adds new ratings to a model without a new fit |
+//! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
+//! | [`split`] | splits data into parts to train and to test on |
+//! | [`make`] | makes data with a known truth behind it |
 //! | [`topics`] | tells the topics of a model, and the mixture of topics of documents |
 //! | [`embed`] | finds the names nearest to a name |
 //! | [`select`] | chooses parameters by trying them |
@@ -20,12 +25,18 @@
 pub mod data;
 pub mod embed;
 pub mod evaluate;
+pub mod filter;
 pub mod fit;
+pub mod info;
+pub mod lists;
+pub mod make;
 pub mod predict;
 pub mod recommend;
 pub mod report;
 pub mod select;
+pub mod split;
 pub mod topics;
+pub mod update;
 
 use gradus_core::registry::Registry;
 

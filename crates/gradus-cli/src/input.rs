@@ -1,12 +1,12 @@
 //! Reading data for a command: the flags that say how, and ids looked up in a model.
 
-use crate::output::{Context, Outcome};
+use crate::output::{Context, Failure, Outcome};
 use crate::parameters::{given, option};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gradus_core::dataset::{AnyKind, RatingsFile, Remarks, SamplesFile, TableFile};
 use gradus_core::params::{Params, specs};
-use gradus_data::{Pairs, Ratings, ReadSummary};
+use gradus_data::Pairs;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -59,25 +59,6 @@ impl DataArgs {
         &self.0.table
     }
 
-    /// Reads ratings, without their times.
-    pub fn ratings(&self, path: &Path, context: Context) -> Outcome<(Ratings, ReadSummary)> {
-        context.reading(|remarks| self.0.read(path, false, false, remarks))
-    }
-
-    /// Reads ratings, with their times if the file has them.
-    pub fn timed_ratings(&self, path: &Path, context: Context) -> Outcome<(Ratings, ReadSummary)> {
-        context.reading(|remarks| self.0.read(path, false, true, remarks))
-    }
-
-    /// Reads ratings, or interactions as they are if the file has no ratings.
-    pub fn ratings_or_interactions(
-        &self,
-        path: &Path,
-        context: Context,
-    ) -> Outcome<(Ratings, ReadSummary)> {
-        context.reading(|remarks| self.0.read(path, true, false, remarks))
-    }
-
     /// Reads pairs of user and item, with ratings if the file has them.
     pub fn pairs(&self, path: &Path, context: Context) -> Outcome<Pairs> {
         context.reading(|remarks| self.0.pairs(path, remarks))
@@ -98,5 +79,13 @@ pub fn options_by_name(given: &[String], kind: &dyn AnyKind) -> Outcome<Map<Stri
         })?;
         options.insert(spec.name.clone(), spec.parse(value)?);
     }
+    Ok(options)
+}
+
+/// The options of a kind of data given on the command line, checked together.
+pub fn options_of(kind: &dyn AnyKind, matches: &ArgMatches) -> Outcome<Map<String, Value>> {
+    let options = given(&kind.options(), matches);
+    let usage = |error: gradus::Error| Failure::Usage(crate::flags::named(&error.to_string()));
+    kind.check(&options).map_err(usage)?;
     Ok(options)
 }

@@ -17,7 +17,6 @@ mod columns;
 mod commands;
 mod flags;
 mod input;
-mod lists;
 mod output;
 mod outputs;
 mod parameters;

@@ -176,3 +176,21 @@ fn coefficients_are_told() {
     let html = std::fs::read_to_string(folder.join("p.html")).unwrap();
     assert!(html.contains("The path of penalties") && html.contains("Error on held-out folds"));
 }
+
+/// `fit` exited with 1, as if the data were to blame.
+#[test]
+fn options_that_contradict_each_other_are_a_usage_error() {
+    let folder = made();
+    for command in ["fit", "select"] {
+        let line = format!("{command} als r.csv -o m.gradus --rating-column rating --implicit");
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_gradus"))
+            .current_dir(folder.path())
+            .args(words)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("--rating-column rating") && said.contains("--implicit"), "{said}");
+    }
+}

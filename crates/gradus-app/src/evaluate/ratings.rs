@@ -1,6 +1,7 @@
 //! Recommenders: the error of predicted ratings beside that of simpler models, and how well they rank.
 
-use super::{EvaluateRequest, remark_on_training_data};
+use super::{EvaluateRequest, RankingRequest, remark_on_training_data};
+use crate::App;
 use gradus::recommenders::{Bias, Mean};
 use gradus_base::Result;
 use gradus_core::dataset::Remarks;
@@ -175,7 +176,6 @@ pub(super) fn rank(
     implicit: bool,
     remarks: &mut Remarks<'_>,
 ) -> Result<RankingAnswer> {
-    let model = fitted.recommend()?;
     let how = request.ranking.clone().unwrap_or_default();
     let (test, has_values) = request.options.interactions(&request.data, remarks)?;
     let trained_on = fitted.report.training.as_ref().and_then(|training| test.share_in(training));
@@ -185,12 +185,38 @@ pub(super) fn rank(
         Ok(Some(request.options.interactions(path, remarks)?.0))
     };
     let (training, fold_in) = (read(&request.train)?, read(&how.fold_in)?);
-    let scale = match (how.threshold, has_values && !implicit) {
+    let ranking = ranking(
+        fitted,
+        &HeldOut {
+            ratings: &test,
+            has_values: has_values && !implicit,
+            training: training.as_ref(),
+            fold_in: fold_in.as_ref(),
+        },
+        how,
+    )?;
+    Ok(RankingAnswer { model: fitted.kind.to_owned(), ranking, trained_on })
+}
+
+/// Held-out ratings to judge a ranking by.
+struct HeldOut<'a> {
+    ratings: &'a Ratings,
+    /// Whether their values are opinions, of which only the better ones are relevant.
+    has_values: bool,
+    training: Option<&'a Ratings>,
+    fold_in: Option<&'a Ratings>,
+}
+
+/// Judges a ranking. By default the upper quarter of the scale of ratings is relevant, and everything where
+/// there are no ratings.
+fn ranking(fitted: &AnyFitted, test: &HeldOut<'_>, how: RankingRequest) -> Result<Ranking> {
+    let model = fitted.recommend()?;
+    let scale = match (how.threshold, test.has_values) {
         (None, true) => {
-            let values = match (&training, model.history()) {
+            let values = match (test.training, model.history()) {
                 (Some(training), _) => training.by_user().values(),
                 (None, Some(history)) => history.values(),
-                (None, None) => test.by_user().values(),
+                (None, None) => test.ratings.by_user().values(),
             };
             Some(RatingScale::of(values))
         }
@@ -199,16 +225,35 @@ pub(super) fn rank(
     let options = RankingOptions {
         at: how.at,
         threshold: how.threshold.or(scale.as_ref().map(RatingScale::upper_quarter)),
-        training: training.as_ref(),
-        fold_in: fold_in.as_ref(),
+        training: test.training,
+        fold_in: test.fold_in,
         include_seen: how.include_seen,
         // It comes for nothing with a sample.
         auc: how.auc || how.sampled.is_some(),
         sampled: how.sampled,
         seed: how.seed,
     };
-    let report = evaluate_ranking(model, &test, &options)?;
+    let report = evaluate_ranking(model, test.ratings, &options)?;
     let note = report.sampled.map(|_| SAMPLED_CAUTION);
-    let ranking = Ranking { report, threshold_is_default: scale.is_some(), scale, note };
-    Ok(RankingAnswer { model: fitted.kind.to_owned(), ranking, trained_on })
+    Ok(Ranking { report, threshold_is_default: scale.is_some(), scale, note })
+}
+
+impl App {
+    /// How well a recommender ranks held-out ratings that are in memory; `has_values` tells whether they
+    /// have values, or are mere pairs. Files that the request names are not read.
+    ///
+    /// # Errors
+    /// If the model does not recommend, or cannot be measured as asked.
+    pub fn rank(
+        &self,
+        fitted: &AnyFitted,
+        ratings: &Ratings,
+        has_values: bool,
+        how: &RankingRequest,
+    ) -> Result<Ranking> {
+        let implicit = self.registry.find(fitted.kind)?.traits().is_implicit();
+        let has_values = has_values && !implicit;
+        let test = HeldOut { ratings, has_values, training: None, fold_in: None };
+        ranking(fitted, &test, how.clone())
+    }
 }

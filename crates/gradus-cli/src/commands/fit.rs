@@ -2,6 +2,7 @@
 
 use super::titles::TitlesArgs;
 use crate::checkpoints::{self, CheckpointArgs, CheckpointObserver};
+use crate::input::options_of;
 use crate::output::{Context, Failure, Outcome, Table, peak_memory, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::{arguments, given, option, parameter};
@@ -109,6 +110,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let model = crate::registry().find(name)?;
     let args = arguments::<FitArgs>(matches)?;
     let params = given(&model.specs(), matches);
+    let options = options_of(model.data(), matches)?;
     // Before the long wait for the data, not after it.
     let of_items = if model.traits().can(Capability::Recommend) {
         arguments::<TitlesArgs>(matches)?
@@ -122,7 +124,6 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         CheckpointObserver::plan(&args.checkpoints, model, &output, &mut plan, context)?;
     let titles = of_items.read()?;
 
-    let options = given(&model.data().options(), matches);
     let source = |path: PathBuf| Source { path, options: options.clone() };
     let split = matches.try_get_one::<String>("split").ok().flatten();
     let request = FitRequest {

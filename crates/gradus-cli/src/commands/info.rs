@@ -1,20 +1,16 @@
 //! `gradus info FILE`
 
-mod table;
-
 use crate::input::DataArgs;
 use crate::output::{Context, Outcome, Table, grouped, peak_memory, seconds};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus::linear::LinearModel;
-use gradus::page::{largest_coefficients, linear_model, score_names, shown};
-use gradus_core::estimator::AnyFitted;
-use gradus_core::predict::Predict as _;
-use gradus_data::rating_columns;
-use gradus_file::Reader;
-use gradus_file::output::FileKind;
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use gradus::page::shown;
+use gradus_app::info::{
+    CheckpointInfo, Coefficients, InfoAnswer, InfoRequest, ModelInfo, RatingsInfo, TableInfo,
+    VerifiedInfo,
+};
+use serde_json::json;
+use std::path::PathBuf;
 
 #[derive(Args)]
 struct InfoArgs {
@@ -41,88 +37,51 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<InfoArgs>(matches)?;
-    let kind = FileKind::of(&args.file)?;
-    let named = args.file.extension().is_some_and(|extension| extension == "gradus");
-    let is_ours = matches!(kind, Some(FileKind::Model | FileKind::Checkpoint));
-    if args.verify {
-        verify(&args.file, context)
-    } else if kind == Some(FileKind::Checkpoint) {
-        checkpoint(&args.file, context)
-    } else if is_ours || named {
-        model(&args.file, &crate::registry().load(&args.file)?, context)
-    } else if args.table {
-        table::run(&args.file, args.input.table(), context)
-    } else {
-        data(&args, context)
+    let request = InfoRequest {
+        file: args.file,
+        verify: args.verify,
+        table: args.table,
+        options: args.input.0,
+    };
+    let found = context.reading(|remarks| crate::app().info(&request, remarks))?;
+    if context.json {
+        let mut record = json!(found);
+        if matches!(found, InfoAnswer::Ratings(_)) {
+            record["peak_rss_bytes"] = peak_memory().into();
+        }
+        return context.json(&record);
+    }
+    match &found {
+        InfoAnswer::Verified(found) => context.say(verified(found)),
+        InfoAnswer::Checkpoint(found) => context.say(checkpoint(found)),
+        InfoAnswer::Model(found) => model(found, context),
+        InfoAnswer::Table(found) => table(found, context),
+        InfoAnswer::Ratings(found) => context.say(ratings(found)),
     }
 }
 
-/// Compares everything in a file with its checksums.
-fn verify(path: &Path, context: Context) -> Outcome {
-    let mut file = Reader::open(path)?;
-    file.verify()?;
-    let (tensors, sums) = (file.tensors().len(), file.has_checksums());
-    if context.json {
-        return context.json(&json!({
-            "file": path.display().to_string(),
-            "kind": file.kind(),
-            "tensors": tensors,
-            "verified": sums,
-        }));
-    }
-    let path = path.display();
-    context.say(if sums {
-        format!("{path}: header and {tensors} tensors match their checksums")
+fn verified(found: &VerifiedInfo) -> String {
+    let VerifiedInfo { file, tensors, .. } = found;
+    if found.verified {
+        format!("{file}: header and {tensors} tensors match their checksums")
     } else {
-        format!("{path}: written by an early version, which recorded no checksums")
-    })
+        format!("{file}: written by an early version, which recorded no checksums")
+    }
 }
 
-/// What the checkpoint of a fit holds.
-fn checkpoint(path: &Path, context: Context) -> Outcome {
-    let file = Reader::open(path)?;
-    let name = file.kind().trim_end_matches(".checkpoint").to_owned();
-    // Checkpoints of version 0.1 have another key.
-    let key = if file.header().contains_key("loop") { "loop" } else { "course" };
-    let at: Value = file.get(key)?;
-    let params: Map<String, Value> = file.get("params")?;
-    if context.json {
-        return context.json(&json!({
-            "checkpoint": name,
-            "file": path.display().to_string(),
-            "restart": at["restart"],
-            "iteration": at["iteration"],
-            "params": params,
-        }));
-    }
-    let mut table = Table::new(&["checkpoint of", &name]);
-    table.row(["iterations".to_owned(), at["iteration"].to_string()]);
-    for (name, value) in &params {
+fn checkpoint(found: &CheckpointInfo) -> Table {
+    let mut table = Table::new(&["checkpoint of", &found.checkpoint]);
+    table.row(["iterations".to_owned(), found.iteration.to_string()]);
+    for (name, value) in &found.params {
         table.row([name.replace('_', "-"), shown(value)]);
     }
-    context.say(table)
+    table
 }
-/// The most columns of ratings without names: user, item, value, time.
-const RATING_COLUMNS: usize = 4;
 
-fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
-    let facts: Map<String, Value> =
-        fitted.model.summary().into_iter().map(|(name, fact)| (name.into(), fact.into())).collect();
-    let linear = linear_model(fitted);
-    if context.json {
-        return context.json(&json!({
-            "model": fitted.kind,
-            "file": path.display().to_string(),
-            "facts": facts,
-            "params": fitted.params,
-            "report": fitted.report,
-            "titles": fitted.titles.as_ref().map(gradus_data::Titles::len),
-            "coefficients": linear.map(coefficients_json),
-        }));
-    }
-    let report = &fitted.report;
-    let mut table = Table::new(&["model", fitted.kind]);
-    for (name, fact) in &facts {
+fn model(found: &ModelInfo, context: Context) -> Outcome {
+    let report = &found.report;
+    let mut table = Table::new(&["model", found.model]);
+    for (name, fact) in &found.facts {
         table.row([name.as_str(), fact.as_str().unwrap_or_default()]);
     }
     table.row(["iterations".to_owned(), report.iterations.to_string()]);
@@ -137,15 +96,15 @@ fn model(path: &Path, fitted: &AnyFitted, context: Context) -> Outcome {
     for baseline in &report.baselines {
         table.row([format!("  {}", baseline.name), format!("{:.4}", baseline.score)]);
     }
-    for (name, value) in &fitted.params {
+    for (name, value) in &found.params {
         table.row([name.replace('_', "-"), shown(value)]);
     }
-    if let Some(titles) = &fitted.titles {
-        table.row(["titles kept".to_owned(), grouped(titles.len())]);
+    if let Some(titles) = found.titles {
+        table.row(["titles kept".to_owned(), grouped(titles)]);
     }
     context.say(table)?;
-    if let Some(model) = linear {
-        coefficients(model, context)?;
+    if let Some(found) = &found.coefficients {
+        coefficients(found, context)?;
     }
     for note in &report.notes {
         context.say(format_args!("note: {note}"))?;
@@ -159,54 +118,36 @@ const COEFFICIENTS: usize = 20;
 const SCORES: usize = 6;
 
 /// The largest coefficients.
-fn coefficients(model: &LinearModel, context: Context) -> Outcome {
-    let names = model.inputs().feature_names();
-    let (order, used) = largest_coefficients(model, COEFFICIENTS);
-    let w = model.coefficients();
-    let scores = score_names(model);
-    let shown = w.n_rows().min(SCORES);
+fn coefficients(found: &Coefficients, context: Context) -> Outcome {
+    let (used, scores) = (found.features.len(), found.scores.len());
+    let (shown, of_scores) = (used.min(COEFFICIENTS), &found.scores[..scores.min(SCORES)]);
     let mut heads = vec!["coefficient of".to_owned()];
-    heads.extend(scores.iter().take(shown).map(|name| format!(">{name}")));
+    heads.extend(of_scores.iter().map(|score| format!(">{}", score.name)));
     let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
-    for &feature in &order {
-        let mut row = vec![names[feature].clone()];
-        row.extend((0..shown).map(|score| figure(w[(score, feature)])));
+    for (at, feature) in found.features.iter().enumerate().take(shown) {
+        let mut row = vec![feature.clone()];
+        row.extend(of_scores.iter().map(|score| figure(score.values[at])));
         table.row(row);
     }
     let mut row = vec!["(intercept)".to_owned()];
-    row.extend(model.intercepts().iter().take(shown).map(|&value| figure(value)));
+    row.extend(of_scores.iter().map(|score| figure(score.intercept)));
     table.row(row);
     context.say("")?;
     context.say(table)?;
-    let more = if used > order.len() {
-        format!("the {} largest of {} coefficients", order.len(), grouped(used))
+    let more = if used > shown {
+        format!("the {shown} largest of {} coefficients", grouped(used))
     } else {
         format!("all {} coefficients", grouped(used))
     };
-    let classes = if w.n_rows() > shown {
-        format!(", of the first {shown} of {} classes or targets", w.n_rows())
+    let classes = if scores > SCORES {
+        format!(", of the first {SCORES} of {scores} classes or targets")
     } else {
         String::new()
     };
     context.say(format_args!(
         "{more} that are not 0, of {} features{classes}; for features as they are, not scaled",
-        grouped(w.n_cols())
+        grouped(found.n_features)
     ))
-}
-
-/// All coefficients that are not 0.
-fn coefficients_json(model: &LinearModel) -> Value {
-    let names = model.inputs().feature_names();
-    let w = model.coefficients();
-    let (order, _) = largest_coefficients(model, usize::MAX);
-    let of = |score: usize| -> Map<String, Value> {
-        order.iter().map(|&feature| (names[feature].clone(), w[(score, feature)].into())).collect()
-    };
-    let scores = score_names(model).into_iter().enumerate().take(w.n_rows());
-    let scores = scores.map(|(score, name)| {
-        json!({"name": name, "intercept": model.intercepts()[score], "coefficients": of(score)})
-    });
-    scores.collect()
 }
 
 /// Five significant digits.
@@ -218,58 +159,43 @@ fn figure(x: f64) -> String {
     format!("{x:.*}", usize::try_from(4 - digits).unwrap_or(0))
 }
 
-/// Whether a file is one of ratings: its header names users and items, or it has no header and no more columns than
-/// ratings have, or its rows are of different lengths, as those of an adjacency list.
-fn is_ratings(args: &InfoArgs, context: Context) -> bool {
-    let Ok(table) = args.input.table().head(&args.file) else { return true };
-    let names: Vec<String> = table.names().iter().map(|&name| name.to_owned()).collect();
-    let named = rating_columns(&names).iter().take(2).all(Option::is_some);
-    let header = table.source().is_none_or(|source| source.layout.header);
-    let quiet = Context { quiet: true, ..context };
-    // One column may be lists of items behind a user that blanks separate.
-    let lists =
-        || table.n_cols() == 1 && args.input.ratings_or_interactions(&args.file, quiet).is_ok();
-    named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols()) || lists()
+fn table(found: &TableInfo, context: Context) -> Outcome {
+    let layout = found.layout.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (rows, columns) = (grouped(found.rows), grouped(found.columns.len()));
+    context.say(format_args!("{rows} rows, {columns} columns; {layout}"))?;
+    let mut shown = Table::new(&["", "column", "type", ">missing", ">different", "range or words"]);
+    for (at, column) in found.columns.iter().enumerate() {
+        let what = match column.range {
+            Some(range) => format!("{} to {}, mean {:.4}", range.min, range.max, range.mean),
+            None => {
+                let words = column.most_frequent.as_deref().unwrap_or_default();
+                let some: Vec<String> =
+                    words.iter().map(|(word, n)| format!("{word} ({})", grouped(*n))).collect();
+                let more = if column.different > words.len() { ", …" } else { "" };
+                format!("{}{more}", some.join(", "))
+            }
+        };
+        shown.row([
+            (at + 1).to_string(),
+            column.name.clone(),
+            column.kind.to_owned(),
+            grouped(column.missing),
+            grouped(column.different),
+            what,
+        ]);
+    }
+    context.say(shown)
 }
 
-fn data(args: &InfoArgs, context: Context) -> Outcome {
-    // A pipe cannot be read twice.
-    let guess = !args.input.0.says_ratings() && args.file.is_file();
-    if guess && !is_ratings(args, context) {
-        return table::run(&args.file, args.input.table(), context);
-    }
-    let (ratings, summary) = args.input.ratings_or_interactions(&args.file, context)?;
-    let count = ratings.len();
-    let (mut low, mut high, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
-    for &value in ratings.by_user().values() {
-        (low, high) = (low.min(value), high.max(value));
-        sum += f64::from(value);
-    }
-    let mean = sum / count as f64;
-    let density = count as f64 / (ratings.n_users() as f64 * ratings.n_items() as f64);
-    if context.json {
-        return context.json(&json!({
-            "file": args.file.display().to_string(),
-            "users": ratings.n_users(),
-            "items": ratings.n_items(),
-            "ratings": count,
-            "density": density,
-            "min": low,
-            "mean": mean,
-            "max": high,
-            "skipped": summary.skipped,
-            "load_seconds": summary.seconds,
-            "peak_rss_bytes": peak_memory(),
-        }));
-    }
-    let mut table = Table::new(&["ratings", &format!(">{}", grouped(count))]);
-    table.row(["users".to_owned(), grouped(ratings.n_users())]);
-    table.row(["items".to_owned(), grouped(ratings.n_items())]);
-    table.row(["density".to_owned(), format!("{:.3} %", 100.0 * density)]);
-    table.row(["smallest".to_owned(), low.to_string()]);
-    table.row(["mean".to_owned(), format!("{mean:.4}")]);
-    table.row(["largest".to_owned(), high.to_string()]);
-    table.row(["rows skipped".to_owned(), grouped(summary.skipped as usize)]);
-    table.row(["read in".to_owned(), seconds(summary.seconds)]);
-    context.say(table)
+fn ratings(found: &RatingsInfo) -> Table {
+    let mut table = Table::new(&["ratings", &format!(">{}", grouped(found.ratings))]);
+    table.row(["users".to_owned(), grouped(found.users)]);
+    table.row(["items".to_owned(), grouped(found.items)]);
+    table.row(["density".to_owned(), format!("{:.3} %", 100.0 * found.density)]);
+    table.row(["smallest".to_owned(), found.min.to_string()]);
+    table.row(["mean".to_owned(), format!("{:.4}", found.mean)]);
+    table.row(["largest".to_owned(), found.max.to_string()]);
+    table.row(["rows skipped".to_owned(), grouped(found.skipped as usize)]);
+    table.row(["read in".to_owned(), seconds(found.load_seconds)]);
+    table
 }

@@ -5,11 +5,10 @@ use crate::output::{Context, Outcome, grouped, seconds};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_core::update::UpdateOptions;
+use gradus_app::update::{UpdateRequest, update};
 use gradus_file::output::FileKind;
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Instant;
 
 #[derive(Args)]
 struct UpdateArgs {
@@ -55,23 +54,18 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         FileKind::Model,
     )?;
     let mut fitted = crate::registry().load(&args.model)?;
-    let (events, _) = args.input.ratings(&args.events, context)?;
-    let started = Instant::now();
-    let how = UpdateOptions { duplicates: args.input.0.duplicates, items: args.items };
-    let updated = fitted.update(&events, &how)?;
-    let took = started.elapsed().as_secs_f64();
+    let request = UpdateRequest { events: args.events, options: args.input.0, items: args.items };
+    let found = context.reading(|remarks| update(&mut fitted, &request, remarks))?;
     fitted.save_to(&output)?;
     if context.json {
-        return context.json(&json!({
-            "model": fitted.kind,
-            "file": args.output.display().to_string(),
-            "updated": updated,
-            "update_seconds": took,
-        }));
+        let mut record = json!(found);
+        record["file"] = args.output.display().to_string().into();
+        return context.json(&record);
     }
     if context.quiet {
         return Ok(());
     }
+    let updated = &found.updated;
     context.say(format_args!(
         "{} ratings added ({} of pairs rated before): {} users, {} of them new; {} items, {} of \
          them new; {} rows solved in {}",
@@ -82,7 +76,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         grouped(updated.items),
         grouped(updated.new_items),
         grouped(updated.rows_solved),
-        seconds(took)
+        seconds(found.update_seconds)
     ))?;
     context.say(format_args!(
         "saved {}; {} ratings added since the fit",

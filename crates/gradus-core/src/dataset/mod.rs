@@ -220,6 +220,11 @@ pub trait AnyKind: Send + Sync {
     fn options(&self) -> Vec<ParamSpec>;
     /// The ways to hold out a part, by name, each with an explanation.
     fn schemes(&self) -> &'static [(&'static str, &'static str)];
+    /// Checks options, each and together.
+    ///
+    /// # Errors
+    /// If an option is unknown or wrong, or two of them contradict each other.
+    fn check(&self, options: &Map<String, Value>) -> Result<()>;
     /// Reads a file; see [`DataKind::read`].
     ///
     /// # Errors
@@ -265,6 +270,10 @@ impl<D: DataKind> AnyKind for KindOf<D> {
 
     fn schemes(&self) -> &'static [(&'static str, &'static str)] {
         D::SCHEMES
+    }
+
+    fn check(&self, options: &Map<String, Value>) -> Result<()> {
+        D::Options::from_record(options).map(drop)
     }
 
     fn read(

@@ -35,8 +35,18 @@ pub struct Categories {
 }
 
 impl Filter {
-    /// Checks that it speaks of items that there are.
+    /// Checks that it speaks of items that there are, and does not contradict itself.
+    ///
+    /// # Errors
+    /// If an item is not below the number of items, there are more or fewer categories than items, or no count
+    /// is within the bounds.
     pub fn check(&self, n_items: usize) -> Result<()> {
+        if let Some(most) = self.max_count.filter(|&most| most < self.min_count) {
+            return Err(Error::data(format!(
+                "option `max_count` = {most}: must be at least option `min_count` = {}",
+                self.min_count
+            )));
+        }
         let rule = || format!("must be below the number of items, {n_items}");
         let mut listed = self.allow.iter().flatten().chain(&self.deny);
         if let Some(item) = listed.find(|&&item| item as usize >= n_items) {
@@ -151,6 +161,10 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let far = Filter { deny: vec![4], ..Filter::default() };
         assert!(far.check(4).unwrap_err().to_string().contains("item` = 4"));
+        let crossed = Filter { min_count: 3, max_count: Some(2), ..Filter::default() };
+        assert!(
+            crossed.check(4).unwrap_err().to_string().contains("`max_count` = 2: must be at least")
+        );
         let counted = Filter { min_count: 1, ..Filter::default() };
         assert!(counted.allowed(4, None).unwrap_err().to_string().contains("keep_history"));
         let categories = Some(Categories { of_item: vec![None; 3], max: 1 });

@@ -2,13 +2,12 @@
 
 mod samples;
 
-use crate::columns::quoted;
 use crate::output::{Context, Failure, Outcome, grouped};
-use crate::outputs::{self, FilePlan, ForceArg};
+use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command, ValueEnum};
+use gradus_app::make::{MakeData, MakeRequest};
 use gradus_data::make::{ItemIds, RatingsSpec};
-use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -22,23 +21,23 @@ enum IdKind {
 #[derive(Args)]
 struct RatingsArgs {
     /// Number of users
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = RatingsSpec::default().users)]
     users: usize,
 
     /// Number of items
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = RatingsSpec::default().items)]
     items: usize,
 
     /// Number of ratings
-    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    #[arg(long, value_name = "N", default_value_t = RatingsSpec::default().count)]
     count: usize,
 
     /// Number of planted factors
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = RatingsSpec::default().rank)]
     rank: usize,
 
     /// Standard deviation of the noise
-    #[arg(long, value_name = "X", default_value_t = 0.7)]
+    #[arg(long, value_name = "X", default_value_t = RatingsSpec::default().noise)]
     noise: f64,
 
     /// What items are called
@@ -93,32 +92,16 @@ fn ratings(matches: &ArgMatches, context: Context) -> Outcome {
     };
     let mut plan = FilePlan::new(args.force, []);
     let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
-    destination.write(|out| write(out, &spec, args.seed))?;
-    if let Some(path) = destination.path() {
-        context.remark(format_args!("{} ratings in {}", grouped(args.count), path.display()));
-    }
-    Ok(())
+    let request = MakeRequest { data: MakeData::Ratings(spec), seed: args.seed };
+    make(&request, &destination, context)
 }
 
-/// Writes the ratings block by block, so that memory does not grow with their number.
-fn write(out: &mut (impl Write + Send), spec: &RatingsSpec, seed: u64) -> Outcome {
-    let maker = spec.plan(seed)?;
-    let items: Vec<String> = maker.items().iter().map(quoted).collect();
-    let users: Vec<String> = maker.users().iter().map(quoted).collect();
-    let mut failed = None;
-    writeln!(out, "user,item,rating")?;
-    let ended = maker.for_each_block(|block| {
-        for rating in block.iter() {
-            let (user, item) = (&users[rating.user as usize], &items[rating.item as usize]);
-            if let Err(error) = writeln!(out, "{user},{item},{}", rating.value) {
-                failed = Some(error);
-                return Err(gradus::Error::data("cannot write"));
-            }
-        }
-        Ok(())
-    });
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(ended?),
+fn make(request: &MakeRequest, destination: &Destination, context: Context) -> Outcome {
+    let made = request.make()?;
+    destination.write(|out| Ok(made.write(out)?))?;
+    if let Some(path) = destination.path() {
+        let (n, units) = (grouped(made.count), made.units);
+        context.remark(format_args!("{n} {units} in {}", path.display()));
     }
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! Tables of samples with a known truth behind them.
 
-use crate::output::{Context, Outcome, grouped};
+use super::make;
+use crate::output::{Context, Outcome};
 use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command, ValueEnum};
-use gradus_data::Dense;
+use gradus_app::make::{MakeData, MakeRequest};
 use gradus_data::make::{BlobsSpec, RegressionSpec, Target};
-use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -47,7 +47,7 @@ struct RegressionArgs {
     table: TableArgs,
 
     /// Number of features
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = RegressionSpec::default().n_features)]
     features: usize,
 
     /// Number of features that matter [default: all]
@@ -55,23 +55,23 @@ struct RegressionArgs {
     informative: Option<usize>,
 
     /// Standard deviation of the coefficients
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = RegressionSpec::default().scale)]
     scale: f64,
 
     /// The value where all features are 0
-    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value_t = RegressionSpec::default().intercept, allow_negative_numbers = true)]
     intercept: f64,
 
     /// Standard deviation of the noise
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    #[arg(long, value_name = "X", default_value_t = RegressionSpec::default().noise)]
     noise: f64,
 
     /// Ratio of the largest to the smallest singular value of the features
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = RegressionSpec::default().condition)]
     condition: f64,
 
     /// Share of the targets that is moved far off, or of the classes that is swapped
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = RegressionSpec::default().outliers)]
     outliers: f64,
 
     /// What is to be predicted
@@ -85,15 +85,15 @@ struct BlobsArgs {
     table: TableArgs,
 
     /// Number of features
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = BlobsSpec::default().n_features)]
     features: usize,
 
     /// Number of classes
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = BlobsSpec::default().n_centers)]
     centers: usize,
 
     /// Standard deviation of the centres' coordinates
-    #[arg(long, value_name = "X", default_value_t = 5.0)]
+    #[arg(long, value_name = "X", default_value_t = BlobsSpec::default().separation)]
     separation: f64,
 
     /// Standard deviation of the points around their centre, one for all or one each
@@ -133,9 +133,8 @@ pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
         },
         ..RegressionSpec::new(args.table.samples, args.features)
     };
-    let destination = args.table.destination()?;
-    let made = spec.make(args.table.seed)?;
-    write(&destination, &made.x, &made.y, context)
+    let request = MakeRequest { data: MakeData::Regression(spec), seed: args.table.seed };
+    make(&request, &args.table.destination()?, context)
 }
 
 pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
@@ -146,30 +145,6 @@ pub(super) fn blobs(matches: &ArgMatches, context: Context) -> Outcome {
         weights: args.weights,
         ..BlobsSpec::new(args.table.samples, args.features, args.centers)
     };
-    let destination = args.table.destination()?;
-    let made = spec.make(args.table.seed)?;
-    let classes: Vec<f64> = made.labels.iter().map(|&label| f64::from(label)).collect();
-    write(&destination, &made.points, &classes, context)
-}
-
-fn write(to: &Destination, x: &Dense<f64>, y: &[f64], context: Context) -> Outcome {
-    to.write(|out| Ok(rows(out, x, y)?))?;
-    if let Some(path) = to.path() {
-        context.remark(format_args!("{} samples in {}", grouped(y.len()), path.display()));
-    }
-    Ok(())
-}
-
-fn rows(out: &mut impl Write, x: &Dense<f64>, y: &[f64]) -> std::io::Result<()> {
-    for at in 1..=x.n_cols() {
-        write!(out, "x{at},")?;
-    }
-    writeln!(out, "y")?;
-    for (x, y) in x.rows().zip(y) {
-        for x in x {
-            write!(out, "{x},")?;
-        }
-        writeln!(out, "{y}")?;
-    }
-    Ok(())
+    let request = MakeRequest { data: MakeData::Blobs(spec), seed: args.table.seed };
+    make(&request, &args.table.destination()?, context)
 }

@@ -1,11 +1,12 @@
 //! Recommendations for many users, written as they come.
 
 use crate::columns::quoted;
-use crate::lists::Rows;
 use crate::output::{Context, Failure, Outcome, grouped, seconds};
 use crate::outputs::{Destination, FilePlan};
 use crate::progress::{Counter, stop_on_ctrl_c};
 use clap::{Args, ValueEnum};
+use gradus_app::filter::USER_NAMES;
+use gradus_app::lists::Rows;
 use gradus_app::recommend::Recommender;
 use gradus_core::recommend::{Filter, Recommend, Scored};
 use gradus_data::{Id, Ids, TextColumn};
@@ -142,11 +143,8 @@ fn users<'a>(
     let Some(path) = &args.users else {
         return Ok(Box::new((0..model.users().len() as u32).map(|user| Ok(For::User(user)))));
     };
-    let wanted = TextColumn {
-        what: "users",
-        names: &["user", "userid", "customer", "customerid", "uid"],
-        given: args.user_column.as_deref(),
-    };
+    let wanted =
+        TextColumn { what: "users", names: USER_NAMES, given: args.user_column.as_deref() };
     Ok(Box::new(Rows::open(path, &[wanted])?.map(|row| {
         let mut row = row?;
         let name = row.swap_remove(0);

@@ -65,7 +65,8 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<RecommendArgs>(matches)?;
-    let inputs = [&args.model].into_iter().chain(&args.many.users).chain(args.filter.inputs());
+    let filters = args.filter.request();
+    let inputs = [&args.model].into_iter().chain(&args.many.users).chain(filters.inputs());
     let inputs = inputs.chain(args.titles.inputs());
     let destination = many::destination(&args.many, &mut FilePlan::new(args.force, inputs))?;
     let mut fitted = crate::registry().load(&args.model)?;

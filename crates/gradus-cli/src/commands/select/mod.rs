@@ -3,6 +3,7 @@
 mod show;
 
 use super::fit::by_model;
+use crate::input::options_of;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::{arguments, flag_name, given, one_line, option, parameter};
@@ -162,7 +163,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     };
     let request = SelectRequest {
         model: name.to_owned(),
-        data: Source { path: args.data.clone(), options: given(&model.data().options(), matches) },
+        data: Source { path: args.data.clone(), options: options_of(model.data(), matches)? },
         params: given(&fixed, matches),
         vary: vary.collect(),
         tries: args.tries,

@@ -1,6 +1,6 @@
 //! Small files beside the data: ids one a line, or columns of a table.
 
-use crate::output::Outcome;
+use gradus_base::Result;
 use gradus_data::{CellMode, TextColumn, TextColumns};
 use std::path::Path;
 
@@ -18,7 +18,10 @@ pub struct Rows {
 
 impl Rows {
     /// Reads a file, `-` for standard input, and finds the columns.
-    pub fn open(path: &Path, wanted: &[TextColumn<'_>]) -> Outcome<Self> {
+    ///
+    /// # Errors
+    /// If the file cannot be read, or lacks a column.
+    pub fn open(path: &Path, wanted: &[TextColumn<'_>]) -> Result<Self> {
         let is_lines = wanted.len() == 1 && wanted[0].given.is_none() && !is_table(path);
         let cells = if is_lines { CellMode::Line } else { CellMode::Text };
         Ok(Self { columns: TextColumns::read(path, wanted, cells)?, next: 0 })
@@ -26,7 +29,7 @@ impl Rows {
 }
 
 impl Iterator for Rows {
-    type Item = gradus::Result<Vec<String>>;
+    type Item = Result<Vec<String>>;
 
     /// The wanted fields of the next row.
     fn next(&mut self) -> Option<Self::Item> {
@@ -61,12 +64,12 @@ mod tests {
         name: &str,
         text: impl AsRef<[u8]>,
         wanted: &[TextColumn<'_>],
-    ) -> Result<Vec<Vec<String>>, String> {
+    ) -> std::result::Result<Vec<Vec<String>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         create_compressed(&path, |file| file.write_all(text.as_ref())).unwrap();
         let rows = Rows::open(&path, wanted).map_err(|failure| failure.to_string())?;
-        rows.collect::<gradus::Result<_>>().map_err(|error| error.to_string())
+        rows.collect::<Result<_>>().map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,19 +1,17 @@
 //! `gradus split DATA -o TRAIN --test TEST`
 
-mod rows;
-
 use crate::input::DataArgs;
 use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgMatches, Args, Command};
-use gradus_core::dataset::{DataKind as _, Dataset, Held, RANDOM};
+use gradus_app::split::{COLD, Part, Split, SplitRequest, split};
+use gradus_core::dataset::DataKind as _;
 use gradus_data::Ratings;
-use gradus_data::split::{Amount, ColdUsers, cold_users, folds};
-use gradus_file::output::{Output, OutputFile};
+use gradus_file::output::Output;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct SplitArgs {
@@ -29,12 +27,12 @@ struct SplitArgs {
     target: Option<String>,
 
     /// What is held out
-    #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = RANDOM.0)]
+    #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = SplitRequest::default().by)]
     by: String,
 
     /// How much to hold out: a share below 1, or, for per-user and last, a number of each user's
     /// ratings
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    #[arg(long, value_name = "X", default_value_t = SplitRequest::default().holdout)]
     holdout: f64,
 
     /// Hold out part I of K equal random parts instead
@@ -42,7 +40,7 @@ struct SplitArgs {
     fold: Option<String>,
 
     /// Share or number of each cold user's ratings to test on; the rest are to fold them in by
-    #[arg(long, value_name = "X", default_value_t = 0.2)]
+    #[arg(long, value_name = "X", default_value_t = SplitRequest::default().cold_test)]
     cold_test: f64,
 
     /// Where to write the training part
@@ -54,7 +52,7 @@ struct SplitArgs {
     test: PathBuf,
 
     /// Where to write what cold users are folded in by, CSV
-    #[arg(long, value_name = "FILE", required_if_eq("by", "cold"))]
+    #[arg(long, value_name = "FILE", required_if_eq("by", COLD))]
     fold_in: Option<PathBuf>,
 
     /// Seed of the random numbers
@@ -84,62 +82,54 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<SplitArgs>(matches)?;
     let fold = args.fold.as_deref().map(part).transpose()?;
-    if args.fold_in.is_some() && args.by != "cold" {
+    if args.fold_in.is_some() && args.by != COLD {
         return Err(Failure::Usage("--fold-in goes with --by cold".into()));
+    }
+    if args.rows && args.data == Path::new("-") {
+        return Err(Failure::Usage(
+            "--rows: the rows must be in a file, not on standard input".into(),
+        ));
     }
     let mut plan = FilePlan::new(args.force, [&args.data]);
     let to_train = plan.table("--output", &args.output)?;
     let to_test = plan.table("--test", &args.test)?;
-    if args.rows {
-        return rows::run(&args, fold, [to_train, to_test], context);
-    }
     let to_fold_in = args.fold_in.as_ref().map(|path| plan.table("--fold-in", path)).transpose()?;
-    let (ratings, summary) = args.input.timed_ratings(&args.data, context)?;
-    let (train, test, fold_in) = match (fold, args.by.as_str()) {
-        (Some((part, of)), _) => {
-            let (train, test) = folds(&ratings, of, args.seed)?.get(part - 1)?;
-            (train, test, None)
-        }
-        (None, "cold") => {
-            let ColdUsers { train, fold_in, test } =
-                cold_users(&ratings, args.holdout, Amount::from_number(args.cold_test), args.seed)?;
-            (train, test, Some(fold_in))
-        }
-        (None, by) => {
-            let Held { train, held_out } = ratings.hold_out(by, args.holdout, args.seed)?;
-            let ratings = |data: &dyn Dataset| data.of_kind::<Ratings>().cloned();
-            (ratings(train.as_ref())?, ratings(held_out.as_ref())?, None)
-        }
+    let outputs: Vec<Output> =
+        [Some(to_train), Some(to_test), to_fold_in].into_iter().flatten().collect();
+    let request = SplitRequest {
+        data: args.data,
+        options: args.input.0,
+        rows: args.rows,
+        target: args.target,
+        by: args.by,
+        holdout: args.holdout,
+        fold,
+        cold_test: args.cold_test,
+        seed: args.seed,
     };
-    let rated = summary.columns.rating.is_some();
-    let mut files = vec![("train", &to_train, &train), ("test", &to_test, &test)];
-    if let (Some(output), Some(fold_in)) = (&to_fold_in, &fold_in) {
-        files.push(("fold_in", output, fold_in));
-    }
-    write_all(&files, |out, ratings| ratings.write_csv(rated, out))?;
+    let Split { units, parts } = context.reading(|remarks| split(&request, remarks))?;
+    let files: Vec<(&Output, &Part)> = outputs.iter().zip(&parts).collect();
+    write_all(&files)?;
     if context.json {
-        let record = files.iter().map(|(name, output, ratings)| {
+        let record = files.iter().map(|(output, part)| {
             let file = output.path().display().to_string();
-            ((*name).to_owned(), json!({"file": file, "ratings": ratings.len()}))
+            (part.name.to_owned(), json!({"file": file, units: part.count}))
         });
         return context.json(&serde_json::Value::Object(record.collect()));
     }
-    for (_, output, ratings) in &files {
+    for (output, part) in &files {
         let path = output.path().display();
-        context.remark(format_args!("{} ratings in {path}", grouped(ratings.len())));
+        context.remark(format_args!("{} {units} in {path}", grouped(part.count)));
     }
     Ok(())
 }
 
 /// Writes all files, or none: they are put in their places when all are written.
-fn write_all<T>(
-    files: &[(&str, &Output, T)],
-    write: impl Fn(&mut OutputFile, &T) -> std::io::Result<()>,
-) -> Outcome {
+fn write_all(files: &[(&Output, &Part)]) -> Outcome {
     let mut written = Vec::new();
-    for (_, output, part) in files {
+    for (output, part) in files {
         let mut file = output.create()?;
-        write(&mut file, part).map_err(|error| gradus::Error::io(output.path(), error))?;
+        part.write(&mut file).map_err(|error| gradus::Error::io(output.path(), error))?;
         written.push(file);
     }
     for file in written {
