@@ -20,13 +20,21 @@ HERE = Path(__file__).resolve().parent / "gradus"
 sys.path.insert(0, str(HERE))
 
 #: The base of a model by the first of its capabilities.
-BASES = {"predict_values": "Regressor", "predict_classes": "Classifier", "recommend": "Recommender"}
+BASES = {
+    "predict_values": "Regressor",
+    "predict_classes": "Classifier",
+    "recommend": "Recommender",
+    "transform": "Transformer",
+    "cluster": "Clusterer",
+}
 #: Models with a base of their own.
 SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor"}
 SOURCES = {
     "Regressor": "_features",
     "Classifier": "_features",
     "Recommender": "_ratings",
+    "Transformer": "_transform",
+    "Clusterer": "_transform",
     "SupportVectorClassifier": "_machines",
     "SupportVectorRegressor": "_machines",
 }
@@ -73,6 +81,22 @@ EXAMPLES = {
 >>> model = {name}().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
 >>> model.predict([[2.0, 0.0]])
 array(['yes'], dtype='<U3')
+""",
+    "transform": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 4))
+>>> model = {name}().fit(X)
+>>> model.transform(X).shape[0]
+60
+""",
+    "cluster": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}().fit(X)
+>>> np.array_equal(model.predict(X), model.labels_)
+True
 """,
     "recommend": """
 >>> import numpy as np
@@ -147,10 +171,13 @@ def param_doc(name: str, param: dict) -> str:
 
 
 _ANEW = "Whether another `fit` starts from the coefficients of the last one, where it has as many: it then takes fewer iterations to the same solution."
+_FROM_LAST = "Whether another `fit` starts from the model of the last one, not at random."
 WARM = {
-    "recommend": "Whether another `fit` starts from the model of the last one, not at random.",
+    "recommend": _FROM_LAST,
     "predict_values": f"{_ANEW} A fit that chooses its penalty starts anew.",
     "predict_classes": _ANEW,
+    "transform": _FROM_LAST,
+    "cluster": _FROM_LAST,
     "svm": f"{_ANEW} Kernel machines, `crammer_singer` and the penalty `l1` start anew.",
     "svr": f"{_ANEW} Kernel machines start anew.",
 }
@@ -225,6 +252,17 @@ ATTRIBUTES = {
         ("support_vectors_", "Of a kernel: the support vectors in that order, in the units of the features."),
         ("n_support_", "Of a kernel: their number, as an array of one."),
         ("dual_coef_", "Of a kernel: their coefficients, targets × support vectors."),
+    ],
+    "Transformer": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "Clusterer": [
+        ("labels_", "The cluster of each sample of training; −1 of one that belongs to none. Not in a model that was loaded."),
+        ("n_clusters_", "The number of clusters."),
+        ("cluster_sizes_", "The number of training samples in each cluster."),
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),

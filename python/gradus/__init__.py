@@ -15,6 +15,7 @@ Estimators live in family modules and behave as scikit-learn's do::
 from gradus import factor, linear
 from gradus._base import load, models
 from gradus._gradus import __version__, get_threads, set_threads
+from gradus._info import info
 from gradus._path import RegularizationPath
 from gradus._ratings import ranking_scorer
 from gradus._report import Report
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "factor",
     "get_threads",
+    "info",
     "linear",
     "load",
     "models",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -62,7 +63,7 @@ def _absent(role: str, names: list[str]) -> str:
 
 
 def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any, Any]:
-    """Users, items, values and weights from any of the forms they come in."""
+    """Users, items, values and weights from any of the forms they come in; None of values that are not there."""
     if scipy.sparse.issparse(X):
         X = X.tocoo()
         return X.row.astype(np.int64), X.col.astype(np.int64), X.data, None
@@ -93,25 +94,31 @@ def _parts(X: Any, y: Any, what: str, need_values: bool) -> tuple[Any, Any, Any,
         values = np.asarray(y)
     if users is None or items is None:
         raise ValueError(f"{what}: needs a column of users and one of items")
-    if values is None:
-        if need_values:
-            raise ValueError(f"{what}: needs the value of each pair: as y, or as a third column")
-        values = np.ones(len(users))
-    if len(values) != len(users):
+    if values is None and need_values:
+        raise ValueError(f"{what}: needs the value of each pair: as y, or as a third column")
+    if values is not None and len(values) != len(users):
         raise ValueError(f"{what}: {len(users)} pairs of user and item, but {len(values)} values")
     return users, items, values, weights
 
 
 def _ratings(X: Any, y: Any, weights: Any, what: str, duplicates: str, need_values: bool) -> Any:
+    return _ratings_and_kind(X, y, weights, what, duplicates, need_values)[0]
+
+
+def _ratings_and_kind(
+    X: Any, y: Any, weights: Any, what: str, duplicates: str, need_values: bool
+) -> tuple[Any, bool]:
+    """Ratings, and whether they have values; each pair counts as 1 otherwise."""
     users, items, values, own_weights = _parts(X, y, what, need_values)
     if len(users) == 0:
         raise ValueError(f"{what}: there are no ratings (0 samples)")
-    values = np.ascontiguousarray(values, dtype=np.float32)
+    rated = values is not None
+    values = np.ascontiguousarray(values if rated else np.ones(len(users)), dtype=np.float32)
     weights = own_weights if weights is None else weights
     if weights is not None:
         weights = np.ascontiguousarray(weights, dtype=np.float32)
     users, items = id_column(users, f"{what}, users"), id_column(items, f"{what}, items")
-    return _gradus.Ratings(users, items, values, weights, duplicates)
+    return _gradus.Ratings(users, items, values, weights, duplicates), rated
 
 
 def _pairs(X: Any) -> tuple[Any, Any]:
@@ -280,7 +287,8 @@ class Recommender(Estimator):
         at : int
             The length of the lists.
         threshold : float, optional
-            Only ratings of at least this value are right; by default all.
+            Only ratings of at least this value are right; by default the upper quarter of the scale of a model of
+            ratings (4 of 1–5), and all of a model of interactions, as in ``gradus evaluate --ranking``.
 
         Returns
         -------
@@ -288,8 +296,9 @@ class Recommender(Estimator):
             Means over users: ``precision``, ``recall``, ``ndcg``, ``map``, ``mrr``, ``hit_rate``.
         """
         model = self._fitted
-        held = _ratings(X, y, None, "X", "last", False)
-        return dict(model.ranking(held, int(at), None if threshold is None else float(threshold)))
+        held, rated = _ratings_and_kind(X, y, None, "X", "last", False)
+        threshold = None if threshold is None else float(threshold)
+        return dict(model.ranking(held, int(at), threshold, rated))
 
     def recommend(
         self,
@@ -349,19 +358,10 @@ class Recommender(Estimator):
         model = self._fitted
         places = self._places(items, "item").tolist()
         values = [1.0] * len(places) if values is None else np.asarray(values, dtype=float).tolist()
-        options = {
-            "include_seen": False,
-            "allow": None,
-            "deny": None,
-            "min_count": 0,
-            "max_count": None,
-            "categories": None,
-            "max_per_category": 1,
-        }
-        unknown = set(filters) - set(options)
+        unknown = set(filters) - set(inspect.signature(self._filters).parameters)
         if unknown:
             raise TypeError(f"recommend_for() got an unexpected keyword argument '{unknown.pop()}'")
-        filters = self._filters(**{**options, **filters})
+        filters = self._filters(**filters)
         return self._lists(model.top_for(places, values, n, **filters), None, True)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
@@ -458,13 +458,13 @@ class Recommender(Estimator):
 
     def _filters(
         self,
-        include_seen: bool,
-        allow: Any,
-        deny: Any,
-        min_count: int,
-        max_count: int | None,
-        categories: Any,
-        max_per_category: int,
+        include_seen: bool = False,
+        allow: Any = None,
+        deny: Any = None,
+        min_count: int = 0,
+        max_count: int | None = None,
+        categories: Any = None,
+        max_per_category: int = 1,
     ) -> dict[str, Any]:
         grouped = None
         if categories is not None:
@@ -535,7 +535,7 @@ class ranking_scorer:
     at : int
         The length of the lists.
     threshold : float, optional
-        Only held-out ratings of at least this value are right; by default all.
+        Only held-out ratings of at least this value are right; by default as in `ranking` of the recommenders.
 
     Examples
     --------

@@ -90,11 +90,12 @@ class Linear(Regressor):
         to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -204,11 +205,12 @@ class Ridge(Regressor):
         Must be an integer from 1 to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -341,11 +343,12 @@ class Lasso(Regressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     warm_start : bool, default False
         Whether another `fit` starts from the coefficients of the last one, where it has as many: it
         then takes fewer iterations to the same solution. A fit that chooses its penalty starts
@@ -494,11 +497,12 @@ class ElasticNet(Regressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     warm_start : bool, default False
         Whether another `fit` starts from the coefficients of the last one, where it has as many: it
         then takes fewer iterations to the same solution. A fit that chooses its penalty starts
@@ -634,11 +638,12 @@ class Logistic(Classifier):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     warm_start : bool, default False
         Whether another `fit` starts from the coefficients of the last one, where it has as many: it
         then takes fewer iterations to the same solution.
@@ -824,11 +829,12 @@ class Svm(SupportVectorClassifier):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     decision_function_shape : {"ovr", "ovo"}, default 'ovr'
         What `decision_function` gives for more than two classes.
         - "ovr": a score for each class.
@@ -1013,11 +1019,12 @@ class Svr(SupportVectorRegressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": nothing: it is an error.
-        - "mean": the mean of a column of numbers, the most frequent word of one of words.
-        - "median": the median of a column of numbers, the most frequent word of one of words.
-        - "category": a category of its own: for words a feature, for numbers the mean and a feature
-          that says so.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
     warm_start : bool, default False
         Whether another `fit` starts from the coefficients of the last one, where it has as many: it
         then takes fewer iterations to the same solution. Kernel machines start anew.

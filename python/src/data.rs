@@ -3,6 +3,8 @@
 use crate::error::raise;
 use crate::threads::inside;
 use gradus_base::parallel;
+use gradus_core::dataset::{RatingsFile, SamplesFile};
+use gradus_core::params::{ParamKind, Params, specs};
 use gradus_data::{
     Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
     MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
@@ -16,6 +18,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use rayon::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -532,7 +536,7 @@ impl Features {
             .collect();
         let columns = columns?;
         let known = match like {
-            Some(model) => Some(model.fitted.predictor().map_err(raise)?.inputs().clone()),
+            Some(model) => Some(model.inputs()?.clone()),
             None => None,
         };
         let options = EncodeOptions { fill: fill(missing)?, ..EncodeOptions::default() };
@@ -571,38 +575,39 @@ impl Features {
     }
 }
 
-/// What may stand for a missing value: the word for it, and what it means.
-const MISSING: [(&str, Fill, &str); 4] = [
-    ("refuse", Fill::Refuse, "nothing: it is an error."),
-    (
-        "mean",
-        Fill::Mean,
-        "the mean of a column of numbers, the most frequent word of one of words.",
-    ),
-    (
-        "median",
-        Fill::Median,
-        "the median of a column of numbers, the most frequent word of one of words.",
-    ),
-    (
-        "category",
-        Fill::Category,
-        "a category of its own: for words a feature, for numbers the mean and a feature that says so.",
-    ),
-];
-
-fn fill(missing: &str) -> PyResult<Fill> {
-    MISSING.iter().find(|(word, ..)| *word == missing).map(|(_, fill, _)| *fill).ok_or_else(|| {
-        let words = MISSING.map(|(word, ..)| word).join(", ");
-        let message = format!("parameter `missing` = {missing:?}: must be one of {words}");
-        PyValueError::new_err(message)
+/// An option of reading a file of `P` that has this name, from its word.
+pub fn option<P: Params, T: DeserializeOwned>(name: &str, word: &str) -> PyResult<T> {
+    let value = Value::from(word);
+    serde_json::from_value(value.clone()).map_err(|error| {
+        // The definition says what there is; to look it up takes longer than to read the word.
+        let spec = specs::<P>().into_iter().find(|spec| spec.name == name);
+        let refused = spec.and_then(|spec| spec.check(&value).err());
+        refused.map_or_else(|| PyValueError::new_err(format!("{name} = {word}: {error}")), raise)
     })
+}
+
+/// What may stand for a missing value in an array or a frame: rows cannot be dropped there.
+fn fill(missing: &str) -> PyResult<Fill> {
+    match option::<SamplesFile, Fill>("missing", missing) {
+        Ok(fill) if fill != Fill::Drop => Ok(fill),
+        _ => {
+            let words: Vec<String> = missing_choices().into_iter().map(|(word, _)| word).collect();
+            let words = words.join(", ");
+            let message = format!("parameter `missing` = {missing:?}: must be one of {words}");
+            Err(PyValueError::new_err(message))
+        }
+    }
 }
 
 /// What may stand for a missing value: the word for it, and what it means.
 #[pyfunction]
-pub fn missing_choices() -> Vec<(&'static str, &'static str)> {
-    MISSING.iter().map(|(word, _, meaning)| (*word, *meaning)).collect()
+pub fn missing_choices() -> Vec<(String, String)> {
+    let spec = specs::<SamplesFile>().into_iter().find(|spec| spec.name == "missing");
+    let choices = match spec.map(|spec| spec.kind) {
+        Some(ParamKind::Choice(choices)) => choices,
+        _ => Vec::new(),
+    };
+    choices.into_iter().filter(|(word, _)| word != "drop").collect()
 }
 
 /// A column from numbers, or from codes and levels.
@@ -734,16 +739,7 @@ impl Ratings {
 
 /// What counts for a pair that is there twice, by its name.
 pub fn which(duplicates: &str) -> PyResult<Duplicates> {
-    match duplicates {
-        "last" => Ok(Duplicates::Last),
-        "mean" => Ok(Duplicates::Mean),
-        "sum" => Ok(Duplicates::Sum),
-        "error" => Ok(Duplicates::Error),
-        other => {
-            let message = format!("duplicates = {other}: must be one of last, mean, sum, error");
-            Err(PyValueError::new_err(message))
-        }
-    }
+    option::<RatingsFile, _>("duplicates", duplicates)
 }
 
 /// Ids: an `int64` array, or a list of text.

@@ -208,7 +208,8 @@ fn record(params: &str) -> PyResult<Map<String, Value>> {
         .map_err(|error| PyRuntimeError::new_err(format!("parameters: {error}")))
 }
 
-/// Fits the model `name` to samples. `y` holds numbers (samples × targets), or codes of `classes`.
+/// Fits the model `name` to samples. `y` holds numbers (samples × targets), or codes of `classes`; neither for a
+/// model that does not predict.
 /// `warm` is a model of the same kind to start from, `folds` the fold of each sample where the model
 /// chooses by cross-validation.
 #[pyfunction]
@@ -241,6 +242,11 @@ pub fn fit(
         }
         (None, Some(codes), Some(classes)) => {
             Target::Classes { codes: codes.as_array().to_vec(), labels: labels(classes)? }
+        }
+        // Transformers, clusterings and the like learn from features alone.
+        _ if !model.traits().predicts() => {
+            let nothing = Dense::new(features.matrix.n_rows(), 0, Vec::new());
+            Target::Values(nothing.map_err(raise)?)
         }
         _ => return Err(PyRuntimeError::new_err("neither numbers nor classes to predict")),
     };

@@ -27,7 +27,7 @@ mod _gradus {
     #[pymodule_export]
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::{Model, info};
     #[pymodule_export]
     use super::table::read_table;
     #[pymodule_export]

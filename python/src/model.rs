@@ -5,7 +5,13 @@ use crate::error::raise;
 use crate::threads::inside;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
-use gradus::select::{RankingOptions, evaluate_ranking};
+use gradus_app::App;
+use gradus_app::evaluate::RankingRequest;
+use gradus_app::info::InfoRequest;
+use gradus_app::report::{ReportRequest, report};
+use gradus_core::capability::Capability;
+use gradus_core::cluster::numbers;
+use gradus_core::dataset::Remarks;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
 use gradus_core::recommend::{Categories, Filter, Profile, Recipient, Recommend, Scored};
@@ -15,7 +21,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Whether a linear model takes no other thread for so many samples and features.
 fn few(n: usize, d: usize) -> bool {
@@ -45,6 +51,18 @@ fn to_array(py: Python<'_>, values: Dense<f64>) -> PyResult<Bound<'_, PyArray2<f
 }
 
 impl Model {
+    /// What it takes of a sample, if it is a model of features.
+    pub fn inputs(&self) -> PyResult<&Inputs> {
+        let model = self.fitted.model.as_ref();
+        let transforms = || model.transformer().map(|model| model.inputs());
+        let clusters = || model.clusterer().map(|model| model.inputs());
+        let inputs = model.predictor().map(|model| model.inputs());
+        match inputs.or_else(transforms).or_else(clusters) {
+            Some(inputs) => Ok(inputs),
+            None => Err(raise(self.fitted.unsupported(Capability::PredictValues))),
+        }
+    }
+
     fn recommender(&self) -> PyResult<&dyn Recommend> {
         self.fitted.recommend().map_err(raise)
     }
@@ -87,6 +105,35 @@ impl Model {
         let pair = |at| (model.users().find(users.get(at)), model.items().find(items.get(at)));
         Ok((0..users.len()).map(pair).collect())
     }
+}
+
+/// An answer as JSON.
+fn to_json(answer: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// What gradus does for a user, with the models of gradus.
+fn app() -> &'static App {
+    static APP: LazyLock<App> = LazyLock::new(|| App::new(gradus::registry().clone()));
+    &APP
+}
+
+/// What a file holds, as `gradus info --json` prints it, and remarks on it.
+#[pyfunction]
+#[pyo3(signature = (path, verify=false, table=false))]
+pub fn info(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+    verify: bool,
+    table: bool,
+) -> PyResult<(String, Vec<String>)> {
+    let request = InfoRequest { file: path, verify, table, ..InfoRequest::default() };
+    let mut remarks = Vec::new();
+    let answer = inside(py, || {
+        let mut pass_on = |remark| remarks.push(remark);
+        app().info(&request, &mut Remarks::to(&mut pass_on))
+    })?;
+    Ok((to_json(&answer.map_err(raise)?)?, remarks))
 }
 
 fn found(known: &gradus_data::Ids, wanted: &IdVec) -> Vec<i64> {
@@ -193,7 +240,13 @@ impl Model {
 
     /// The page of the model, as `gradus report` writes it.
     fn page(&self, py: Python<'_>, title: &str) -> PyResult<String> {
-        inside(py, || gradus::page::any_page(&self.fitted, title).to_html())
+        let request = ReportRequest { title: title.to_owned(), ..ReportRequest::default() };
+        inside(py, || report(&self.fitted, &request, &mut Remarks::ignored()))?.map_err(raise)
+    }
+
+    /// What there is to say about the model, as `gradus info --json` prints it.
+    fn info(&self) -> PyResult<String> {
+        to_json(&gradus_app::info::model(&self.fitted, None))
     }
 
     /// What it learned, by the names in the model file: `(dtype, shape, bytes)`, or `None`.
@@ -214,13 +267,13 @@ impl Model {
     /// How many features it takes.
     #[getter]
     fn n_features(&self) -> PyResult<usize> {
-        Ok(self.fitted.predictor().map_err(raise)?.inputs().n_features())
+        Ok(self.inputs()?.n_features())
     }
 
     /// The columns of the table it was fitted to, if it was one.
     #[getter]
     fn columns(&self) -> PyResult<Option<Vec<String>>> {
-        Ok(match self.fitted.predictor().map_err(raise)?.inputs() {
+        Ok(match self.inputs()? {
             Inputs::Plain(_) => None,
             Inputs::Columns(columns) => {
                 Some(columns.iter().map(|column| column.name.clone()).collect())
@@ -231,7 +284,7 @@ impl Model {
     /// Whether it makes its features of columns: of words, or of numbers that may be missing.
     #[getter]
     fn encodes(&self) -> PyResult<bool> {
-        let inputs = self.fitted.predictor().map_err(raise)?.inputs();
+        let inputs = self.inputs()?;
         let plain = |input: &Input| *input == Input::number(input.name.as_str());
         Ok(matches!(inputs, Inputs::Columns(columns) if !columns.iter().all(plain)))
     }
@@ -239,7 +292,7 @@ impl Model {
     /// The name of every feature, `colour=red` for a word of a column.
     #[getter]
     fn feature_names(&self) -> PyResult<Vec<String>> {
-        Ok(self.fitted.predictor().map_err(raise)?.inputs().feature_names())
+        Ok(self.inputs()?.feature_names())
     }
 
     /// The paths that the penalties of the targets were chosen from, if they were.
@@ -359,6 +412,84 @@ impl Model {
         to_array(py, found).map(Some)
     }
 
+    // Transformers and clusterings.
+
+    /// The names of the features that it transforms to.
+    #[getter]
+    fn output_names(&self) -> PyResult<Vec<String>> {
+        Ok(self.fitted.transformer().map_err(raise)?.output_names())
+    }
+
+    /// The transformed features, a row for each row.
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.fitted.transformer().map_err(raise)?;
+        to_array(py, inside(py, || model.transform(&features.matrix))?.map_err(raise)?)
+    }
+
+    /// The features that are transformed into these, or the nearest to that; `None` of a model that cannot
+    /// go back.
+    fn inverse_transform<'py>(
+        &self,
+        py: Python<'py>,
+        transformed: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.transformer().map_err(raise)?;
+        let back = inside(py, || match &transformed.matrix {
+            Matrix::Dense(dense) => model.inverse(dense),
+            sparse @ Matrix::Sparse(_) => model.inverse(&sparse.to_dense()),
+        })?;
+        back.map(|back| to_array(py, back.map_err(raise)?)).transpose()
+    }
+
+    /// The number of clusters.
+    #[getter]
+    fn n_clusters(&self) -> PyResult<usize> {
+        Ok(self.fitted.clusterer().map_err(raise)?.n_clusters())
+    }
+
+    /// The number of training samples in each cluster.
+    #[getter]
+    fn cluster_sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        Ok(PyArray1::from_vec(py, self.fitted.clusterer().map_err(raise)?.sizes()))
+    }
+
+    /// The cluster of each sample; −1 of one that belongs to none.
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let model = self.fitted.clusterer().map_err(raise)?;
+        let labels = inside(py, || model.labels(&features.matrix))?.map_err(raise)?;
+        Ok(PyArray1::from_vec(py, numbers(&labels)))
+    }
+
+    /// The distance of each sample to each cluster, or `None` of a model without distances.
+    fn distances<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.clusterer().map_err(raise)?;
+        let found = inside(py, || model.distances(&features.matrix))?.map_err(raise)?;
+        found.map(|values| to_array(py, values)).transpose()
+    }
+
+    /// The probability that each sample belongs to each cluster, or `None` of a model that does not know it.
+    fn memberships<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.clusterer().map_err(raise)?;
+        let found = inside(py, || model.memberships(&features.matrix))?.map_err(raise)?;
+        found.map(|values| to_array(py, values)).transpose()
+    }
+
     // Recommenders.
 
     /// The users of the training data.
@@ -421,19 +552,22 @@ impl Model {
         Ok(Some(PyArray1::from_vec(py, flat).reshape([intervals.len(), 2])?))
     }
 
-    /// How well it ranks held-out ratings, by lists of length `at`: means over users by name.
-    #[pyo3(signature = (held, at, threshold=None))]
+    /// How well it ranks held-out ratings, by lists of length `at`: means over users by name. `rated` tells
+    /// whether the ratings have values; by default those of the upper quarter of the scale are relevant.
+    #[pyo3(signature = (held, at, threshold=None, rated=true))]
     fn ranking(
         &self,
         py: Python<'_>,
         held: &Ratings,
         at: usize,
         threshold: Option<f32>,
+        rated: bool,
     ) -> PyResult<Vec<(&'static str, f64)>> {
-        let (model, held) = (self.recommender()?, held.ratings());
-        let options = RankingOptions { at: vec![at], threshold, ..RankingOptions::default() };
-        let report = inside(py, || evaluate_ranking(model, held, &options))?.map_err(raise)?;
-        let found = report
+        let held = held.ratings();
+        let how = RankingRequest { at: vec![at], threshold, ..RankingRequest::default() };
+        let ranking = inside(py, || app().rank(&self.fitted, held, rated, &how))?.map_err(raise)?;
+        let found = ranking
+            .report
             .at
             .first()
             .ok_or_else(|| PyRuntimeError::new_err("no length of list was judged"))?;
@@ -567,7 +701,7 @@ impl Model {
             .ok_or_else(|| PyRuntimeError::new_err("the model is in use"))?;
         let ratings = ratings.ratings();
         let updated = inside(py, || fitted.update(ratings, &how))?.map_err(raise)?;
-        serde_json::to_string(&updated).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        to_json(&updated)
     }
 
     fn __repr__(&self) -> String {

@@ -1,10 +1,11 @@
 //! Tables from files, read as the command line reads them.
 
+use crate::data::option;
 use crate::error::raise;
 use crate::threads::inside;
-use gradus_data::{Column, OnError, Table, TableOptions};
+use gradus_core::dataset::TableFile;
+use gradus_data::Column;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
@@ -15,28 +16,21 @@ use std::path::PathBuf;
 pub fn read_table<'py>(
     py: Python<'py>,
     path: PathBuf,
-    delimiter: Option<&str>,
+    delimiter: Option<String>,
     header: Option<bool>,
     decimal_comma: Option<bool>,
     missing_values: Vec<String>,
     on_error: &str,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-    let options = TableOptions {
-        delimiter: delimiter.map(str::parse).transpose().map_err(raise)?,
+    let file = TableFile {
+        delimiter,
         header,
         decimal_comma,
         missing_values,
-        on_error: match on_error {
-            "fail" => OnError::Fail,
-            "skip" => OnError::Skip,
-            other => {
-                let message = format!("on_error = {other}: must be one of fail, skip");
-                return Err(PyValueError::new_err(message));
-            }
-        },
-        ..TableOptions::default()
+        on_error: option::<TableFile, _>("on_error", on_error)?,
+        ..TableFile::default()
     };
-    let table = inside(py, || Table::read(&path, &options))?.map_err(raise)?;
+    let table = inside(py, || file.table(&path, None, &[]))?.map_err(raise)?;
     let columns = PyDict::new(py);
     for (name, column) in table.columns() {
         match column {

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import gradus
-from gradus import _base, _features, _ratings, _report, factor, linear
+from gradus import _base, _features, _info, _ratings, _report, _transform, factor, linear
 
 PYTHON = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("module", [gradus, _base, _features, _ratings, _report, factor, linear])
+@pytest.mark.parametrize("module", [gradus, _base, _features, _info, _ratings, _report, _transform, factor, linear])
 def test_examples_in_docstrings(module):
     failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert failed == 0
