@@ -47,7 +47,7 @@ pub struct Contribution {
 
 /// Where a rating will lie, with a stated probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct PredictionInterval {
     /// The lower end.
     pub low: f32,
     /// The upper end.
@@ -164,7 +164,7 @@ pub trait Recommend: Send + Sync {
         &self,
         pairs: &[(Option<u32>, Option<u32>)],
         level: f64,
-    ) -> Result<Option<Vec<Interval>>> {
+    ) -> Result<Option<Vec<PredictionInterval>>> {
         let _ = (pairs, level);
         Ok(None)
     }

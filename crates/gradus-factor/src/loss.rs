@@ -1,7 +1,7 @@
 //! Loss functions, for the solvers that follow a gradient.
 
 use crate::fitting;
-use crate::latent::{self, Link};
+use crate::latent::{self, RatingLink};
 use gradus_base::{Error, Result};
 use gradus_data::Ratings;
 use gradus_kernel::sgd;
@@ -27,8 +27,8 @@ pub enum RatingLoss {
 /// serves ratings from 1 to 5 as well as prices in the thousands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Units {
-    pub(crate) loss: sgd::Loss,
-    pub(crate) link: Link,
+    pub(crate) loss: sgd::ResidualLoss,
+    pub(crate) link: RatingLink,
     /// A value in these units is `(value − offset) / scale`.
     offset: f64,
     pub(crate) scale: f64,
@@ -48,8 +48,8 @@ impl Units {
             // Where all values are equal the logit is infinite; this is certain enough.
             let share = share.clamp(1e-4, 1.0 - 1e-4);
             return Ok(Self {
-                loss: sgd::Loss::Logistic,
-                link: Link::Logistic { low, high },
+                loss: sgd::ResidualLoss::Logistic,
+                link: RatingLink::Logistic { low, high },
                 offset: f64::from(low),
                 scale: f64::from(high - low),
                 mean: (share / (1.0 - share)).ln(),
@@ -60,13 +60,13 @@ impl Units {
         let spread = (squares / weight).sqrt();
         let scale = if spread > 0.0 && spread.is_finite() { spread } else { 1.0 };
         let (loss, middle) = match loss {
-            RatingLoss::Absolute => (sgd::Loss::Absolute, median(data, weight)),
+            RatingLoss::Absolute => (sgd::ResidualLoss::Absolute, median(data, weight)),
             RatingLoss::Huber => {
-                (sgd::Loss::Huber((f64::from(delta) / scale) as f32), median(data, weight))
+                (sgd::ResidualLoss::Huber((f64::from(delta) / scale) as f32), median(data, weight))
             }
-            RatingLoss::Squared | RatingLoss::Logistic => (sgd::Loss::Squared, mean),
+            RatingLoss::Squared | RatingLoss::Logistic => (sgd::ResidualLoss::Squared, mean),
         };
-        Ok(Self { loss, link: Link::Identity, offset: 0.0, scale, mean: middle / scale })
+        Ok(Self { loss, link: RatingLink::Identity, offset: 0.0, scale, mean: middle / scale })
     }
 
     /// A value in these units.
@@ -82,15 +82,15 @@ impl Units {
     /// The factor that brings scores and biases from these units to those of the data; latent factors
     /// take its root.
     pub(crate) fn score(&self) -> f64 {
-        if self.link == Link::Identity { self.scale } else { 1.0 }
+        if self.link == RatingLink::Identity { self.scale } else { 1.0 }
     }
 
     /// The factor that brings the objective from these units to those of the data.
     pub(crate) fn objective(&self) -> f64 {
         match self.loss {
-            sgd::Loss::Squared | sgd::Loss::Huber(_) => self.scale * self.scale,
-            sgd::Loss::Absolute => self.scale,
-            sgd::Loss::Logistic => 1.0,
+            sgd::ResidualLoss::Squared | sgd::ResidualLoss::Huber(_) => self.scale * self.scale,
+            sgd::ResidualLoss::Absolute => self.scale,
+            sgd::ResidualLoss::Logistic => 1.0,
         }
     }
 

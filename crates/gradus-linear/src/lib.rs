@@ -42,7 +42,7 @@ pub use elasticnet::ElasticNet;
 pub use lasso::Lasso;
 pub use linear::{Linear, RegressionLoss};
 pub use logistic::{ClassWeight, Logistic, LogisticSolver};
-pub use model::{Column, LinearModel, Link};
+pub use model::{CoefficientStatistic, LinearModel, Link};
 pub use ridge::Ridge;
 pub use sparse::PenaltyRule;
 pub use svm::{

@@ -30,7 +30,7 @@ pub enum Link {
 
 /// A statistic of every coefficient, for example its standard error.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct CoefficientStatistic {
     /// The name of the statistic.
     pub name: String,
     /// One value for each coefficient, and then for each intercept; infinite or not a number where
@@ -47,7 +47,7 @@ pub struct LinearModel {
     /// One row for each score, one column for each feature.
     coefficients: Dense<f64>,
     intercepts: Vec<f64>,
-    columns: Vec<Column>,
+    columns: Vec<CoefficientStatistic>,
     paths: Vec<Path>,
 }
 
@@ -89,7 +89,7 @@ impl LinearModel {
     pub fn with_column(mut self, name: &str, values: Vec<f64>) -> Self {
         let expected = self.coefficients.values().len() + self.intercepts.len();
         assert_eq!(values.len(), expected, "a value for each coefficient and intercept");
-        self.columns.push(Column { name: name.to_owned(), values });
+        self.columns.push(CoefficientStatistic { name: name.to_owned(), values });
         self
     }
 
@@ -118,7 +118,7 @@ impl LinearModel {
     }
 
     /// The statistics of the coefficients.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[CoefficientStatistic] {
         &self.columns
     }
 
@@ -304,12 +304,12 @@ impl Model for LinearModel {
         let coefficients: Vec<f64> = file.finite("coefficients", &[k, d])?;
         let names: Vec<String> =
             if file.header().contains_key("columns") { file.get("columns")? } else { Vec::new() };
-        let columns: Result<Vec<Column>> = names
+        let columns: Result<Vec<CoefficientStatistic>> = names
             .into_iter()
             .enumerate()
             .map(|(at, name)| {
                 let values = file.tensor(&format!("column.{at}"), &[k * d + k])?;
-                Ok(Column { name, values })
+                Ok(CoefficientStatistic { name, values })
             })
             .collect();
         let coefficients =

@@ -108,22 +108,6 @@ impl MultiStart {
             low.iter().zip(high).map(|(&low, &high)| stream.uniform_in(low, high)).collect()
         })
     }
-
-    /// Starts drawn from a normal distribution of this spread around 0.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn around_zero(
-        &self,
-        optimizer: &(dyn Optimizer + Sync),
-        objective: &(dyn Objective + Sync),
-        spread: f64,
-    ) -> Result<MultiOutcome> {
-        let dim = objective.dim();
-        self.run(optimizer, objective, &|stream| {
-            (0..dim).map(|_| spread * stream.normal()).collect()
-        })
-    }
 }
 
 #[cfg(test)]
@@ -159,8 +143,9 @@ mod tests {
         let run = |starts: usize, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let solver = Descent::gd(0.05);
-            let runs =
-                pool.install(|| MultiStart::new(starts).around_zero(&solver, &f, 1.0)).unwrap();
+            let runs = pool
+                .install(|| MultiStart::new(starts).within(&solver, &f, &[-2.0], &[2.0]))
+                .unwrap();
             runs.runs.into_iter().map(|run| run.x).collect::<Vec<_>>()
         };
         let few = run(5, 1);
@@ -171,7 +156,7 @@ mod tests {
     #[test]
     fn bad_starts_are_left_out_unless_all_are_bad() {
         let f = from_fn(1, |x| x[0] - x[0].ln(), |x, g| g[0] = 1.0 - 1.0 / x[0]);
-        let found = MultiStart::new(10).around_zero(&Lbfgs::new(), &f, 1.0).unwrap();
+        let found = MultiStart::new(10).within(&Lbfgs::new(), &f, &[-2.0], &[2.0]).unwrap();
         assert!(found.runs.len() < 10 && (found.best().x[0] - 1.0).abs() < 1e-5);
         assert!(MultiStart::new(3).within(&Lbfgs::new(), &f, &[-2.0], &[-1.0]).is_err());
         assert!(MultiStart::new(0).within(&Lbfgs::new(), &f, &[1.0], &[2.0]).is_err());

@@ -99,11 +99,6 @@ impl Groups {
         Self { weight, firsts }
     }
 
-    /// Groups of one size.
-    pub fn of_size(weight: f64, dim: usize, size: usize) -> Self {
-        Self { weight, firsts: (0..dim).step_by(size.max(1)).collect() }
-    }
-
     fn ranges(&self, dim: usize) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let ends = self.firsts.iter().skip(1).copied().chain([dim]);
         self.firsts.iter().zip(ends).map(|(&first, end)| first..end)

@@ -9,8 +9,8 @@
 use std::path::Path;
 
 use gradus_report::{
-    Align, Bars, Beside, Boxes, Chart, Column, Confusions, Contour, Curves, Density, Heat, Line,
-    Page, PageTable, Reliability, ReliabilityBin, Scatter, Stack, coefficient_path, fixed,
+    Align, Bars, Beside, Boxes, Chart, Confusions, Contour, Curves, Density, Heat, Line, Page,
+    PageTable, Reliability, ReliabilityBin, Scatter, Stack, TableColumn, coefficient_path, fixed,
     predicted_vs_true, qq_plot, residual_plot,
 };
 
@@ -357,11 +357,11 @@ fn main() -> std::io::Result<()> {
     .x_label("penalty (log scale)");
 
     let table = PageTable::new([
-        Column::text("model"),
-        Column::number("RMSE").decimals(3).bar(),
-        Column::number("change").bar(),
-        Column::number("seconds"),
-        Column::text("converged").align(Align::Center),
+        TableColumn::text("model"),
+        TableColumn::number("RMSE").decimals(3).bar(),
+        TableColumn::number("change").bar(),
+        TableColumn::number("seconds"),
+        TableColumn::text("converged").align(Align::Center),
     ])
     .caption("Models side by side")
     .row(["global mean".into(), 1.117.into(), 0.0.into(), 0.01.into(), "yes".into()])

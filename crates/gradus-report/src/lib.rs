@@ -56,4 +56,4 @@ pub use chart::versus::{PredictedVsTrue, predicted_vs_true};
 pub use page::{Page, Section};
 pub use scale::{fixed, number, ticks};
 pub use svg::{Background, Drawing, escape};
-pub use table::{Align, Cell, Column, PageTable};
+pub use table::{Align, Cell, PageTable, TableColumn};

@@ -19,14 +19,14 @@ pub enum Align {
 
 /// One column: its heading and how its cells are set.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct TableColumn {
     name: String,
     align: Align,
     decimals: Option<usize>,
     bar: bool,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of words, to the left.
     pub fn text(name: impl Into<String>) -> Self {
         Self { name: name.into(), align: Align::Left, decimals: None, bar: false }
@@ -59,7 +59,7 @@ impl Column {
     }
 }
 
-impl<S: Into<String>> From<S> for Column {
+impl<S: Into<String>> From<S> for TableColumn {
     fn from(name: S) -> Self {
         Self::text(name)
     }
@@ -107,9 +107,9 @@ impl From<usize> for Cell {
 /// A table for a [`Page`](crate::Page).
 ///
 /// ```
-/// use gradus_report::{Column, PageTable};
+/// use gradus_report::{TableColumn, PageTable};
 ///
-/// let table = PageTable::new([Column::text("model"), Column::number("RMSE").decimals(3).bar()])
+/// let table = PageTable::new([TableColumn::text("model"), TableColumn::number("RMSE").decimals(3).bar()])
 ///     .row(["global mean".into(), 1.12.into()])
 ///     .highlighted(["ALS".into(), 0.86.into()]);
 /// assert!(table.to_html().contains("0.860"));
@@ -117,13 +117,13 @@ impl From<usize> for Cell {
 #[derive(Clone, Debug, Default)]
 pub struct PageTable {
     caption: String,
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     rows: Vec<(Vec<Cell>, bool)>,
 }
 
 impl PageTable {
     /// A table with these columns and no rows yet.
-    pub fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> Self {
+    pub fn new<C: Into<TableColumn>>(columns: impl IntoIterator<Item = C>) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
         Self { columns, ..Self::default() }
     }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn bars_are_relative_to_the_largest_and_never_undefined() {
         let values = [1.0, -4.0, f64::NAN, f64::INFINITY];
-        let table = PageTable::new([Column::number("v").bar()]);
+        let table = PageTable::new([TableColumn::number("v").bar()]);
         let html = values.iter().fold(table, |t, &v| t.row([v.into()])).to_html();
         assert!(html.contains("width:25.0%") && html.contains("width:100.0%"));
         assert!(!html.contains("NaN") && !html.contains("inf"));

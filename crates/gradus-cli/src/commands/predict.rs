@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command};
 use gradus_app::evaluate::known;
 use gradus_app::predict::{RowsRequest, predict, without};
 use gradus_core::estimator::AnyFitted;
-use gradus_core::recommend::Interval;
+use gradus_core::recommend::PredictionInterval;
 use gradus_data::Id;
 use serde_json::json;
 use std::io::Write;
@@ -123,7 +123,7 @@ fn write<'a>(
     out: &mut impl Write,
     ids: impl Fn(usize) -> (Id<'a>, Id<'a>),
     predicted: &[f32],
-    intervals: Option<&[Interval]>,
+    intervals: Option<&[PredictionInterval]>,
     json: bool,
 ) -> std::io::Result<()> {
     if !json {
@@ -135,13 +135,13 @@ fn write<'a>(
         let interval = intervals.map(|intervals| intervals[at]);
         if json {
             let mut line = json!({"user": user, "item": item, "prediction": prediction});
-            if let Some(Interval { low, high }) = interval {
+            if let Some(PredictionInterval { low, high }) = interval {
                 (line["low"], line["high"]) = (low.into(), high.into());
             }
             writeln!(out, "{line}")?;
         } else {
             write!(out, "{},{},{prediction}", quoted(user), quoted(item))?;
-            if let Some(Interval { low, high }) = interval {
+            if let Some(PredictionInterval { low, high }) = interval {
                 write!(out, ",{low},{high}")?;
             }
             writeln!(out)?;

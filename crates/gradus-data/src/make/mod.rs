@@ -21,7 +21,7 @@ mod titles;
 pub use blobs::{BlobsSpec, MadeBlobs};
 pub use low_rank::{Coherence, LowRankSpec, MadeLowRank};
 pub use ratings::{ItemIds, MadeRatings, RatingsBlock, RatingsMaker, RatingsSpec, RatingsTruth};
-pub use regression::{MadeRegression, RegressionSpec, Target};
+pub use regression::{MadeRegression, RegressionSpec, TargetKind};
 pub use titles::genre_name;
 
 use gradus_base::{Error, Result};

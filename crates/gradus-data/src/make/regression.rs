@@ -8,7 +8,7 @@ use gradus_base::{Error, Result, parallel};
 /// What the target of a planted linear data set is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Target {
+pub enum TargetKind {
     /// `y = b + x·w + noise`.
     #[default]
     Value,
@@ -50,7 +50,7 @@ pub struct RegressionSpec {
     /// How far an outlier is moved. Default 20.
     pub outlier_shift: f64,
     /// Value or class. Default value.
-    pub target: Target,
+    pub target: TargetKind,
 }
 
 impl Default for RegressionSpec {
@@ -65,7 +65,7 @@ impl Default for RegressionSpec {
             condition: 1.0,
             outliers: 0.0,
             outlier_shift: 20.0,
-            target: Target::Value,
+            target: TargetKind::Value,
         }
     }
 }
@@ -100,7 +100,7 @@ impl RegressionSpec {
         condition: f64,
         outliers: f64,
         outlier_shift: f64,
-        target: Target,
+        target: TargetKind,
     }
 
     /// Sets the number of coefficients that are not 0.
@@ -163,9 +163,9 @@ impl RegressionSpec {
             let noisy = clean + self.noise * stream.normal();
             let moved = outliers.binary_search(&row).is_ok();
             let y = match self.target {
-                Target::Value if moved => noisy + self.outlier_shift,
-                Target::Value => noisy,
-                Target::Class => {
+                TargetKind::Value if moved => noisy + self.outlier_shift,
+                TargetKind::Value => noisy,
+                TargetKind::Class => {
                     let one = stream.chance(1.0 / (1.0 + libm::exp(-noisy)));
                     f64::from(u8::from(one != moved))
                 }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn classes_follow_the_logits() {
-        let spec = RegressionSpec::new(40_000, 3).target(Target::Class).noise(0.0).scale(2.0);
+        let spec = RegressionSpec::new(40_000, 3).target(TargetKind::Class).noise(0.0).scale(2.0);
         let made = spec.make(4).unwrap();
         assert!(made.y.iter().all(|&y| y == 0.0 || y == 1.0));
         // Calibration: among samples of nearly equal probability, that part is of class 1.

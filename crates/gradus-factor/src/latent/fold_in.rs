@@ -1,7 +1,7 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
 use super::link::working;
-use super::{Affine, FactorVector, Implicit, LatentFactors, Link, Pairs, Robust};
+use super::{Affine, FactorVector, Implicit, LatentFactors, Pairs, RatingLink, Robust};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
 use gradus_kernel::{RowProblem, RowSolver, Rows, padded};
@@ -241,7 +241,7 @@ impl LatentFactors {
         weights: Option<&[f32]>,
     ) -> (Vec<f32>, Vec<f32>) {
         let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
-        let Link::Logistic { low, high } = self.link else {
+        let RatingLink::Logistic { low, high } = self.link else {
             return (values.to_vec(), (0..items.len()).map(weight).collect());
         };
         let step = |(at, (&item, &value)): (usize, (&u32, &f32))| {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// the order of recommendations is that of the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Link {
+pub enum RatingLink {
     /// The score is the prediction.
     #[default]
     Identity,
@@ -19,23 +19,23 @@ pub enum Link {
     },
 }
 
-impl Link {
+impl RatingLink {
     /// The prediction for a score.
     pub fn predict(self, score: f32) -> f32 {
         match self {
-            Link::Identity => score,
-            Link::Logistic { low, high } => low + (high - low) * sigmoid(score),
+            RatingLink::Identity => score,
+            RatingLink::Logistic { low, high } => low + (high - low) * sigmoid(score),
         }
     }
 
     pub(crate) fn is_identity(&self) -> bool {
-        *self == Link::Identity
+        *self == RatingLink::Identity
     }
 
     pub(crate) fn makes_sense(&self) -> bool {
         match self {
-            Link::Identity => true,
-            Link::Logistic { low, high } => low < high && (high - low).is_finite(),
+            RatingLink::Identity => true,
+            RatingLink::Logistic { low, high } => low < high && (high - low).is_finite(),
         }
     }
 }

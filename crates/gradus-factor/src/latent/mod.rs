@@ -19,7 +19,7 @@ pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{implicit_scale, presence};
 pub(crate) use held_out::HeldOut;
 pub use implicit::{Confidence, Implicit, UnobservedOn};
-pub use link::Link;
+pub use link::RatingLink;
 pub use normal::{Affine, Normalize};
 pub(crate) use normal::{Normal, Normalised};
 pub use pairs::Pairs;
@@ -73,7 +73,7 @@ pub struct LatentFactors {
     implicit_factors: Option<Vectors>,
     /// The means and spreads that were removed from the ratings before the fit.
     normal: Option<Normal>,
-    link: Link,
+    link: RatingLink,
     range: Option<(f32, f32)>,
     history: Option<History>,
     /// Ratings added since the fit.
@@ -177,7 +177,7 @@ impl LatentFactors {
             fold_in,
             implicit_factors: None,
             normal: None,
-            link: Link::Identity,
+            link: RatingLink::Identity,
             range,
             history,
             added: 0,
@@ -203,7 +203,7 @@ impl LatentFactors {
     }
 
     /// The same model with another link.
-    pub(crate) fn with_link(mut self, link: Link) -> Self {
+    pub(crate) fn with_link(mut self, link: RatingLink) -> Self {
         self.link = link;
         self
     }
@@ -255,7 +255,7 @@ impl LatentFactors {
     }
 
     /// The link function, which turns a score into a prediction.
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> RatingLink {
         self.link
     }
 
@@ -378,8 +378,8 @@ struct Scalars {
     rank: usize,
     mean: f64,
     fold_in: FoldIn,
-    #[serde(default, skip_serializing_if = "Link::is_identity")]
-    link: Link,
+    #[serde(default, skip_serializing_if = "RatingLink::is_identity")]
+    link: RatingLink,
     range: Option<(f32, f32)>,
     history: bool,
     #[serde(default, skip_serializing_if = "is_zero")]

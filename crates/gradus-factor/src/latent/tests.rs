@@ -56,7 +56,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
         fold_in: FoldIn::Squares(rule),
         implicit_factors: None,
         normal: None,
-        link: Link::Identity,
+        link: RatingLink::Identity,
         range: None,
         history: Some(History {
             ratings: Arc::new(Csr::new(n_items, indptr, indices, values).unwrap()),

@@ -10,7 +10,7 @@ use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
-use gradus_kernel::sgd::{Extra, Rule, sweep};
+use gradus_kernel::sgd::{Extra, StepRule, sweep};
 use gradus_kernel::{Level, Rows};
 
 /// Standard deviation of the scores `γ_u·γ_i` at the start, the values having 1. So small that the
@@ -136,10 +136,10 @@ impl<'a> Solver<'a> {
     }
 
     /// How steps are taken in an epoch, counted from 0.
-    pub(super) fn epoch_rule(&self, state: &State) -> Rule {
+    pub(super) fn epoch_rule(&self, state: &State) -> StepRule {
         let rate = self.params.learning_rate;
         let rate = self.params.schedule.rate(rate, state.epoch, self.params.max_iter);
-        Rule {
+        StepRule {
             k: self.params.rank,
             loss: self.units.loss,
             mean: state.mean as f32,

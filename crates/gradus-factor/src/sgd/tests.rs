@@ -1,5 +1,5 @@
 use super::*;
-use crate::latent::Link;
+use crate::latent::RatingLink;
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
@@ -298,8 +298,8 @@ fn the_logistic_loss_gives_probabilities_and_keeps_its_link_in_the_file() {
         small().loss(RatingLoss::Logistic).max_iter(30).learning_rate(0.1).regularization(0.01);
     let (fitted, shifted) =
         (params.fit(&two(0.0, 1.0)).unwrap(), params.fit(&two(-1.0, 2.0)).unwrap());
-    assert_eq!(fitted.link(), Link::Logistic { low: 0.0, high: 1.0 });
-    assert_eq!(shifted.link(), Link::Logistic { low: -1.0, high: 2.0 });
+    assert_eq!(fitted.link(), RatingLink::Logistic { low: 0.0, high: 1.0 });
+    assert_eq!(shifted.link(), RatingLink::Logistic { low: -1.0, high: 2.0 });
     let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
     let predicted = fitted.predict(&pairs);
     assert!(predicted.iter().all(|p| (0.0..=1.0).contains(p)));

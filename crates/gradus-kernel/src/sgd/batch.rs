@@ -3,7 +3,7 @@
 use super::super::Kernel;
 use super::super::lanes::Lanes;
 use super::super::rows::padded;
-use super::{Entry, Extra, Movable, Rule, lengths};
+use super::{Entry, Extra, Movable, StepRule, lengths};
 
 /// What has gathered for one row.
 struct Gathered {
@@ -45,7 +45,7 @@ struct Gathering {
 impl Gathering {
     /// The place of a row, new if need be.
     #[inline(always)]
-    fn place(&mut self, rule: &Rule, stride: usize, row: usize, extra: &Extra) -> usize {
+    fn place(&mut self, rule: &StepRule, stride: usize, row: usize, extra: &Extra) -> usize {
         if self.places[row] == 0 {
             let steps = lengths(rule, extra);
             self.touched.push(Gathered { row, steps, reach: 0.0, pull: 0.0, weight: 0.0 });
@@ -70,7 +70,7 @@ impl Gathering {
 
     /// Moves the rows, and forgets them.
     #[inline(always)]
-    fn apply<L: Lanes>(&mut self, lanes: L, rule: &Rule, side: &mut Movable<'_>) {
+    fn apply<L: Lanes>(&mut self, lanes: L, rule: &StepRule, side: &mut Movable<'_>) {
         let stride = padded(rule.k);
         for (gathered, sums) in self.touched.iter().zip(self.sums.chunks_exact(stride)) {
             let extra = &mut side.extras[gathered.row];
@@ -107,7 +107,7 @@ impl Gathering {
 }
 
 pub(super) struct Batches<'a> {
-    pub(super) rule: &'a Rule,
+    pub(super) rule: &'a StepRule,
     pub(super) users: Movable<'a>,
     pub(super) items: Movable<'a>,
     pub(super) entries: &'a [Entry],

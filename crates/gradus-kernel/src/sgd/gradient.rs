@@ -3,7 +3,7 @@
 use super::super::lanes::Lanes;
 use super::super::rows::padded;
 use super::super::{Kernel, Level, prefetch};
-use super::{AHEAD, Loss};
+use super::{AHEAD, ResidualLoss};
 
 /// All values of one row.
 ///
@@ -44,7 +44,7 @@ pub struct RowGradient {
 pub fn row_gradient(
     level: Level,
     k: usize,
-    loss: Loss,
+    loss: ResidualLoss,
     constant: f32,
     row: &[f32],
     data: &RowValues<'_>,
@@ -55,7 +55,7 @@ pub fn row_gradient(
 }
 
 struct Gradient<'a> {
-    loss: Loss,
+    loss: ResidualLoss,
     constant: f32,
     row: &'a [f32],
     data: &'a RowValues<'a>,
@@ -143,7 +143,12 @@ mod tests {
             let indices: Vec<u32> = (0..14).map(|_| random.below(9) as u32).collect();
             let values: Vec<f32> = indices.iter().map(|_| 2.0 + random.value()).collect();
             let weights: Vec<f32> = indices.iter().map(|_| 1.0 + random.value()).collect();
-            for loss in [Loss::Squared, Loss::Absolute, Loss::Huber(0.3), Loss::Logistic] {
+            for loss in [
+                ResidualLoss::Squared,
+                ResidualLoss::Absolute,
+                ResidualLoss::Huber(0.3),
+                ResidualLoss::Logistic,
+            ] {
                 let data = RowValues {
                     others: others.as_slice(),
                     biases: &biases,
@@ -161,13 +166,13 @@ mod tests {
                         let y = (f64::from(values[at]) - 1.0) * 0.5;
                         let e = (y - x).abs();
                         let cost = match loss {
-                            Loss::Squared => e * e,
-                            Loss::Absolute => e,
-                            Loss::Huber(d) if e > f64::from(d) => {
+                            ResidualLoss::Squared => e * e,
+                            ResidualLoss::Absolute => e,
+                            ResidualLoss::Huber(d) if e > f64::from(d) => {
                                 2.0 * f64::from(d) * e - f64::from(d).powi(2)
                             }
-                            Loss::Huber(_) => e * e,
-                            Loss::Logistic => (1.0 + x.exp()).ln() - y * x,
+                            ResidualLoss::Huber(_) => e * e,
+                            ResidualLoss::Logistic => (1.0 + x.exp()).ln() - y * x,
                         };
                         f64::from(weights[at]) * cost
                     };

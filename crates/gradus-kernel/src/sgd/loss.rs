@@ -4,7 +4,7 @@
 ///
 /// With the value `y`, the prediction `x` and the error `e = y − x`:
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum ResidualLoss {
     /// `e²`.
     Squared,
     /// `|e|`.
@@ -21,15 +21,15 @@ pub(super) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + libm::expf(-x))
 }
 
-impl Loss {
+impl ResidualLoss {
     /// The loss.
     #[inline(always)]
     pub fn of(self, value: f32, predicted: f32) -> f64 {
         let error = f64::from(value - predicted);
         match self {
-            Loss::Squared => error * error,
-            Loss::Absolute => error.abs(),
-            Loss::Huber(delta) => {
+            ResidualLoss::Squared => error * error,
+            ResidualLoss::Absolute => error.abs(),
+            ResidualLoss::Huber(delta) => {
                 let delta = f64::from(delta);
                 if error.abs() <= delta {
                     error * error
@@ -37,7 +37,7 @@ impl Loss {
                     delta * (2.0 * error.abs() - delta)
                 }
             }
-            Loss::Logistic => {
+            ResidualLoss::Logistic => {
                 // ln(1 + eˣ) − yx, from the side where the exponential is small.
                 let x = f64::from(predicted);
                 libm::log1p(libm::exp(-x.abs())) + x.max(0.0) - f64::from(value) * x
@@ -54,8 +54,8 @@ impl Loss {
     pub fn pull(self, value: f32, predicted: f32, reach: f32) -> f32 {
         let error = value - predicted;
         match self {
-            Loss::Squared => error / (1.0 + reach),
-            Loss::Absolute => {
+            ResidualLoss::Squared => error / (1.0 + reach),
+            ResidualLoss::Absolute => {
                 if error == 0.0 {
                     0.0
                 } else {
@@ -63,8 +63,8 @@ impl Loss {
                     (error / reach).clamp(-0.5, 0.5)
                 }
             }
-            Loss::Huber(delta) => (error / (1.0 + reach)).clamp(-delta, delta),
-            Loss::Logistic => 0.5 * (value - sigmoid(predicted)) / (1.0 + reach / 8.0),
+            ResidualLoss::Huber(delta) => (error / (1.0 + reach)).clamp(-delta, delta),
+            ResidualLoss::Logistic => 0.5 * (value - sigmoid(predicted)) / (1.0 + reach / 8.0),
         }
     }
 }

@@ -3,13 +3,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | what a step works on, and [`sweep`], one step after the other |
-//! | `loss.rs` | [`Loss`], how an error is judged and by how much it pulls |
+//! | `loss.rs` | [`ResidualLoss`], how an error is judged and by how much it pulls |
 //! | `batch.rs` | the sweep that gathers the gradients of several values before it moves |
 //! | `gradient.rs` | [`row_gradient`], the gradient of one row over all its values |
 //! | `pairs.rs` | [`sweep_pairs`], steps on pairs of items of which one should rank higher |
 //!
 //! A step is *implicit to first order*: the pull of an error is what remains of it after the step
-//! (see [`Loss::pull`]), and the penalty divides instead of subtracting. So no learning rate makes
+//! (see [`ResidualLoss::pull`]), and the penalty divides instead of subtracting. So no learning rate makes
 //! the factors overshoot and diverge, whatever the data.
 
 mod batch;
@@ -20,7 +20,7 @@ mod pairs;
 mod tests;
 
 pub use gradient::{RowGradient, RowValues, row_gradient};
-pub use loss::Loss;
+pub use loss::ResidualLoss;
 pub use pairs::{Pair, PairRule, PairSums, sweep_pairs};
 
 use super::lanes::Lanes;
@@ -75,11 +75,11 @@ impl Movable<'_> {
 
 /// How a step is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub struct StepRule {
     /// Values in a row.
     pub k: usize,
     /// How an error is judged.
-    pub loss: Loss,
+    pub loss: ResidualLoss,
     /// The constant α of every prediction.
     pub mean: f32,
     /// Length η of a step.
@@ -107,7 +107,7 @@ pub struct Rule {
 /// As many weights as entries. Panics if an entry names a row that is not there.
 pub fn sweep(
     level: Level,
-    rule: &Rule,
+    rule: &StepRule,
     users: Movable<'_>,
     items: Movable<'_>,
     entries: &[Entry],
@@ -121,7 +121,7 @@ pub fn sweep(
 }
 
 struct Sweep<'a> {
-    rule: &'a Rule,
+    rule: &'a StepRule,
     users: Movable<'a>,
     items: Movable<'a>,
     entries: &'a [Entry],
@@ -183,7 +183,7 @@ struct Steps {
 /// Roots and quotients are slow, but as quick for four numbers as for one: so both are taken of the
 /// whole extra at once, and what they come to for its other fields is thrown away.
 #[inline(always)]
-fn lengths(rule: &Rule, extra: &Extra) -> (f32, f32) {
+fn lengths(rule: &StepRule, extra: &Extra) -> (f32, f32) {
     if rule.adaptive {
         let all = [extra.squares, extra.bias_squares, extra.penalty, extra.bias];
         let all = all.map(|x| rule.learning_rate / (1.0 + x).sqrt());
@@ -196,7 +196,7 @@ fn lengths(rule: &Rule, extra: &Extra) -> (f32, f32) {
 /// `product`, `p_norm` and `q_norm` are `p·q`, `‖p‖²` and `‖q‖²`.
 #[inline(always)]
 fn steps(
-    rule: &Rule,
+    rule: &StepRule,
     weight: f32,
     value: f32,
     (u, i): (&Extra, &Extra),
@@ -224,7 +224,7 @@ fn steps(
 /// the row and of its partner.
 #[inline(always)]
 fn move_extra(
-    rule: &Rule,
+    rule: &StepRule,
     weight: f32,
     extra: &mut Extra,
     (bias_step, keep, pull): (f32, f32, f32),
@@ -251,7 +251,7 @@ fn move_extra(
 #[inline(always)]
 fn step<L: Lanes, const V: usize>(
     lanes: L,
-    rule: &Rule,
+    rule: &StepRule,
     weight: f32,
     value: f32,
     (p, u): (&mut [f32], &mut Extra),

@@ -3,7 +3,12 @@
 use super::super::testing::Random;
 use super::*;
 
-const LOSSES: [Loss; 4] = [Loss::Squared, Loss::Absolute, Loss::Huber(0.4), Loss::Logistic];
+const LOSSES: [ResidualLoss; 4] = [
+    ResidualLoss::Squared,
+    ResidualLoss::Absolute,
+    ResidualLoss::Huber(0.4),
+    ResidualLoss::Logistic,
+];
 
 /// A side in double precision.
 #[derive(Clone)]
@@ -41,29 +46,29 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn pull(loss: Loss, y: f64, x: f64, reach: f64) -> f64 {
+fn pull(loss: ResidualLoss, y: f64, x: f64, reach: f64) -> f64 {
     let e = y - x;
     match loss {
-        Loss::Squared => e / (1.0 + reach),
-        Loss::Absolute => (e.abs() / reach).min(0.5) * e.signum(),
-        Loss::Huber(delta) => {
+        ResidualLoss::Squared => e / (1.0 + reach),
+        ResidualLoss::Absolute => (e.abs() / reach).min(0.5) * e.signum(),
+        ResidualLoss::Huber(delta) => {
             let g = e / (1.0 + reach);
             g.signum() * g.abs().min(f64::from(delta))
         }
-        Loss::Logistic => (y - 1.0 / (1.0 + (-x).exp())) / 2.0 / (1.0 + reach / 8.0),
+        ResidualLoss::Logistic => (y - 1.0 / (1.0 + (-x).exp())) / 2.0 / (1.0 + reach / 8.0),
     }
 }
 
-fn value(loss: Loss, y: f64, x: f64) -> f64 {
+fn value(loss: ResidualLoss, y: f64, x: f64) -> f64 {
     let e = (y - x).abs();
     match loss {
-        Loss::Squared => e * e,
-        Loss::Absolute => e,
-        Loss::Huber(delta) => {
+        ResidualLoss::Squared => e * e,
+        ResidualLoss::Absolute => e,
+        ResidualLoss::Huber(delta) => {
             let d = f64::from(delta);
             if e <= d { e * e } else { 2.0 * d * e - d * d }
         }
-        Loss::Logistic => {
+        ResidualLoss::Logistic => {
             let s = 1.0 / (1.0 + (-x).exp());
             -y * s.ln() - (1.0 - y) * (1.0 - s).ln()
         }
@@ -72,7 +77,7 @@ fn value(loss: Loss, y: f64, x: f64) -> f64 {
 
 /// The batches of the oracle: every gradient from the rows as they were when the batch began.
 fn oracle(
-    rule: &Rule,
+    rule: &StepRule,
     users: &mut Plain,
     items: &mut Plain,
     entries: &[Entry],
@@ -192,7 +197,7 @@ fn steps_match_plain_arithmetic_at_every_level_and_rank() {
         let (entries, weights) = entries(&mut random, 40, 5, 7);
         let ones = vec![1.0; entries.len()];
         for (case, loss) in LOSSES.into_iter().enumerate() {
-            let rule = Rule {
+            let rule = StepRule {
                 k,
                 loss,
                 mean: 0.1,
@@ -322,7 +327,7 @@ fn a_pull_is_half_the_slope_of_the_loss() {
 
 #[test]
 fn no_learning_rate_makes_a_step_overshoot() {
-    for loss in [Loss::Squared, Loss::Absolute, Loss::Huber(1.0)] {
+    for loss in [ResidualLoss::Squared, ResidualLoss::Absolute, ResidualLoss::Huber(1.0)] {
         for reach in [0.1f32, 1.0, 1e6] {
             let moved = reach * loss.pull(5.0, 1.0, reach);
             assert!(moved > 0.0 && moved <= 4.0 * (1.0 + 1e-6), "{loss:?} {reach}: {moved}");

@@ -33,7 +33,7 @@ fn proximal_steps_are_what_brute_force_finds() {
         Box::new(ElasticNetPenalty::l1(0.7)),
         Box::new(ElasticNetPenalty::l2(1.5)),
         Box::new(ElasticNetPenalty::new(0.4, 2.0)),
-        Box::new(Groups::of_size(0.5, 2, 2)),
+        Box::new(Groups::new(0.5, vec![0])),
     ];
     for (index, penalty) in penalties.iter().enumerate() {
         penalty.check(2).unwrap();

@@ -11,7 +11,7 @@ pub use samples::{largest_coefficients, linear_model, samples_page, score_names}
 pub use tested::{Coverage, Tested, TestedRanking, TestedRatings};
 
 use gradus_core::estimator::AnyFitted;
-use gradus_report::{Bars, Column, Line, Page, PageTable, number};
+use gradus_report::{Bars, Line, Page, PageTable, TableColumn, number};
 use serde_json::Value;
 
 /// The page of a model of any kind, as far as the model itself knows.
@@ -38,7 +38,8 @@ fn stats(
 /// What every page ends with.
 fn close(page: Page, fitted: &AnyFitted) -> Page {
     page.section("Parameters", |section| {
-        let mut table = PageTable::new([Column::text("parameter"), Column::text("value")]);
+        let mut table =
+            PageTable::new([TableColumn::text("parameter"), TableColumn::text("value")]);
         for (name, value) in &fitted.params {
             table = table.row([name.as_str().into(), shown(value).into()]);
         }

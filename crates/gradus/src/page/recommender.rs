@@ -6,7 +6,7 @@ use gradus_core::estimator::AnyFitted;
 use gradus_core::recommend::{Filter, Recommend};
 use gradus_data::{Ids, Titles};
 use gradus_report::{
-    Bars, Cell, Column, Line, Page, PageTable, Section, number, predicted_vs_true,
+    Bars, Cell, Line, Page, PageTable, Section, TableColumn, number, predicted_vs_true,
 };
 use gradus_select::{Estimate, RankingAt};
 
@@ -157,11 +157,11 @@ fn figure(x: f64) -> String {
 
 fn errors(ratings: &TestedRatings, kind: &str) -> PageTable {
     let mut table = PageTable::new([
-        Column::text("model"),
-        Column::number("RMSE").decimals(4),
-        Column::text("95 % interval"),
-        Column::number("MAE").decimals(4),
-        Column::text("95 % interval"),
+        TableColumn::text("model"),
+        TableColumn::number("RMSE").decimals(4),
+        TableColumn::text("95 % interval"),
+        TableColumn::number("MAE").decimals(4),
+        TableColumn::text("95 % interval"),
     ]);
     let between = |(low, high): (f64, f64)| format!("{} – {}", figure(low), figure(high));
     let row = |name: &str, errors: &gradus_metrics::RatingErrors| -> Vec<Cell> {
@@ -181,10 +181,10 @@ fn errors(ratings: &TestedRatings, kind: &str) -> PageTable {
 
 fn coverage(section: Section, coverage: &[Coverage]) -> Section {
     let mut table = PageTable::new([
-        Column::text("level"),
-        Column::text("ratings inside"),
-        Column::text("95 % interval"),
-        Column::number("mean width").decimals(2),
+        TableColumn::text("level"),
+        TableColumn::text("ratings inside"),
+        TableColumn::text("95 % interval"),
+        TableColumn::number("mean width").decimals(2),
     ]);
     let percent = |x: f64| format!("{:.1} %", 100.0 * x);
     for at in coverage {
@@ -227,8 +227,8 @@ const MEASURES: [Measure; 8] = [
 
 fn ranks(section: Section, ranking: &TestedRanking, kind: &str) -> Section {
     let report = &ranking.report;
-    let mut columns = vec![Column::text("measure")];
-    columns.extend(report.at.iter().map(|at| Column::number(format!("@{}", at.k))));
+    let mut columns = vec![TableColumn::text("measure")];
+    columns.extend(report.at.iter().map(|at| TableColumn::number(format!("@{}", at.k))));
     let mut table = PageTable::new(columns);
     let shown = |estimate: Estimate| {
         if estimate.standard_error.is_finite() {
@@ -337,9 +337,9 @@ fn recommended(page: Page, model: &dyn Recommend, titles: Option<&Titles>) -> Pa
     let mut order: Vec<u32> = (0..n_items as u32).collect();
     order.sort_by_key(|&item| (std::cmp::Reverse(shown[item as usize]), item));
     let mut table = PageTable::new([
-        Column::text("item"),
-        Column::number("in lists, %").decimals(1).bar(),
-        Column::number("ratings in training"),
+        TableColumn::text("item"),
+        TableColumn::number("in lists, %").decimals(1).bar(),
+        TableColumn::number("ratings in training"),
     ]);
     for &item in order.iter().take(12).filter(|&&item| shown[item as usize] > 0) {
         let share = 100.0 * shown[item as usize] as f64 / users.len() as f64;
@@ -394,14 +394,17 @@ fn examples(
             let mut rated: Vec<(u32, f32)> =
                 items.iter().copied().zip(values.iter().copied()).collect();
             rated.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            let mut left = PageTable::new([Column::text("rated"), Column::number("value")])
-                .caption(format!("User {}: {} ratings", model.users().get(user), items.len()));
+            let mut left =
+                PageTable::new([TableColumn::text("rated"), TableColumn::number("value")])
+                    .caption(format!("User {}: {} ratings", model.users().get(user), items.len()));
             for (item, value) in rated.iter().take(LIST) {
                 left = left.row([names.of(*item).into(), (*value).into()]);
             }
-            let mut right =
-                PageTable::new([Column::text("recommended"), Column::number("score").decimals(3)])
-                    .caption("The best items they do not have");
+            let mut right = PageTable::new([
+                TableColumn::text("recommended"),
+                TableColumn::number("score").decimals(3),
+            ])
+            .caption("The best items they do not have");
             for scored in list {
                 right = right.row([names.of(scored.item).into(), scored.score.into()]);
             }

@@ -10,8 +10,8 @@ use gradus_linear::{LinearModel, SvmModel};
 use gradus_metrics::bounds::{Interval, wilson};
 use gradus_metrics::classification::{Bins, Calibration, PrecisionRecall, Roc, top_label};
 use gradus_report::{
-    Bars, Cell, Column, Confusions, Curves, Page, PageTable, Reliability, ReliabilityBin, Section,
-    number, predicted_vs_true, qq_plot, residual_plot,
+    Bars, Cell, Confusions, Curves, Page, PageTable, Reliability, ReliabilityBin, Section,
+    TableColumn, number, predicted_vs_true, qq_plot, residual_plot,
 };
 use gradus_select::samples::{
     ClassesEvaluation, NamedScore, ValuesEvaluation, evaluate_classes, evaluate_values,
@@ -125,7 +125,11 @@ fn short(x: f64) -> String {
 
 /// Scores with their intervals.
 fn scores(scores: &[NamedScore]) -> PageTable {
-    let columns = [Column::text("score"), Column::number("value"), Column::text("95 % interval")];
+    let columns = [
+        TableColumn::text("score"),
+        TableColumn::number("value"),
+        TableColumn::text("95 % interval"),
+    ];
     scores.iter().fold(PageTable::new(columns), |table, score| {
         let interval = score.interval.as_ref().map(between).unwrap_or_default();
         table.row([score.name.into(), short(score.value).into(), interval.into()])
@@ -167,11 +171,11 @@ fn by_class(
     let rows: Vec<&[f64]> = (0..n as u32).map(|class| judged.confusion.row(class)).collect();
     let confusions = Confusions::new(rows).classes(judged.names.iter().cloned());
     let columns = [
-        Column::text("class"),
-        Column::number("precision").decimals(3),
-        Column::number("recall").decimals(3),
-        Column::number("F1").decimals(3),
-        Column::number("weight"),
+        TableColumn::text("class"),
+        TableColumn::number("precision").decimals(3),
+        TableColumn::number("recall").decimals(3),
+        TableColumn::number("F1").decimals(3),
+        TableColumn::number("weight"),
     ];
     let mut table = PageTable::new(columns);
     for (name, scores) in judged.names.iter().zip(judged.confusion.classes()).take(60) {
@@ -366,10 +370,10 @@ fn coefficients(section: Section, model: &LinearModel) -> Section {
     ));
     let titles = score_names(model);
     let shown = k.min(FEW);
-    let mut columns = vec![Column::text("feature")];
-    columns.extend(titles.iter().take(shown).map(Column::number));
+    let mut columns = vec![TableColumn::text("feature")];
+    columns.extend(titles.iter().take(shown).map(TableColumn::number));
     let more = if k == 1 { model.columns() } else { &[] };
-    columns.extend(more.iter().map(|column| Column::number(column.name.clone())));
+    columns.extend(more.iter().map(|column| TableColumn::number(column.name.clone())));
     let mut table = PageTable::new(columns);
     let known =
         |value: f64| -> Cell { if value.is_finite() { value.into() } else { "–".into() } };

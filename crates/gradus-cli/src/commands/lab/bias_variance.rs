@@ -10,11 +10,11 @@ use gradus::select::bias_variance::{bias_variance, class_bias_variance};
 use gradus::select::search::Axis;
 use gradus_core::capability::Capability;
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
-use gradus_data::make::{RegressionSpec, Target};
+use gradus_data::make::{RegressionSpec, TargetKind};
 use gradus_data::split::rows;
 use gradus_data::{Id, Samples};
 use gradus_file::output::FileKind;
-use gradus_report::{Background, Chart as _, Column, Page, Stack, number};
+use gradus_report::{Background, Chart as _, Page, Stack, TableColumn, number};
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -210,7 +210,7 @@ fn planted(args: &BiasVarianceArgs, classes: bool) -> Outcome<Data> {
     let n_pool = n.saturating_mul(POOL);
     let spec = RegressionSpec {
         noise: args.noise,
-        target: if classes { Target::Class } else { Target::Value },
+        target: if classes { TargetKind::Class } else { TargetKind::Value },
         ..RegressionSpec::new(n_pool.saturating_add(n_test), args.features)
     };
     let made = spec.make(args.seed)?;
@@ -399,14 +399,17 @@ impl Picture<'_> {
 
     fn html(&self) -> String {
         let bias = if self.classes() { "bias" } else { "bias²" };
-        let mut columns =
-            vec![Column::number(self.name), Column::number(bias), Column::number("variance")];
+        let mut columns = vec![
+            TableColumn::number(self.name),
+            TableColumn::number(bias),
+            TableColumn::number("variance"),
+        ];
         let last = if self.classes() { "saved by variance" } else { "noise" };
         let three = self.classes() || self.data.noise.is_some();
         if three {
-            columns.push(Column::number(last));
+            columns.push(TableColumn::number(last));
         }
-        columns.push(Column::number("total"));
+        columns.push(TableColumn::number("total"));
         let mut table = gradus_report::PageTable::new(columns);
         let least = best(self.points).map(|point| &point.value);
         for point in self.points {

@@ -6,7 +6,7 @@ use crate::outputs::{self, Destination, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command, ValueEnum};
 use gradus_app::make::{MakeData, MakeRequest};
-use gradus_data::make::{BlobsSpec, RegressionSpec, Target};
+use gradus_data::make::{BlobsSpec, RegressionSpec, TargetKind};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -128,8 +128,8 @@ pub(super) fn regression(matches: &ArgMatches, context: Context) -> Outcome {
         condition: args.condition,
         outliers: args.outliers,
         target: match args.target {
-            TargetName::Value => Target::Value,
-            TargetName::Class => Target::Class,
+            TargetName::Value => TargetKind::Value,
+            TargetName::Class => TargetKind::Class,
         },
         ..RegressionSpec::new(args.table.samples, args.features)
     };

@@ -5,7 +5,7 @@ use crate::bayes::dense::Matrix;
 use crate::bayes::samples::SPARSE;
 use gradus_base::random::normal_quantile;
 use gradus_base::{Error, Result, parallel};
-use gradus_core::recommend::Interval;
+use gradus_core::recommend::PredictionInterval;
 use gradus_kernel::padded;
 
 /// Mean and standard deviations of the posterior of a rating, before clipping.
@@ -68,13 +68,13 @@ impl Posterior {
         &self,
         pairs: &[(Option<u32>, Option<u32>)],
         level: f64,
-    ) -> Result<Vec<Interval>> {
+    ) -> Result<Vec<PredictionInterval>> {
         let inside = level > 0.0 && level < 1.0;
         if !inside {
             return Err(Error::parameter("level", level, "must be greater than 0 and less than 1"));
         }
         let reach = normal_quantile(0.5 + level / 2.0) as f32;
-        let ends = |spread: Spread| Interval {
+        let ends = |spread: Spread| PredictionInterval {
             low: self.clipped(spread.mean - reach * spread.deviation),
             high: self.clipped(spread.mean + reach * spread.deviation),
         };

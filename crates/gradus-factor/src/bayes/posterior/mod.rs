@@ -10,7 +10,9 @@ use super::samples::{SPARSE, Samples};
 use super::solve::{Solver, State};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
-use gradus_core::recommend::{Explanation, Filter, Interval, Recipient, Recommend, Scored};
+use gradus_core::recommend::{
+    Explanation, Filter, PredictionInterval, Recipient, Recommend, Scored,
+};
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Level, padded};
@@ -236,7 +238,7 @@ impl Recommend for Posterior {
         &self,
         pairs: &[(Option<u32>, Option<u32>)],
         level: f64,
-    ) -> Result<Option<Vec<Interval>>> {
+    ) -> Result<Option<Vec<PredictionInterval>>> {
         self.intervals(pairs, level).map(Some)
     }
 

@@ -4,7 +4,7 @@ use super::surface::Surface;
 use super::{Run, place, shown_rate};
 use gradus::optim::diagnose::Convexity;
 use gradus_report::{
-    Background, Beside, Cell, Chart as _, Column, Contour, Line, Page, PageTable, number,
+    Background, Beside, Cell, Chart as _, Contour, Line, Page, PageTable, TableColumn, number,
 };
 
 /// Below this the rest is rounding.
@@ -70,18 +70,19 @@ impl Picture<'_> {
     pub(super) fn html(&self, convexity: &Convexity) -> String {
         let rates = self.runs.iter().any(|run| run.predicted.is_some());
         let mut columns = vec![
-            Column::text("optimizer"),
-            Column::number("step"),
-            Column::number("iterations"),
-            Column::number("gradients"),
-            Column::number("value"),
-            Column::number("gradient norm"),
-            Column::text("ends at"),
-            Column::text("why"),
-            Column::text("what is there"),
+            TableColumn::text("optimizer"),
+            TableColumn::number("step"),
+            TableColumn::number("iterations"),
+            TableColumn::number("gradients"),
+            TableColumn::number("value"),
+            TableColumn::number("gradient norm"),
+            TableColumn::text("ends at"),
+            TableColumn::text("why"),
+            TableColumn::text("what is there"),
         ];
         if rates {
-            columns.extend([Column::number("rate predicted"), Column::number("rate seen")]);
+            columns
+                .extend([TableColumn::number("rate predicted"), TableColumn::number("rate seen")]);
         }
         let mut table = PageTable::new(columns);
         for run in self.runs {
