@@ -1,11 +1,15 @@
 //! Fits, whatever the data and the model: what the contract promises of all of them.
 
 use crate::data::made;
+use crate::ratings::Notes;
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::dataset::Dataset;
+use gradus_core::dataset::{Dataset, Held, RANDOM};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
+use gradus_core::iterate::Checkpoint;
 use gradus_core::progress::Stop;
+use gradus_core::report::StopReason;
 use gradus_file::Reader;
+use std::time::Duration;
 
 /// The checks of this module.
 pub const CHECKS: &[Check] = &[
@@ -17,6 +21,7 @@ pub const CHECKS: &[Check] = &[
         name: "any data: told to stop at once it ends, with a model or an error",
         run: stopped,
     },
+    Check { name: "any data: interrupted and resumed it ends in the same bytes", run: resumed },
     Check { name: "any data: it can be searched on, or says why not", run: searched },
 ];
 
@@ -68,6 +73,47 @@ fn stopped(model: &dyn Estimator) -> Finding {
     let run = Run { stop, ..Run::default() };
     // Neither a panic nor a wait.
     let _ = model.fit(&quick(model), made(model, 80, 5)?.as_ref(), None, &run);
+    Ok(())
+}
+
+/// That a model which says that it cannot be resumed leaves no file behind that promises it.
+fn keeps_no_checkpoint(model: &dyn Estimator, data: &dyn Dataset) -> Finding {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = folder.path().join("checkpoint");
+    let checkpoint = Checkpoint { path: path.clone(), every: Duration::ZERO, resume: true };
+    let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
+    found(model.fit(&serde_json::Map::new(), data, None, &run))?;
+    ensure!(!path.exists(), "it says that it keeps no checkpoints, and wrote one");
+    Ok(())
+}
+
+fn resumed(model: &dyn Estimator) -> Finding {
+    let data = made(model, 200, 7)?;
+    if !model.traits().resumable {
+        return keeps_no_checkpoint(model, data.as_ref());
+    }
+    let Held { train, held_out } = found(data.hold_out(RANDOM.0, 0.1, 1))?;
+    let train = train.as_ref();
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    for held in [None, Some(held_out.as_ref())] {
+        let whole = found(model.fit(&quick(model), train, held, &Run::default()))?;
+        let path = folder.path().join("checkpoint");
+        let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
+        let stop = Stop::new();
+        let notes = Notes::new(Some((2, stop.clone())));
+        let run =
+            Run { observer: &notes, stop, checkpoint: Some(checkpoint.clone()), ..Run::default() };
+        let part = found(model.fit(&quick(model), train, held, &run))?;
+        ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
+        ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
+        let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
+        ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
+        let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
+        let rest = found(model.fit(&quick(model), train, held, &run))?;
+        let same = found(rest.to_bytes())? == found(whole.to_bytes())?;
+        ensure!(same, "the resumed fit ends in other bytes");
+        std::fs::remove_file(&path).map_err(|e| e.to_string())?;
+    }
     Ok(())
 }
 

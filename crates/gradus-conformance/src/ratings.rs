@@ -1,16 +1,12 @@
 //! Models that learn from ratings.
 
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::dataset::Dataset;
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
-use gradus_core::iterate::Checkpoint;
 use gradus_core::progress::{Event, Observer, Stop};
-use gradus_core::report::StopReason;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids, Ratings, RatingsBuilder};
 use gradus_file::Reader;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// The checks of this module.
 pub const CHECKS: &[Check] = &[
@@ -24,7 +20,6 @@ pub const CHECKS: &[Check] = &[
     Check { name: "tiny, flat and lopsided data give finite predictions", run: edges },
     Check { name: "no ratings, and no held-out ratings, are refused", run: empty },
     Check { name: "the report tells what happened", run: report },
-    Check { name: "interrupted and resumed it ends in the same bytes", run: resumed },
 ];
 
 /// Ratings with a known truth behind them.
@@ -225,13 +220,13 @@ fn empty(model: &dyn Estimator) -> Finding {
 }
 
 /// Notes the events, and may raise a flag after so many iterations.
-struct Notes {
+pub(crate) struct Notes {
     events: Mutex<Vec<&'static str>>,
     after: Option<(usize, Stop)>,
 }
 
 impl Notes {
-    fn new(after: Option<(usize, Stop)>) -> Self {
+    pub(crate) fn new(after: Option<(usize, Stop)>) -> Self {
         Self { events: Mutex::new(Vec::new()), after }
     }
 
@@ -294,43 +289,5 @@ fn report(model: &dyn Estimator) -> Finding {
     expected.extend(vec!["iteration"; report.iterations]);
     expected.push("finished");
     ensure!(notes.taken() == expected, "the observer was told {:?}", notes.taken());
-    Ok(())
-}
-
-/// That a model which says that it cannot be resumed leaves no file behind that promises it.
-pub(crate) fn keeps_no_checkpoint(model: &dyn Estimator, data: &dyn Dataset) -> Finding {
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let path = folder.path().join("checkpoint");
-    let checkpoint = Checkpoint { path: path.clone(), every: Duration::ZERO, resume: true };
-    let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
-    found(model.fit(&serde_json::Map::new(), data, None, &run))?;
-    ensure!(!path.exists(), "it says that it keeps no checkpoints, and wrote one");
-    Ok(())
-}
-
-fn resumed(model: &dyn Estimator) -> Finding {
-    if !model.traits().resumable {
-        return keeps_no_checkpoint(model, &made(10)?);
-    }
-    let (train, held) = made(10)?.partition(|at| at % 10 != 0);
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    for held in [None, Some(&held as &dyn Dataset)] {
-        let whole = found(model.fit(&quick(model), &train, held, &Run::default()))?;
-        let path = folder.path().join("checkpoint");
-        let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
-        let stop = Stop::new();
-        let notes = Notes::new(Some((2, stop.clone())));
-        let run =
-            Run { observer: &notes, stop, checkpoint: Some(checkpoint.clone()), ..Run::default() };
-        let part = found(model.fit(&quick(model), &train, held, &run))?;
-        ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
-        ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
-        let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
-        ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
-        let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
-        let rest = found(model.fit(&quick(model), &train, held, &run))?;
-        ensure!(bytes(&rest)? == bytes(&whole)?, "the resumed fit ends in other bytes");
-        std::fs::remove_file(&path).map_err(|e| e.to_string())?;
-    }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Models that predict from features.
 
-use crate::ratings::keeps_no_checkpoint;
 use crate::{Check, Finding, ensure, error_text, found};
 use gradus_base::random::Stream;
 use gradus_core::capability::Capability;
@@ -28,7 +27,6 @@ pub const CHECKS: &[Check] = &[
     Check { name: "a target of the wrong kind is refused", run: wrong_target },
     Check { name: "the report tells what happened, with a certificate that holds", run: report },
     Check { name: "told to stop it leaves cleanly", run: stopped },
-    Check { name: "it keeps a checkpoint only if it can be resumed", run: checkpoints },
 ];
 
 /// The checks on models that predict from features.
@@ -216,11 +214,6 @@ fn damaged(model: &dyn Estimator) -> Finding {
         }
     }
     Ok(())
-}
-
-fn checkpoints(model: &dyn Estimator) -> Finding {
-    ensure!(!model.traits().resumable, "nothing here resumes a model of features");
-    keeps_no_checkpoint(model, &made(model, 60, 3, 17)?)
 }
 
 fn learns(model: &dyn Estimator) -> Finding {
