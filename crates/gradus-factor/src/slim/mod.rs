@@ -102,10 +102,11 @@ const REGULARIZATION: f64 = 100.0;
 const SPARSITY: f64 = 1.0;
 /// The penalties that can be chosen, and the steps from one to the next.
 const REGULARIZATIONS: (f64, f64) = (0.5, 1e5);
-const SPARSITIES: (f64, f64) = (0.1, 1e4);
+const SPARSITIES: (f64, f64) = (0.3, 1e4);
 const RATIO: f64 = 3.0;
-/// The penalties are chosen on this many items, the most popular.
+/// The penalties are chosen on this many items, the most popular, and with weights that have settled to so much.
 const SUBSET: usize = 2048;
+const TRIAL_TOL: f64 = 1e-3;
 
 impl Slim {
     /// The default preset.
@@ -142,7 +143,8 @@ impl Slim {
             let notes = left_out.map(|(name, _, value)| choice::too_few(name, value)).collect();
             return Ok((l2, l1, notes));
         };
-        let problem = Problem::new(self, &part.train)?;
+        let quick = Self { tol: self.tol.max(TRIAL_TOL), ..self.clone() };
+        let problem = Problem::new(&quick, &part.train)?;
         let catalogue = Catalogue::new(&part.train, true);
         let score = |l2: f64, l1: f64| -> Result<f64> {
             let (rule, _) = problem.solve(&Penalties { l1, l2 }, job, false)?;

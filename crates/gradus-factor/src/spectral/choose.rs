@@ -65,8 +65,12 @@ pub(super) fn choose(
         let note = format!("{}; {}", too_few("low_pass", low), too_few("sharpening", sharp));
         return Ok((fallback, note));
     };
-    let (graph, vectors) = params.graph(&part.train, job)?;
-    let most = vectors.n_cols().min(params.most());
+    // More vectors than a quarter of the smaller side were never the best.
+    let side = data.n_users().min(data.n_items());
+    let most = params.rank.unwrap_or(params.max_rank.min((side / 4).max(1)));
+    let (graph, vectors) =
+        Spectral { rank: Some(most), ..params.clone() }.graph(&part.train, job)?;
+    let most = vectors.n_cols().min(most);
     let times: Vec<f32> = params.sharpening.map_or(SHARPENING.to_vec(), |given| vec![given]);
     let weights: Vec<f32> = params.low_pass.map_or(LOW_PASS.to_vec(), |given| vec![given]);
     let mut ranks: Vec<usize> = match params.rank {

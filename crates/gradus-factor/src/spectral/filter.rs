@@ -114,7 +114,8 @@ impl GraphFilter {
 impl ScoringRule for GraphFilter {
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
-    const BLOCK: usize = 32;
+    /// A row of a block is one cache line.
+    const BLOCK: usize = 16;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("strength", &self.strength);

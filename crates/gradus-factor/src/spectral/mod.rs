@@ -23,7 +23,7 @@ use choose::Setting;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate;
+use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::Params;
 use gradus_data::Ratings;
 use graph::Graph;
@@ -63,7 +63,8 @@ use std::time::Instant;
 #[setters(strip_option)]
 pub struct Spectral {
     /// Number of singular vectors of the low-pass filter; 0 leaves it out. Left out, it is chosen among
-    /// `max_rank` and its half, quarter, eighth and sixteenth.
+    /// `max_rank` (or a quarter of the smaller number of users and items, if that is less) and its half, quarter,
+    /// eighth and sixteenth.
     #[schemars(range(max = 8192))]
     pub rank: Option<usize>,
 
@@ -81,7 +82,8 @@ pub struct Spectral {
     #[schemars(range(min = 0.0, max = 5.0))]
     pub sharpening: Option<f32>,
 
-    /// The exponent a of the degrees of users: more gives users with many items less say.
+    /// The exponent a of the degrees of users: more gives users with many items less say. 0.4 ranks better than
+    /// the 0.5 of the papers on all data tried (Gowalla, MovieLens 1M and 100K); so does it of items.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub user_exponent: f32,
 
@@ -103,8 +105,8 @@ impl Default for Spectral {
             max_rank: 512,
             low_pass: None,
             sharpening: None,
-            user_exponent: 0.5,
-            item_exponent: 0.5,
+            user_exponent: 0.4,
+            item_exponent: 0.4,
             strength: Strength::Presence,
             seed: 0,
         }
@@ -157,7 +159,8 @@ impl Fit for Spectral {
         interest::mean_square(Self::NAME, &self.strength.by_user(data))?;
         let held_out =
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let options = fitting::closed_form_options(self, started);
+        let options =
+            LoopOptions { seed: self.seed, ..fitting::closed_form_options(self, started) };
         let catalogue = Catalogue::new(data, true);
         let mut notes = Vec::new();
         let (rule, mut report) = iterate::direct(&options, job, || {
