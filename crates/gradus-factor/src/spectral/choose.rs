@@ -121,8 +121,8 @@ pub(super) fn choose(
         // The low-pass scores of each power, up to the rank at hand; a row of all items for each user.
         let mut low_pass = vec![vec![0.0; users.len() * n_items]; 5];
         let mut product = vec![0.0; users.len() * n_items];
-        let (mut base, mut turned) = (vec![0.0; n_items], vec![0.0; n_items]);
-        let mut sum = vec![0.0; n_items];
+        let (mut turned, mut sum) = (vec![0.0; n_items], vec![0.0; n_items]);
+        let bases: Vec<Vec<f32>> = times.iter().map(|&time| sharpened(time, &linear)).collect();
         let mut variant = 0;
         for (&rank, (first, rows)) in ranks.iter().zip(&pieces) {
             let width = rank - first;
@@ -135,19 +135,16 @@ pub(super) fn choose(
                     low_pass.iter_mut().zip(&product).for_each(|(to, x)| *to += x);
                 }
             }
-            for &time in &times {
-                let c = coefficients(time);
+            for (&time, bases) in times.iter().zip(&bases) {
                 for lane in 0..users.len() {
-                    base.fill(0.0);
                     turned.fill(0.0);
-                    for ((c, linear), low_pass) in c.iter().zip(&linear).zip(&low_pass) {
-                        let lanes = linear.as_slice()[lane..].iter().step_by(linear.stride());
-                        base.iter_mut().zip(lanes).for_each(|(to, x)| *to += c * x);
+                    for (c, low_pass) in coefficients(time).iter().zip(&low_pass) {
                         let own = &low_pass[lane * n_items..][..n_items];
                         turned.iter_mut().zip(own).for_each(|(to, x)| *to += c * x);
                     }
+                    let base = &bases[lane * n_items..][..n_items];
                     for (at, &weight) in weights.iter().enumerate() {
-                        for ((to, x), y) in sum.iter_mut().zip(&base).zip(&turned) {
+                        for ((to, x), y) in sum.iter_mut().zip(base).zip(&turned) {
                             *to = x + weight * y;
                         }
                         offer(lane, variant + at, &sum);
@@ -175,6 +172,20 @@ pub(super) fn choose(
         score[best]
     );
     Ok((variants[best], note))
+}
+
+/// The scores of the linear filter after sharpening, a row of all items for each user, from a block that was
+/// blurred 0 to 4 times more.
+fn sharpened(time: f32, linear: &[Rows]) -> Vec<f32> {
+    let (n_items, users) = (linear[0].n_rows(), linear[0].k());
+    let mut scores = vec![0.0; users * n_items];
+    for (user, scores) in scores.chunks_exact_mut(n_items).enumerate() {
+        for (c, linear) in coefficients(time).iter().zip(linear) {
+            let lane = linear.as_slice()[user..].iter().step_by(linear.stride());
+            scores.iter_mut().zip(lane).for_each(|(to, x)| *to += c * x);
+        }
+    }
+    scores
 }
 
 /// The columns `first..end` of the factors, blurred 0 to 4 times.
