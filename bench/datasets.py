@@ -57,6 +57,28 @@ def gowalla():
     return _ranked("gowalla", "Gowalla, all items ranked", "prepare_lists", **paths)
 
 
+def ml_1m_liked():
+    """MovieLens 1M, at least 4 stars as signs of interest, a fifth of those of each user to rank."""
+    source = str(_real("ml-1m/ratings.csv.gz"))
+    return _liked("ml-1m-liked", "ML-1M, 4 stars or more, all items ranked", source=source, separator=",", names=None)
+
+
+def ml_100k_liked():
+    """MovieLens 100K, likewise."""
+    source, names = str(_real("ml-100k/u.data.gz")), ["user", "item", "rating", "time"]
+    return _liked("ml-100k-liked", "ML-100K, 4 stars or more, all items ranked", source=source, separator="\t", names=names)
+
+
+def tiny_liked():
+    """The self-test's ratings above 3 as signs of interest."""
+    source = str(tiny_file())
+    return _liked("tiny-liked", "tiny, 3 or more, all items ranked", 3, source=source, separator=",", names=None)
+
+
+def _liked(name, title, least=4, **arguments):
+    return _ranked(name, title, "prepare_liked", least=least, seed=SPLIT_SEED, **arguments)
+
+
 def ml_1m_left_out(negatives=100):
     """MovieLens 1M, one item of each user to rank among drawn ones. The data at hand has no times: it is drawn too."""
     source = str(_real("ml-1m/ratings.csv.gz"))

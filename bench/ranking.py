@@ -49,6 +49,34 @@ def prepare_left_out(folder, source, negatives, seed):
     return _write(folder, parts, "sampled", np.stack(others))
 
 
+def prepare_liked(folder, source, separator, names, least, seed):
+    """Ratings of at least `least` as signs of interest; a fifth of those of each user, drawn at random, is ranked.
+
+    A tenth of what is left is held out once more, to choose settings by.
+    """
+    import polars
+
+    columns = {"separator": separator, "has_header": names is None, "new_columns": names}
+    table = polars.read_csv(source, **columns).filter(polars.col("rating") >= least)
+    pairs = table.select("user", "item").to_numpy()
+    users, items = np.unique(pairs[:, 0], return_inverse=True)[1], np.unique(pairs[:, 1], return_inverse=True)[1]
+    random = np.random.default_rng(seed)
+    train, test = _share(np.stack([users, items], 1), 0.2, random)
+    fit, valid = _share(train, 0.1, random)
+    return _write(folder, {"train": train, "test": test, "fit": fit, "valid": valid}, "all")
+
+
+def _share(pairs, share, random):
+    """A share of the items of each user with more than one, at least one of them, is held out."""
+    pairs = pairs[np.lexsort((random.random(len(pairs)), pairs[:, 0]))]
+    starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+    counts = np.diff(np.append(starts, len(pairs)))
+    place = np.arange(len(pairs)) - np.repeat(starts, counts)
+    held = np.where(counts > 1, np.maximum(1, np.round(counts * share)), 0)
+    out = place < np.repeat(held, counts)
+    return pairs[~out], pairs[out]
+
+
 def _other(starts, ends, taken, random):
     place = random.integers(starts, ends - 1)
     return place + (place >= taken)
@@ -60,6 +88,37 @@ def popularity(data):
     counts = np.bincount(train[:, 1], minlength=meta["items"]).astype(np.float32)
     users = np.ones((meta["users"], 1), np.float32)
     return {"seconds": 0.0, **evaluate(data, users, counts[:, None], np.zeros(meta["items"], np.float32))}
+
+
+def ease(data, regularization):
+    """EASE as in the paper, in numpy: double precision, one inverse."""
+    from scipy.sparse import csr_matrix
+
+    train, meta = _pairs(data, "train"), _meta(data)
+    matrix = csr_matrix((np.ones(len(train)), (train[:, 0], train[:, 1])), shape=(meta["users"], meta["items"]))
+    started = time.perf_counter()
+    gram = (matrix.T @ matrix).toarray()
+    gram[np.diag_indices_from(gram)] += regularization
+    inverse = np.linalg.inv(gram)
+    weights = inverse / -np.diag(inverse)
+    np.fill_diagonal(weights, 0)
+    seconds = time.perf_counter() - started
+    # Items without training data have weights of 0 and come last.
+    unknown = np.where(np.bincount(train[:, 1], minlength=meta["items"]) > 0, 0, -np.inf)
+    return {"seconds": seconds, **_all_scored(data, lambda block: matrix[block] @ weights + unknown, PLACES["all"])}
+
+
+def lists(data, path):
+    """Lists that a program wrote: rows of user, rank, item and more, with names of the columns."""
+    import polars
+
+    test = _by_user(data, "test")
+    rows = polars.read_csv(path).sort("user", "rank").select("user", "item").to_numpy()
+    bounds = np.searchsorted(rows[:, 0], np.arange(len(test) + 1))
+    judge = _Judge(PLACES["all"])
+    for user in _judged(test):
+        judge.add(rows[bounds[user] : bounds[user + 1], 1][: judge.places], test[user])
+    return judge.means()
 
 
 def implicit(data, threads, settings):
@@ -124,25 +183,45 @@ def evaluate(data, users, items, bias):
 
 def _all(data, users, items, bias, places):
     """All items but those of training are ranked: recall (hits by held-out items) and NDCG."""
+    return _all_scored(data, lambda block: users[block] @ items.T + bias, places)
+
+
+def _all_scored(data, scores_of, places):
+    """The same by the scores of all items for a block of users."""
     train, test = _by_user(data, "train"), _by_user(data, "test")
-    discount = 1 / np.log2(np.arange(2, places + 2))
-    recalls, gains = [], []
-    judged = [user for user in range(len(test)) if len(test[user])]
-    if len(judged) > MOST:
-        judged = judged[::7]
+    judge, judged = _Judge(places), _judged(test)
     for at in range(0, len(judged), 256):
         block = judged[at : at + 256]
-        scores = users[block] @ items.T + bias
+        scores = scores_of(block)
         for row, user in enumerate(block):
             scores[row, train[user]] = -np.inf
         best = np.argpartition(-scores, places, axis=1)[:, :places]
         order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1, kind="stable")
         best = np.take_along_axis(best, order, 1)
         for row, user in enumerate(block):
-            hits = np.isin(best[row], test[user])
-            recalls.append(hits.sum() / len(test[user]))
-            gains.append((hits * discount).sum() / discount[: len(test[user])].sum())
-    return {"recall": float(np.mean(recalls)), "ndcg": float(np.mean(gains))}
+            judge.add(best[row], test[user])
+    return judge.means()
+
+
+def _judged(test):
+    judged = [user for user in range(len(test)) if len(test[user])]
+    return judged[::7] if len(judged) > MOST else judged
+
+
+class _Judge:
+    """Adds up the measures of lists."""
+
+    def __init__(self, places):
+        self.places, self.discount = places, 1 / np.log2(np.arange(2, places + 2))
+        self.recalls, self.gains = [], []
+
+    def add(self, best, held_out):
+        hits = np.isin(best, held_out)
+        self.recalls.append(hits.sum() / len(held_out))
+        self.gains.append((hits * self.discount[: len(hits)]).sum() / self.discount[: len(held_out)].sum())
+
+    def means(self):
+        return {"recall": float(np.mean(self.recalls)), "ndcg": float(np.mean(self.gains))}
 
 
 def _sampled(data, users, items, bias):

@@ -56,6 +56,9 @@ def run(options):
     sections.append(implicit.table(datasets.tiny_left_out(), settings, ("HR@10", "NDCG@10"), options))
     check(len(sections[-1].rows) == 2 + options.gradus, "implicit: every setting has a row")
     check(all(0 < float(row[1]) <= 1 for row in sections[-1].rows), "implicit: hit rates are shares")
+    settings = [("EASE", "ease", {"regularization": 20}), ("ours", "gradus ease", {"regularization": 20})]
+    sections.append(implicit.table(datasets.tiny_liked(), settings, ("recall@20", "NDCG@20"), options))
+    check(len({tuple(row[1:3]) for row in sections[-1].rows}) == 1, "implicit: EASE is EASE, whoever computes it")
 
     shapes = [{"count": count, "users": count // 20, "items": 120} for count in (2_000, 6_000)]
     sections.append(curve.table(shapes, datasets.tiny, options))

@@ -152,7 +152,8 @@ def _ratings(job, part):
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
     tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
-    rankings = ("prepare_lists", "prepare_left_out", "popularity", "implicit", "implicit_race", "gradus")
+    rankings = ("prepare_lists", "prepare_left_out", "prepare_liked")
+    rankings += ("popularity", "ease", "lists", "implicit", "implicit_race", "gradus")
     tasks |= {name: ranking(name) for name in rankings}
     tasks |= {name: linear(name) for name in ("make_linear", "fit_linear", "judge_linear")}
     value = tasks[task](**json.loads(arguments))

@@ -93,6 +93,17 @@ class Gradus(Peer):
             judged, _ = processes.worker(WORKER, "gradus", arguments, super().environment(threads), timeout)
             return {"seconds": seconds, **judged}
 
+    def rank_lists(self, name, folder, settings, threads, timeout=None):
+        """Fits a model of any kind to signs of interest; its lists for all users are judged by `ranking.py`."""
+        with tempfile.TemporaryDirectory() as scratch:
+            model, lists = Path(scratch) / "m.gradus", Path(scratch) / "lists.csv"
+            seconds = self._fit_interest(folder, model, settings, threads, timeout, name)["seconds"]
+            command = ["recommend", model, "--all", "-n", 20, "-o", lists, "--threads", threads, "--quiet"]
+            wall = self._call(command, timeout).wall
+            arguments = {"data": str(folder), "path": str(lists)}
+            judged, _ = processes.worker(WORKER, "lists", arguments, super().environment(threads), timeout)
+            return {"seconds": seconds, "lists": wall, **judged}
+
     def interest_seconds(self, folder, settings, threads, timeout=None):
         """Seconds of a fit of signs of interest, by its own clock."""
         with tempfile.TemporaryDirectory() as scratch:
@@ -104,8 +115,8 @@ class Gradus(Peer):
             report = self._fit_interest(folder, Path(scratch) / "m.gradus", settings, threads, timeout)
         return [(step["objective"], step["seconds"]) for step in report["trace"]]
 
-    def _fit_interest(self, folder, model, settings, threads, timeout):
-        command = ["fit", "ials", f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"]
+    def _fit_interest(self, folder, model, settings, threads, timeout, name="ials"):
+        command = ["fit", name, f"{folder}/train.csv", "-o", model, "--threads", threads, "--quiet"]
         for name, value in settings.items():
             flag = f"--{name.replace('_', '-')}"
             command += [flag] if value is True else [flag, value]

@@ -1,6 +1,7 @@
-"""How well signs of interest are ranked: popular items, implicit's ALS and gradus side by side.
+"""How well signs of interest are ranked: popular items, implicit's ALS, EASE in numpy and gradus side by side.
 
-The metrics are computed in `ranking.py` from the factors of each, by one program for all.
+The metrics are computed in `ranking.py`, by one program for all: from the factors of each, or from the lists of
+all users where a model has no factors. `lists s` is the time in which the command writes these lists.
 """
 
 import datasets
@@ -25,8 +26,12 @@ def gowalla(slow):
     yield "gradus ials, λ = .005 by the valid part, K = 256", "gradus", {"rank": 256, **GOWALLA, "regularization": 0.005}
     yield "gradus ials, tuned, K = 256", "gradus", {"rank": 256, **GOWALLA}
     yield "gradus ials, tuned, K = 512", "gradus", {"rank": 512, **GOWALLA}
+    yield "gradus neighbours, defaults", "gradus neighbours", {}
+    yield "gradus slim, defaults", "gradus slim", {}
+    yield "gradus spectral, defaults", "gradus spectral", {}
     if slow:
         yield "gradus ials, tuned, K = 1024", "gradus", {"rank": 1024, **GOWALLA}
+        yield "gradus spectral, rank up to 1024", "gradus spectral", {"max_rank": 1024}
 
 
 def ml_1m(_slow):
@@ -36,9 +41,22 @@ def ml_1m(_slow):
     yield "gradus ials, tuned, K = 64", "gradus", {"rank": 64, **ML_1M}
 
 
+def liked(_slow):
+    yield "most popular", "popularity", {}
+    yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
+    # The best of the paper's λ on a validation part of ML-20M, and the one that gradus mostly chooses here.
+    yield "EASE in numpy, λ = 300", "ease", {"regularization": 300}
+    yield "EASE in numpy, λ = 600", "ease", {"regularization": 600}
+    yield "gradus ials, defaults (K = 64)", "gradus", {}
+    for model in ("neighbours", "ease", "slim", "spectral"):
+        yield f"gradus {model}, defaults", f"gradus {model}", {}
+
+
 DATA = {
     "gowalla": (datasets.gowalla, gowalla, ("recall@20", "NDCG@20")),
     "ml-1m": (datasets.ml_1m_left_out, ml_1m, ("HR@10", "NDCG@10")),
+    "ml-1m-liked": (datasets.ml_1m_liked, liked, ("recall@20", "NDCG@20")),
+    "ml-100k-liked": (datasets.ml_100k_liked, liked, ("recall@20", "NDCG@20")),
 }
 
 
@@ -54,22 +72,27 @@ def run(options):
 
 
 def table(dataset, settings, metrics, options):
-    section = Section(f"Ranking, {dataset.describe()}", ["setting", *metrics, "fit s"])
+    section = Section(f"Ranking, {dataset.describe()}", ["setting", *metrics, "fit s", "lists s"])
     gradus = peers.by_key("gradus")
     for title, who, chosen in settings:
-        if who == "gradus" and not options.gradus:
+        if who.startswith("gradus") and not options.gradus:
             section.notes.append("gradus: does not build")
             continue
         say(f"implicit: {dataset.title}: {title}")
         try:
             if who == "gradus":
                 answer = gradus.rank_interest(dataset.folder, chosen, options.threads, options.timeout)
+            elif who.startswith("gradus "):
+                name = who.removeprefix("gradus ")
+                answer = gradus.rank_lists(name, dataset.folder, chosen, options.threads, options.timeout)
             else:
                 answer = ranked(who, dataset.folder, chosen, options)
         except processes.Failed as failure:
             section.notes.append(f"{title} failed: {failure}")
             continue
-        section.rows.append([title, f"{answer['recall']:.4f}", f"{answer['ndcg']:.4f}", number(answer["seconds"])])
+        lists = number(answer["lists"]) if "lists" in answer else "–"
+        measures = [f"{answer['recall']:.4f}", f"{answer['ndcg']:.4f}"]
+        section.rows.append([title, *measures, number(answer["seconds"]), lists])
     return section
 
 
@@ -77,5 +100,7 @@ def ranked(who, folder, settings, options):
     arguments = {"data": str(folder)}
     if who == "implicit":
         arguments |= {"threads": options.threads, "settings": settings}
+    else:
+        arguments |= settings
     environment = peers.by_key("implicit-cg").environment(options.threads)
     return processes.worker(datasets.BENCH / "worker.py", who, arguments, environment, options.timeout)[0]

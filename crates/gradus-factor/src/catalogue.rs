@@ -85,7 +85,7 @@ impl UserProfile<'_> {
 
 /// The users and items of a model, with the history of the users where it is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Catalogue {
+pub struct Catalogue {
     pub(crate) users: Ids,
     pub(crate) items: Ids,
     pub(crate) history: Option<History>,

@@ -116,6 +116,11 @@ pub(crate) fn compare_with_baselines(
     Ok(())
 }
 
+/// The error of a fit that was stopped before it had anything to show.
+pub(crate) fn interrupted(model: &str) -> Error {
+    Error::data(format!("{model}: interrupted before it was done"))
+}
+
 /// Remarks on rows that needed double precision; `what` was done to them.
 pub(crate) fn note_fallbacks(report: &mut Report, what: &str, fallbacks: u64) {
     if fallbacks > 0 {

@@ -13,6 +13,9 @@
 //! | [`ials`] | alternating least squares for signs of interest |
 //! | [`bpr`] | Bayesian personalised ranking |
 //! | [`svd`] | truncated singular value decomposition, and the recommender made of it |
+//! | [`ease`] | item–item ridge regression in closed form |
+//! | [`slim`] | sparse linear weights between items |
+//! | [`spectral`] | a filter on the graph of users and items |
 //! | [`baseline`] | simple models: means, biases, popularity, item neighbours; what others have to beat |
 
 pub mod als;
@@ -22,15 +25,21 @@ mod blocks;
 pub mod bpr;
 mod catalogue;
 pub mod ccd;
+mod choice;
+pub mod ease;
 mod fitting;
 pub mod gd;
 mod grid;
 mod half;
 pub mod ials;
+mod interest;
 pub mod latent;
 pub mod loss;
 mod ranking;
+mod scorer;
 pub mod sgd;
+pub mod slim;
+pub mod spectral;
 pub mod svd;
 pub mod svdpp;
 mod vectors;
@@ -40,9 +49,14 @@ pub use baseline::{Bias, Mean, Neighbours, Popular};
 pub use bayes::Bayes;
 pub use bpr::Bpr;
 pub use ccd::Ccd;
+pub use ease::Ease;
 pub use gd::Gd;
 pub use ials::Ials;
+pub use interest::Strength;
 pub use latent::LatentFactors;
+pub use scorer::Scorer;
 pub use sgd::Sgd;
+pub use slim::Slim;
+pub use spectral::Spectral;
 pub use svd::PureSvd;
 pub use svdpp::Svdpp;

@@ -225,6 +225,35 @@ impl HeldOutItems {
         each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 
+    /// The mean NDCG of several scorings at once, over all users. `score` is given up to `block` users and
+    /// hands over the scores of all items for each of them and each variant: the place of the user in the
+    /// block, the number of the variant, the scores.
+    pub(crate) fn ndcg_of_variants(
+        &self,
+        variants: usize,
+        block: usize,
+        score: impl Fn(&[u32], &mut dyn FnMut(usize, usize, &[f32])) + Sync,
+    ) -> Vec<f64> {
+        let each = parallel::map(self.users.chunks(block), |cases| {
+            let users: Vec<u32> = cases.iter().map(|(user, _)| *user).collect();
+            let mut sums = vec![0.0; variants];
+            score(&users, &mut |place, variant, scores| {
+                let mut best = TopN::new(PLACES);
+                for (item, &score) in scores.iter().enumerate() {
+                    self.offer(&mut best, &cases[place], item as u32, score);
+                }
+                sums[variant] += gain(best, &cases[place].1);
+            });
+            sums
+        });
+        let mut means = vec![0.0; variants];
+        for sums in each {
+            means.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
+        }
+        means.iter_mut().for_each(|mean| *mean /= self.users.len() as f64);
+        means
+    }
+
     /// The expected score of a list in random order.
     fn by_chance(&self) -> f64 {
         let gain = |places: usize| -> f64 {

@@ -23,6 +23,7 @@
 //! | `totals.rs` | [`Totals`], sums over all rows of a side, for the pairs that were not observed |
 //! | `dot.rs` | [`dot`], [`scores`] and [`dots_at`], dot products of factor rows |
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
+//! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
@@ -44,6 +45,7 @@ mod exp;
 mod gather;
 pub mod gram;
 mod half;
+mod inverse;
 mod lanes;
 pub mod linalg;
 pub mod pairs;
@@ -65,6 +67,7 @@ pub use dot::{dot, dots_at, scores};
 pub use exp::exp_all;
 pub use gather::{dots, sum_rows};
 pub use half::Bf16;
+pub use inverse::{NotInverted, invert_positive};
 pub use row_cg::RowCg;
 pub use row_draw::RowPrior;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};

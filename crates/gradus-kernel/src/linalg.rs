@@ -3,7 +3,8 @@
 //! Matrices are slices, row after row. Everything runs on the calling thread, so that results do
 //! not depend on the number of threads; callers cut large work into blocks.
 
-use faer::{Mat, MatRef, Side};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use gradus_base::{Error, Result};
 
 /// Eigenvalues and eigenvectors of a symmetric matrix.
@@ -121,6 +122,29 @@ pub fn product_transposed(n: usize, m: usize, k: usize, a: &[f64], b: &[f64]) ->
     // Transposed, so that the result lies by rows.
     let transposed: Mat<f64> = b * a.transpose();
     (0..n).flat_map(|row| transposed.col_as_slice(row).iter().copied()).collect()
+}
+
+/// Adds `alpha · A Bᵀ` to the first `m` columns of a matrix, for an `n × k` and an `m × k` matrix.
+///
+/// # Shapes
+/// `shape` is `(n, m, k)`; `to` has `n` rows at a distance of `stride`.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn add_product_transposed(
+    shape: (usize, usize, usize),
+    alpha: f64,
+    a: &[f64],
+    b: &[f64],
+    to: &mut [f64],
+    stride: usize,
+) {
+    let (n, m, k) = shape;
+    let (a, b) = (MatRef::from_row_major_slice(a, n, k), MatRef::from_row_major_slice(b, m, k));
+    // By columns and transposed: faer 0.24 takes the stride of `from_row_major_slice_with_stride_mut` for
+    // that of columns, and writes past the slice.
+    let to = MatMut::from_column_major_slice_with_stride_mut(to, m, n, stride).transpose_mut();
+    matmul(to, Accum::Add, a, b.transpose(), alpha, Par::Seq);
 }
 
 #[cfg(test)]

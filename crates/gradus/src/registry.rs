@@ -5,7 +5,8 @@ use gradus_base::Result;
 use gradus_core::estimator::{AnyFitted, Estimator};
 use gradus_core::registry::Registry;
 use gradus_factor::{
-    Als, Bayes, Bias, Bpr, Ccd, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Svdpp,
+    Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
+    Spectral, Svdpp,
 };
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use std::path::Path;
@@ -22,6 +23,9 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Ials>()
         .with::<Bpr>()
         .with::<PureSvd>()
+        .with::<Ease>()
+        .with::<Slim>()
+        .with::<Spectral>()
         .with::<Mean>()
         .with::<Bias>()
         .with::<Popular>()

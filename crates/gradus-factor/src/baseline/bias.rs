@@ -1,10 +1,11 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::{Scorer, ScoringRule, interrupted, scores};
+use super::scores;
 use crate::catalogue::{Catalogue, UserProfile};
-use crate::fitting;
+use crate::fitting::{self, interrupted};
 use crate::latent::{HeldOut, range};
+use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -256,7 +257,8 @@ impl ScoringRule for Biases {
         file.tensor("item_bias", &[self.items.len()], &self.items);
     }
 
-    fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
+    fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
+        let (n_users, n_items) = (catalogue.users.len(), catalogue.items.len());
         let Scalars { mean, damping, range } = file.get("model")?;
         let fits = range.is_none_or(|(low, high)| low <= high) && damping >= 0.0;
         if !fits {

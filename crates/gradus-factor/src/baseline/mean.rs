@@ -1,9 +1,10 @@
 //! The mean of all ratings.
 
-use super::{Scorer, ScoringRule, scores};
+use super::scores;
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting;
 use crate::latent::HeldOut;
+use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -104,7 +105,7 @@ impl ScoringRule for Constant {
         file.set("model", self);
     }
 
-    fn read(file: &mut Reader, _: usize, _: usize) -> Result<Self> {
+    fn read(file: &mut Reader, _: &Catalogue) -> Result<Self> {
         file.get("model")
     }
 

@@ -6,13 +6,11 @@
 //! | `bias.rs` | [`Bias`]: the mean with a bias for each user and item |
 //! | `popular.rs` | [`Popular`]: what most people chose |
 //! | `neighbours.rs` | [`Neighbours`]: items like those the user chose |
-//! | `scorer.rs` | [`Scorer`], what their fitted models share |
 
 mod bias;
 mod mean;
 mod neighbours;
 mod popular;
-mod scorer;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +19,10 @@ pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
 pub use popular::{Popular, Popularity, PopularityMeasure};
-pub use scorer::Scorer;
-use scorer::ScoringRule;
 
 use crate::latent::{HeldOut, range};
-use gradus_base::{Error, Result};
+pub use crate::scorer::Scorer;
+use gradus_base::Result;
 use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
 use gradus_data::Ratings;
@@ -46,9 +43,4 @@ pub(crate) fn scores(data: &Ratings, held_out: &Ratings) -> Result<Vec<Baseline>
             score: held_out.rmse(range, |user, item| biases.predict(user, item)),
         },
     ])
-}
-
-/// The error of a fit that was stopped before it had anything to show.
-fn interrupted(model: &str) -> Error {
-    Error::data(format!("{model}: interrupted before it was done"))
 }

@@ -1,9 +1,9 @@
 //! Items like those the user chose.
 
-use super::{Scorer, ScoringRule, interrupted};
 use crate::catalogue::{Catalogue, UserProfile};
-use crate::fitting;
+use crate::fitting::{self, interrupted};
 use crate::ranking::HeldOutItems;
+use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -304,7 +304,8 @@ impl ScoringRule for Similarities {
         self.matrix.write("similarity", file);
     }
 
-    fn read(file: &mut Reader, _: usize, n_items: usize) -> Result<Self> {
+    fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
+        let n_items = catalogue.items.len();
         let matrix = Csr::read("similarity", n_items, n_items, file)?;
         if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
             return Err(file.broken("matrix `similarity`: the items of a row do not ascend"));

@@ -1,9 +1,9 @@
 //! What most people chose.
 
-use super::{Scorer, ScoringRule};
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting;
 use crate::ranking::HeldOutItems;
+use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -142,8 +142,8 @@ impl ScoringRule for Popularity {
         file.tensor("scores", &[self.scores.len()], &self.scores);
     }
 
-    fn read(file: &mut Reader, _: usize, n_items: usize) -> Result<Self> {
-        Ok(Self { scores: file.finite("scores", &[n_items])? })
+    fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
+        Ok(Self { scores: file.finite("scores", &[catalogue.items.len()])? })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {

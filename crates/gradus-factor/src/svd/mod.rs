@@ -23,10 +23,14 @@ pub use model::PureSvd;
 
 use basis::{Basis, WIDTH};
 use gradus_base::{Error, Result};
-use gradus_data::Dense;
+use gradus_data::{Csr, Dense};
 use lanczos::{Aim, Lanczos};
 use matrix::Transposed;
 use small::jacobi_svd;
+use std::borrow::Cow;
+
+/// Singular values below this share of the largest are rounding error and left out.
+const REAL: f64 = 1e-7;
 
 /// How a decomposition is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +107,43 @@ pub fn truncated(matrix: &dyn Matrix, k: usize, options: &Options) -> Result<Svd
     let (u, v) = if n <= m { (u, v) } else { (v, u) };
     let error = (total - s.iter().map(|s| s * s).sum::<f64>()).max(0.0).sqrt();
     Ok(Svd { u, s, v, error, converged, iterations })
+}
+
+/// The `k` largest singular values of a sparse matrix and the right vectors by rows, `n_cols × k`; the
+/// matrix is given by its rows and by its columns. `None` if `stopped` said to stop.
+pub(crate) fn right_vectors(
+    (rows, columns): (&Csr, &Csr),
+    k: usize,
+    options: &Options,
+    stopped: &dyn Fn() -> bool,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let matrix = Sparse::from_both(Cow::Borrowed(rows), Cow::Borrowed(columns));
+    let (m, n) = matrix.shape();
+    let flipped = Transposed(&matrix);
+    let tall: &dyn Matrix = if n <= m { &matrix } else { &flipped };
+    let aim = Aim { k, seed: options.seed };
+    let mut lanczos = Lanczos::start(m.min(n), &aim);
+    for _ in 0..options.max_iter {
+        if !lanczos.cycle(tall, &aim, stopped) {
+            return None;
+        }
+        if lanczos.residual <= options.tol || lanczos.complete() {
+            break;
+        }
+    }
+    let values: Vec<f64> = lanczos.squares[..k].iter().map(|square| square.sqrt()).collect();
+    let mut vectors = lanczos.vectors(k);
+    if n > m {
+        let left = std::mem::replace(&mut vectors, vec![0.0; n * k]);
+        matrix.transposed_times(k, &left, &mut vectors);
+        let least = REAL * values.first().copied().unwrap_or(0.0);
+        for row in vectors.chunks_exact_mut(k) {
+            for (x, &value) in row.iter_mut().zip(&values) {
+                *x = if value > least { *x / value } else { 0.0 };
+            }
+        }
+    }
+    Some((values, vectors))
 }
 
 /// Checks matrix and options; gives `‖A‖_F²`.

@@ -5,6 +5,7 @@ use super::matrix::{Matrix, Sparse, Transposed};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
 use crate::ranking::{HeldOutItems, Over};
+use crate::svd::REAL;
 use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
@@ -18,9 +19,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Instant;
-
-/// Singular values below this share of the largest are rounding error and left out.
-const REAL: f64 = 1e-7;
 
 /// Pure SVD: recommends by the best low-rank approximation of the data, with 0 for what is absent.
 ///

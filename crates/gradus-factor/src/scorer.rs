@@ -1,4 +1,5 @@
-//! A recommender without latent factors: a rule scores items from the ratings of a user.
+//! A recommender without latent factors: a rule scores items from the ratings of a user. Shared by the
+//! baselines and by the models of item weights and graph filters.
 
 use crate::catalogue::{self, Catalogue, UserProfile};
 use gradus_base::{Error, Result, parallel};
@@ -12,11 +13,18 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     /// Whether scores are made from the ratings of the user: the history is then always kept.
     const FROM_HISTORY: bool = false;
 
+    /// Whether the score of one item costs as much as the scores of all: predictions are then made
+    /// user by user, not pair by pair.
+    const BY_USER: bool = false;
+
+    /// The number of users that are scored together.
+    const BLOCK: usize = 1;
+
     /// Writes the rule to a file.
     fn write<'a>(&'a self, file: &mut Writer<'a>);
 
     /// Reads it back, trusting nothing.
-    fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self>;
+    fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self>;
 
     /// The shape of the rule in a few words and numbers.
     fn summary(&self) -> Vec<(&'static str, String)>;
@@ -28,6 +36,18 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
         for (item, score) in scores.iter_mut().enumerate() {
             *score = self.score(Some(profile), Some(item));
+        }
+    }
+
+    /// The scores of all items for each of some users, at most [`BLOCK`](Self::BLOCK) of them; the same
+    /// bits as [`scores`](Self::scores).
+    ///
+    /// # Shapes
+    /// `scores` has a row of all items for each user.
+    fn scores_of_block(&self, profiles: &[UserProfile<'_>], scores: &mut [f32]) {
+        let n_items = scores.len() / profiles.len().max(1);
+        for (profile, scores) in profiles.iter().zip(scores.chunks_exact_mut(n_items.max(1))) {
+            self.scores(profile, scores);
         }
     }
 
@@ -49,7 +69,7 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     }
 }
 
-/// The fitted model of a baseline: a rule that scores items, with the ids and the history of the users.
+/// A fitted recommender: a rule that scores items, with the ids and the history of the users.
 #[derive(Clone, Debug)]
 pub struct Scorer<R> {
     catalogue: Catalogue,
@@ -59,6 +79,41 @@ pub struct Scorer<R> {
 impl<R: ScoringRule> Scorer<R> {
     pub(crate) fn new(catalogue: Catalogue, rule: R) -> Self {
         Self { catalogue, rule }
+    }
+
+    /// Predictions for pairs of rows, with the scores of all items made once for each user.
+    fn predict_by_user(&self, pairs: &[(Option<usize>, Option<usize>)]) -> Vec<f32> {
+        let n_items = self.catalogue.items.len();
+        let mut order: Vec<(usize, usize)> = (0..pairs.len())
+            .filter_map(|at| pairs[at].0.filter(|_| pairs[at].1.is_some()).map(|user| (user, at)))
+            .collect();
+        order.sort_unstable();
+        let of_users: Vec<&[(usize, usize)]> = order.chunk_by(|a, b| a.0 == b.0).collect();
+        let state = || vec![0.0; n_items * R::BLOCK];
+        let parts = parallel::map_with(of_users.chunks(R::BLOCK), state, |scores, block| {
+            let profiles: Vec<_> =
+                block.iter().map(|places| self.catalogue.of_user(places[0].0)).collect();
+            let scores = &mut scores[..n_items * block.len()];
+            self.rule.scores_of_block(&profiles, scores);
+            let mut found = Vec::new();
+            for (places, scores) in block.iter().zip(scores.chunks_exact(n_items)) {
+                for &(_, at) in *places {
+                    found.push((at, pairs[at].1.map_or(0.0, |item| scores[item])));
+                }
+            }
+            found
+        });
+        let unknown = self.clipped(self.rule.score(None, None));
+        let mut predicted = vec![unknown; pairs.len()];
+        for (at, score) in parts.into_iter().flatten() {
+            predicted[at] = self.clipped(score);
+        }
+        predicted
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rule(&self) -> &R {
+        &self.rule
     }
 
     fn clipped(&self, score: f32) -> f32 {
@@ -83,6 +138,15 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
         let known = |index: Option<u32>, ids: &Ids| {
             index.map(|index| index as usize).filter(|&index| index < ids.len())
         };
+        if R::BY_USER {
+            let pairs: Vec<_> = pairs
+                .iter()
+                .map(|&(user, item)| {
+                    (known(user, &self.catalogue.users), known(item, &self.catalogue.items))
+                })
+                .collect();
+            return self.predict_by_user(&pairs);
+        }
         parallel::map_below(pairs.len(), 256, |at| {
             let (user, item) = pairs[at];
             let profile =
@@ -100,6 +164,32 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
         let mut scores = vec![0.0; n_items];
         self.rule.scores(&profile, &mut scores);
         Ok(filter.best(n, &scores, allowed.as_deref(), seen))
+    }
+
+    fn top_many(&self, users: &[u32], n: usize, filter: &Filter) -> Result<Vec<Vec<Scored>>> {
+        let n_items = self.catalogue.items.len();
+        let allowed = filter.allowed(n_items, self.history())?;
+        let rows: Vec<usize> = users
+            .iter()
+            .map(|&user| catalogue::user_row(user, self.catalogue.users.len()))
+            .collect::<Result<_>>()?;
+        if let Some(&row) = rows.first() {
+            // To say before any work that what was seen is not known, if so.
+            self.catalogue.seen(&self.catalogue.of_user(row), filter)?;
+        }
+        let state = || vec![0.0; n_items * R::BLOCK];
+        let lists = parallel::map_with(rows.chunks(R::BLOCK), state, |scores, rows| {
+            let profiles: Vec<_> = rows.iter().map(|&row| self.catalogue.of_user(row)).collect();
+            let scores = &mut scores[..n_items * rows.len()];
+            self.rule.scores_of_block(&profiles, scores);
+            let lists =
+                profiles.iter().zip(scores.chunks_exact(n_items)).map(|(profile, scores)| {
+                    let seen = self.catalogue.seen(profile, filter)?;
+                    Ok(filter.best(n, scores, allowed.as_deref(), seen))
+                });
+            lists.collect::<Result<Vec<_>>>()
+        });
+        lists.into_iter().collect::<Result<Vec<_>>>().map(|lists| lists.concat())
     }
 
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>> {
@@ -139,7 +229,7 @@ impl<R: ScoringRule> Model for Scorer<R> {
         if R::FROM_HISTORY && catalogue.history.is_none() {
             return Err(file.broken("header `history`: this kind of model cannot do without"));
         }
-        let rule = R::read(file, catalogue.users.len(), catalogue.items.len())?;
+        let rule = R::read(file, &catalogue)?;
         Ok(Self { catalogue, rule })
     }
 

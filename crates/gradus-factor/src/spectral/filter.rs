@@ -1,0 +1,243 @@
+//! The fitted filter.
+
+use super::choose::Setting;
+use super::graph::{Column, Graph, Vectors};
+use crate::catalogue::{Catalogue, UserProfile};
+use crate::interest::Strength;
+use crate::scorer::ScoringRule;
+use gradus_base::{Result, parallel};
+use gradus_core::recommend::{Scored, TopN};
+use gradus_file::{Reader, Writer};
+use gradus_kernel::{Level, Rows, dot, scores, sum_rows};
+
+/// Columns of singular vectors that are sharpened at a time.
+const COLUMNS: usize = 64;
+/// Items whose low-pass scores are computed at a time.
+const ITEMS: usize = 256;
+
+/// A graph filter: the matrix of the graph, and the factors of its low-pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphFilter {
+    graph: Graph,
+    strength: Strength,
+    /// The time T.
+    sharpening: f32,
+    /// `D_i^-b V`, by items: how a user's items become factors.
+    inward: Rows,
+    /// `α D_i^b V`, sharpened, by items: how factors become scores.
+    outward: Rows,
+}
+
+/// The coefficients of one step of Runge and Kutta's method of order four for `y' = −P y`: the start of the
+/// exponential series, `Σ_j c_j P^j y`.
+pub(super) fn coefficients(time: f32) -> [f32; 5] {
+    let t = f64::from(time);
+    [1.0, -t, t * t / 2.0, -t.powi(3) / 6.0, t.powi(4) / 24.0].map(|c| c as f32)
+}
+
+/// Sharpens a block in place; `blur` multiplies it with `R̃ᵀR̃`.
+///
+/// By Horner's rule: `y − T P (y − T/2 P (y − T/3 P (y − T/4 P y)))`.
+fn sharpen(time: f32, y: &mut Rows, mut blur: impl FnMut(&mut Rows)) {
+    if time == 0.0 {
+        return;
+    }
+    let start = y.clone();
+    for order in [4.0, 3.0, 2.0, 1.0] {
+        blur(y);
+        let factor = time / order;
+        for (y, &start) in y.as_mut_slice().iter_mut().zip(start.as_slice()) {
+            *y = start - factor * *y;
+        }
+    }
+}
+
+/// The first `k` singular vectors by items in single precision, each row times a factor.
+pub(super) fn scaled_vectors(vectors: &Vectors, k: usize, factor: impl Fn(usize) -> f32) -> Rows {
+    let n_cols = vectors.n_cols();
+    let mut rows = Rows::zeros(vectors.right.len() / n_cols, k);
+    for (item, from) in vectors.right.chunks_exact(n_cols).enumerate() {
+        let factor = factor(item);
+        for (to, &from) in rows.row_mut(item).iter_mut().zip(&from[..k]) {
+            *to = from as f32 * factor;
+        }
+    }
+    rows
+}
+
+impl GraphFilter {
+    pub(super) fn new(
+        graph: Graph,
+        vectors: &Vectors,
+        setting: &Setting,
+        strength: Strength,
+    ) -> Self {
+        let k = if setting.low_pass > 0.0 { setting.rank.min(vectors.n_cols()) } else { 0 };
+        let powers = graph.item_powers();
+        let inverse = |item: usize| if powers[item] > 0.0 { 1.0 / powers[item] } else { 0.0 };
+        let inward = scaled_vectors(vectors, k, inverse);
+        let mut outward = scaled_vectors(vectors, k, |item| setting.low_pass * powers[item]);
+        // Sharpening is linear, so that it can be done here once and not for each user.
+        let mut between = Rows::zeros(0, 0);
+        for first in (0..k).step_by(COLUMNS) {
+            let width = COLUMNS.min(k - first);
+            let (mut block, users) = graph.blocks(width);
+            between = users;
+            for item in 0..graph.n_items() {
+                let from = &outward.row(item)[first..first + width];
+                block.row_mut(item)[..width].copy_from_slice(from);
+            }
+            sharpen(setting.sharpening, &mut block, |y| graph.blur_in_parallel(y, &mut between));
+            for item in 0..graph.n_items() {
+                let to = &mut outward.row_mut(item)[first..first + width];
+                to.copy_from_slice(&block.row(item)[..width]);
+            }
+        }
+        drop(between);
+        Self { graph, strength, sharpening: setting.sharpening, inward, outward }
+    }
+
+    /// The scores of the linear filter alone for some columns, a row of all items for each.
+    fn linear(&self, columns: &[Column<'_>], scores: &mut [f32]) {
+        let (mut y, mut between) = self.graph.blocks(columns.len());
+        self.graph.blur_sparse(columns, &mut y, &mut between);
+        sharpen(self.sharpening, &mut y, |y| self.graph.blur(y, &mut between));
+        let n_items = self.graph.n_items();
+        for (item, lanes) in y.as_slice().chunks_exact(y.stride().max(1)).enumerate() {
+            for (user, &score) in lanes[..columns.len()].iter().enumerate() {
+                scores[user * n_items + item] = score;
+            }
+        }
+    }
+}
+
+impl ScoringRule for GraphFilter {
+    const FROM_HISTORY: bool = true;
+    const BY_USER: bool = true;
+    /// A row of a block is one cache line.
+    const BLOCK: usize = 16;
+
+    fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        file.set("strength", &self.strength);
+        file.set("sharpening", &self.sharpening);
+        self.graph.write(file);
+        for (name, rows) in [("inward", &self.inward), ("outward", &self.outward)] {
+            let k = rows.k();
+            let packed: Vec<f32> =
+                (0..rows.n_rows()).flat_map(|row| &rows.row(row)[..k]).copied().collect();
+            file.tensor_owned(name, &[rows.n_rows(), k], packed);
+        }
+        file.set("rank", &self.inward.k());
+    }
+
+    fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
+        let n_items = catalogue.items.len();
+        let graph = Graph::read(file, catalogue.users.len(), n_items)?;
+        let k: usize = file.get("rank")?;
+        let mut factors = |name: &str| -> Result<Rows> {
+            let packed: Vec<f32> = file.finite(name, &[n_items, k])?;
+            let mut rows = Rows::zeros(n_items, k);
+            for (item, from) in packed.chunks_exact(k.max(1)).enumerate() {
+                rows.row_mut(item)[..k].copy_from_slice(from);
+            }
+            Ok(rows)
+        };
+        let (inward, outward) = (factors("inward")?, factors("outward")?);
+        let sharpening: f32 = file.get("sharpening")?;
+        if !sharpening.is_finite() {
+            return Err(file.broken("header `sharpening`: not a finite number"));
+        }
+        Ok(Self { graph, strength: file.get("strength")?, sharpening, inward, outward })
+    }
+
+    fn summary(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("low-pass rank", self.inward.k().to_string()),
+            ("sharpening", self.sharpening.to_string()),
+        ]
+    }
+
+    fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
+        match (profile, item) {
+            (Some(profile), Some(item)) => {
+                let mut scores = vec![0.0; self.graph.n_items()];
+                self.scores(profile, &mut scores);
+                scores[item]
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
+        self.scores_of_block(std::slice::from_ref(profile), scores);
+    }
+
+    fn scores_of_block(&self, profiles: &[UserProfile<'_>], out: &mut [f32]) {
+        let strengths: Vec<Vec<f32>> =
+            profiles.iter().map(|profile| self.strength.of_profile(profile)).collect();
+        let columns: Vec<Column<'_>> =
+            profiles.iter().zip(&strengths).map(|(p, s)| (&*p.items, s.as_slice())).collect();
+        self.linear(&columns, out);
+        let (level, k, n_items) = (Level::best(), self.inward.k(), self.graph.n_items());
+        if k == 0 {
+            return;
+        }
+        let stride = self.inward.stride();
+        let mut factors = vec![0.0; profiles.len() * stride];
+        for ((items, strengths), to) in columns.iter().zip(factors.chunks_exact_mut(stride)) {
+            sum_rows(level, k, self.inward.as_slice(), items, Some(strengths), to);
+        }
+        let mut products = vec![0.0; profiles.len() * ITEMS];
+        for (at, rows) in self.outward.as_slice().chunks(ITEMS * stride).enumerate() {
+            let (first, count) = (at * ITEMS, rows.len() / stride);
+            let products = &mut products[..profiles.len() * count];
+            scores(level, k, &factors, rows, products);
+            for (user, products) in products.chunks_exact(count).enumerate() {
+                let to = &mut out[user * n_items + first..][..count];
+                to.iter_mut().zip(products).for_each(|(to, x)| *to += x);
+            }
+        }
+    }
+
+    /// The linear filter is symmetric, so that what all items add to one comes from filtering that one.
+    fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32> {
+        let mut back = vec![0.0; self.graph.n_items()];
+        self.linear(&[(&[item as u32], &[1.0])], &mut back);
+        let strengths = self.strength.of_profile(profile);
+        let rated = profile.items.iter().zip(strengths);
+        rated
+            .map(|(&from, strength)| {
+                let low_pass = if self.inward.k() == 0 {
+                    0.0
+                } else {
+                    dot(Level::best(), self.inward.row(from as usize), self.outward.row(item))
+                };
+                strength * (back[from as usize] + low_pass)
+            })
+            .collect()
+    }
+
+    /// By the cosine of two columns of the normalised matrix.
+    fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
+        let mut sums = vec![0.0f64; self.graph.n_items()];
+        let (users, entries) = self.graph.column(item);
+        for (&user, &entry) in users.iter().zip(entries) {
+            let (others, values) = self.graph.row(user as usize);
+            for (&other, &value) in others.iter().zip(values) {
+                sums[other as usize] += f64::from(entry) * f64::from(value);
+            }
+        }
+        let norms = parallel::map_below(self.graph.n_items(), 1024, |item| {
+            self.graph.column(item).1.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
+        });
+        let mut best = TopN::new(n);
+        for (other, (sum, norm)) in sums.iter().zip(&norms).enumerate() {
+            if other != item {
+                let scale = norm * norms[item];
+                let cosine = if scale > 0.0 { (sum / scale).clamp(-1.0, 1.0) } else { 0.0 };
+                best.push(Scored { item: other as u32, score: cosine as f32 });
+            }
+        }
+        Ok(best.into_sorted())
+    }
+}
