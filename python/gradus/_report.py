@@ -31,6 +31,8 @@ class Report:
         Wall time of the fit; 0 in a model that was loaded from a file.
     certificate : dict or None
         How far from the best the model can be: name, value and tolerance.
+    chosen : list of dict
+        What was taken for parameters that were left out: ``parameter``, ``value`` and ``reason``.
     notes : list of str
         Things worth knowing that are no errors.
     cautions : list of str
@@ -52,6 +54,7 @@ class Report:
     best: int = 0
     higher_is_better: bool = False
     certificate: dict[str, Any] | None = None
+    chosen: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
@@ -120,6 +123,8 @@ class Report:
             )
         if self.seconds:
             rows["seconds"] = f"{self.seconds:.3g}"
+        for choice in self.chosen:
+            rows[f"{choice['parameter']} (chosen)"] = f"{choice['value']:.6g}: {choice['reason']}"
         if self.notes:
             rows["notes"] = "; ".join(self.notes)
         cells = "".join(

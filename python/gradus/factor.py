@@ -37,10 +37,15 @@ class Als(Recommender):
     The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
     vector of `rank` factors for each. The fit minimises
 
-    `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+    `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 
-    over the ratings that are there, where `s` is the number of ratings of the row (`scaling =
-    count`), its root (`sqrt`) or 1 (`none`). The mean α is not penalised.
+    over the ratings that are there, where `s` is the root of the number of ratings of the row (`scaling =
+    sqrt`), that number (`count`) or 1 (`none`). The mean α is not penalised.
+
+    `σ` is the standard deviation of the noise about the biases, and `d_u`, `d_i` are the penalties on
+    biases; both are estimated from the data (see `bias`), so that the result does not depend on the scale of the
+    ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
+    says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
 
     One iteration sets α to its optimum, then solves every item's bias and factors jointly and
     exactly with the users held fixed, then every user's with the items held fixed; so the
@@ -63,15 +68,19 @@ class Als(Recommender):
 
     Parameters
     ----------
-    rank : int, default 64
-        Number of latent factors of each user and item. With a penalty that grows with the row more
-        factors hardly overfit; 64 is where the error stops falling on data of the size of
-        MovieLens. Must be an integer from 1 to 4096.
-    regularization : float, default 1.1
-        Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best
-        for ratings on a five-point scale, from ten thousand to a million; with `scaling = count`
-        that is about 0.1, with `none` about 8. On a wider scale use more. Must be a finite number
-        at least 0.
+    rank : int or None, default None
+        Number of latent factors of each user and item. Left out, it is chosen on held-out ratings:
+        16, or more or fewer where that pays. With a penalty of the right strength more factors
+        hardly overfit. Must be an integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors, in units of the standard deviation of the ratings
+        about the biases: one value means the same on any scale. Left out, it is chosen on held-out
+        ratings; with `scaling = sqrt` the best is between 1 and 2 on almost all data. Must be a
+        finite number at least 0, or left out.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings. The root beats the two others on
         thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
@@ -151,8 +160,9 @@ class Als(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 64,
-        regularization: float = 1.1,
+        rank: int | None = None,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         normalize: Literal["user", "item", "both"] | None = None,
@@ -170,6 +180,7 @@ class Als(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.bias_regularization = bias_regularization
         self.scaling = scaling
         self.biases = biases
         self.normalize = normalize
@@ -198,13 +209,14 @@ class Svdpp(Recommender):
 
     where the biases include what is received of `c`, and the fit minimises
 
-    `Σ w (r − r̂)² + λ Σ_u s_u ‖p_u‖² + λ Σ_i s_i ‖q_i‖² + λ_y Σ_j s_j ‖y_j‖² + λ_y Σ_u s_u ‖x_u‖²`
+    `Σ w (r − r̂)² + λσ Σ_u s_u ‖p_u‖² + λσ Σ_i s_i ‖q_i‖² + λ_y σ Σ_j s_j ‖y_j‖² + λ_y σ Σ_u s_u ‖x_u‖²`
 
-    (each norm with the square of the bias that goes with it) over the ratings that are there, `s`
-    being the number of ratings of the row (`scaling = count`) or 1 (`scaling = none`). α is not
-    penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
+    over the ratings that are there, `s` being the number of ratings of the row (`scaling = count`), its
+    root (`sqrt`) or 1 (`none`), σ the standard deviation of the noise about the biases, and `λ_y` the
+    multiple `implicit_regularization` of λ. The biases of a row's own are penalised as by `bias`, those that
+    are received by `λ_y s c²`. α is not penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
 
-    One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
+    One iteration sets α to its optimum; takes `implicit_steps` steps of conjugate gradients for the
     users' implicit factors, then solves every item exactly; takes as many for the items' implicit
     factors, then solves every user exactly. Each lowers the objective, so it never rises. The
     result does not depend on the number of threads.
@@ -222,18 +234,22 @@ class Svdpp(Recommender):
 
     Parameters
     ----------
-    rank : int, default 64
-        Number of latent factors of each user and item. 64 is a little better than 32 on data of the
-        size of MovieLens. Must be an integer from 1 to 4096.
-    regularization : float, default 0.18
-        Strength λ of the penalty on the users' and items' own factors and biases. 0.18 is near the
-        best for ratings on a five-point scale (0.25 for a hundred thousand, 0.14 for a million); on
-        a wider scale use more. Must be a finite number at least 0.
-    voice_regularization : float, default 0.5
-        Strength λ_y of the penalty on the implicit factors. Many rows share them, so they need a
-        stronger penalty than a row's own factors: about three times `regularization`. Scaled in the
-        same way. Must be a finite number at least 0.
-    scaling : {"count", "sqrt", None}, default 'count'
+    rank : int or None, default None
+        Number of latent factors of each user and item. Left out, it is chosen on held-out ratings,
+        as by `als`. Must be an integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors, in units of the standard deviation of the ratings
+        about the biases. Left out, it is chosen on held-out ratings, as by `als`. Must be a finite
+        number at least 0, or left out.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
+    implicit_regularization : float, default 3.0
+        Strength of the penalty on the implicit factors, as a multiple of `regularization`. Many
+        rows share them, so they need a stronger penalty than a row's own factors. Must be a finite
+        number at least 0.
+    scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalties of a row grow with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
@@ -253,7 +269,7 @@ class Svdpp(Recommender):
         - "user": Each user's mean and standard deviation.
         - "item": Each item's mean and standard deviation.
         - "both": Those of each user, then those of each item in what is left.
-    voice_steps : int, default 8
+    implicit_steps : int, default 8
         Steps of conjugate gradients that an iteration takes for the implicit factors of each side.
         They go on from where they were, so few are enough; with fewer than 8 the error falls more
         slowly. Must be an integer from 1 to 10000.
@@ -308,14 +324,15 @@ class Svdpp(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 64,
-        regularization: float = 0.18,
-        voice_regularization: float = 0.5,
-        scaling: Literal["count", "sqrt"] | None = 'count',
+        rank: int | None = None,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
+        implicit_regularization: float = 3.0,
+        scaling: Literal["count", "sqrt"] | None = 'sqrt',
         item_side: bool = True,
         biases: bool = True,
         normalize: Literal["user", "item", "both"] | None = None,
-        voice_steps: int = 8,
+        implicit_steps: int = 8,
         max_iter: int = 20,
         tol: float = 0.0001,
         patience: int = 3,
@@ -328,12 +345,13 @@ class Svdpp(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
-        self.voice_regularization = voice_regularization
+        self.bias_regularization = bias_regularization
+        self.implicit_regularization = implicit_regularization
         self.scaling = scaling
         self.item_side = item_side
         self.biases = biases
         self.normalize = normalize
-        self.voice_steps = voice_steps
+        self.implicit_steps = implicit_steps
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
@@ -352,7 +370,9 @@ class Bayes(Recommender):
     counts as `w` equal ratings: its likelihood is taken to the power `w`, in the rows and in `τ`
     alike. A user's `(p_u, b_u)` comes from a Gaussian `N(μ, Λ⁻¹)` over `rank + 1` dimensions,
     an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
-    no penalty to tune, and more factors do not overfit. With `implicit_side` the mean of a user's
+    no penalty to tune, and more factors do not overfit. The prior expects biases of the variances that
+    `bias` estimates and small factors, and weighs three tenths of the rows: where ratings are too thin to tell
+    tastes apart, factors stay small and predictions are near those of `bias`. With `implicit_side` the mean of a user's
     Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
     a user chose to rate says something about the user, whatever the rating. Items gain from their users in
     the same way.
@@ -468,7 +488,7 @@ class Sgd(Recommender):
     The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
     vector of `rank` factors for each. The fit minimises
 
-    `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+    `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 
     over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
     of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
@@ -499,14 +519,17 @@ class Sgd(Recommender):
 
     Parameters
     ----------
-    rank : int, default 64
-        Number of latent factors of each user and item. 128 are no better on MovieLens, 16 a little
-        worse. Must be an integer from 1 to 4096.
-    regularization : float, default 1.1
-        Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best
-        for ratings on a five-point scale, from a hundred thousand to a million; with `scaling =
-        count` that is 0.05 to 0.1, less for more data. On a wider scale use more. Must be a finite
-        number at least 0.
+    rank : int or None, default None
+        Number of latent factors of each user and item. Left out, it is chosen on held-out ratings,
+        as by `als`. Must be an integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors, in units of the standard deviation of the ratings
+        about the biases. Left out, it is chosen on held-out ratings, as by `als`. Must be a finite
+        number at least 0, or left out.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
@@ -524,8 +547,8 @@ class Sgd(Recommender):
         - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
           predictions pass through the logistic function.
     delta : float, default 1.0
-        The error, in the units of the ratings, from which the Huber loss is linear. Must be a
-        finite number at least 0.000001.
+        The error from which the Huber loss is linear, in units of the standard deviation of the
+        ratings about the biases (wild values drawn in). Must be a finite number at least 0.000001.
     learning_rate : float, default 0.05
         Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
         `schedule = cosine`; 0.1 suits `adaptive`. Must be a finite number at least 0.000000001.
@@ -590,8 +613,9 @@ class Sgd(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 64,
-        regularization: float = 1.1,
+        rank: int | None = None,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         loss: Literal["squared", "absolute", "huber", "logistic"] = 'squared',
@@ -611,6 +635,7 @@ class Sgd(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.bias_regularization = bias_regularization
         self.scaling = scaling
         self.biases = biases
         self.loss = loss
@@ -634,10 +659,10 @@ class Ccd(Recommender):
 
     Model and objective are those of `als`: `r̂ = α + β_u + β_i + γ_u·γ_i` and
 
-    `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`.
+    `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`.
 
     With the errors `e` of the ratings at hand, the best value of one factor is
-    `γ_ut ← (Σ w e γ_it + γ_ut Σ w γ_it²) / (λ s_u + Σ w γ_it²)`, and the errors follow; a bias is one
+    `γ_ut ← (Σ w e γ_it + γ_ut Σ w γ_it²) / (λσ s_u + Σ w γ_it²)`, and the errors follow; a bias is one
     more factor whose other side is 1. No update can raise the objective. With `order = element` all
     factors of an item are visited, then those of the next; then the users. With `order = dimension`
     the first factor of all items and of all users is visited `inner` times, then the second. Rows
@@ -654,11 +679,17 @@ class Ccd(Recommender):
 
     Parameters
     ----------
-    rank : int, default 64
-        Number of latent factors of each user and item. Must be an integer from 1 to 4096.
-    regularization : float, default 1.1
-        Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best
-        for ratings on a five-point scale, as for `als`. Must be a finite number at least 0.
+    rank : int or None, default None
+        Number of latent factors of each user and item. Left out, it is chosen on held-out ratings,
+        as by `als`. Must be an integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors, in units of the standard deviation of the ratings
+        about the biases. Left out, it is chosen on held-out ratings, as by `als`. Must be a finite
+        number at least 0, or left out.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
@@ -728,8 +759,9 @@ class Ccd(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 64,
-        regularization: float = 1.1,
+        rank: int | None = None,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         order: Literal["dimension", "element"] = 'element',
@@ -746,6 +778,7 @@ class Ccd(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.bias_regularization = bias_regularization
         self.scaling = scaling
         self.biases = biases
         self.order = order
@@ -767,7 +800,7 @@ class Gd(Recommender):
     The model is `r̂ = α + β_u + β_i + γ_u·γ_i`, and the fit minimises the objective of `als`, or of
     `sgd` with the same loss:
 
-    `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+    `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 
     One iteration computes the exact gradient over all ratings and moves everything once. The
     gradient of a row is halved and divided by the number (the weight) of its ratings, or the rows
@@ -788,11 +821,17 @@ class Gd(Recommender):
 
     Parameters
     ----------
-    rank : int, default 16
-        Number of latent factors of each user and item. Must be an integer from 1 to 4096.
-    regularization : float, default 1.1
-        Strength λ of the penalty on factors and biases; 1.1 as for `als`. Must be a finite number
-        at least 0.
+    rank : int or None, default None
+        Number of latent factors of each user and item. Left out, it is chosen on held-out ratings,
+        as by `als`. Must be an integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors, in units of the standard deviation of the ratings
+        about the biases. Left out, it is chosen on held-out ratings, as by `als`. Must be a finite
+        number at least 0, or left out.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
@@ -810,8 +849,8 @@ class Gd(Recommender):
         - "logistic": Cross-entropy of a probability, for values from 0 to 1 or of two kinds:
           predictions pass through the logistic function.
     delta : float, default 1.0
-        The error, in the units of the ratings, from which the Huber loss is linear. Must be a
-        finite number at least 0.000001.
+        The error from which the Huber loss is linear, in units of the standard deviation of the
+        ratings about the biases (wild values drawn in). Must be a finite number at least 0.000001.
     optimizer : {"gd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}, default 'nesterov'
         How the gradient becomes a step.
         - "gd": `x ← x + η d`.
@@ -879,8 +918,9 @@ class Gd(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 16,
-        regularization: float = 1.1,
+        rank: int | None = None,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         loss: Literal["squared", "absolute", "huber", "logistic"] = 'squared',
@@ -900,6 +940,7 @@ class Gd(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.bias_regularization = bias_regularization
         self.scaling = scaling
         self.biases = biases
         self.loss = loss
@@ -956,18 +997,19 @@ class Ials(Recommender):
 
     Parameters
     ----------
-    rank : int, default 64
+    rank : int or None, default None
         Number of latent factors of each user and item. More rank better, if slower, up to many
-        hundreds on sparse data; 64 is a quick start. Must be an integer from 1 to 4096.
-    regularization : float, default 0.01
-        Strength λ of the penalty on factors and biases. With ν = 1 the best is mostly between 0.002
-        and 0.02; with ν = 0 it is larger by the number of observations of a row. Must be a finite
-        number at least 0.
+        hundreds on sparse data. Left out, it is chosen on held-out data, up to 256. Must be an
+        integer from 1 to 4096, or left out.
+    regularization : float or None, default None
+        Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out data.
+        With ν = 1 the best is mostly between 0.002 and 0.05; with ν = 0 it is larger by the number
+        of observations of a row. Must be a finite number at least 0, or left out.
     unobserved : float or None, default None
-        The weight α₀ of a pair that was not observed, against 1 for one that was. Left out, it is
-        chosen so that all pairs together weigh 7 times as much as the observed ones, but at most 1:
-        0.3 on MovieLens 1M, 0.004 on a data set a hundred times as sparse. Less makes the model
-        bolder. Must be a finite number at least 0, or left out.
+        The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the
+        model bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but
+        none more than 1; where λ is left out as well, 4, 16, … times are tried on held-out data.
+        Must be a finite number at least 0, or left out.
     unobserved_on : {"all", "rest"}, default 'all'
         Which pairs the weight α₀ lies on.
         - "all": All pairs: the target of an observed pair is c/(c + α₀), with weight c + α₀.
@@ -1049,8 +1091,8 @@ class Ials(Recommender):
     def __init__(
         self,
         *,
-        rank: int = 64,
-        regularization: float = 0.01,
+        rank: int | None = None,
+        regularization: float | None = None,
         unobserved: float | None = None,
         unobserved_on: Literal["all", "rest"] = 'all',
         confidence: Literal["constant", "linear", "log"] = 'constant',
@@ -1658,25 +1700,30 @@ class Mean(Recommender):
 class Bias(Recommender):
     """The mean with biases: who rates high, what is rated high.
 
-    `r̂ = α + β_u + β_i`, where α is the mean of all ratings and the biases minimise
+    `r̂ = α + β_u + β_i`, where the mean and the biases minimise
 
-    `Σ w (r − α − β_u − β_i)² + damping (Σ_u β_u² + Σ_i β_i²)`.
+    `Σ w (r − α − β_u − β_i)² + d_u Σ_u β_u² + d_i Σ_i β_i²`.
 
-    Each bias is a damped mean of what is left to it, `β_u = Σ w (r − α − β_i) / (Σ w + damping)`;
+    Each bias is a damped mean of what is left to it, `β_u = Σ w (r − α − β_i) / (Σ w + d_u)`;
     the two sides are solved in turns until nothing moves. A new user has their bias in closed
     form. Everyone is recommended the same items, less what they have seen.
 
-    Cost: two passes over the ratings a round, some ten rounds. It is what a latent factor model
-    has to beat; use `als` for predictions that tell tastes apart.
+    The damping of each side is the ratio `σ² / Var β` of the variance of the noise to that of its biases,
+    estimated from the data by EM (empirical Bayes); the report says what it came to. So it does not
+    depend on the scale of the ratings. `damping` sets both by hand.
 
-    Reference: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates).
+    Cost: two passes over the ratings a round, some ten rounds, and as many again for the damping. It is
+    what a latent factor model has to beat; use `als` for predictions that tell tastes apart.
+
+    References: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates); Searle, Casella,
+    McCulloch: Variance components, 1992.
 
     Parameters
     ----------
-    damping : float, default 5.0
+    damping : float or None, default None
         Number of ratings with a residual of zero that are added to every user and item, so that few
-        ratings make a small bias. 5 is near the best on MovieLens. Must be a finite number at least
-        0.
+        ratings make a small bias. Left out, it is estimated from the data, for each side. Must be a
+        finite number at least 0, or left out.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -1711,7 +1758,7 @@ class Bias(Recommender):
     def __init__(
         self,
         *,
-        damping: float = 5.0,
+        damping: float | None = None,
         clip: bool = True,
         keep_history: bool = True,
         verbose: int = 0,

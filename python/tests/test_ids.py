@@ -131,9 +131,9 @@ def test_a_fit_can_start_from_the_last_one():
     rng = np.random.default_rng(0)
     pairs = rng.integers(0, 40, (800, 2))
     values = 1.0 + pairs.sum(axis=1) % 5
-    model = Als(rank=4, max_iter=30, tol=0.0, warm_start=True).fit(pairs, values)
+    model = Als(rank=4, regularization=1.0, max_iter=30, tol=0.0, warm_start=True).fit(pairs, values)
     end = model.report_.trace[-1]["objective"]
     model.set_params(max_iter=1).fit(pairs, values)
-    cold = Als(rank=4, max_iter=1, tol=0.0).fit(pairs, values)
+    cold = Als(rank=4, regularization=1.0, max_iter=1, tol=0.0).fit(pairs, values)
     assert model.report_.objective <= end * (1 + 1e-4)
     assert cold.report_.objective > end * 1.01

@@ -125,7 +125,7 @@ def test_one_setting_for_threads_and_the_same_bits():
 
 def long_fit():
     pairs = RNG.integers(0, 3000, (400_000, 2))
-    return Als(rank=64, max_iter=10_000, tol=0.0), pairs, 1.0 + pairs.sum(axis=1) % 5
+    return Als(rank=64, regularization=1.0, max_iter=10_000, tol=0.0), pairs, 1.0 + pairs.sum(axis=1) % 5
 
 
 def test_other_python_threads_run_during_a_fit():
@@ -158,7 +158,7 @@ for fit in {fits}:
 """
 
 LONG = {
-    "als": "p = rng.integers(0, 3000, (400_000, 2)); Als(rank=64, max_iter=10_000, tol=0.0).fit(p, 1.0 + p.sum(1) % 5)",
+    "als": "p = rng.integers(0, 3000, (400_000, 2)); Als(rank=64, regularization=1.0, max_iter=10_000, tol=0.0).fit(p, 1.0 + p.sum(1) % 5)",
     "lasso": "Lasso(regularization=1e-9, tol=0.0, max_iter=10**9).fit(rng.normal(size=(2000, 3000)), rng.normal(size=2000))",
     "svm": "Svm(kernel='rbf', c=1e4, tol=1e-12, max_iter=10**9).fit(rng.normal(size=(6000, 20)), rng.integers(0, 2, 6000))",
     "logistic": "Logistic(regularization=1e-9, l1_ratio=0.5, tol=0.0, max_iter=10**6).fit(rng.normal(size=(4000, 2000)), rng.integers(0, 2, 4000))",

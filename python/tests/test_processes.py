@@ -190,9 +190,9 @@ def test_backends_of_joblib(backend):
 
 #: Iterations of microseconds, which end long before anybody looks at them.
 QUICK = {
-    "iterations of microseconds": "Als(rank=1, max_iter=1_000_000, tol=0.0).fit(P[:50], V[:50])",
+    "iterations of microseconds": "Als(rank=1, regularization=1.0, max_iter=1_000_000, tol=0.0).fit(P[:50], V[:50])",
     "a small fit": "Lasso(regularization=1e-12, tol=0.0, max_iter=10**9).fit(X[:60] * 1e-3, Y[:60])",
-    "with progress": "Als(rank=1, max_iter=1_000_000, tol=0.0, verbose=1).fit(P[:50], V[:50])",
+    "with progress": "Als(rank=1, regularization=1.0, max_iter=1_000_000, tol=0.0, verbose=1).fit(P[:50], V[:50])",
 }
 
 

@@ -165,3 +165,13 @@ def test_every_recommender_is_fitted_saved_and_opened(tmp_path):
         assert type(loaded) is kind and loaded.get_params()["verbose"] == 0
         assert np.array_equal(loaded.predict(SEEN), model.predict(SEEN)), name
         assert np.array_equal(loaded.recommend(n=3)[0], model.recommend(n=3)[0]), name
+
+
+def test_a_fit_says_what_it_took_for_what_was_left_out():
+    model = Als(max_iter=3).fit(SEEN, VALUES)
+    chosen = {choice["parameter"]: choice for choice in model.report_.chosen}
+    assert set(chosen) == {"regularization", "rank"}
+    assert chosen["regularization"]["value"] > 0 and "trials" in chosen["regularization"]["reason"]
+    assert "rank (chosen)" in model.report_._repr_html_()
+    given = Als(rank=2, regularization=1.0, max_iter=3).fit(SEEN, VALUES)
+    assert given.report_.chosen == []

@@ -59,6 +59,11 @@ impl Observer for Bar {
                 self.bar.set_message("starting");
                 self.bar.enable_steady_tick(Duration::from_millis(200));
             }
+            Event::Choosing { model, trial, what } => {
+                self.bar.set_prefix((*model).to_owned());
+                self.bar.set_message(format!("choosing, trial {trial}: {what}"));
+                self.bar.enable_steady_tick(Duration::from_millis(200));
+            }
             Event::Within(share) => {
                 let whole = self.bar.position() / FINE * FINE;
                 self.bar.set_position(whole + (share * (FINE - 1) as f64) as u64);

@@ -47,7 +47,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-const FIT: &str = "fit als r.csv -o m.gradus --rank 3 --tol 0 --max-iter 4";
+const FIT: &str = "fit als r.csv -o m.gradus --rank 3 --regularization 1 --tol 0 --max-iter 4";
 
 #[test]
 fn nothing_but_a_checkpoint_is_taken_for_one() {
@@ -104,17 +104,17 @@ fn only_a_checkpoint_of_this_fit_is_removed() {
 #[test]
 fn a_resumed_fit_says_where_and_may_go_further() {
     let folder = Folder::new();
-    let long = "fit als r.csv -o m.gradus --rank 3 --tol 0 --max-iter 7";
+    let long = "fit als r.csv -o m.gradus --rank 3 --regularization 1 --tol 0 --max-iter 7";
     folder.ok(long);
     let whole = fs::read(folder.at("m.gradus")).unwrap();
     folder.ok(&format!("{FIT} --keep-checkpoint"));
     folder.fails(
-        "fit als r.csv -o m.gradus --rank 3 --tol 0 --max-iter 3 --resume",
+        "fit als r.csv -o m.gradus --rank 3 --regularization 1 --tol 0 --max-iter 3 --resume",
         1,
         "has done 4 iterations",
     );
     folder.fails(
-        "fit als r.csv -o m.gradus --rank 4 --tol 0 --max-iter 7 --resume",
+        "fit als r.csv -o m.gradus --rank 4 --regularization 1 --tol 0 --max-iter 7 --resume",
         1,
         "rank = 3, not 4",
     );
@@ -123,7 +123,7 @@ fn a_resumed_fit_says_where_and_may_go_further() {
     assert!(fs::read(folder.at("m.gradus")).unwrap() == whole, "another model");
 
     // Steps that depend on their number cannot.
-    let sgd = "fit sgd r.csv -o s.gradus --rank 2 --max-iter";
+    let sgd = "fit sgd r.csv -o s.gradus --rank 2 --regularization 1 --max-iter";
     folder.ok(&format!("{sgd} 3 --keep-checkpoint"));
     folder.fails(&format!("{sgd} 5 --resume"), 1, "max_iter = 3, not 5");
     folder.ok(&format!("{sgd} 3 --schedule constant --keep-checkpoint"));
@@ -138,7 +138,7 @@ fn a_checkpoint_that_cannot_be_written_does_not_stop_the_fit() {
     let folder = Folder::new();
     fs::create_dir(folder.at("sub")).unwrap();
     let mut child = folder
-        .command("fit als - -o m.gradus --rank 3 --max-iter 4 --tol 0 --checkpoint sub/c --checkpoint-every 0")
+        .command("fit als - -o m.gradus --rank 3 --regularization 1 --max-iter 4 --tol 0 --checkpoint sub/c --checkpoint-every 0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -35,7 +35,8 @@ impl Folder {
             .arg(self.file("ratings.csv"))
             .arg("-o")
             .arg(self.file(output))
-            .args(["--rank", "8", "--tol", "0", "--max-iter", "12", "--holdout", "0.1", "--quiet"])
+            .args(["--rank", "8", "--regularization", "1", "--tol", "0", "--max-iter", "12"])
+            .args(["--holdout", "0.1", "--quiet"])
             .args(more)
             .stderr(Stdio::piped())
             .spawn()
@@ -113,7 +114,7 @@ fn killed_while_saving_the_old_file_or_the_new_one_is_there() {
     let folder = Folder::with_ratings(60_000);
     let path = folder.file("m.gradus");
     // A large file, so that the kill often falls into the writing of it.
-    let large = ["--max-iter", "1", "--rank", "256", "--holdout", "0.01"];
+    let large = ["--max-iter", "1", "--regularization", "1", "--rank", "256", "--holdout", "0.01"];
     let fit = |seed: &str| folder.fit("m.gradus", &[&large[..], &["--seed", seed]].concat());
     let known: Vec<Vec<u8>> = ["1", "2"]
         .map(|seed| {
@@ -144,7 +145,7 @@ fn killed_while_saving_the_old_file_or_the_new_one_is_there() {
 #[test]
 fn ctrl_c_saves_and_says_how_to_go_on() {
     let folder = Folder::with_ratings(200_000);
-    let more = ["--rank", "64", "--max-iter", "400", "--patience", "0"];
+    let more = ["--rank", "64", "--regularization", "1", "--max-iter", "400", "--patience", "0"];
     assert!(
         folder
             .fit("whole.gradus", &[&more[..], &["--max-iter", "6"]].concat())

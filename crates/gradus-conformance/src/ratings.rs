@@ -17,6 +17,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "saved and loaded it is the same", run: round_trip },
     Check { name: "a damaged file is an error, never a panic", run: damaged },
     Check { name: "weights equal repetition", run: weights },
+    Check { name: "the unit of the ratings does not matter", run: units },
     Check { name: "tiny, flat and lopsided data give finite predictions", run: edges },
     Check { name: "no ratings, and no held-out ratings, are refused", run: empty },
     Check { name: "the report tells what happened", run: report },
@@ -162,6 +163,48 @@ fn weights(model: &dyn Estimator) -> Finding {
     let (a, b) = (found(a.recommend())?.predict(&pairs), found(b.recommend())?.predict(&pairs));
     let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     ensure!(worst < 1e-3, "predictions differ by {worst}");
+    Ok(())
+}
+
+/// Ratings times 20, less 7: every prediction is what it was, times 20, less 7. Signs of interest have no
+/// other zero, so this is a law of models of ratings that are explicit.
+fn units(model: &dyn Estimator) -> Finding {
+    if model.traits().is_implicit() {
+        return Ok(());
+    }
+    // With as many iterations as users have: after a few a fit is far from what it strives for, and the
+    // choice of a penalty may hang on rounding.
+    let mut params = quick(model);
+    params.retain(|name, _| name == "seed");
+    let data = found(RatingsSpec { rank: 3, ..RatingsSpec::new(150, 60, 4000) }.make(10))?.ratings;
+    let pairs: Vec<_> = (0..300).map(|n| (Some(n % 150), Some(n * 7 % 60))).collect();
+    let predict = |data: &Ratings| -> Result<Vec<f32>, String> {
+        let fitted = found(model.fit(&params, data, None, &Run::default()))?;
+        Ok(found(fitted.recommend())?.predict(&pairs))
+    };
+    let plain = predict(&data)?;
+    let values = || data.iter().map(|r| f64::from(r.value));
+    let mean = values().sum::<f64>() / data.len() as f64;
+    let spread = (values().map(|v| (v - mean).powi(2)).sum::<f64>() / data.len() as f64).sqrt();
+    // By how much predictions are off, in units of the spread: at most, and as a root mean square.
+    let off = |by: f32, shift: f32| -> Result<(f64, f64), String> {
+        let other = predict(&data.map_values(|rating| by * rating.value + shift))?;
+        let each = plain.iter().zip(&other);
+        let off: Vec<f64> =
+            each.map(|(a, b)| f64::from((b - shift) / by - a).abs() / spread).collect();
+        let squares: f64 = off.iter().map(|x| x * x).sum();
+        let largest = off.iter().copied().fold(0.0, f64::max);
+        Ok((largest, (squares / off.len() as f64).sqrt()))
+    };
+    let (largest, typical) = off(20.0, -7.0)?;
+    if model.traits().averages {
+        // Other rounding gives other draws, and a mean of draws has an error; a power of two rounds alike.
+        ensure!(typical < 0.1, "predictions are off by {typical} of the spread");
+        let (largest, _) = off(16.0, 0.0)?;
+        ensure!(largest < 0.02, "predictions are off by up to {largest} of the spread, times 16");
+    } else {
+        ensure!(largest < 0.02, "predictions are off by up to {largest} of the spread");
+    }
     Ok(())
 }
 

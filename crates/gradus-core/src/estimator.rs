@@ -191,6 +191,9 @@ pub struct Job<'a, D> {
     pub stop: Stop,
     /// Where to keep the state, so that a killed fit can go on to the same result.
     pub checkpoint: Option<Checkpoint>,
+    /// Whether the held-out score is compared with those of simpler models. A fit that is one of many
+    /// trials has no use for it.
+    pub baselines: bool,
 }
 
 impl<D> Default for Job<'_, D> {
@@ -201,6 +204,7 @@ impl<D> Default for Job<'_, D> {
             observer: &Silent,
             stop: Stop::new(),
             checkpoint: None,
+            baselines: true,
         }
     }
 }
@@ -233,6 +237,12 @@ impl<'a, D> Job<'a, D> {
     /// Ends when this flag is raised.
     pub fn stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
+        self
+    }
+
+    /// Leaves simpler models out of the report.
+    pub fn without_baselines(mut self) -> Self {
+        self.baselines = false;
         self
     }
 
@@ -704,6 +714,7 @@ impl<P: Fit> Estimator for Entry<P> {
             observer: run.observer,
             stop: run.stop.clone(),
             checkpoint: run.checkpoint.clone(),
+            baselines: true,
         };
         let data = data.of_kind::<P::Data>()?;
         Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
@@ -724,6 +735,7 @@ impl<P: Fit> Estimator for Entry<P> {
             observer: run.observer,
             stop: run.stop.clone(),
             checkpoint: None,
+            baselines: true,
         };
         let fits = P::fit_path(&chain, data, &job)?;
         Some(fits.map(|fits| fits.into_iter().map(Fitted::into_any).collect()))

@@ -46,6 +46,9 @@ use std::sync::{Mutex, PoisonError};
 pub trait Params:
     Serialize + DeserializeOwned + JsonSchema + Default + Clone + Send + Sync + 'static
 {
+    /// Earlier names of parameters, each with the name of today: files of earlier versions have them.
+    const RENAMED: &'static [(&'static str, &'static str)] = &[];
+
     /// Rules that involve more than one parameter. The ranges of single ones are in the schema.
     fn check_together(&self) -> Result<()> {
         Ok(())
@@ -66,7 +69,13 @@ pub trait Params:
     /// Names the parameter that is unknown, of the wrong type or outside its range.
     fn from_record(record: &Map<String, Value>) -> Result<Self> {
         let specs = known::<Self>();
-        for (name, value) in record {
+        let today = |name: &String| {
+            let renamed = Self::RENAMED.iter().find(|(earlier, _)| earlier == name);
+            renamed.map_or_else(|| name.clone(), |(_, today)| (*today).to_owned())
+        };
+        let record: Map<String, Value> =
+            record.iter().map(|(name, value)| (today(name), value.clone())).collect();
+        for (name, value) in &record {
             match specs.iter().find(|spec| spec.name == *name) {
                 Some(spec) => spec.check(value)?,
                 None => {
@@ -78,7 +87,7 @@ pub trait Params:
                 }
             }
         }
-        let params: Self = serde_json::from_value(Value::Object(record.clone()))
+        let params: Self = serde_json::from_value(Value::Object(record))
             .map_err(|error| Error::data(format!("parameters: {error}")))?;
         params.check()?;
         Ok(params)

@@ -21,6 +21,15 @@ pub enum Event<'a> {
         /// Iterations already done, from a checkpoint.
         done: usize,
     },
+    /// A parameter that was left out is being chosen, before the fit starts: one more value is tried.
+    Choosing {
+        /// The name of the model.
+        model: &'a str,
+        /// Which trial it is, from 1.
+        trial: usize,
+        /// What is tried: `regularization = 1.2, rank = 16`.
+        what: &'a str,
+    },
     /// The fit goes on from a checkpoint; comes before [`Started`](Self::Started).
     Resumed {
         /// The current random start, from 0.

@@ -83,6 +83,32 @@ pub struct Baseline {
     pub score: f64,
 }
 
+/// A parameter that was left out, and what was taken for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The parameter: `regularization`.
+    pub parameter: String,
+    /// Its value in the fit.
+    pub value: f64,
+    /// Why it was taken.
+    pub reason: String,
+}
+
+impl Choice {
+    /// A choice.
+    pub fn new(parameter: impl Into<String>, value: f64, reason: impl Into<String>) -> Self {
+        Self { parameter: parameter.into(), value, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { parameter, value, reason } = self;
+        let value = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.4}") };
+        write!(f, "{parameter} = {value}: {reason}")
+    }
+}
+
 /// How far from the best the model can be at most, as far as the algorithm can tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
@@ -140,6 +166,9 @@ pub struct Report {
     /// How far from the best the model can be, where the algorithm can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+    /// What was taken for parameters that were left out, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Choice>,
     /// Remarks that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -212,6 +241,7 @@ mod tests {
             trace: Vec::new(),
             baselines: Vec::new(),
             certificate: None,
+            chosen: Vec::new(),
             notes: Vec::new(),
             seconds: 0.0,
             clock: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::ranking::{HeldOutItems, METRIC};
 use gradus_base::Result;
 use gradus_base::random::Stream;
+use gradus_core::report::Choice;
 use gradus_data::Ratings;
 
 /// At most this many users have items held out: the NDCG of so many is known to about 0.005, and the
@@ -140,24 +141,23 @@ impl Climb {
         }
     }
 
-    /// A remark for the report.
-    pub(crate) fn note(&self, parameter: &str) -> String {
+    /// What the report says of it.
+    pub(crate) fn choice(&self, parameter: &str) -> Choice {
         let tried: Vec<String> =
             self.tried.iter().map(|(value, score)| format!("{value:.3}: {score:.4}")).collect();
-        format!(
-            "{parameter} {:.4} chosen by {METRIC} on held-out items of a sample of the users ({})",
-            self.best,
-            tried.join(", ")
-        )
+        let tried = tried.join(", ");
+        let reason =
+            format!("the best {METRIC} on held-out items of a sample of the users ({tried})");
+        Choice::new(parameter, self.best, reason)
     }
 }
 
-/// The remark of a fit whose data are too few to choose a parameter by.
-pub(crate) fn too_few(parameter: &str, value: f64) -> String {
-    format!(
-        "{parameter} {value} by default: fewer than {LEAST_USERS} users have two items, too few to choose \
-         it by held-out items"
-    )
+/// What a fit says whose data are too few to choose a parameter by.
+pub(crate) fn too_few(parameter: &str, value: f64) -> Choice {
+    let reason = format!(
+        "by default: fewer than {LEAST_USERS} users have two items, too few to choose it by held-out items"
+    );
+    Choice::new(parameter, value, reason)
 }
 
 #[cfg(test)]

@@ -58,6 +58,16 @@ pub(crate) fn closed_form_options<P: Fit<Data = Ratings>>(
     }
 }
 
+/// Refuses numbers that JSON cannot hold: in a parameter that may be left out, the check by the schema takes
+/// them for one that was.
+pub(crate) fn check_finite(params: &[(&str, Option<f32>)]) -> Result<()> {
+    let wrong = params.iter().find(|(_, value)| value.is_some_and(|value| !value.is_finite()));
+    wrong.map_or(Ok(()), |(name, value)| {
+        let shown = value.map(|value| value.to_string()).unwrap_or_default();
+        Err(Error::parameter(name, shown, "must be a finite number at least 0, or left out"))
+    })
+}
+
 /// Checks the parameters, and that there are ratings.
 pub(crate) fn check<P: Fit<Data = Ratings>>(params: &P, data: &Ratings) -> Result<()> {
     params.check()?;
@@ -110,7 +120,7 @@ pub(crate) fn compare_with_baselines(
     data: &Ratings,
     job: &Job<'_, Ratings>,
 ) -> Result<()> {
-    if let Some(validation) = job.validation {
+    if let Some(validation) = job.validation.filter(|_| job.baselines) {
         report.compare_with(baseline::scores(data, validation)?);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Half a step of alternating least squares: every row of one side solved, the other fixed.
 
 use crate::blocks::{Blocks, map_watched};
-use crate::latent::Squares;
+use crate::latent::RowRule;
 use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_data::Csr;
@@ -107,7 +107,7 @@ pub(crate) struct Half<'s> {
     /// The mean α.
     pub(crate) mean: f64,
     /// The penalty.
-    pub(crate) rule: Squares,
+    pub(crate) rule: RowRule,
     /// The centre of each row's penalty; zero if absent. For exact solves only.
     pub(crate) centre: Option<&'s Vectors>,
     /// How the rows are solved.
@@ -167,7 +167,7 @@ impl Half<'_> {
                 *target -= centre.bias[row] + *product;
             }
         }
-        let lambda = self.rule.lambda(indices.len(), weights);
+        let (lambda, of_bias) = self.rule.of(indices.len(), weights);
         let solution = solver.solve(
             &RowProblem {
                 factors,
@@ -175,7 +175,7 @@ impl Half<'_> {
                 targets,
                 weights,
                 lambda,
-                bias: self.rule.biases.then_some(lambda),
+                bias: of_bias,
                 base: None,
                 linear: None,
                 residuals: self.residuals,
@@ -186,7 +186,8 @@ impl Half<'_> {
         );
         *bias = solution.bias;
         let norm: f64 = out.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-        let penalty = f64::from(lambda) * (norm + f64::from(*bias) * f64::from(*bias));
+        let square = f64::from(*bias) * f64::from(*bias);
+        let penalty = f64::from(lambda) * norm + f64::from(of_bias.unwrap_or(0.0)) * square;
         if let Some(centre) = self.centre {
             out.iter_mut().zip(centre.factors.row(row)).for_each(|(x, &c)| *x += c);
             *bias += centre.bias[row];

@@ -42,6 +42,7 @@ pub mod slim;
 pub mod spectral;
 pub mod svd;
 pub mod svdpp;
+mod tuning;
 mod vectors;
 
 pub use als::Als;

@@ -1,8 +1,10 @@
 //! Loss functions, for the solvers that follow a gradient.
 
+use crate::baseline::Components;
 use crate::fitting;
-use crate::latent::{self, RatingLink};
+use crate::latent::{self, FoldIn, RatingLink, Robust, Squares};
 use gradus_base::{Error, Result};
+use gradus_core::progress::Stop;
 use gradus_data::Ratings;
 use gradus_kernel::sgd;
 use schemars::JsonSchema;
@@ -23,6 +25,101 @@ pub enum RatingLoss {
     Logistic,
 }
 
+/// What a solver that follows a gradient fits: the rank, the loss and the penalty, in the units of the ratings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Problem {
+    pub(crate) rank: usize,
+    pub(crate) loss: RatingLoss,
+    /// The error from which the Huber loss is linear.
+    pub(crate) delta: f32,
+    pub(crate) rule: Squares,
+}
+
+/// A value so many times the spread of the others from their median is taken for wild.
+const WILD: f64 = 5.0;
+
+/// The variances that penalties and `delta` are measured by. Under a robust loss a few wild values must
+/// not set the units of all others, so they are drawn in first.
+pub(crate) fn components(
+    loss: RatingLoss,
+    data: &Ratings,
+    biases: bool,
+    stop: &Stop,
+) -> Components {
+    let robust = matches!(loss, RatingLoss::Absolute | RatingLoss::Huber);
+    let weight: f64 = data.iter().map(|r| f64::from(r.weight)).sum();
+    if !robust || weight <= 0.0 {
+        return Components::estimate(data, biases, stop);
+    }
+    let middle = median(data, weight);
+    let deviation = |value: f32| (f64::from(value) - middle).abs() as f32;
+    // As wide as the standard deviation, for normal values.
+    let width = 1.4826 * median(&data.map_values(|rating| deviation(rating.value)), weight);
+    let (low, high) = ((middle - WILD * width) as f32, (middle + WILD * width) as f32);
+    if width <= 0.0 || data.iter().all(|r| (low..=high).contains(&r.value)) {
+        return Components::estimate(data, biases, stop);
+    }
+    let drawn_in = data.map_values(|rating| rating.value.clamp(low, high));
+    Components::estimate(&drawn_in, biases, stop)
+}
+
+impl Problem {
+    /// The problem with the penalty that least squares would have, brought to the units of the loss: as a
+    /// prior, the penalty stays what it is, and losses are the negative logarithms of other densities.
+    pub(crate) fn new(
+        rank: usize,
+        (loss, delta): (RatingLoss, f32),
+        squares: &Squares,
+        components: &Components,
+        data: &Ratings,
+    ) -> Self {
+        let noise = components.noise;
+        // What squares, divided by twice the variance of the noise, have to be multiplied by.
+        let (of_factors, of_biases) = match loss {
+            RatingLoss::Squared | RatingLoss::Huber => (1.0, 1.0),
+            // Laplace noise of this variance has the density exp(−√2 |e| / σ).
+            RatingLoss::Absolute => {
+                let unit = 1.0 / (2.0 * f64::sqrt(2.0) * noise);
+                (unit, unit)
+            }
+            // To first order a score is the value over `range · c`, where c = p (1 − p) is the curvature.
+            RatingLoss::Logistic => {
+                let (low, high) = latent::range(data);
+                let (low, high) = if low >= 0.0 && high <= 1.0 { (0.0, 1.0) } else { (low, high) };
+                let range = f64::from(high - low).max(f64::from(f32::MIN_POSITIVE));
+                let curvature = (noise / range).powi(2).clamp(1e-4, 0.25);
+                (0.5 * curvature.sqrt() / noise, 0.5 * curvature)
+            }
+        };
+        let rule = Squares {
+            regularization: (f64::from(squares.regularization) * of_factors) as f32,
+            bias_regularization: squares
+                .bias_regularization
+                .map(|sides| sides.map(|lambda| (f64::from(lambda) * of_biases) as f32)),
+            ..*squares
+        };
+        Self { rank, loss, delta: (f64::from(delta) * noise) as f32, rule }
+    }
+
+    /// How a single row is solved: under the loss of the fit.
+    pub(crate) fn fold_in(&self) -> FoldIn {
+        let Squares { regularization, scaling, biases, bias_regularization } = self.rule;
+        let Self { loss, delta, .. } = *self;
+        match loss {
+            // The logistic loss is that of the link, by which squares are reweighted.
+            RatingLoss::Squared | RatingLoss::Logistic => FoldIn::Squares(self.rule),
+            RatingLoss::Absolute | RatingLoss::Huber => FoldIn::Robust(Robust {
+                regularization,
+                scaling,
+                biases,
+                loss,
+                delta,
+                bias_regularization,
+            }),
+        }
+    }
+}
+
 /// The units a fit works in: values divided by their standard deviation, so that one learning rate
 /// serves ratings from 1 to 5 as well as prices in the thousands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +136,8 @@ pub(crate) struct Units {
 impl Units {
     /// # Errors
     /// If the loss does not suit the data, or nothing has a weight.
-    pub(crate) fn new(model: &str, loss: RatingLoss, delta: f32, data: &Ratings) -> Result<Self> {
+    pub(crate) fn new(model: &str, problem: &Problem, data: &Ratings) -> Result<Self> {
+        let Problem { loss, delta, .. } = *problem;
         let (sum, weight) = fitting::total(model, data)?;
         let mean = sum / weight;
         if loss == RatingLoss::Logistic {
@@ -94,9 +192,14 @@ impl Units {
         }
     }
 
-    /// The penalty on factors in these units that equals λ in those of the data. The penalty on biases is [`score`](Self::score) times as large.
-    pub(crate) fn penalty(&self, lambda: f64) -> f64 {
-        lambda * self.score() / self.objective()
+    /// The penalty on factors in these units that equals λ in those of the data.
+    pub(crate) fn penalty(&self, lambda: f32) -> f64 {
+        f64::from(lambda) * self.score() / self.objective()
+    }
+
+    /// The same for the penalty on a bias; 0 without one.
+    pub(crate) fn bias_penalty(&self, lambda: Option<f32>) -> f64 {
+        f64::from(lambda.unwrap_or(0.0)) * self.score().powi(2) / self.objective()
     }
 }
 

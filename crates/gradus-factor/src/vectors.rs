@@ -38,12 +38,13 @@ impl Vectors {
         Self { factors: Rows::zeros(n_rows, k), bias: vec![0.0; n_rows] }
     }
 
-    /// Factors drawn at random for a start, `(seed, purpose, number of the start)`; no biases.
-    pub(crate) fn random(n_rows: usize, k: usize, start: (u64, &str, usize)) -> Self {
+    /// Factors drawn at random for a start, `(seed, purpose, number of the start)`; no biases. `unit` is
+    /// that of the products of two factors.
+    pub(crate) fn random(n_rows: usize, k: usize, unit: f64, start: (u64, &str, usize)) -> Self {
         let (seed, purpose, restart) = start;
         let mut vectors = Self::zeros(n_rows, k);
         // Small enough that the biases explain what they can before the factors do.
-        let scale = 0.1 / (k as f64).sqrt();
+        let scale = 0.1 * (unit / k as f64).sqrt();
         let stride = vectors.factors.stride();
         parallel::each_row(vectors.factors.as_mut_slice(), stride, |row, factors| {
             let index = (row as u64).wrapping_add((restart as u64) << 32);
@@ -128,7 +129,7 @@ mod tests {
     fn a_second_snapshot_takes_the_memory_of_the_first() {
         let mut snapshot = Vectors::zeros(100, 5);
         let memory = (snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr());
-        let state = Vectors::random(100, 5, (1, "test", 0));
+        let state = Vectors::random(100, 5, 1.0, (1, "test", 0));
         snapshot.clone_from(&state);
         assert_eq!((snapshot.factors.as_slice().as_ptr(), snapshot.bias.as_ptr()), memory);
         assert_eq!((snapshot.factors, snapshot.bias), (state.factors, state.bias));

@@ -36,6 +36,7 @@ fn made(n_classes: usize, separation: f64) -> (Samples, AnyFitted) {
         trace: Vec::new(),
         baselines: Vec::new(),
         certificate: None,
+        chosen: Vec::new(),
         notes: vec!["a note".into()],
         training: None,
         seconds: 0.0,

@@ -223,6 +223,9 @@ fn show(
     if let Some(certificate) = &report.certificate {
         context.say(certificate)?;
     }
+    for choice in &report.chosen {
+        context.remark(format_args!("chosen: {choice}"));
+    }
     for note in &report.notes {
         context.remark(format_args!("note: {note}"));
     }

@@ -106,6 +106,9 @@ fn model(found: &ModelInfo, context: Context) -> Outcome {
     if let Some(found) = &found.coefficients {
         coefficients(found, context)?;
     }
+    for choice in &report.chosen {
+        context.say(format_args!("chosen: {choice}"))?;
+    }
     for note in &report.notes {
         context.say(format_args!("note: {note}"))?;
     }

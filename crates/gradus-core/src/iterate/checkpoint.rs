@@ -2,6 +2,7 @@
 
 use super::LoopOptions;
 use super::run::LoopState;
+use crate::report::Choice;
 use gradus_base::{Error, Result};
 use gradus_file::output::{self, FileKind};
 use gradus_file::{Reader, Writer};
@@ -45,6 +46,21 @@ impl Checkpoint {
         output::remove(&self.path)
     }
 
+    /// What the fit to be resumed took for parameters that were left out; empty where it starts anew. It
+    /// goes on with these values, whatever would be chosen now. Whether the file belongs to the fit is seen
+    /// when the loop reads it.
+    ///
+    /// # Errors
+    /// If the file is there and is not a checkpoint, or cannot be read.
+    pub fn chosen(&self) -> Result<Vec<Choice>> {
+        self.check()?;
+        if !self.resume || !self.path.exists() {
+            return Ok(Vec::new());
+        }
+        let file = Reader::open(&self.path)?;
+        if file.header().contains_key(CHOSEN) { file.get(CHOSEN) } else { Ok(Vec::new()) }
+    }
+
     /// Writes where the loop stands; `states` adds the state and the snapshot.
     pub(super) fn write<'a>(
         &self,
@@ -55,6 +71,9 @@ impl Checkpoint {
         let mut file = Writer::new(&kind(options));
         file.set("params", &options.params);
         file.set("fingerprint", &options.fingerprint);
+        if !options.chosen.is_empty() {
+            file.set(CHOSEN, &options.chosen);
+        }
         file.set(LOOP, at);
         file.set("best", &at.best);
         states(&mut file);
@@ -129,6 +148,9 @@ impl Checkpoint {
         Ok((file, at))
     }
 }
+
+/// The key under which a checkpoint says what was taken for parameters that were left out.
+const CHOSEN: &str = "chosen";
 
 /// The key under which a checkpoint says where the loop stood.
 const LOOP: &str = "loop";

@@ -20,7 +20,7 @@ pub use own_loop::{LoopOutcome, OwnLoop, direct, own_loop};
 pub use run::run;
 
 use crate::progress::{Event, Observer, Silent, Stop};
-use crate::report::{Iteration, Measure, Report, StopReason};
+use crate::report::{Choice, Iteration, Measure, Report, StopReason};
 use gradus_base::Result;
 use gradus_file::{Reader, Writer};
 use serde_json::{Map, Value};
@@ -186,9 +186,16 @@ pub struct LoopOptions<'a> {
     pub params: Map<String, Value>,
     /// A fingerprint of the data, for the same reason.
     pub fingerprint: u64,
+    /// What was taken for parameters that were left out, for the report and the checkpoint.
+    pub chosen: Vec<Choice>,
 }
 
 impl LoopOptions<'_> {
+    /// These options, with what was taken for parameters that were left out.
+    pub fn chosen(self, chosen: Vec<Choice>) -> Self {
+        Self { chosen, ..self }
+    }
+
     /// The report of a fit that keeps the point `best` of its trace.
     fn report(
         &self,
@@ -208,6 +215,7 @@ impl LoopOptions<'_> {
             seed: self.seed,
             baselines: Vec::new(),
             certificate: None,
+            chosen: self.chosen.clone(),
             notes: Vec::new(),
             training: None,
             seconds,

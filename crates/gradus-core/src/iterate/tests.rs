@@ -43,6 +43,7 @@ fn options() -> LoopOptions<'static> {
         seed: 7,
         params: Map::new(),
         fingerprint: 1,
+        chosen: vec![Choice::new("rate", 0.5, "tried")],
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod solve;
 
+use crate::baseline::Components;
 use crate::fitting::{self, Iterative, Stopping};
-use crate::latent::{LatentFactors, Normalised, Squares};
+use crate::latent::{LatentFactors, Normalised};
+use crate::tuning::{self, Chosen, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -34,10 +36,15 @@ pub enum RowMethod {
 /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
 /// vector of `rank` factors for each. The fit minimises
 ///
-/// `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+/// `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 ///
-/// over the ratings that are there, where `s` is the number of ratings of the row (`scaling =
-/// count`), its root (`sqrt`) or 1 (`none`). The mean α is not penalised.
+/// over the ratings that are there, where `s` is the root of the number of ratings of the row (`scaling =
+/// sqrt`), that number (`count`) or 1 (`none`). The mean α is not penalised.
+///
+/// `σ` is the standard deviation of the noise about the biases, and `d_u`, `d_i` are the penalties on
+/// biases; both are estimated from the data (see `bias`), so that the result does not depend on the scale of the
+/// ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
+/// says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
 ///
 /// One iteration sets α to its optimum, then solves every item's bias and factors jointly and
 /// exactly with the users held fixed, then every user's with the items held fixed; so the
@@ -59,17 +66,23 @@ pub enum RowMethod {
 /// the Netflix Prize, 2008 (with the count-scaled penalty).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Als {
-    /// Number of latent factors of each user and item. With a penalty that grows with the row more
-    /// factors hardly overfit; 64 is where the error stops falling on data of the size of MovieLens.
+    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings: 16, or
+    /// more or fewer where that pays. With a penalty of the right strength more factors hardly overfit.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best for
-    /// ratings on a five-point scale, from ten thousand to a million; with `scaling = count` that is
-    /// about 0.1, with `none` about 8. On a wider scale use more.
+    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+    /// biases: one value means the same on any scale. Left out, it is chosen on held-out ratings; with
+    /// `scaling = sqrt` the best is between 1 and 2 on almost all data.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
+
+    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
+    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+    #[schemars(range(min = 0.0))]
+    pub bias_regularization: Option<f32>,
 
     /// How the penalty of a row grows with its number of ratings. The root beats the two others on
     /// thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
@@ -119,8 +132,9 @@ pub struct Als {
 impl Default for Als {
     fn default() -> Self {
         Self {
-            rank: 64,
-            regularization: 1.1,
+            rank: None,
+            regularization: None,
+            bias_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
             normalize: Normalize::None,
@@ -137,7 +151,14 @@ impl Default for Als {
     }
 }
 
-impl Params for Als {}
+impl Params for Als {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("bias_regularization", self.bias_regularization),
+        ])
+    }
+}
 
 impl Als {
     /// The default preset.
@@ -145,14 +166,16 @@ impl Als {
         Self::default()
     }
 
-    fn plan(&self) -> Plan {
-        let Self { regularization, scaling, biases, rank, clip, keep_history, seed, .. } = *self;
-        let rule = Squares { regularization, scaling, biases };
+    fn plan(&self, chosen: &Chosen, components: &Components) -> Plan {
+        let Self { scaling, biases, clip, keep_history, seed, .. } = *self;
+        let rule =
+            components.rule(chosen.regularization, self.bias_regularization, scaling, biases);
+        let (rank, unit) = (chosen.rank, components.noise);
         let method = match self.solver {
             RowMethod::Cholesky => Method::Cholesky,
             RowMethod::Cg => Method::Cg(self.cg_steps),
         };
-        Plan { model: Self::NAME, rank, rule, method, clip, keep_history, seed }
+        Plan { model: Self::NAME, rank, rule, unit, method, clip, keep_history, seed }
     }
 }
 
@@ -160,6 +183,23 @@ impl Iterative for Als {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Als {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        tuning::first_strength(self.scaling)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -176,8 +216,11 @@ impl Fit for Als {
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
-        let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let chosen = tuning::choose(self, data, job)?;
+        let components = Components::estimate(input.data(), self.biases, &job.stop);
+        let plan = self.plan(&chosen, &components);
+        let solver = solve::Solver::new(plan, &input, job.validation, warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;
         fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);

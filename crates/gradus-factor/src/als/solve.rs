@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) model: &'static str,
     pub(crate) rank: usize,
     pub(crate) rule: Squares,
+    /// The standard deviation of the noise about the biases.
+    pub(crate) unit: f64,
     pub(crate) method: Method,
     pub(crate) clip: bool,
     pub(crate) keep_history: bool,
@@ -110,9 +112,10 @@ impl iterate::Solver for Solver<'_> {
     type State = State;
 
     fn start(&self, restart: usize) -> Result<State> {
-        let Plan { rank, seed, model, .. } = self.plan;
+        let Plan { rank, seed, model, unit, .. } = self.plan;
         let purpose = format!("{model}.users");
-        let mut users = Vectors::random(self.data.n_users(), rank, (seed, &purpose, restart));
+        let start = (seed, purpose.as_str(), restart);
+        let mut users = Vectors::random(self.data.n_users(), rank, unit, start);
         if let Some(warm) = self.warm.filter(|_| restart == 0) {
             users.take_over(warm, self.plan.rule.biases);
         }
@@ -122,20 +125,23 @@ impl iterate::Solver for Solver<'_> {
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let mean = state.mean + state.drift;
-        let half = |side, fixed, start, residuals| Half {
+        let rule = self.plan.rule;
+        let half = |side, rule, fixed, start, residuals| Half {
             side,
             fixed,
             mean,
-            rule: self.plan.rule,
+            rule,
             centre: None,
             method: self.plan.method,
             start,
             residuals,
             level: self.level,
         };
-        let by_item = half(&self.items, &state.users, &state.items, false).solve(watch, (0.0, 0.5));
+        let by_item = half(&self.items, rule.of_items(), &state.users, &state.items, false)
+            .solve(watch, (0.0, 0.5));
         let Some((items, by_item)) = by_item else { return Ok(Step::Stopped) };
-        let by_user = half(&self.users, &items, &state.users, true).solve(watch, (0.5, 1.0));
+        let by_user =
+            half(&self.users, rule.of_users(), &items, &state.users, true).solve(watch, (0.5, 1.0));
         let Some((users, by_user)) = by_user else { return Ok(Step::Stopped) };
         let objective = by_user.squares + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::latent::{RowRule, Squares};
 use gradus_core::iterate::Solver as _;
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
@@ -49,15 +50,21 @@ mod oracle {
         (0..n).map(|i| b[i] / a[i][i]).collect()
     }
 
+    /// The penalties of a row on its factors and on its bias.
+    fn penalties(rule: &RowRule, row: &[(usize, f64, f64)]) -> (f64, Option<f64>) {
+        let weights: Vec<f32> = row.iter().map(|entry| entry.2 as f32).collect();
+        let (lambda, of_bias) = rule.of(row.len(), Some(&weights));
+        (f64::from(lambda), of_bias.map(f64::from))
+    }
+
     /// The last entry of each vector is the bias.
     fn half(
         entries: &[Vec<(usize, f64, f64)>],
         fixed: &[Vec<f64>],
         mean: f64,
-        params: &Als,
+        k: usize,
+        rule: &RowRule,
     ) -> Vec<Vec<f64>> {
-        let k = params.rank;
-        let width = k + usize::from(params.biases);
         entries
             .iter()
             .map(|row| {
@@ -65,11 +72,8 @@ mod oracle {
                 if count == 0.0 {
                     return vec![0.0; k + 1];
                 }
-                let lambda = f64::from(match params.scaling {
-                    Scaling::Count => (f64::from(params.regularization) * count) as f32,
-                    Scaling::Sqrt => (f64::from(params.regularization) * count.sqrt()) as f32,
-                    Scaling::None => params.regularization,
-                });
+                let (lambda, of_bias) = penalties(rule, row);
+                let width = k + usize::from(of_bias.is_some());
                 let mut a = vec![vec![0.0; width]; width];
                 let mut b = vec![0.0; width];
                 for &(other, value, weight) in row {
@@ -84,7 +88,7 @@ mod oracle {
                     }
                 }
                 for (i, row) in a.iter_mut().enumerate() {
-                    row[i] += lambda;
+                    row[i] += if i < k { lambda } else { of_bias.unwrap() };
                 }
                 let mut x = solve(a, b);
                 x.resize(k + 1, 0.0);
@@ -93,7 +97,8 @@ mod oracle {
             .collect()
     }
 
-    pub fn step(state: &mut State, data: &Ratings, params: &Als) -> f64 {
+    pub fn step(state: &mut State, data: &Ratings, k: usize, rule: &Squares) -> f64 {
+        let (of_users, of_items) = (rule.of_users(), rule.of_items());
         let mut by_user = vec![Vec::new(); data.n_users()];
         let mut by_item = vec![Vec::new(); data.n_items()];
         for r in data.iter() {
@@ -101,9 +106,8 @@ mod oracle {
             by_user[r.user as usize].push((r.item as usize, value, weight));
             by_item[r.item as usize].push((r.user as usize, value, weight));
         }
-        let k = params.rank;
-        state.items = half(&by_item, &state.users, state.mean, params);
-        state.users = half(&by_user, &state.items, state.mean, params);
+        state.items = half(&by_item, &state.users, state.mean, k, &of_items);
+        state.users = half(&by_user, &state.items, state.mean, k, &of_users);
         let (mut squares, mut errors, mut total) = (0.0, 0.0, 0.0);
         for r in data.iter() {
             let (u, i) = (&state.users[r.user as usize], &state.items[r.item as usize]);
@@ -113,20 +117,16 @@ mod oracle {
             errors += f64::from(r.weight) * error;
             total += f64::from(r.weight);
         }
-        let penalty = |rows: &[Vec<f64>], entries: &[Vec<(usize, f64, f64)>]| -> f64 {
-            rows.iter()
-                .zip(entries)
-                .map(|(x, row)| {
-                    let count: f64 = match params.scaling {
-                        Scaling::Count => row.iter().map(|e| e.2).sum(),
-                        Scaling::Sqrt => row.iter().map(|e| e.2).sum::<f64>().sqrt(),
-                        Scaling::None => 1.0,
-                    };
-                    f64::from(params.regularization) * count * x.iter().map(|x| x * x).sum::<f64>()
-                })
-                .sum()
+        let penalty = |rule: &RowRule, rows: &[Vec<f64>], entries: &[Vec<(usize, f64, f64)>]| {
+            let each = rows.iter().zip(entries).map(|(x, row)| {
+                let (lambda, of_bias) = penalties(rule, row);
+                let norm: f64 = x[..k].iter().map(|x| x * x).sum();
+                lambda * norm + of_bias.unwrap_or(0.0) * x[k] * x[k]
+            });
+            each.sum::<f64>()
         };
-        let objective = squares + penalty(&state.users, &by_user) + penalty(&state.items, &by_item);
+        let of_users = penalty(&of_users, &state.users, &by_user);
+        let objective = squares + of_users + penalty(&of_items, &state.items, &by_item);
         state.mean += errors / total;
         objective
     }
@@ -155,9 +155,14 @@ fn iterations_agree_with_the_slow_oracle() {
             small().scaling(Scaling::None).regularization(0.5),
             small().scaling(Scaling::Sqrt).regularization(0.3),
             small().rank(17).regularization(0.1),
+            small().bias_regularization(3.0),
         ] {
             let input = Normalised::new(Normalize::None, data);
-            let solver = solve::Solver::new(params.plan(), &input, None, None).unwrap();
+            let components = Components::estimate(data, params.biases, &Stop::new());
+            let chosen = tuning::choose(&params, data, &Job::default()).unwrap();
+            let plan = params.plan(&chosen, &components);
+            let (rank, rule) = (plan.rank, plan.rule);
+            let solver = solve::Solver::new(plan, &input, None, None).unwrap();
             let mut state = solver.start(0).unwrap();
             let start = state.users_as_f64();
             let sum: f64 = data.iter().map(|r| f64::from(r.weight) * f64::from(r.value)).sum();
@@ -176,7 +181,7 @@ fn iterations_agree_with_the_slow_oracle() {
             for round in 0..5 {
                 let watch = iterate::Watch::unwatched();
                 let objective = solver.step(&mut state, &watch).unwrap().objective().unwrap();
-                let expected = oracle::step(&mut slow, data, &params);
+                let expected = oracle::step(&mut slow, data, rank, &rule);
                 let error = (objective - expected).abs() / expected;
                 assert!(error < 1e-5, "{params:?}, iteration {round}: {objective} for {expected}");
             }
@@ -217,7 +222,7 @@ fn the_same_bits_on_any_number_of_threads() {
     // Large enough for many blocks.
     let data = RatingsSpec::new(900, 300, 60_000).make(3).unwrap().ratings;
     let (train, test) = data.partition(|at| at % 10 != 0);
-    let params = Als::new().rank(20).max_iter(3);
+    let params = Als::new().rank(20).regularization(1.5).max_iter(3);
     let bytes = |threads| {
         in_pool(threads, || {
             let job = Job::default().validation(&test);
@@ -473,12 +478,18 @@ fn edge_cases_have_defined_results() {
 fn errors_name_the_parameter_and_the_rule() {
     let data = made(13);
     let say = |params: Als| params.fit(&data).unwrap_err().to_string();
-    assert_eq!(say(small().rank(0)), "parameter `rank` = 0: must be an integer from 1 to 4096");
+    assert_eq!(
+        say(small().rank(0)),
+        "parameter `rank` = 0: must be an integer from 1 to 4096, or left out"
+    );
     assert!(
         say(small().regularization(-1.0))
             .contains("`regularization` = -1.0: must be a finite number at least 0")
     );
-    assert!(say(small().regularization(f32::NAN)).contains("`regularization`"));
+    assert!(say(small().regularization(f32::NAN)).contains("`regularization` = NaN"));
+    assert!(
+        say(small().bias_regularization(f32::INFINITY)).contains("`bias_regularization` = inf")
+    );
     let weights = vec![0.0; 1];
     let nothing = Ratings::from_indexed(
         (Ids::range(1), Ids::range(1)),
@@ -560,7 +571,7 @@ fn an_interrupted_step_leaves_the_state_as_it_was() {
         }
     }
     let data = RatingsSpec::new(3000, 2000, 600_000).make(16).unwrap().ratings;
-    let params = Als::new().rank(4).max_iter(6).tol(0.0);
+    let params = Als::new().rank(4).regularization(1.0).max_iter(6).tol(0.0);
     let stop = Stop::new();
     let midway = Midway(stop.clone(), Mutex::new(0));
     let fitted = params.fit_job(&data, &Job::default().observer(&midway).stop(stop)).unwrap();
@@ -607,9 +618,34 @@ fn many_conjugate_gradient_steps_are_an_exact_solve() {
 #[test]
 fn conjugate_gradients_give_the_same_bits_on_any_number_of_threads() {
     let data = RatingsSpec::new(900, 300, 60_000).make(19).unwrap().ratings;
-    let params = Als::new().rank(20).max_iter(3).solver(RowMethod::Cg);
+    let params = Als::new().rank(20).regularization(1.5).max_iter(3).solver(RowMethod::Cg);
     let bytes = |threads| in_pool(threads, || params.fit(&data).unwrap().to_bytes().unwrap());
     let one = bytes(1);
     assert!(one == bytes(2), "2 threads");
     assert!(one == bytes(7), "7 threads");
+}
+
+#[test]
+fn a_given_penalty_on_biases_is_used() {
+    let data = made(20);
+    let largest = |model: &LatentFactors| {
+        let all = model.user_bias().iter().chain(model.item_bias());
+        all.fold(0.0, |largest: f32, bias| largest.max(bias.abs()))
+    };
+    let (ccd, gd, sgd) = (crate::Ccd::new(), crate::Gd::new(), crate::Sgd::new());
+    let biases = |penalty: Option<f32>| {
+        let als = Als { bias_regularization: penalty, ..small() };
+        let ccd = crate::Ccd { bias_regularization: penalty, ..ccd.clone() };
+        let gd = crate::Gd { bias_regularization: penalty, ..gd.clone() };
+        let sgd = crate::Sgd { bias_regularization: penalty, ..sgd.clone() };
+        [
+            largest(&als.fit(&data).unwrap().model),
+            largest(&ccd.rank(2).regularization(1.0).fit(&data).unwrap().model),
+            largest(&gd.rank(2).regularization(1.0).fit(&data).unwrap().model),
+            largest(&sgd.rank(2).regularization(1.0).fit(&data).unwrap().model),
+        ]
+    };
+    let (free, held) = (biases(None), biases(Some(1e7)));
+    assert!(free.iter().all(|bias| *bias > 0.2), "{free:?}");
+    assert!(held.iter().all(|bias| *bias < 1e-3), "{held:?}");
 }

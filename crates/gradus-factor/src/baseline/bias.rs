@@ -1,7 +1,7 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::scores;
+use super::{Components, scores};
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting::{self, interrupted};
 use crate::latent::{HeldOut, range};
@@ -25,25 +25,31 @@ const STILL: f64 = 1e-7;
 
 /// The mean with biases: who rates high, what is rated high.
 ///
-/// `r̂ = α + β_u + β_i`, where α is the mean of all ratings and the biases minimise
+/// `r̂ = α + β_u + β_i`, where the mean and the biases minimise
 ///
-/// `Σ w (r − α − β_u − β_i)² + damping (Σ_u β_u² + Σ_i β_i²)`.
+/// `Σ w (r − α − β_u − β_i)² + d_u Σ_u β_u² + d_i Σ_i β_i²`.
 ///
-/// Each bias is a damped mean of what is left to it, `β_u = Σ w (r − α − β_i) / (Σ w + damping)`;
+/// Each bias is a damped mean of what is left to it, `β_u = Σ w (r − α − β_i) / (Σ w + d_u)`;
 /// the two sides are solved in turns until nothing moves. A new user has their bias in closed
 /// form. Everyone is recommended the same items, less what they have seen.
 ///
-/// Cost: two passes over the ratings a round, some ten rounds. It is what a latent factor model
-/// has to beat; use `als` for predictions that tell tastes apart.
+/// The damping of each side is the ratio `σ² / Var β` of the variance of the noise to that of its biases,
+/// estimated from the data by EM (empirical Bayes); the report says what it came to. So it does not
+/// depend on the scale of the ratings. `damping` sets both by hand.
 ///
-/// Reference: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates).
+/// Cost: two passes over the ratings a round, some ten rounds, and as many again for the damping. It is
+/// what a latent factor model has to beat; use `als` for predictions that tell tastes apart.
+///
+/// References: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates); Searle, Casella,
+/// McCulloch: Variance components, 1992.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Bias {
     /// Number of ratings with a residual of zero that are added to every user and item, so that few
-    /// ratings make a small bias. 5 is near the best on MovieLens.
+    /// ratings make a small bias. Left out, it is estimated from the data, for each side.
     #[schemars(range(min = 0.0))]
-    pub damping: f32,
+    pub damping: Option<f32>,
 
     /// Whether predictions are clipped to the range of the training ratings.
     pub clip: bool,
@@ -54,11 +60,15 @@ pub struct Bias {
 
 impl Default for Bias {
     fn default() -> Self {
-        Self { damping: 5.0, clip: true, keep_history: true }
+        Self { damping: None, clip: true, keep_history: true }
     }
 }
 
-impl Params for Bias {}
+impl Params for Bias {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[("damping", self.damping)])
+    }
+}
 
 impl Bias {
     /// The default preset.
@@ -70,23 +80,26 @@ impl Bias {
 /// The mean and the biases of users and items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Biases {
-    /// The (weighted) mean of all ratings.
+    /// The constant of all predictions.
     pub mean: f64,
     /// The bias of each user.
     pub users: Vec<f32>,
     /// The bias of each item.
     pub items: Vec<f32>,
-    damping: f32,
+    /// The damping of users and of items.
+    damping: [f32; 2],
     range: Option<(f32, f32)>,
 }
 
 /// Fits `r̂ = α + β_u + β_i` by alternating damped means; says whether they converged.
-pub(super) fn solve(data: &Ratings, damping: f64, stop: &Stop) -> Result<(Biases, bool)> {
-    let mean = mean_of(data);
+pub(crate) fn solve(data: &Ratings, damping: [f64; 2], stop: &Stop) -> Result<(Biases, bool)> {
+    let mut mean = mean_of(data);
     let (low, high) = range(data);
     let still = (STILL * (f64::from(high) - f64::from(low))).max(f64::MIN_POSITIVE);
-    let of_users = Side { rows: data.by_user(), weights: data.weights_by_user(), mean, damping };
-    let of_items = Side { rows: data.by_item(), weights: data.weights_by_item(), mean, damping };
+    let mut of_users = Side::new(data.by_user(), data.weights_by_user(), mean, damping[0]);
+    let mut of_items = Side::new(data.by_item(), data.weights_by_item(), mean, damping[1]);
+    let total = of_users.total();
+    let [filled_users, filled_items] = [of_users.filled(), of_items.filled()];
     let mut users = vec![0.0; data.n_users()];
     let mut items = vec![0.0; data.n_items()];
     let mut at_rest = false;
@@ -94,43 +107,65 @@ pub(super) fn solve(data: &Ratings, damping: f64, stop: &Stop) -> Result<(Biases
         if stop.requested() {
             return Err(interrupted("bias"));
         }
-        // What users have more and items less shows in no prediction, and alternation alone would
-        // take very long to settle it: the damping decides it at once.
-        let shift = (sum(&items) - sum(&users)) / (of_users.filled() + of_items.filled());
-        let shifted = |(row, bias): (usize, &f64)| {
-            if of_users.weight(row) > 0.0 { bias + shift } else { *bias }
+        // What users have more and items or the mean less shows in no prediction, and alternation alone
+        // would take very long to settle it. Biases cost least where those of a side add up to 0: the
+        // mean takes the rest.
+        let centred = |side: &Side<'_>, biases: &mut [f64], filled: f64| {
+            let shift = sum(biases) / filled;
+            for (row, bias) in biases.iter_mut().enumerate() {
+                if side.weight(row) > 0.0 {
+                    *bias -= shift;
+                }
+            }
+            shift
         };
-        users = users.iter().enumerate().map(shifted).collect();
+        let before = mean;
+        if damping[0] > 0.0 && damping[1] > 0.0 {
+            mean += centred(&of_users, &mut users, filled_users);
+            mean += centred(&of_items, &mut items, filled_items);
+        }
+        (of_users.mean, of_items.mean) = (mean, mean);
         items = of_items.solve(&users);
         let new = of_users.solve(&items);
         let moved = users.iter().zip(&new).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         users = new;
-        if moved <= still {
+        let drift = of_users.errors(&users, &items).0 / total;
+        let settled = moved.max((mean - before).abs()).max(drift.abs()) <= still;
+        if settled {
             at_rest = true;
             break;
         }
+        mean += drift;
+        (of_users.mean, of_items.mean) = (mean, mean);
     }
     // The users once more from the items as the model has them: what folding in gives.
     let items: Vec<f32> = items.iter().map(|&bias| bias as f32).collect();
     let users = of_users.solve(&items).iter().map(|&bias| bias as f32).collect();
-    Ok((Biases { mean, users, items, damping: damping as f32, range: None }, at_rest))
+    let damping = damping.map(|damping| damping as f32);
+    Ok((Biases { mean: of_users.mean, users, items, damping, range: None }, at_rest))
 }
 
-fn sum(values: &[f64]) -> f64 {
+pub(super) fn sum(values: &[f64]) -> f64 {
     values.iter().sum()
 }
 
 /// One side of the data.
-struct Side<'a> {
+pub(super) struct Side<'a> {
     rows: &'a Csr,
     weights: Option<&'a [f32]>,
     mean: f64,
-    damping: f64,
+    pub(super) damping: f64,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(rows: &'a Csr, weights: Option<&'a [f32]>, mean: f64, damping: f64) -> Self {
+        Self { rows, weights, mean, damping }
+    }
 }
 
 impl Side<'_> {
     /// The biases of this side, given those of the other side.
-    fn solve<T: Copy + Into<f64> + Sync>(&self, others: &[T]) -> Vec<f64> {
+    pub(super) fn solve<T: Copy + Into<f64> + Sync>(&self, others: &[T]) -> Vec<f64> {
         parallel::map_below(self.rows.n_rows(), 64, |row| {
             let (indices, values) = self.rows.row(row);
             let weights = self.weights.map(|weights| &weights[self.rows.range(row)]);
@@ -138,7 +173,37 @@ impl Side<'_> {
         })
     }
 
-    fn weight(&self, row: usize) -> f64 {
+    /// The sums `Σ w e` and `Σ w e²` over the errors of all ratings.
+    pub(super) fn errors(&self, own: &[f64], others: &[f64]) -> (f64, f64) {
+        let each = parallel::map_below(self.rows.n_rows(), 64, |row| {
+            let (indices, values) = self.rows.row(row);
+            let weights = self.weights.map(|weights| &weights[self.rows.range(row)]);
+            let known = self.mean + own[row];
+            let each = indices.iter().zip(values).enumerate();
+            each.fold((0.0, 0.0), |(sum, squares), (at, (&index, &value))| {
+                let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
+                let error = f64::from(value) - known - others[index as usize];
+                (sum + weight * error, squares + weight * error * error)
+            })
+        });
+        each.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// The degrees of freedom that the biases of this side take, the other side being known.
+    pub(super) fn freedom(&self) -> f64 {
+        let each = parallel::map_below(self.rows.n_rows(), 256, |row| {
+            let weight = self.weight(row);
+            if weight > 0.0 { weight / (weight + self.damping) } else { 0.0 }
+        });
+        each.iter().sum()
+    }
+
+    /// The sum of all weights.
+    fn total(&self) -> f64 {
+        (0..self.rows.n_rows()).map(|row| self.weight(row)).sum()
+    }
+
+    pub(super) fn weight(&self, row: usize) -> f64 {
         let range = self.rows.range(row);
         self.weights.map_or(range.len() as f64, |w| w[range].iter().map(|&w| f64::from(w)).sum())
     }
@@ -177,7 +242,7 @@ impl Biases {
     fn of(&self, profile: &UserProfile<'_>) -> f32 {
         profile.user.map_or_else(
             || {
-                let damping = f64::from(self.damping);
+                let damping = f64::from(self.damping[0]);
                 let (items, values) = (&profile.items, &profile.values);
                 one_bias(items, values, profile.weights, self.mean, damping, &self.items) as f32
             },
@@ -194,9 +259,11 @@ impl Biases {
                 f64::from(r.weight) * error * error
             })
             .sum();
-        let both = self.users.iter().chain(&self.items);
-        let penalty: f64 = both.map(|&bias| f64::from(bias) * f64::from(bias)).sum();
-        squares + f64::from(self.damping) * penalty
+        let penalty = |damping: f32, biases: &[f32]| {
+            let norm: f64 = biases.iter().map(|&bias| f64::from(bias) * f64::from(bias)).sum();
+            f64::from(damping) * norm
+        };
+        squares + penalty(self.damping[0], &self.users) + penalty(self.damping[1], &self.items)
     }
 }
 
@@ -222,7 +289,11 @@ impl Fit for Bias {
         let held_out = held_out.transpose()?;
         let options = fitting::closed_form_options(self, started);
         let ((biases, at_rest), mut report) = iterate::direct(&options, job, || {
-            let (mut biases, at_rest) = solve(data, f64::from(self.damping), &job.stop)?;
+            let damping = match self.damping {
+                Some(damping) => [f64::from(damping); 2],
+                None => Components::estimate(data, true, &job.stop).damping,
+            };
+            let (mut biases, at_rest) = solve(data, damping, &job.stop)?;
             biases.range = self.clip.then(|| range(data));
             let score = held_out.as_ref().map(|held_out| {
                 held_out.rmse(biases.range, |user, item| biases.predict(user, item))
@@ -245,22 +316,26 @@ impl Fit for Bias {
 #[derive(Serialize, Deserialize)]
 struct Scalars {
     mean: f64,
+    /// The damping of users; of items too where there is no other.
     damping: f32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item_damping: Option<f32>,
     range: Option<(f32, f32)>,
 }
 
 impl ScoringRule for Biases {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        let Self { mean, damping, range, .. } = *self;
-        file.set("model", &Scalars { mean, damping, range });
+        let Self { mean, damping: [damping, of_items], range, .. } = *self;
+        file.set("model", &Scalars { mean, damping, item_damping: Some(of_items), range });
         file.tensor("user_bias", &[self.users.len()], &self.users);
         file.tensor("item_bias", &[self.items.len()], &self.items);
     }
 
     fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
         let (n_users, n_items) = (catalogue.users.len(), catalogue.items.len());
-        let Scalars { mean, damping, range } = file.get("model")?;
-        let fits = range.is_none_or(|(low, high)| low <= high) && damping >= 0.0;
+        let Scalars { mean, damping, item_damping, range } = file.get("model")?;
+        let damping = [damping, item_damping.unwrap_or(damping)];
+        let fits = range.is_none_or(|(low, high)| low <= high) && damping.iter().all(|&d| d >= 0.0);
         if !fits {
             return Err(file.broken("header `model`: damping or range make no sense"));
         }
@@ -270,7 +345,11 @@ impl ScoringRule for Biases {
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
-        vec![("mean", format!("{:.4}", self.mean))]
+        let [users, items] = self.damping;
+        vec![
+            ("mean", format!("{:.4}", self.mean)),
+            ("damping", format!("{users:.2} for users, {items:.2} for items")),
+        ]
     }
 
     fn score(&self, profile: Option<&UserProfile<'_>>, item: Option<usize>) -> f32 {
@@ -293,7 +372,7 @@ impl ScoringRule for Biases {
     fn parts(&self, profile: &UserProfile<'_>, _: usize) -> Vec<f32> {
         let rated = || profile.items.iter().zip(&*profile.values).enumerate();
         let weights: f64 = rated().map(|(at, _)| f64::from(profile.weight(at))).sum();
-        let count = weights + f64::from(self.damping);
+        let count = weights + f64::from(self.damping[0]);
         rated()
             .map(|(at, (&item, &value))| {
                 let surprise = f64::from(value) - self.mean - f64::from(self.items[item as usize]);

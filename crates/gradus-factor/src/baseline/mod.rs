@@ -4,17 +4,21 @@
 //! |---|---|
 //! | `mean.rs` | [`Mean`]: the mean of all ratings |
 //! | `bias.rs` | [`Bias`]: the mean with a bias for each user and item |
+//! | `components.rs` | the variances of biases and noise, from which penalties follow |
 //! | `popular.rs` | [`Popular`]: what most people chose |
 //! | `neighbours.rs` | [`Neighbours`]: items like those the user chose |
 
 mod bias;
+mod components;
 mod mean;
 mod neighbours;
 mod popular;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bias::solve as solve_biases;
 pub use bias::{Bias, Biases};
+pub(crate) use components::Components;
 pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
@@ -27,15 +31,13 @@ use gradus_core::progress::Stop;
 use gradus_core::report::Baseline;
 use gradus_data::Ratings;
 
-/// Damping of the biases that other models are compared with.
-const DAMPING: f64 = 5.0;
-
 /// The errors of the baselines on held-out ratings.
 pub(crate) fn scores(data: &Ratings, held_out: &Ratings) -> Result<Vec<Baseline>> {
     let held_out = HeldOut::new(held_out, data.users(), data.items())?;
-    let (biases, _) = bias::solve(data, DAMPING, &Stop::new())?;
+    let damping = Components::estimate(data, true, &Stop::new()).damping;
+    let (biases, _) = bias::solve(data, damping, &Stop::new())?;
     let range = Some(range(data));
-    let mean = biases.mean as f32;
+    let mean = mean::mean_of(data) as f32;
     Ok(vec![
         Baseline { name: "global mean".into(), score: held_out.rmse(range, |_, _| mean) },
         Baseline {

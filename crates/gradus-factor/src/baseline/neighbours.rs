@@ -88,9 +88,15 @@ impl Neighbours {
         let strength = |values: &[f32], weights: Option<&[f32]>, at: usize| {
             f64::from(values[at]) * weights.map_or(1.0, |weights| f64::from(weights[at]))
         };
-        let items_of = |user: usize| by_user.range(user).len() as f64;
+        // A rating of weight 0 counts as absent.
+        let count = |rows: &Csr, weights: Option<&[f32]>, row: usize| {
+            let range = rows.range(row);
+            weights.map_or(range.len(), |w| w[range].iter().filter(|&&w| w > 0.0).count())
+        };
+        let items_of = |user: usize| count(by_user, data.weights_by_user(), user) as f64;
         // Zero for a user who chose everything, and never negative.
-        let items = (0..data.n_items()).filter(|&item| !by_item.range(item).is_empty()).count();
+        let rated = |item: &usize| count(by_item, data.weights_by_item(), *item) > 0;
+        let items = (0..data.n_items()).filter(rated).count();
         let log_items = (items as f64).ln_1p();
         let rarity: Vec<f64> =
             (0..data.n_users()).map(|user| log_items - items_of(user).ln_1p()).collect();

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::*;
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
@@ -57,31 +58,76 @@ fn the_mean_is_the_mean() {
 #[test]
 fn biases_solve_the_whole_system_at_once() {
     for data in [made(1), weighted(&made(2))] {
-        for damping in [0.5, 5.0, 100.0] {
+        for damping in [[0.5, 0.5], [5.0, 2.0], [100.0, 100.0], [3.0, 40.0]] {
             let (n, m) = (data.n_users(), data.n_items());
-            let (sum, weight) = data.iter().fold((0.0, 0.0), |(s, w), r| {
-                (s + f64::from(r.weight) * f64::from(r.value), w + f64::from(r.weight))
-            });
-            let mean = sum / weight;
-            let mut a = vec![vec![0.0; n + m]; n + m];
-            let mut b = vec![0.0; n + m];
-            for (at, row) in a.iter_mut().enumerate() {
-                row[at] = damping;
+            let mean = n + m;
+            let mut a = vec![vec![0.0; n + m + 1]; n + m + 1];
+            let mut b = vec![0.0; n + m + 1];
+            for (at, row) in a.iter_mut().enumerate().take(mean) {
+                row[at] = damping[usize::from(at >= n)];
             }
             for r in data.iter() {
                 let (u, i, w) = (r.user as usize, n + r.item as usize, f64::from(r.weight));
-                for (x, y) in [(u, u), (i, i), (u, i), (i, u)] {
-                    a[x][y] += w;
+                for x in [u, i, mean] {
+                    for y in [u, i, mean] {
+                        a[x][y] += w;
+                    }
+                    b[x] += w * f64::from(r.value);
                 }
-                b[u] += w * (f64::from(r.value) - mean);
-                b[i] += w * (f64::from(r.value) - mean);
             }
             let exact = solve_dense(a, b);
-            let (found, _) = bias::solve(&data, damping, &Stop::new()).unwrap();
+            let (found, at_rest) = bias::solve(&data, damping, &Stop::new()).unwrap();
+            assert!(at_rest);
+            assert!((found.mean - exact[mean]).abs() < 2e-5, "{damping:?}");
             for (got, want) in found.users.iter().chain(&found.items).zip(&exact) {
-                assert!((f64::from(*got) - want).abs() < 2e-5, "{damping}: {got} for {want}");
+                assert!((f64::from(*got) - want).abs() < 2e-5, "{damping:?}: {got} for {want}");
             }
         }
+    }
+}
+
+/// Ratings of the model itself: biases of the given variances, and noise.
+fn of_components(users: f64, items: f64, noise: f64) -> Ratings {
+    let (n, m) = (600, 300);
+    let mut stream = Stream::new(4, "test.components", 0);
+    let of_user: Vec<f64> = (0..n).map(|_| users * stream.normal()).collect();
+    let of_item: Vec<f64> = (0..m).map(|_| items * stream.normal()).collect();
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    for (u, of_user) in of_user.iter().enumerate() {
+        for (i, of_item) in of_item.iter().enumerate() {
+            if !stream.chance(0.05) {
+                continue;
+            }
+            rows.push(u as u32);
+            columns.push(i as u32);
+            values.push((3.0 + of_user + of_item + noise * stream.normal()) as f32);
+        }
+    }
+    let ids = (Ids::range(n), Ids::range(m));
+    Ratings::from_indexed(ids, (&rows, &columns), &values, None, Duplicates::Error).unwrap()
+}
+
+#[test]
+fn variance_components_are_recovered_in_any_unit() {
+    let data = of_components(0.5, 1.0, 2.0);
+    let found = Components::estimate(&data, true, &Stop::new());
+    assert!((found.noise - 2.0).abs() < 0.04, "{found:?}");
+    assert!((found.damping[0] / 16.0).ln().abs() < 0.25, "{found:?}");
+    assert!((found.damping[1] / 4.0).ln().abs() < 0.25, "{found:?}");
+    let scaled = data.map_values(|rating| 20.0 * rating.value - 700.0);
+    let of_scaled = Components::estimate(&scaled, true, &Stop::new());
+    assert!((of_scaled.noise / found.noise / 20.0 - 1.0).abs() < 1e-4, "{of_scaled:?}");
+    for (a, b) in found.damping.iter().zip(of_scaled.damping) {
+        assert!((a / b - 1.0).abs() < 1e-3, "{found:?} and {of_scaled:?}");
+    }
+}
+
+#[test]
+fn variance_components_of_data_without_noise_or_biases_are_finite() {
+    for (users, items, noise) in [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)] {
+        let found = Components::estimate(&of_components(users, items, noise), true, &Stop::new());
+        assert!(found.noise > 0.0 && found.noise.is_finite(), "{found:?}");
+        assert!(found.damping.iter().all(|d| d.is_finite() && *d > 0.0), "{found:?}");
     }
 }
 
@@ -136,7 +182,7 @@ fn dense_similarities(data: &Ratings, params: &Neighbours) -> Vec<Vec<f64>> {
     let mut count = vec![0.0f64; n];
     for r in data.iter() {
         x[r.user as usize][r.item as usize] = f64::from(r.value) * f64::from(r.weight);
-        count[r.user as usize] += 1.0;
+        count[r.user as usize] += if r.weight > 0.0 { 1.0 } else { 0.0 };
     }
     let column = |x: &[Vec<f64>], i: usize| -> Vec<f64> { x.iter().map(|row| row[i]).collect() };
     let sums: Vec<f64> = (0..m).map(|i| column(&x, i).iter().sum()).collect();
@@ -283,4 +329,21 @@ fn what_cannot_be_learned_from_is_refused_by_name() {
     stopped.stop.request();
     let error = Neighbours::new().fit_job(&made(7), &stopped).unwrap_err().to_string();
     assert!(error.contains("interrupted"), "{error}");
+}
+
+#[test]
+fn a_neighbour_of_weight_zero_is_as_good_as_absent() {
+    let data = made(12);
+    let marked = weighted(&data);
+    let kept: Vec<f32> = marked.iter().map(|rating| rating.weight).collect();
+    let absent = marked.filter(|at| kept[at] > 0.0);
+    assert!(absent.len() < marked.len());
+    let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    for similarity in [Similarity::Cosine, Similarity::Tfidf, Similarity::Bm25] {
+        let params = Neighbours::new().similarity(similarity);
+        let [a, b] = [&marked, &absent].map(|data| params.fit(data).unwrap().predict(&pairs));
+        for (a, b) in a.iter().zip(b) {
+            assert!((a - b).abs() < 1e-4, "{similarity:?}: {a} and {b}");
+        }
+    }
 }

@@ -8,6 +8,10 @@ use gradus_kernel::Rows;
 /// Rows are summed in blocks of so many, block by block, whatever the number of threads.
 const BLOCK: usize = 512;
 
+/// The weight of the prior of a covariance, in rows for each row there is. It keeps the chain from drifting
+/// to large variances where the data do not tell them; a prior of a few rows does not.
+const COVARIANCE_WEIGHT: f64 = 0.3;
+
 /// The weight β₀ of the prior mean, zero, in rows.
 pub(super) const MEAN_WEIGHT: f64 = 1.0;
 
@@ -21,22 +25,24 @@ pub(super) struct Gaussian {
 impl Gaussian {
     /// Draws the Gaussian given `n` rows that came from it, by their moments.
     ///
-    /// The prior is Normal–Wishart: `Λ ~ W(W₀, d + 1)` and `μ ~ N(0, Λ⁻¹/β₀)` with `W₀⁻¹ = s I`.
-    /// So `Λ` is Wishart with `d + 1 + n` degrees of freedom and inverse scale
-    /// `s I + S + (β₀ n / (β₀ + n)) x̄ x̄ᵀ`, and `μ ~ N(n x̄ / (β₀ + n), Λ⁻¹ / (β₀ + n))`.
-    pub(super) fn draw(moments: &Moments, prior: f64, stream: &mut Stream) -> Result<Self> {
+    /// The prior is Normal–Wishart: `Λ ~ W(W₀, d + 1 + c n)` and `μ ~ N(0, Λ⁻¹/β₀)`, where
+    /// `W₀⁻¹ = (1 + c n) diag(v)` for the variances `v` that are expected: it is worth `1 + c n` rows. So
+    /// `Λ` is Wishart with `d + 1 + (1 + c) n` degrees of freedom and inverse scale
+    /// `W₀⁻¹ + S + (β₀ n / (β₀ + n)) x̄ x̄ᵀ`, and `μ ~ N(n x̄ / (β₀ + n), Λ⁻¹ / (β₀ + n))`.
+    pub(super) fn draw(moments: &Moments, variances: &[f64], stream: &mut Stream) -> Result<Self> {
         let (d, n) = (moments.mean.len(), moments.count);
         let total = MEAN_WEIGHT + n;
         let mut inverse_scale = moments.scatter.clone();
-        for i in 0..d {
+        for (i, &variance) in variances.iter().enumerate() {
             let by = MEAN_WEIGHT * n / total * moments.mean[i];
             for (to, &x) in inverse_scale.row_mut(i).iter_mut().zip(&moments.mean) {
                 *to += by * x;
             }
-            inverse_scale.row_mut(i)[i] += prior;
+            inverse_scale.row_mut(i)[i] += (1.0 + COVARIANCE_WEIGHT * n) * variance;
         }
         let broken = || Error::data("bayes: the factors became too large; check the ratings");
-        let root = wishart_root(&inverse_scale, d as f64 + 1.0 + n, stream).ok_or_else(broken)?;
+        let freedom = d as f64 + 1.0 + (1.0 + COVARIANCE_WEIGHT) * n;
+        let root = wishart_root(&inverse_scale, freedom, stream).ok_or_else(broken)?;
         let precision = root.times(&root.transposed());
         // With Λ = R Rᵀ, R⁻ᵀ z has covariance Λ⁻¹. R is not triangular; its Cholesky factor is.
         let l = precision.cholesky().ok_or_else(broken)?;
@@ -154,21 +160,21 @@ mod tests {
 
     #[test]
     fn the_draws_have_the_moments_of_the_normal_wishart() {
-        let (n, d, prior) = (40, 3, 0.5);
+        let (n, d, variances) = (40, 3, [0.5, 0.2, 1.5]);
         let moments = Moments::of(&rows(n, d, 3), None);
         let draws: Vec<Gaussian> = (0..20_000)
-            .map(|at| Gaussian::draw(&moments, prior, &mut Stream::new(9, "t", at)).unwrap())
+            .map(|at| Gaussian::draw(&moments, &variances, &mut Stream::new(9, "t", at)).unwrap())
             .collect();
         let (n, count) = (n as f64, draws.len() as f64);
-        let freedom = d as f64 + 1.0 + n;
+        let freedom = d as f64 + 1.0 + (1.0 + COVARIANCE_WEIGHT) * n;
         // The inverse scale, and from it E Λ = ν W and E Λ⁻¹ = W⁻¹ / (ν − d − 1).
         let mut inverse_scale = moments.scatter.clone();
-        for i in 0..d {
+        for (i, variance) in variances.iter().enumerate() {
             for j in 0..d {
                 inverse_scale.row_mut(i)[j] +=
                     MEAN_WEIGHT * n / (MEAN_WEIGHT + n) * moments.mean[i] * moments.mean[j];
             }
-            inverse_scale.row_mut(i)[i] += prior;
+            inverse_scale.row_mut(i)[i] += (1.0 + COVARIANCE_WEIGHT * n) * variance;
         }
         let average = |of: &dyn Fn(&Gaussian) -> f64| draws.iter().map(of).sum::<f64>() / count;
         let inverse = |g: &Gaussian| {

@@ -6,6 +6,7 @@ use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
+use crate::baseline::Components;
 use crate::fitting;
 use crate::half::Side;
 use crate::latent::{self, HeldOut};
@@ -13,6 +14,7 @@ use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
+use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, padded};
@@ -30,12 +32,16 @@ const WATCHED: usize = 1024;
 /// model fits every rating exactly.
 const NOISE_PRIOR: (f64, f64) = (1.0, 0.05);
 
-/// The prior scale of the rows' variance (see [`Gaussian::draw`]): rows of standardised ratings
-/// are far larger, so it matters only for a handful of rows.
-const ROW_PRIOR: f64 = 0.1;
+/// The variance of `p·q` that the prior expects, in that of the ratings. Where ratings are too thin to tell
+/// it, factors stay that small and predictions are those of the biases; where they tell it, they
+/// outweigh the prior.
+const INTERACTION: f64 = 0.02;
 
-/// The same for the gains from lists.
-const LIST_PRIOR: f64 = 0.1;
+/// The variance of the factors that rows gain from lists, in that of their own.
+const LIST_SHARE: f64 = 0.5;
+
+/// The variance of the biases that rows gain from lists, in that of the ratings.
+const LIST_BIAS: f64 = 0.01;
 
 /// The random streams that users and items are drawn with.
 pub(super) const USERS: &str = "bayes.user";
@@ -52,6 +58,10 @@ pub(super) struct Solver<'a> {
     pub(super) mean: f64,
     pub(super) scale: f64,
     weight: f64,
+    /// The variances that the priors of users and of items expect, the bias last.
+    variances: [Vec<f64>; 2],
+    /// The same for what rows gain from lists.
+    list_variances: Vec<f64>,
     pub(super) users: Side<'a>,
     items: Side<'a>,
 }
@@ -98,6 +108,14 @@ impl<'a> Solver<'a> {
         let spread = (squares / weight).sqrt();
         // Ratings that are all equal have no scale of their own; the model is then their mean.
         let flat = spread <= 1e-6 * mean.abs() || spread == 0.0;
+        let scale = if flat { mean.abs().max(1e-30) * 1e-6 } else { spread };
+        // Biases as they would be without factors; of factors no more than that they are small.
+        let components = Components::estimate(data, true, &Stop::new());
+        let noise = (components.noise / scale).powi(2).min(1.0);
+        let of_factor = (INTERACTION / params.rank as f64).sqrt();
+        let expected = |of_factor: f64, of_bias: f64| -> Vec<f64> {
+            (0..params.rank).map(|_| of_factor).chain([of_bias]).collect()
+        };
         Ok(Self {
             params,
             data,
@@ -107,8 +125,10 @@ impl<'a> Solver<'a> {
                 .transpose()?,
             range: params.clip.then(|| latent::range(data)),
             mean,
-            scale: if flat { mean.abs().max(1e-30) * 1e-6 } else { spread },
+            scale,
             weight,
+            variances: components.damping.map(|damping| expected(of_factor, noise / damping)),
+            list_variances: expected(LIST_SHARE * of_factor, LIST_BIAS),
             users: Side::with_row_cost(data.by_user(), data.weights_by_user(), ROW_COST),
             items: Side::with_row_cost(data.by_item(), data.weights_by_item(), ROW_COST),
         })
@@ -147,7 +167,7 @@ impl<'a> Solver<'a> {
     fn prior(
         &self,
         (hyper, lists): (&'static str, &'static str),
-        iteration: usize,
+        (iteration, side): (usize, usize),
         factors: &Vectors,
         old: Option<&Lists>,
         (own, other): (&Csr, &Csr),
@@ -155,9 +175,10 @@ impl<'a> Solver<'a> {
         let rows = factors.joined();
         let mut stream = Stream::new(self.params.seed, hyper, iteration as u64);
         let moments = Moments::of(&rows, old.map(|old| &old.gains));
-        let mut prior = Gaussian::draw(&moments, ROW_PRIOR, &mut stream)?;
+        let mut prior = Gaussian::draw(&moments, &self.variances[side], &mut stream)?;
         let Some(Lists { sources, .. }) = old else { return Ok((prior, None)) };
-        let source_prior = Gaussian::draw(&Moments::of(sources, None), LIST_PRIOR, &mut stream)?;
+        let of_sources = Moments::of(sources, None);
+        let source_prior = Gaussian::draw(&of_sources, &self.list_variances, &mut stream)?;
         let sweep = Sweep {
             level: self.level,
             rows: &rows,
@@ -271,11 +292,11 @@ impl iterate::Solver for Solver<'_> {
             let (users, items) = parallel::join(
                 || {
                     let old = state.to_users.as_ref();
-                    self.prior(names, iteration, &state.users, old, (by_user, by_item))
+                    self.prior(names, (iteration, 0), &state.users, old, (by_user, by_item))
                 },
                 || {
                     let old = state.to_items.as_ref();
-                    self.prior(other, iteration, &state.items, old, (by_item, by_user))
+                    self.prior(other, (iteration, 1), &state.items, old, (by_item, by_user))
                 },
             );
             (users?, items?)

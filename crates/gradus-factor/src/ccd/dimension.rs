@@ -6,6 +6,7 @@
 
 use crate::als::solve::{Solver, State};
 use crate::half::Side;
+use crate::latent::RowRule;
 use crate::vectors::Vectors;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -52,6 +53,10 @@ struct Pass<'p> {
     pending: Option<&'p Pending>,
     /// The numbers of the other side that are multiplied with those to be fitted.
     others: &'p [f32],
+    /// The penalty of the rows.
+    rule: RowRule,
+    /// Whether the numbers are biases.
+    biases: bool,
 }
 
 impl<'a> Descent<'a> {
@@ -88,13 +93,13 @@ impl<'a> Descent<'a> {
 
     /// Fits one number of each row, and returns the changes.
     fn pass(&self, pass: &Pass<'_>, errors: &mut [f32], own: &mut [f32]) -> Vec<f32> {
-        let Pass { side, pending, others } = *pass;
+        let Pass { side, pending, others, rule, biases } = *pass;
         // What is gathered together lies together: the pending change and the other's number.
         let pairs: Vec<[f32; 2]> = match pending {
             Some(pending) => pending.change.iter().zip(others).map(|(&c, &o)| [c, o]).collect(),
             None => others.iter().map(|&o| [0.0, o]).collect(),
         };
-        let (level, rule) = (self.solver.level, &self.solver.plan.rule);
+        let level = self.solver.level;
         let mut change = vec![0.0; own.len()];
         let numbers = side.blocks.cut_rows(own).zip(side.blocks.cut_rows(&mut change));
         let work = blocks(side, errors).zip(numbers);
@@ -117,7 +122,8 @@ impl<'a> Descent<'a> {
                     None => gathered.extend(indices.iter().map(|&i| pairs[i as usize][1])),
                 }
                 let weights = side.weights.map(|weights| &weights[range]);
-                let lambda = rule.lambda(indices.len(), weights);
+                let (lambda, of_bias) = rule.of(indices.len(), weights);
+                let lambda = of_bias.filter(|_| biases).unwrap_or(lambda);
                 let best = if indices.is_empty() {
                     0.0
                 } else {
@@ -144,12 +150,13 @@ impl<'a> Descent<'a> {
         parts.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    fn penalty(&self, side: &Side<'_>, rows: &Rows, bias: &[f32]) -> f64 {
+    fn penalty(side: &Side<'_>, rule: &RowRule, rows: &Rows, bias: &[f32]) -> f64 {
         let each = parallel::map_below(side.rows.n_rows(), 256, |row| {
             let weights = side.weights.map(|weights| &weights[side.rows.range(row)]);
-            let lambda = self.solver.plan.rule.lambda(side.rows.range(row).len(), weights);
-            let all = rows.row(row).iter().chain([&bias[row]]);
-            f64::from(lambda) * all.map(|&x| f64::from(x) * f64::from(x)).sum::<f64>()
+            let (lambda, of_bias) = rule.of(side.rows.range(row).len(), weights);
+            let norm: f64 = rows.row(row).iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            let square = f64::from(bias[row]) * f64::from(bias[row]);
+            f64::from(lambda) * norm + f64::from(of_bias.unwrap_or(0.0)) * square
         });
         each.iter().sum()
     }
@@ -188,13 +195,16 @@ impl iterate::Solver for Descent<'_> {
 
         let ones = |n: usize| vec![1.0; n];
         let mut for_items: Option<Pending> = None;
+        let (of_users, of_items) = (plan.rule.of_users(), plan.rule.of_items());
         if plan.rule.biases {
             let others = ones(users.n_rows());
-            let pass = Pass { side: by_item, pending: None, others: &others };
+            let (rule, pending, biases) = (of_items, None, true);
+            let pass = Pass { side: by_item, pending, others: &others, rule, biases };
             let change = self.pass(&pass, item_errors, &mut item_bias);
             let pending = Pending { own: others, change };
             let others = ones(items.n_rows());
-            let pass = Pass { side: by_user, pending: Some(&pending), others: &others };
+            let (rule, pending) = (of_users, Some(&pending));
+            let pass = Pass { side: by_user, pending, others: &others, rule, biases };
             let change = self.pass(&pass, user_errors, &mut user_bias);
             for_items = Some(Pending { own: others, change });
         }
@@ -205,10 +215,12 @@ impl iterate::Solver for Descent<'_> {
                     return Ok(Step::Stopped);
                 }
                 let pending = for_items.as_ref();
-                let pass = Pass { side: by_item, pending, others: &user_t.0 };
+                let (rule, biases) = (of_items, false);
+                let pass = Pass { side: by_item, pending, others: &user_t.0, rule, biases };
                 let change = self.pass(&pass, item_errors, &mut item_t.0);
                 let pending = Pending { own: user_t.0.clone(), change };
-                let pass = Pass { side: by_user, pending: Some(&pending), others: &item_t.0 };
+                let (rule, pending) = (of_users, Some(&pending));
+                let pass = Pass { side: by_user, pending, others: &item_t.0, rule, biases };
                 let change = self.pass(&pass, user_errors, &mut user_t.0);
                 for_items = Some(Pending { own: item_t.0.clone(), change });
             }
@@ -218,8 +230,8 @@ impl iterate::Solver for Descent<'_> {
         }
         let squares = self.sums(user_errors).1;
         let objective = squares
-            + self.penalty(by_user, &users, &user_bias)
-            + self.penalty(by_item, &items, &item_bias);
+            + Self::penalty(by_user, &of_users, &users, &user_bias)
+            + Self::penalty(by_item, &of_items, &items, &item_bias);
         let fallbacks = state.fallbacks;
         let users = Vectors { factors: users, bias: user_bias };
         let items = Vectors { factors: items, bias: item_bias };

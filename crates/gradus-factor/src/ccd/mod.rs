@@ -3,9 +3,11 @@
 mod dimension;
 
 use crate::als::solve::{self, Plan};
+use crate::baseline::Components;
 use crate::fitting::{self, Iterative, Stopping};
 use crate::half::Method;
-use crate::latent::{LatentFactors, Normalised, Normalize, Scaling, Squares};
+use crate::latent::{LatentFactors, Normalised, Normalize, Scaling};
+use crate::tuning::{self, Chosen, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -31,10 +33,10 @@ pub enum Order {
 ///
 /// Model and objective are those of `als`: `r̂ = α + β_u + β_i + γ_u·γ_i` and
 ///
-/// `Σ w (r − r̂)² + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`.
+/// `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`.
 ///
 /// With the errors `e` of the ratings at hand, the best value of one factor is
-/// `γ_ut ← (Σ w e γ_it + γ_ut Σ w γ_it²) / (λ s_u + Σ w γ_it²)`, and the errors follow; a bias is one
+/// `γ_ut ← (Σ w e γ_it + γ_ut Σ w γ_it²) / (λσ s_u + Σ w γ_it²)`, and the errors follow; a bias is one
 /// more factor whose other side is 1. No update can raise the objective. With `order = element` all
 /// factors of an item are visited, then those of the next; then the users. With `order = dimension`
 /// the first factor of all items and of all users is visited `inner` times, then the second. Rows
@@ -50,15 +52,21 @@ pub enum Order {
 /// 2012 (dimension).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Ccd {
-    /// Number of latent factors of each user and item.
+    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best
-    /// for ratings on a five-point scale, as for `als`.
+    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+    /// biases. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
+
+    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
+    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+    #[schemars(range(min = 0.0))]
+    pub bias_regularization: Option<f32>,
 
     /// How the penalty of a row grows with its number of ratings.
     pub scaling: Scaling,
@@ -102,8 +110,9 @@ pub struct Ccd {
 impl Default for Ccd {
     fn default() -> Self {
         Self {
-            rank: 64,
-            regularization: 1.1,
+            rank: None,
+            regularization: None,
+            bias_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
             order: Order::Element,
@@ -119,7 +128,14 @@ impl Default for Ccd {
     }
 }
 
-impl Params for Ccd {}
+impl Params for Ccd {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("bias_regularization", self.bias_regularization),
+        ])
+    }
+}
 
 impl Ccd {
     /// The default preset.
@@ -127,11 +143,13 @@ impl Ccd {
         Self::default()
     }
 
-    fn plan(&self) -> Plan {
-        let Self { regularization, scaling, biases, rank, clip, keep_history, seed, .. } = *self;
-        let rule = Squares { regularization, scaling, biases };
+    fn plan(&self, chosen: &Chosen, components: &Components) -> Plan {
+        let Self { scaling, biases, clip, keep_history, seed, .. } = *self;
+        let rule =
+            components.rule(chosen.regularization, self.bias_regularization, scaling, biases);
+        let (rank, unit) = (chosen.rank, components.noise);
         let method = Method::Coordinates(self.inner);
-        Plan { model: Self::NAME, rank, rule, method, clip, keep_history, seed }
+        Plan { model: Self::NAME, rank, rule, unit, method, clip, keep_history, seed }
     }
 }
 
@@ -139,6 +157,23 @@ impl Iterative for Ccd {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Ccd {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        tuning::first_strength(self.scaling)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -161,8 +196,11 @@ impl Fit for Ccd {
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(Normalize::None, data);
-        let solver = solve::Solver::new(self.plan(), &input, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let chosen = tuning::choose(self, data, job)?;
+        let components = Components::estimate(data, self.biases, &job.stop);
+        let plan = self.plan(&chosen, &components);
+        let solver = solve::Solver::new(plan, &input, job.validation, warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (solver, state, mut report) = match self.order {
             Order::Element => {
                 let (state, report) = iterate::run(&solver, &options, job)?;

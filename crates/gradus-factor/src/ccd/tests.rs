@@ -1,5 +1,7 @@
 use super::*;
+use crate::latent::Squares;
 use gradus_core::iterate::Solver as _;
+use gradus_core::progress::Stop;
 use gradus_data::Duplicates;
 use gradus_data::make::RatingsSpec;
 
@@ -31,6 +33,8 @@ fn small(order: Order) -> Ccd {
 struct Oracle<'a> {
     data: &'a Ratings,
     params: &'a Ccd,
+    rank: usize,
+    rule: Squares,
     mean: f64,
     /// The bias first, then the factors.
     users: Vec<Vec<f64>>,
@@ -44,9 +48,11 @@ impl Oracle<'_> {
         f64::from(value) - self.mean - u[0] - i[0] - product
     }
 
-    fn lambda(&self, weight: f64) -> f64 {
-        let by = if self.params.scaling == Scaling::Count { weight } else { 1.0 };
-        f64::from(self.params.regularization) * by
+    /// The penalties of a row on its bias and on its factors.
+    fn lambda(&self, of_users: bool, weight: f64) -> (f64, f64) {
+        let rule = if of_users { self.rule.of_users() } else { self.rule.of_items() };
+        let (factors, bias) = rule.of(1, Some(&[weight as f32]));
+        (f64::from(bias.unwrap_or(0.0)), f64::from(factors))
     }
 
     /// Fits number `t` (0 is the bias) of one row.
@@ -64,7 +70,8 @@ impl Oracle<'_> {
             square += w * v * v;
             weight += w;
         }
-        let lambda = self.lambda(weight);
+        let (of_bias, of_factors) = self.lambda(of_users, weight);
+        let lambda = if t == 0 { of_bias } else { of_factors };
         let side = if of_users { &mut self.users } else { &mut self.items };
         let x = &mut side[row][t];
         *x = if weight == 0.0 { 0.0 } else { (along + *x * square) / (square + lambda) };
@@ -85,13 +92,13 @@ impl Oracle<'_> {
                 for (of_users, rows) in [(false, m), (true, n)] {
                     for row in 0..rows {
                         for _ in 0..self.params.inner {
-                            (first..=self.params.rank).for_each(|t| self.fit(of_users, row, t));
+                            (first..=self.rank).for_each(|t| self.fit(of_users, row, t));
                         }
                     }
                 }
             }
             Order::Dimension => {
-                for t in first..=self.params.rank {
+                for t in first..=self.rank {
                     let rounds = if t == 0 { 1 } else { self.params.inner };
                     for _ in 0..rounds {
                         (0..m).for_each(|row| self.fit(false, row, t));
@@ -110,9 +117,15 @@ impl Oracle<'_> {
             user_weight[r.user as usize] += f64::from(r.weight);
             item_weight[r.item as usize] += f64::from(r.weight);
         }
-        let rows = self.users.iter().zip(&user_weight).chain(self.items.iter().zip(&item_weight));
-        let penalty: f64 =
-            rows.map(|(x, &w)| self.lambda(w) * x.iter().map(|x| x * x).sum::<f64>()).sum();
+        let users = self.users.iter().zip(&user_weight).map(|(x, &w)| (true, x, w));
+        let items = self.items.iter().zip(&item_weight).map(|(x, &w)| (false, x, w));
+        let penalty: f64 = users
+            .chain(items)
+            .map(|(of_users, x, w)| {
+                let (of_bias, of_factors) = self.lambda(of_users, w);
+                of_bias * x[0] * x[0] + of_factors * x[1..].iter().map(|x| x * x).sum::<f64>()
+            })
+            .sum();
         squares + penalty
     }
 }
@@ -126,9 +139,14 @@ fn both_orders_follow_the_slow_oracle() {
                 small(order),
                 small(order).biases(false).inner(2),
                 small(order).scaling(Scaling::None).regularization(0.5),
+                small(order).scaling(Scaling::Sqrt).bias_regularization(3.0),
             ] {
                 let input = Normalised::new(Normalize::None, data);
-                let start = solve::Solver::new(params.plan(), &input, None, None).unwrap();
+                let components = Components::estimate(data, params.biases, &Stop::new());
+                let chosen = tuning::choose(&params, data, &Job::default()).unwrap();
+                let plan = params.plan(&chosen, &components);
+                let (rank, rule) = (plan.rank, plan.rule);
+                let start = solve::Solver::new(plan, &input, None, None).unwrap();
                 let state = start.start(0).unwrap();
                 let users = state.users_as_f64().into_iter().map(|mut u| {
                     u.insert(0, 0.0);
@@ -137,9 +155,11 @@ fn both_orders_follow_the_slow_oracle() {
                 let mut slow = Oracle {
                     data,
                     params: &params,
+                    rank,
+                    rule,
                     mean: state.mean,
                     users: users.collect(),
-                    items: vec![vec![0.0; params.rank + 1]; data.n_items()],
+                    items: vec![vec![0.0; rank + 1]; data.n_items()],
                 };
                 let report = params.fit(data).unwrap().report;
                 for point in &report.trace[..4] {
@@ -180,7 +200,7 @@ fn the_objective_never_rises_and_ends_near_exact_solves() {
 fn the_same_bits_on_any_number_of_threads() {
     let data = RatingsSpec::new(900, 300, 60_000).make(3).unwrap().ratings;
     for order in [Order::Element, Order::Dimension] {
-        let params = Ccd::new().rank(9).max_iter(2).order(order);
+        let params = Ccd::new().rank(9).regularization(1.5).max_iter(2).order(order);
         let bytes = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| params.fit(&data).unwrap().to_bytes().unwrap())

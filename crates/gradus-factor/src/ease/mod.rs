@@ -16,6 +16,7 @@ use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_core::recommend::{Scored, TopN};
+use gradus_core::report::Choice;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, sum_rows};
@@ -120,7 +121,7 @@ impl Ease {
     }
 
     /// The penalty that ranks held-out items best.
-    fn choose(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(f64, String)> {
+    fn choose(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(f64, Choice)> {
         let few = || (REGULARIZATION, choice::too_few("regularization", REGULARIZATION));
         let Some(subset) = Subset::new(data, SUBSET) else { return Ok(few()) };
         let Some(part) = Part::new(&subset.data) else { return Ok(few()) };
@@ -135,7 +136,7 @@ impl Ease {
             };
             Ok(part.held_out.ndcg(score))
         })?;
-        Ok((climb.best, climb.note("regularization")))
+        Ok((climb.best, climb.choice("regularization")))
     }
 }
 
@@ -164,14 +165,14 @@ impl Fit for Ease {
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let options = fitting::closed_form_options(self, started);
         let catalogue = Catalogue::new(data, true);
-        let mut notes = Vec::new();
+        let mut choices = Vec::new();
         let (rule, mut report) = iterate::direct(&options, job, || {
             let lambda = match self.regularization {
                 Some(given) => f64::from(given),
                 None => {
-                    let (chosen, note) = self.choose(data, job)?;
-                    notes.push(note);
-                    chosen
+                    let (value, choice) = self.choose(data, job)?;
+                    choices.push(choice);
+                    value
                 }
             };
             let n = data.n_items();
@@ -184,7 +185,7 @@ impl Fit for Ease {
             });
             Ok((rule, weights.objective, score))
         })?;
-        report.notes.extend(notes);
+        report.chosen = choices;
         if let Some(held_out) = &held_out {
             report.compare_with(held_out.baselines(data));
         }

@@ -113,19 +113,15 @@ fn a_weight_of_two_is_a_strength_of_two() {
 fn a_penalty_that_is_left_out_is_chosen_and_told() {
     let data = made(5);
     let fitted = Ease::new().fit(&data).unwrap();
-    assert!(
-        fitted.report.notes.iter().any(|note| note.contains("chosen")),
-        "{:?}",
-        fitted.report.notes
-    );
+    let [choice] = &fitted.report.chosen[..] else { panic!("{:?}", fitted.report.chosen) };
+    assert_eq!(choice.parameter, "regularization");
+    let given = Ease::new().regularization(choice.value as f32).fit(&data).unwrap();
+    let off = given.report.objective / fitted.report.objective - 1.0;
+    assert!(off.abs() < 1e-6 && given.report.chosen.is_empty(), "{off}");
     let few =
         Ratings::from_triplets((0..6).map(|n| (Id::Int(n % 2), Id::Int(n / 2), 1.0))).unwrap();
     let fitted = Ease::new().fit(&few).unwrap();
-    assert!(
-        fitted.report.notes.iter().any(|note| note.contains("too few")),
-        "{:?}",
-        fitted.report.notes
-    );
+    assert!(fitted.report.chosen[0].reason.contains("too few"), "{:?}", fitted.report.chosen);
 }
 
 #[test]

@@ -4,7 +4,9 @@ mod optimizer;
 mod solve;
 
 use crate::fitting::{self, Iterative, Stopping};
-use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
+use crate::latent::LatentFactors;
+use crate::loss::{self, Problem};
+use crate::tuning::{self, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -24,7 +26,7 @@ pub use optimizer::Optimizer;
 /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`, and the fit minimises the objective of `als`, or of
 /// `sgd` with the same loss:
 ///
-/// `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+/// `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 ///
 /// One iteration computes the exact gradient over all ratings and moves everything once. The
 /// gradient of a row is halved and divided by the number (the weight) of its ratings, or the rows
@@ -44,14 +46,21 @@ pub use optimizer::Optimizer;
 /// Kingma, Ba 2015 (adam); O'Donoghue, Candès 2015 (starting momentum again).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Gd {
-    /// Number of latent factors of each user and item.
+    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases; 1.1 as for `als`.
+    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+    /// biases. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
+
+    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
+    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+    #[schemars(range(min = 0.0))]
+    pub bias_regularization: Option<f32>,
 
     /// How the penalty of a row grows with its number of ratings.
     pub scaling: Scaling,
@@ -62,7 +71,8 @@ pub struct Gd {
     /// Loss function.
     pub loss: RatingLoss,
 
-    /// The error, in the units of the ratings, from which the Huber loss is linear.
+    /// The error from which the Huber loss is linear, in units of the standard deviation of the ratings
+    /// about the biases (wild values drawn in).
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 
@@ -106,8 +116,9 @@ pub struct Gd {
 impl Default for Gd {
     fn default() -> Self {
         Self {
-            rank: 16,
-            regularization: 1.1,
+            rank: None,
+            regularization: None,
+            bias_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
             loss: RatingLoss::Squared,
@@ -126,28 +137,19 @@ impl Default for Gd {
     }
 }
 
-impl Params for Gd {}
+impl Params for Gd {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("bias_regularization", self.bias_regularization),
+        ])
+    }
+}
 
 impl Gd {
     /// The default preset.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    fn rule(&self) -> Squares {
-        Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
-    }
-
-    /// How a single row is solved: under the loss of the fit.
-    fn fold_in(&self) -> FoldIn {
-        let Self { regularization, scaling, biases, loss, delta, .. } = *self;
-        match loss {
-            // The logistic loss is that of the link, by which squares are reweighted.
-            RatingLoss::Squared | RatingLoss::Logistic => FoldIn::Squares(self.rule()),
-            RatingLoss::Absolute | RatingLoss::Huber => {
-                FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
-            }
-        }
     }
 }
 
@@ -155,6 +157,23 @@ impl Iterative for Gd {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Gd {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        tuning::first_strength(self.scaling)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -176,8 +195,13 @@ impl Fit for Gd {
         let started = Instant::now();
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let chosen = tuning::choose(self, data, job)?;
+        let Self { bias_regularization, scaling, biases, loss, delta, .. } = *self;
+        let components = loss::components(loss, data, biases, &job.stop);
+        let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
+        let problem = Problem::new(chosen.rank, (loss, delta), &rule, &components, data);
+        let solver = solve::Solver::new(self, &problem, data, job.validation, warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;
         let model = solver.into_model(state);

@@ -3,8 +3,8 @@
 use super::Gd;
 use super::optimizer::{Point, advance};
 use crate::half::Side;
-use crate::latent::{self, HeldOut, LatentFactors, Parts};
-use crate::loss::Units;
+use crate::latent::{self, HeldOut, LatentFactors, Parts, RowRule};
+use crate::loss::{Problem, Units};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -25,6 +25,7 @@ const RUNAWAY: f64 = 2.0;
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     params: &'a Gd,
+    problem: &'a Problem,
     data: &'a Ratings,
     level: Level,
     held_out: Option<HeldOut>,
@@ -40,23 +41,26 @@ pub(super) struct Solver<'a> {
 /// One side of the data, with what the gradient needs of each row.
 struct Rated<'a> {
     side: Side<'a>,
-    /// The penalty of each row, in the units of the fit.
-    penalties: Vec<f64>,
+    /// The penalties of each row, on factors and on the bias, in the units of the fit.
+    penalties: Vec<(f64, f64)>,
     /// The sum of the weights of each row.
     totals: Vec<f64>,
 }
 
 impl<'a> Rated<'a> {
-    fn new(params: &Gd, units: &Units, rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
+    fn new(rule: &RowRule, units: &Units, rows: &'a Csr, weights: Option<&'a [f32]>) -> Self {
         let side = Side::new(rows, weights);
-        let (rule, n) = (params.rule(), rows.n_rows());
-        let lambda = |row| rule.lambda(rows.range(row).len(), side.weights(row));
+        let n = rows.n_rows();
+        let lambda = |row| {
+            let (factors, bias) = rule.of(rows.range(row).len(), side.weights(row));
+            (units.penalty(factors), units.bias_penalty(bias))
+        };
         let count = |row| rows.range(row).len() as f64;
         let total = |row| {
             let weights: Option<&[f32]> = side.weights(row);
             weights.map_or(count(row), |w| w.iter().map(|&w| f64::from(w)).sum())
         };
-        let penalties = (0..n).map(|row| units.penalty(f64::from(lambda(row)))).collect();
+        let penalties = (0..n).map(lambda).collect();
         Self { penalties, totals: (0..n).map(total).collect(), side }
     }
 }
@@ -86,13 +90,16 @@ struct View<'v> {
 impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Gd,
+        problem: &'a Problem,
         data: &'a Ratings,
         held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
-        let units = Units::new("gd", params.loss, params.delta, data)?;
+        let units = Units::new("gd", problem, data)?;
+        let rule = problem.rule;
         Ok(Self {
             params,
+            problem,
             data,
             level: Level::best(),
             held_out: held_out
@@ -101,15 +108,14 @@ impl<'a> Solver<'a> {
             warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
             range: params.clip.then(|| latent::range(data)),
             units,
-            users: Rated::new(params, &units, data.by_user(), data.weights_by_user()),
-            items: Rated::new(params, &units, data.by_item(), data.weights_by_item()),
+            users: Rated::new(&rule.of_users(), &units, data.by_user(), data.weights_by_user()),
+            items: Rated::new(&rule.of_items(), &units, data.by_item(), data.weights_by_item()),
         })
     }
 
     /// Writes the descent direction of one side; returns its losses and its penalty.
     fn direction(&self, view: &View<'_>, mean: f64, out: (&mut Rows, &mut [f32])) -> (f64, f64) {
-        let (side, k) = (&view.rated.side, self.params.rank);
-        let bias_ratio = self.units.score();
+        let (side, k) = (&view.rated.side, self.problem.rank);
         let blocks = side.blocks.cut_vectors(out.0, out.1);
         let units = self.units.affine();
         let sums = parallel::map(blocks, |block| {
@@ -133,8 +139,7 @@ impl<'a> Solver<'a> {
                 if total <= 0.0 {
                     continue;
                 }
-                let penalty = view.rated.penalties[row];
-                let bias_penalty = penalty * bias_ratio;
+                let (penalty, bias_penalty) = view.rated.penalties[row];
                 let norm = f64::from(gradus_kernel::dot(self.level, own, own));
                 sums.1 += penalty * norm + bias_penalty * f64::from(bias).powi(2);
                 let (share, keep) = ((1.0 / total) as f32, (penalty / total) as f32);
@@ -159,13 +164,13 @@ impl<'a> Solver<'a> {
             other: (&x.items, &x.item_bias),
         };
         let (loss, penalty) = self.direction(&view, mean, (&mut down.users, &mut down.user_bias));
-        let ratio = self.units.score();
         let of_items: f64 = (0..self.data.n_items())
             .map(|item| {
                 let row = x.items.row(item);
                 let norm = f64::from(gradus_kernel::dot(self.level, row, row));
                 let bias = f64::from(x.item_bias[item]);
-                self.items.penalties[item] * (norm + ratio * bias * bias)
+                let (penalty, bias_penalty) = self.items.penalties[item];
+                penalty * norm + bias_penalty * bias * bias
             })
             .sum();
         loss + penalty + of_items
@@ -182,7 +187,7 @@ impl<'a> Solver<'a> {
     }
 
     fn start_rows(&self, restart: usize, side: &Rated<'_>, of_users: bool) -> (Rows, Vec<f32>) {
-        let k = self.params.rank;
+        let k = self.problem.rank;
         let (mut rows, mut bias) =
             (Rows::zeros(side.totals.len(), k), vec![0.0; side.totals.len()]);
         let spread = (START / (k as f64).sqrt()).sqrt();
@@ -232,7 +237,7 @@ impl<'a> Solver<'a> {
                 item_bias,
                 user_factors: users,
                 item_factors: items,
-                fold_in: self.params.fold_in(),
+                fold_in: self.problem.fold_in(),
             },
             self.range,
             self.params.keep_history,
@@ -241,7 +246,7 @@ impl<'a> Solver<'a> {
     }
 
     fn empty(&self) -> Point {
-        Point::zeros(self.data.n_users(), self.data.n_items(), self.params.rank)
+        Point::zeros(self.data.n_users(), self.data.n_items(), self.problem.rank)
     }
 
     fn empty_memory(&self) -> Vec<Point> {
@@ -333,7 +338,7 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.problem.rank);
         let (mean, rate, moves, objective) = file.get(&format!("{prefix}scalars"))?;
         let mut point = |name: &str| -> Result<Point> {
             let prefix = format!("{prefix}{name}.");

@@ -2,6 +2,7 @@ use super::optimizer::{Point, advance};
 use super::*;
 use crate::Als;
 use gradus_core::iterate::{Solver as _, Watch};
+use gradus_core::progress::Stop;
 use gradus_core::recommend::Recommend;
 use gradus_data::Id;
 use gradus_data::make::RatingsSpec;
@@ -24,9 +25,18 @@ fn small() -> Gd {
     count.rank(4).max_iter(30).tol(0.0).seed(3)
 }
 
+/// The problem that a fit solves.
+fn problem(params: &Gd, data: &Ratings) -> Problem {
+    let Gd { bias_regularization, scaling, biases, loss, delta, .. } = *params;
+    let components = loss::components(loss, data, biases, &Stop::new());
+    let chosen = tuning::choose(params, data, &Job::default()).unwrap();
+    let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
+    Problem::new(chosen.rank, (loss, delta), &rule, &components, data)
+}
+
 /// The objective of a model, from its predictions.
 fn objective(params: &Gd, data: &Ratings, model: &LatentFactors) -> f64 {
-    let lambda = f64::from(params.regularization);
+    let rule = problem(params, data).rule;
     let mut sum = 0.0;
     for r in data.iter() {
         let (u, i) = (r.user as usize, r.item as usize);
@@ -38,13 +48,18 @@ fn objective(params: &Gd, data: &Ratings, model: &LatentFactors) -> f64 {
             .sum();
         let x =
             model.mean() + f64::from(model.user_bias()[u]) + f64::from(model.item_bias()[i]) + dot;
-        let norm = |row: &[f32], bias: f32| -> f64 {
-            row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() + f64::from(bias).powi(2)
-        };
-        // Count-scaled: each rating pays the penalty of its two rows once.
-        sum += (f64::from(r.value) - x).powi(2)
-            + lambda * norm(model.user_factors(u), model.user_bias()[u])
-            + lambda * norm(model.item_factors(i), model.item_bias()[i]);
+        sum += (f64::from(r.value) - x).powi(2);
+    }
+    let norm = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
+    for (user, &bias) in model.user_bias().iter().enumerate() {
+        let (lambda, of_bias) = rule.of_users().of(data.by_user().range(user).len(), None);
+        sum += f64::from(lambda) * norm(model.user_factors(user));
+        sum += f64::from(of_bias.unwrap()) * f64::from(bias).powi(2);
+    }
+    for (item, &bias) in model.item_bias().iter().enumerate() {
+        let (lambda, of_bias) = rule.of_items().of(data.by_item().range(item).len(), None);
+        sum += f64::from(lambda) * norm(model.item_factors(item));
+        sum += f64::from(of_bias.unwrap()) * f64::from(bias).powi(2);
     }
     sum
 }
@@ -74,7 +89,8 @@ fn the_direction_is_the_gradient_by_finite_differences() {
     let data = made(2);
     for loss in [RatingLoss::Squared, RatingLoss::Huber] {
         let params = small().loss(loss);
-        let solver = solve::Solver::new(&params, &data, None, None).unwrap();
+        let problem = problem(&params, &data);
+        let solver = solve::Solver::new(&params, &problem, &data, None, None).unwrap();
         let state = solver.start(0).unwrap();
         let unit = {
             let mean: f64 =
@@ -84,8 +100,8 @@ fn the_direction_is_the_gradient_by_finite_differences() {
         };
         // In units of the fit, where only the row at hand matters.
         let cost = |user: usize, x: &[f64], bias: f64| -> f64 {
-            let lambda = f64::from(params.regularization);
             let (items, values) = data.by_user().row(user);
+            let (lambda, of_bias) = problem.rule.of_users().of(items.len(), None);
             let mut sum = 0.0;
             for (&item, &value) in items.iter().zip(values) {
                 let row = state.x.items.row(item as usize);
@@ -93,12 +109,12 @@ fn the_direction_is_the_gradient_by_finite_differences() {
                 let predicted =
                     state.mean + bias + f64::from(state.x.item_bias[item as usize]) + dot;
                 let e = (f64::from(value) / unit - predicted).abs();
-                let delta = 1.0 / unit;
+                let delta = f64::from(problem.delta) / unit;
                 let huber = loss == RatingLoss::Huber && e > delta;
                 sum += if huber { 2.0 * delta * e - delta * delta } else { e * e };
-                sum += lambda / unit * x.iter().map(|x| x * x).sum::<f64>() + lambda * bias * bias;
             }
-            sum
+            let norm: f64 = x.iter().map(|x| x * x).sum();
+            sum + f64::from(lambda) / unit * norm + f64::from(of_bias.unwrap()) * bias * bias
         };
         for user in [0, 17, 119] {
             let n = data.by_user().range(user).len() as f64;
@@ -206,7 +222,8 @@ fn no_learning_rate_makes_it_diverge() {
 fn a_stopped_step_leaves_the_state_and_a_warm_start_goes_on() {
     let data = made(6);
     let params = small();
-    let solver = solve::Solver::new(&params, &data, None, None).unwrap();
+    let problem = problem(&params, &data);
+    let solver = solve::Solver::new(&params, &problem, &data, None, None).unwrap();
     let mut state = solver.start(0).unwrap();
     let first = solver.step(&mut state, &Watch::unwatched()).unwrap().objective().unwrap();
     assert!(first > 0.0);

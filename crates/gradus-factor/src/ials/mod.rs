@@ -9,6 +9,7 @@ mod start;
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{Implicit, LatentFactors};
 use crate::ranking::HeldOutItems;
+use crate::tuning::{self, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -60,19 +61,19 @@ pub use crate::latent::{Confidence, UnobservedOn};
 #[setters(strip_option)]
 pub struct Ials {
     /// Number of latent factors of each user and item. More rank better, if slower, up to many
-    /// hundreds on sparse data; 64 is a quick start.
+    /// hundreds on sparse data. Left out, it is chosen on held-out data, up to 256.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases. With ν = 1 the best is mostly between 0.002
-    /// and 0.02; with ν = 0 it is larger by the number of observations of a row.
+    /// Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out data. With ν = 1
+    /// the best is mostly between 0.002 and 0.05; with ν = 0 it is larger by the number of observations of a
+    /// row.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
 
-    /// The weight α₀ of a pair that was not observed, against 1 for one that was. Left out, it is
-    /// chosen so that all pairs together weigh 7 times as much as the observed ones, but at most 1:
-    /// 0.3 on MovieLens 1M, 0.004 on a data set a hundred times as sparse. Less makes the model
-    /// bolder.
+    /// The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the model
+    /// bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but none more than
+    /// 1; where λ is left out as well, 4, 16, … times are tried on held-out data.
     #[schemars(range(min = 0.0))]
     pub unobserved: Option<f32>,
 
@@ -147,9 +148,16 @@ pub enum IalsSolver {
     Blocks,
 }
 
-/// How much all pairs weigh together by default, against the observed ones. The best was 5 to 10 on
+/// How much all pairs weigh together at first, against the observed ones. The best was 5 to 20 on
 /// data of very different density (MovieLens 1M, Gowalla).
-const UNOBSERVED: f64 = 7.0;
+const UNOBSERVED: f64 = 8.0;
+
+/// The strength that is tried first, and the power of the weight of all pairs by which the best one falls.
+const STRENGTH: f32 = 0.012;
+const STRENGTH_POWER: f32 = -0.7;
+
+/// The smallest rank that is tried.
+const FIRST_RANK: usize = 32;
 
 /// The largest rank at which `auto` solves rows exactly, and the largest at which it takes
 /// conjugate gradients. At rank 16 and 32 an exact solve costs as much as three steps do; at 64
@@ -162,8 +170,8 @@ const CG_RANK: usize = 512;
 impl Default for Ials {
     fn default() -> Self {
         Self {
-            rank: 64,
-            regularization: 0.01,
+            rank: None,
+            regularization: None,
             unobserved: None,
             unobserved_on: UnobservedOn::All,
             confidence: Confidence::Constant,
@@ -184,7 +192,14 @@ impl Default for Ials {
     }
 }
 
-impl Params for Ials {}
+impl Params for Ials {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("unobserved", self.unobserved),
+        ])
+    }
+}
 
 impl Ials {
     /// The default preset.
@@ -194,7 +209,7 @@ impl Ials {
 
     fn rule(&self, data: &Ratings) -> Implicit {
         let mut rule = Implicit {
-            regularization: self.regularization,
+            regularization: self.regularization.unwrap_or(STRENGTH),
             exponent: self.exponent,
             unobserved: 0.0,
             unobserved_on: self.unobserved_on,
@@ -214,11 +229,16 @@ impl Ials {
         rule
     }
 
+    /// The number of factors.
+    fn size(&self) -> usize {
+        self.rank.unwrap_or(FIRST_RANK)
+    }
+
     /// The solver that is used.
     fn chosen(&self) -> IalsSolver {
         match self.solver {
-            IalsSolver::Auto if self.rank <= EXACT_RANK => IalsSolver::Cholesky,
-            IalsSolver::Auto if self.rank <= CG_RANK => IalsSolver::Cg,
+            IalsSolver::Auto if self.size() <= EXACT_RANK => IalsSolver::Cholesky,
+            IalsSolver::Auto if self.size() <= CG_RANK => IalsSolver::Cg,
             IalsSolver::Auto => IalsSolver::Blocks,
             chosen => chosen,
         }
@@ -229,6 +249,57 @@ impl Iterative for Ials {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Ials {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        STRENGTH
+    }
+
+    fn first_rank(&self) -> usize {
+        FIRST_RANK
+    }
+
+    fn largest_rank(&self) -> usize {
+        256
+    }
+
+    fn ratio(&self) -> f32 {
+        1.6
+    }
+
+    fn gain(&self) -> f64 {
+        0.01
+    }
+
+    fn stronger_at_rank(&self) -> bool {
+        false
+    }
+
+    fn further(&self) -> Option<&'static str> {
+        let open = self.unobserved.is_none() && self.regularization.is_none();
+        open.then_some("unobserved")
+    }
+
+    fn variant(&self, data: &Ratings, step: i32) -> (Self, f32, f32) {
+        let times = 2_f32.powi(step);
+        let unobserved = self.unobserved.unwrap_or_else(|| {
+            let first = self.rule(data).unobserved;
+            (first * times).min(1.0)
+        });
+        let along = if self.unobserved.is_none() { times.powf(STRENGTH_POWER) } else { 1.0 };
+        (self.clone().unobserved(unobserved), unobserved, along)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -252,10 +323,13 @@ impl Fit for Ials {
         let held_out =
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Problem::new(self, data, held_out.as_ref(), warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let chosen = tuning::choose(self, data, job)?;
+        let (params, ..) = self.variant(data, chosen.further);
+        let params = params.rank(chosen.rank).regularization(chosen.regularization);
+        let solver = solve::Problem::new(&params, data, held_out.as_ref(), warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
-        if let Some(held_out) = &held_out {
+        if let Some(held_out) = held_out.as_ref().filter(|_| job.baselines) {
             report.compare_with(held_out.baselines(data));
             report.notes.extend(held_out.note());
         }

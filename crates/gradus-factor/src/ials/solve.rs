@@ -48,8 +48,8 @@ impl<'a> Problem<'a> {
     ) -> Result<Self> {
         check_values(data)?;
         let rule = params.rule(data);
-        let users = Side::new(data.by_user(), data.weights_by_user(), &rule, params.rank);
-        let items = Side::new(data.by_item(), data.weights_by_item(), &rule, params.rank);
+        let users = Side::new(data.by_user(), data.weights_by_user(), &rule, params.size());
+        let items = Side::new(data.by_item(), data.weights_by_item(), &rule, params.size());
         let total: f64 = match &users.weights {
             None => data.len() as f64,
             Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
@@ -109,7 +109,7 @@ impl iterate::Solver for Problem<'_> {
     type State = State;
 
     fn start(&self, restart: usize) -> Result<State> {
-        let k = self.params.rank;
+        let k = self.params.size();
         let sides = (&self.users, &self.items);
         let users = start(self.level, sides, k, self.params.seed, restart);
         let mut users = Vectors { bias: vec![0.0; users.n_rows()], factors: users };
@@ -186,7 +186,7 @@ impl iterate::Solver for Problem<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.size());
         let users = Vectors::read(&format!("{prefix}user"), file, n_users, k)?;
         Ok(State {
             fallbacks: file.get(&format!("{prefix}fallbacks"))?,

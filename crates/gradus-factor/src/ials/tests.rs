@@ -76,8 +76,9 @@ impl Dense {
         }
         let lambda = |count: &[f64], others: usize| {
             let size = |n: &f64| n + f64::from(params.unobserved.unwrap()) * others as f64;
-            let lambda =
-                |n| f64::from(params.regularization) * size(n).powf(f64::from(params.exponent));
+            let lambda = |n| {
+                f64::from(params.regularization.unwrap()) * size(n).powf(f64::from(params.exponent))
+            };
             count.iter().map(lambda).collect::<Vec<f64>>()
         };
         Self {
@@ -130,7 +131,7 @@ impl Dense {
         lambda: f64,
         others: &[Vec<f64>],
     ) -> Vec<f64> {
-        let (k, biases) = (self.params.rank, self.params.biases);
+        let (k, biases) = (self.params.size(), self.params.biases);
         let d = k + usize::from(biases);
         let (mut a, mut b) = (vec![vec![0.0; d]; d], vec![0.0; d]);
         (0..d).for_each(|i| a[i][i] = lambda);
@@ -256,7 +257,8 @@ fn the_number_of_threads_does_not_change_a_bit() {
     let data = RatingsSpec::new(900, 1500, 60_000).make(5).unwrap().ratings;
     let (train, test) = data.partition(|at| at % 10 != 0);
     for solver in SOLVERS {
-        let params = Ials::new().rank(20).block(8).max_iter(2).solver(solver).biases(true);
+        let params = Ials::new().rank(20).regularization(0.01).block(8);
+        let params = params.max_iter(2).solver(solver).biases(true);
         let bytes = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
@@ -320,7 +322,8 @@ fn a_step_told_to_stop_leaves_the_state_as_it_was() {
     }
     let data = RatingsSpec::new(2000, 1500, 200_000).make(7).unwrap().ratings;
     for solver in SOLVERS {
-        let params = Ials::new().rank(8).block(4).max_iter(5).tol(0.0).solver(solver);
+        let params = Ials::new().rank(8).regularization(0.01).block(4);
+        let params = params.max_iter(5).tol(0.0).solver(solver);
         let stop = Stop::new();
         let midway = Midway(stop.clone(), 0.into());
         let job = Job::default().observer(&midway).stop(stop);
@@ -561,8 +564,8 @@ fn errors_name_what_is_wrong() {
 #[test]
 fn left_to_itself_the_weight_follows_the_density_of_the_data() {
     let data = RatingsSpec { rank: 3, ..RatingsSpec::new(100, 80, 400) }.make(14).unwrap().ratings;
-    let chosen = Ials::new().rank(4).max_iter(3).tol(0.0);
-    let given = chosen.clone().unobserved(7.0 * data.len() as f32 / (100.0 * 80.0));
+    let chosen = Ials::new().rank(4).regularization(0.01).max_iter(3).tol(0.0);
+    let given = chosen.clone().unobserved(8.0 * data.len() as f32 / (100.0 * 80.0));
     let (a, b) = (chosen.fit(&data).unwrap(), given.fit(&data).unwrap());
     assert!((a.report.objective / b.report.objective - 1.0).abs() < 1e-6);
     // A weight counts as so many observations here too, and a full matrix gets no more than 1.
@@ -570,6 +573,21 @@ fn left_to_itself_the_weight_follows_the_density_of_the_data() {
         Ratings::from_triplets((0..20).map(|n| (Id::Int(n % 4), Id::Int(n % 5), 1.0))).unwrap();
     let (a, b) = (chosen.fit(&full).unwrap(), chosen.clone().unobserved(1.0).fit(&full).unwrap());
     assert_eq!(a.report.objective, b.report.objective);
+}
+
+#[test]
+fn what_is_left_out_is_chosen_and_told() {
+    let spec = RatingsSpec { rank: 3, ..RatingsSpec::new(300, 120, 6000) };
+    let data = spec.make(15).unwrap().ratings.filter(|at| at % 3 != 0);
+    let params = Ials::new().max_iter(6).tol(0.0);
+    let whole = params.fit(&data).unwrap();
+    let names: Vec<&str> = whole.report.chosen.iter().map(|c| c.parameter.as_str()).collect();
+    assert_eq!(names, ["regularization", "unobserved", "rank"]);
+    let [strength, unobserved, rank] = [0, 1, 2].map(|at| whole.report.chosen[at].value);
+    let given = params.clone().regularization(strength as f32).unobserved(unobserved as f32);
+    let again = given.rank(rank as usize).fit(&data).unwrap();
+    assert_eq!(again.report.objective, whole.report.objective);
+    assert!(again.report.chosen.is_empty());
 }
 
 #[test]

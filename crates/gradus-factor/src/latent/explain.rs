@@ -91,20 +91,24 @@ impl LatentFactors {
         (targets, weights): (&[f32], &[f32]),
         item: usize,
     ) -> Vec<f64> {
-        let lambda = f64::from(rule.lambda(items.len(), given));
+        let (lambda, of_bias) = rule.of_users().of(items.len(), given);
+        let (lambda, of_bias) = (f64::from(lambda), of_bias.map(f64::from));
         let (weights, vectors) = (wide(weights), self.vectors(items, rule.biases));
-        let system = self.ridge(lambda, rule.biases);
+        let system = self.ridge(lambda, of_bias);
         let direction = self.direction(system, &vectors, &weights, item, rule.biases);
         // A score of 1 in the units of the fit.
         let unit = f64::from(vector.normal.scale) * f64::from(self.item_normal(item).scale);
-        let share = lambda * f64::from(fold_in::implicit_scale(items.len(), given));
+        let share = f64::from(fold_in::implicit_scale(items.len(), given));
         let implicit = |at: usize| -> f64 {
             let Some(all) = self.implicit_factors.as_ref().filter(|_| weights[at] > 0.0) else {
                 return 0.0;
             };
             let j = items[at] as usize;
-            let factors = all.factors.row(j)[..self.rank()].iter().chain([&all.bias[j]]);
-            factors.zip(&direction).map(|(&c, d)| f64::from(c) * d).sum()
+            let factors = all.factors.row(j)[..self.rank()].iter().zip(&direction);
+            let along: f64 = factors.map(|(&c, d)| f64::from(c) * d).sum();
+            let bias =
+                of_bias.map_or(0.0, |of| of * f64::from(all.bias[j]) * direction[self.rank()]);
+            lambda * along + bias
         };
         vectors
             .iter()
@@ -126,7 +130,7 @@ impl LatentFactors {
         item: usize,
     ) -> Vec<f64> {
         let lambda = f64::from(rule.lambda(values, given, self.items.len()));
-        let mut system = self.ridge(lambda, rule.biases);
+        let mut system = self.ridge(lambda, rule.biases.then_some(lambda));
         let base = self.items_base(rule);
         let (k, stride) = (self.rank(), self.item_factors.stride());
         let d = k + usize::from(rule.biases);
@@ -163,10 +167,11 @@ impl LatentFactors {
     }
 
     /// `λI`, with a row for the bias if there is one.
-    fn ridge(&self, lambda: f64, biases: bool) -> Vec<f64> {
-        let d = self.rank() + usize::from(biases);
+    fn ridge(&self, lambda: f64, of_bias: Option<f64>) -> Vec<f64> {
+        let diagonal = (0..self.rank()).map(|_| lambda).chain(of_bias);
+        let d = self.rank() + usize::from(of_bias.is_some());
         let mut system = vec![0.0; d * d];
-        (0..d).for_each(|at| system[at * d + at] = lambda);
+        diagonal.enumerate().for_each(|(at, x)| system[at * d + at] = x);
         system
     }
 

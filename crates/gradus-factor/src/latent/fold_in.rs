@@ -49,32 +49,89 @@ pub struct Projection {
     pub power: f32,
 }
 
-/// Least squares with a penalty: `Σ w (y − x·v − β)² + λ_row (‖x‖² + β²)`.
+/// Least squares with a penalty: `Σ w (y − x·v − β)² + λ_row ‖x‖² + λ_β β²`, in the units of the ratings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Squares {
-    /// Strength of the penalty.
+    /// Strength of the penalty on factors.
     pub regularization: f32,
     /// How it grows with the row.
     pub scaling: Scaling,
     /// Whether there is a bias to solve for.
     pub biases: bool,
+    /// The penalty on the biases of users and of items, the same for every row. Absent in models of 0.1,
+    /// which had that of the factors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_regularization: Option<[f32; 2]>,
+}
+
+/// The penalty of the rows of one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RowRule {
+    regularization: f32,
+    scaling: Scaling,
+    /// The penalty on the bias, if there is one.
+    bias: Option<BiasPenalty>,
+}
+
+/// The penalty on the bias of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum BiasPenalty {
+    /// So many times that on its factors.
+    Ratio(f32),
+    /// The same for every row.
+    Fixed(f32),
+}
+
+impl RowRule {
+    /// The penalties on the factors and on the bias of a row with so many ratings; no bias, no penalty.
+    pub(crate) fn of(&self, count: usize, weights: Option<&[f32]>) -> (f32, Option<f32>) {
+        let count =
+            || weights.map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
+        let lambda = f64::from(self.regularization);
+        let lambda = match self.scaling {
+            Scaling::None => self.regularization,
+            Scaling::Sqrt => (lambda * count().sqrt()) as f32,
+            Scaling::Count => (lambda * count()) as f32,
+        };
+        let bias = self.bias.map(|bias| match bias {
+            BiasPenalty::Ratio(ratio) => ratio * lambda,
+            BiasPenalty::Fixed(bias) => bias,
+        });
+        (lambda, bias)
+    }
+
+    /// The rule that has the penalties of this row, whatever its ratings weigh.
+    pub(super) fn fixed(&self, count: usize, weights: Option<&[f32]>) -> Self {
+        let (regularization, bias) = self.of(count, weights);
+        Self { regularization, scaling: Scaling::None, bias: bias.map(BiasPenalty::Fixed) }
+    }
+
+    /// The rule of rows whose bias has so many times the penalty of the factors.
+    pub(crate) fn with_ratio(regularization: f32, scaling: Scaling, ratio: Option<f32>) -> Self {
+        Self { regularization, scaling, bias: ratio.map(BiasPenalty::Ratio) }
+    }
 }
 
 /// Steps of Newton's method to fold in a user under a logistic link; six are enough from 0.
 const NEWTON_STEPS: usize = 8;
 
 impl Squares {
-    /// The penalty of a row with so many ratings.
-    pub(crate) fn lambda(&self, count: usize, weights: Option<&[f32]>) -> f32 {
-        let count =
-            || weights.map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
-        let lambda = f64::from(self.regularization);
-        match self.scaling {
-            Scaling::None => self.regularization,
-            Scaling::Sqrt => (lambda * count().sqrt()) as f32,
-            Scaling::Count => (lambda * count()) as f32,
-        }
+    /// The penalty of the rows of users.
+    pub(crate) fn of_users(&self) -> RowRule {
+        self.rows(0)
+    }
+
+    /// The penalty of the rows of items.
+    pub(crate) fn of_items(&self) -> RowRule {
+        self.rows(1)
+    }
+
+    fn rows(&self, side: usize) -> RowRule {
+        let Self { regularization, scaling, biases, bias_regularization } = *self;
+        let of = |sides: [f32; 2]| BiasPenalty::Fixed(sides[side]);
+        let bias = biases.then(|| bias_regularization.map_or(BiasPenalty::Ratio(1.0), of));
+        RowRule { regularization, scaling, bias }
     }
 }
 
@@ -145,11 +202,12 @@ impl LatentFactors {
         match &self.fold_in {
             FoldIn::Squares(rule) if plain => {
                 let targets = self.targets(&fixed, users, values);
-                Ok(self.solve_row(rule, &fixed, users, &targets, weights))
+                Ok(self.solve_row(&rule.of_items(), &fixed, users, &targets, weights))
             }
             FoldIn::Robust(rule) if plain => {
                 let targets = self.targets(&fixed, users, values);
-                Ok(self.solve_robust(rule, &fixed, users, &targets, weights))
+                let row = rule.squares().of_items();
+                Ok(self.solve_robust((rule, &row), &fixed, users, &targets, weights))
             }
             FoldIn::Implicit(rule) => {
                 let base = self.users_base(rule);
@@ -168,13 +226,14 @@ impl LatentFactors {
     ) -> FactorVector {
         match &self.fold_in {
             FoldIn::Squares(rule) if self.link.is_identity() => {
-                self.solve_squares(rule, items, values, weights)
+                self.solve_squares(&rule.of_users(), items, values, weights)
             }
-            FoldIn::Squares(rule) => self.solve_linked(rule, items, values, weights),
+            FoldIn::Squares(rule) => self.solve_linked(&rule.of_users(), items, values, weights),
             FoldIn::Robust(rule) => {
                 let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
                 let targets = self.targets(&fixed, items, values);
-                self.solve_robust(rule, &fixed, items, &targets, weights)
+                let row = rule.squares().of_users();
+                self.solve_robust((rule, &row), &fixed, items, &targets, weights)
             }
             FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
             FoldIn::Projection(_) => self.project(items, values, weights),
@@ -214,7 +273,7 @@ impl LatentFactors {
 
     fn solve_linked(
         &self,
-        rule: &Squares,
+        rule: &RowRule,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
@@ -225,8 +284,7 @@ impl LatentFactors {
         let mut vector = FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY };
         for _ in 0..NEWTON_STEPS {
             let (targets, curvatures) = self.working_ratings(&vector, items, values, weights);
-            let lambda = rule.lambda(items.len(), weights);
-            let rule = Squares { regularization: lambda, scaling: Scaling::None, ..*rule };
+            let rule = rule.fixed(items.len(), weights);
             vector = self.solve_squares(&rule, items, &targets, Some(&curvatures));
         }
         vector
@@ -254,7 +312,7 @@ impl LatentFactors {
 
     fn solve_squares(
         &self,
-        rule: &Squares,
+        rule: &RowRule,
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
@@ -287,13 +345,13 @@ impl LatentFactors {
 
     pub(super) fn solve_row(
         &self,
-        rule: &Squares,
+        rule: &RowRule,
         fixed: &Fixed<'_>,
         indices: &[u32],
         targets: &[f32],
         weights: Option<&[f32]>,
     ) -> FactorVector {
-        let lambda = rule.lambda(indices.len(), weights);
+        let (lambda, bias) = rule.of(indices.len(), weights);
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
             &RowProblem {
@@ -302,7 +360,7 @@ impl LatentFactors {
                 targets,
                 weights,
                 lambda,
-                bias: rule.biases.then_some(lambda),
+                bias,
                 base: None,
                 linear: None,
                 residuals: false,

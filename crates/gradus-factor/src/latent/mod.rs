@@ -15,6 +15,7 @@ mod robust;
 mod top;
 mod update;
 
+pub(crate) use fold_in::RowRule;
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{implicit_scale, presence};
 pub(crate) use held_out::HeldOut;

@@ -1,6 +1,6 @@
 //! How one row is solved under the absolute or the Huber loss, the other side held fixed.
 //!
-//! The row minimises `Σ w ℓ(y − x·v − β) + λ_row (‖x‖² + β²)`, a convex problem, by iteratively
+//! The row minimises `Σ w ℓ(y − x·v − β) + λ_row ‖x‖² + λ_β β²`, a convex problem, by iteratively
 //! reweighted least squares. Both losses are linear beyond some width `W`, and there
 //! `ℓ(e) ≤ c e² / |e₀| + constant` with equality at `e = e₀`: so a least-squares row with the weights
 //! `w c / max(|e₀|, W)` never raises the objective. The absolute loss has no width of its own; it
@@ -8,7 +8,7 @@
 //! which takes the first steps out of the reach of single ratings.
 
 use super::fold_in::Fixed;
-use super::{Affine, FactorVector, LatentFactors, Scaling, Squares};
+use super::{Affine, FactorVector, LatentFactors, RowRule, Scaling, Squares};
 use crate::loss::RatingLoss;
 use gradus_kernel::padded;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct Robust {
     pub loss: RatingLoss,
     /// The error from which the Huber loss is linear.
     pub delta: f32,
+    /// The penalty on the biases of users and of items, as for [`Squares`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_regularization: Option<[f32; 2]>,
 }
 
 /// The loss of one row: `c e² / W` up to `|e| = W`, then `c (2|e| − W)`.
@@ -60,8 +63,8 @@ impl Rounded {
 impl Robust {
     /// The same penalty on least squares.
     pub(crate) fn squares(&self) -> Squares {
-        let Self { regularization, scaling, biases, .. } = *self;
-        Squares { regularization, scaling, biases }
+        let Self { regularization, scaling, biases, bias_regularization, .. } = *self;
+        Squares { regularization, scaling, biases, bias_regularization }
     }
 
     /// The loss with no width smaller than `least`; `scale` is the mean error of a row of zeros.
@@ -87,7 +90,7 @@ impl LatentFactors {
     /// Solves a row under its loss. `targets` are what is left of the values for it to explain.
     pub(super) fn solve_robust(
         &self,
-        rule: &Robust,
+        (rule, row): (&Robust, &RowRule),
         fixed: &Fixed<'_>,
         indices: &[u32],
         targets: &[f32],
@@ -99,8 +102,8 @@ impl LatentFactors {
         if scale == 0.0 {
             return vector;
         }
-        let lambda = rule.squares().lambda(indices.len(), weights);
-        let row = Squares { regularization: lambda, scaling: Scaling::None, biases: rule.biases };
+        let (lambda, bias_lambda) = row.of(indices.len(), weights);
+        let row = row.fixed(indices.len(), weights);
         let goal = rule.rounded(scale, 0.0);
         let (mut least, mut before) = (scale, f64::INFINITY);
         let mut errors = targets.to_vec();
@@ -117,9 +120,9 @@ impl LatentFactors {
             }
             let each = errors.iter().enumerate();
             let sum: f64 = each.map(|(at, &e)| f64::from(weight(at)) * loss.of(e)).sum();
-            let norm: f64 =
-                vector.factors.iter().chain([&vector.bias]).map(|&x| f64::from(x).powi(2)).sum();
-            let objective = sum + f64::from(lambda) * norm;
+            let norm: f64 = vector.factors.iter().map(|&x| f64::from(x).powi(2)).sum();
+            let of_bias = f64::from(bias_lambda.unwrap_or(0.0)) * f64::from(vector.bias).powi(2);
+            let objective = sum + f64::from(lambda) * norm + of_bias;
             let settled = before - objective <= FLAT * objective;
             if settled {
                 break;

@@ -44,7 +44,12 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
         indptr.push(indices.len());
     }
     let values = vec![1.0; indices.len()];
-    let rule = Squares { regularization: 0.1, scaling: Scaling::Count, biases };
+    let rule = Squares {
+        regularization: 0.1,
+        scaling: Scaling::Count,
+        biases,
+        bias_regularization: biases.then_some([3.0, 5.0]),
+    };
     LatentFactors {
         users: Ids::range(n_users),
         items: Ids::range(n_items),
@@ -236,9 +241,11 @@ fn an_item_folded_in_by_its_ratings_solves_its_row() {
     let (bias, factors) = model.fold_in_item(&users, &values).unwrap();
     assert_eq!(factors.len(), 5);
     // The gradient of the row's objective is zero there.
-    let lambda = f64::from(0.05f32) * 4.0;
+    let FoldIn::Squares(rule) = model.fold_in else { panic!("{:?}", model.fold_in) };
+    let (lambda, of_bias) = rule.of_items().of(4, None);
+    let lambda = f64::from(lambda);
     let mut gradient: Vec<f64> = factors.iter().map(|&x| lambda * f64::from(x)).collect();
-    let mut of_bias = lambda * f64::from(bias);
+    let mut of_bias = f64::from(of_bias.unwrap()) * f64::from(bias);
     for (&user, &value) in users.iter().zip(&values) {
         let row = model.user_factors(user as usize);
         let product: f64 =
@@ -408,7 +415,8 @@ fn what_cannot_be_added_leaves_the_model_as_it_was() {
     model.update(&half, &UpdateOptions::default()).unwrap();
     let before = fitted(&data);
     assert_eq!(model.user_factors, before.user_factors);
-    let mut forgetful = Als::new().rank(2).keep_history(false).fit(&data).unwrap();
+    let mut forgetful =
+        Als::new().rank(2).regularization(1.0).keep_history(false).fit(&data).unwrap();
     let said = forgetful.update(&half, &UpdateOptions::default()).unwrap_err().to_string();
     assert!(said.contains("keep_history"), "{said}");
 }
@@ -465,5 +473,27 @@ fn an_item_folded_in_before_an_update_leaves_no_trace_in_it() {
         plain.model.updater().unwrap().update(&events, &how).unwrap();
         asked.model.updater().unwrap().update(&events, &how).unwrap();
         assert_eq!(plain.to_bytes().unwrap(), asked.to_bytes().unwrap());
+    }
+}
+
+#[test]
+fn the_penalty_of_a_row_grows_with_its_weight_and_that_of_a_bias_does_not() {
+    let rule = |scaling, bias_regularization| Squares {
+        regularization: 0.5,
+        scaling,
+        biases: true,
+        bias_regularization,
+    };
+    let weights = [0.5f32, 0.0, 3.5];
+    for (scaling, by_count, by_weight) in
+        [(Scaling::Count, 4.5, 2.0), (Scaling::Sqrt, 1.5, 1.0), (Scaling::None, 0.5, 0.5)]
+    {
+        let new = rule(scaling, Some([3.0, 7.0]));
+        assert_eq!(new.of_users().of(9, None), (by_count, Some(3.0)));
+        assert_eq!(new.of_items().of(3, Some(&weights)), (by_weight, Some(7.0)));
+        // Models of 0.1 had one penalty for both.
+        assert_eq!(rule(scaling, None).of_users().of(9, None), (by_count, Some(by_count)));
+        let none = Squares { biases: false, ..new };
+        assert_eq!(none.of_items().of(9, None), (by_count, None));
     }
 }

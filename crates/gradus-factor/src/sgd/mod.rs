@@ -3,7 +3,9 @@
 mod solve;
 
 use crate::fitting::{self, Iterative, Stopping};
-use crate::latent::{FoldIn, LatentFactors, Robust, Squares};
+use crate::latent::LatentFactors;
+use crate::loss::{self, Problem};
+use crate::tuning::{self, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -49,7 +51,7 @@ impl Schedule {
 /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
 /// vector of `rank` factors for each. The fit minimises
 ///
-/// `Σ w ℓ(r, r̂) + λ Σ_u s_u (β_u² + ‖γ_u‖²) + λ Σ_i s_i (β_i² + ‖γ_i‖²)`
+/// `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
 ///
 /// over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
 /// of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
@@ -79,16 +81,21 @@ impl Schedule {
 /// 2017 (implicit steps).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Sgd {
-    /// Number of latent factors of each user and item. 128 are no better on MovieLens, 16 a little worse.
+    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases. 1.1 with `scaling = sqrt` is near the best for
-    /// ratings on a five-point scale, from a hundred thousand to a million; with `scaling = count`
-    /// that is 0.05 to 0.1, less for more data. On a wider scale use more.
+    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+    /// biases. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
+
+    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
+    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+    #[schemars(range(min = 0.0))]
+    pub bias_regularization: Option<f32>,
 
     /// How the penalty of a row grows with its number of ratings.
     pub scaling: Scaling,
@@ -99,7 +106,8 @@ pub struct Sgd {
     /// Loss function.
     pub loss: RatingLoss,
 
-    /// The error, in the units of the ratings, from which the Huber loss is linear.
+    /// The error from which the Huber loss is linear, in units of the standard deviation of the ratings
+    /// about the biases (wild values drawn in).
     #[schemars(range(min = 1e-6))]
     pub delta: f32,
 
@@ -144,8 +152,9 @@ pub struct Sgd {
 impl Default for Sgd {
     fn default() -> Self {
         Self {
-            rank: 64,
-            regularization: 1.1,
+            rank: None,
+            regularization: None,
+            bias_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
             loss: RatingLoss::Squared,
@@ -164,28 +173,19 @@ impl Default for Sgd {
     }
 }
 
-impl Params for Sgd {}
+impl Params for Sgd {
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("bias_regularization", self.bias_regularization),
+        ])
+    }
+}
 
 impl Sgd {
     /// The default preset.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    fn rule(&self) -> Squares {
-        Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
-    }
-
-    /// How a single row is solved: under the loss of the fit.
-    fn fold_in(&self) -> FoldIn {
-        let Self { regularization, scaling, biases, loss, delta, .. } = *self;
-        match loss {
-            // The logistic loss is that of the link, by which squares are reweighted.
-            RatingLoss::Squared | RatingLoss::Logistic => FoldIn::Squares(self.rule()),
-            RatingLoss::Absolute | RatingLoss::Huber => {
-                FoldIn::Robust(Robust { regularization, scaling, biases, loss, delta })
-            }
-        }
     }
 }
 
@@ -193,6 +193,23 @@ impl Iterative for Sgd {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Sgd {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        tuning::first_strength(self.scaling)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -214,8 +231,13 @@ impl Fit for Sgd {
         let started = Instant::now();
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
-        let solver = solve::Solver::new(self, data, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let chosen = tuning::choose(self, data, job)?;
+        let Self { bias_regularization, scaling, biases, loss, delta, .. } = *self;
+        let components = loss::components(loss, data, biases, &job.stop);
+        let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
+        let problem = Problem::new(chosen.rank, (loss, delta), &rule, &components, data);
+        let solver = solve::Solver::new(self, &problem, data, job.validation, warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;
         let model = solver.into_model(state);

@@ -1,13 +1,15 @@
 //! One epoch: a step for each rating, block by block.
 
 use super::{Schedule, Sgd};
+use crate::baseline::{self, Biases};
 use crate::grid::{self, Grid, Partition};
-use crate::latent::{self, HeldOut, LatentFactors, Parts, Scaling};
-use crate::loss::Units;
+use crate::latent::{self, HeldOut, LatentFactors, Parts, RowRule};
+use crate::loss::{Problem, RatingLoss, Units};
 use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
+use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{Extra, StepRule, sweep};
@@ -23,6 +25,7 @@ const BLOCK: usize = 1 << 12;
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     params: &'a Sgd,
+    problem: &'a Problem,
     data: &'a Ratings,
     level: Level,
     held_out: Option<HeldOut>,
@@ -31,6 +34,8 @@ pub(super) struct Solver<'a> {
     /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
+    /// Where the mean and the biases start: at their best without factors, under squares.
+    start: Option<Biases>,
     users: Side,
     items: Side,
     grid: Grid,
@@ -41,13 +46,13 @@ struct Side {
     partition: Partition,
     /// Sum of the weights of each position.
     weights: Vec<f32>,
-    /// The penalty of each position, for each value of weight one.
-    penalties: Vec<f32>,
+    /// The penalties of each position, on factors and on the bias, for each value of weight one.
+    penalties: Vec<(f32, f32)>,
 }
 
 impl Side {
     fn new(
-        params: &Sgd,
+        rule: &RowRule,
         units: &Units,
         rows: &Csr,
         weights: Option<&[f32]>,
@@ -57,31 +62,28 @@ impl Side {
             let range = rows.range(partition.rows[position] as usize);
             weights.map_or(range.len() as f32, |weights| weights[range].iter().sum())
         });
-        let lambda = units.penalty(f64::from(params.regularization));
         let penalties = weights
             .iter()
             .map(|&weight| {
                 // What a row without ratings would pay does not matter.
-                let weight = f64::from(weight).max(1e-30);
-                let share = match params.scaling {
-                    Scaling::Count => 1.0,
-                    Scaling::Sqrt => 1.0 / weight.sqrt(),
-                    Scaling::None => 1.0 / weight,
-                };
-                (lambda * share) as f32
+                let weight = weight.max(1e-30);
+                let (factors, bias) = rule.of(1, Some(&[weight]));
+                let share = |penalty: f64| (penalty / f64::from(weight)) as f32;
+                (share(units.penalty(factors)), share(units.bias_penalty(bias)))
             })
             .collect();
         Self { partition, weights, penalties }
     }
 
-    /// `Σ λ_row (‖γ‖² + ratio β²)`, in order.
-    fn penalty(&self, rows: &Rows, extras: &[Extra], ratio: f64) -> f64 {
+    /// `Σ λ_row ‖γ‖² + λ_β β²`, in order.
+    fn penalty(&self, rows: &Rows, extras: &[Extra]) -> f64 {
         let one = |position: usize| {
             let norm: f32 = rows.row(position).iter().map(|x| x * x).sum();
-            let bias = f64::from(extras[position].bias);
+            let extra = &extras[position];
+            let bias = f64::from(extra.bias);
             f64::from(self.weights[position])
-                * f64::from(extras[position].penalty)
-                * (f64::from(norm) + ratio * bias * bias)
+                * (f64::from(extra.penalty) * f64::from(norm)
+                    + f64::from(extra.bias_penalty) * bias * bias)
         };
         let blocks: Vec<f64> = parallel::map(parallel::blocks(extras.len(), BLOCK), |positions| {
             positions.map(one).sum()
@@ -106,11 +108,12 @@ clone_in_place!(State { restart, epoch, mean, users, items, user_extras, item_ex
 impl<'a> Solver<'a> {
     pub(super) fn new(
         params: &'a Sgd,
+        problem: &'a Problem,
         data: &'a Ratings,
         held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
-        let units = Units::new("sgd", params.loss, params.delta, data)?;
+        let units = Units::new("sgd", problem, data)?;
         let held_out = held_out
             .map(|held_out| HeldOut::new(held_out, data.users(), data.items()))
             .transpose()?;
@@ -121,16 +124,41 @@ impl<'a> Solver<'a> {
         let users = partition(data.by_user(), "sgd.users");
         let items = partition(data.by_item(), "sgd.items");
         let grid = Grid::new(data, &users, &items, |value| Some(units.value(value))).interleaved();
+        let rule = problem.rule;
+        // Under another loss than squares the biases of squares may be far off: wild values move them.
+        let squares = problem.loss == RatingLoss::Squared;
+        let start = match rule.bias_regularization.filter(|_| squares) {
+            Some(of_biases) => {
+                // They are only a start: a fit that was asked to stop says so itself.
+                let of_biases = of_biases.map(f64::from);
+                Some(baseline::solve_biases(data, of_biases, &Stop::new())?.0)
+            }
+            None => None,
+        };
         Ok(Self {
             params,
+            problem,
             data,
             level: Level::best(),
             held_out,
             warm: warm.filter(|warm| warm.knows(data) && warm.link() == units.link),
             range: params.clip.then(|| latent::range(data)),
             units,
-            users: Side::new(params, &units, data.by_user(), data.weights_by_user(), users),
-            items: Side::new(params, &units, data.by_item(), data.weights_by_item(), items),
+            start,
+            users: Side::new(
+                &rule.of_users(),
+                &units,
+                data.by_user(),
+                data.weights_by_user(),
+                users,
+            ),
+            items: Side::new(
+                &rule.of_items(),
+                &units,
+                data.by_item(),
+                data.weights_by_item(),
+                items,
+            ),
             grid,
         })
     }
@@ -140,13 +168,12 @@ impl<'a> Solver<'a> {
         let rate = self.params.learning_rate;
         let rate = self.params.schedule.rate(rate, state.epoch, self.params.max_iter);
         StepRule {
-            k: self.params.rank,
+            k: self.problem.rank,
             loss: self.units.loss,
             mean: state.mean as f32,
             learning_rate: rate,
             adaptive: self.params.schedule == Schedule::Adaptive,
             biases: self.params.biases,
-            bias_penalty: self.units.score() as f32,
             batch: self.params.batch,
         }
     }
@@ -165,7 +192,7 @@ impl<'a> Solver<'a> {
     /// Random rows, or those of the model to start from. Rows without ratings stay zero: nothing
     /// would ever move them.
     fn start_side(&self, restart: usize, side: &Side, of_users: bool) -> (Rows, Vec<Extra>) {
-        let (n, k) = (side.partition.rows.len(), self.params.rank);
+        let (n, k) = (side.partition.rows.len(), self.problem.rank);
         let warm = self.warm.filter(|_| restart == 0);
         let purpose = if of_users { "sgd.user" } else { "sgd.item" };
         // The product of two such rows has the standard deviation START.
@@ -194,11 +221,15 @@ impl<'a> Solver<'a> {
             if side.weights[position] <= 0.0 {
                 continue;
             }
-            extra.penalty = side.penalties[position];
+            (extra.penalty, extra.bias_penalty) = side.penalties[position];
+            let row = side.partition.rows[position] as usize;
+            if let Some(start) = &self.start {
+                let bias = if of_users { start.users[row] } else { start.items[row] };
+                extra.bias = (f64::from(bias) / unit) as f32;
+            }
             if let Some(warm) = warm.filter(|_| self.params.biases) {
                 let bias = if of_users { warm.user_bias() } else { warm.item_bias() };
-                extra.bias =
-                    (f64::from(bias[side.partition.rows[position] as usize]) / unit) as f32;
+                extra.bias = (f64::from(bias[row]) / unit) as f32;
             }
         }
         (rows, extras)
@@ -231,7 +262,7 @@ impl<'a> Solver<'a> {
                 item_bias,
                 user_factors,
                 item_factors,
-                fold_in: self.params.fold_in(),
+                fold_in: self.problem.fold_in(),
             },
             self.range,
             self.params.keep_history,
@@ -247,7 +278,9 @@ impl iterate::Solver for Solver<'_> {
         let (users, user_extras) = self.start_side(restart, &self.users, true);
         let (items, item_extras) = self.start_side(restart, &self.items, false);
         let warm = self.warm.filter(|_| restart == 0);
-        let mean = warm.map_or(self.units.mean, |warm| warm.mean() / self.units.score());
+        let start = self.start.as_ref().map(|start| start.mean / self.units.score());
+        let start = start.unwrap_or(self.units.mean);
+        let mean = warm.map_or(start, |warm| warm.mean() / self.units.score());
         Ok(State { restart, epoch: 0, mean, users, items, user_extras, item_extras })
     }
 
@@ -273,9 +306,8 @@ impl iterate::Solver for Solver<'_> {
         if !whole {
             return Ok(Step::Stopped);
         }
-        let ratio = self.units.score();
-        let penalty = self.users.penalty(&next.users, &next.user_extras, ratio)
-            + self.items.penalty(&next.items, &next.item_extras, ratio);
+        let penalty = self.users.penalty(&next.users, &next.user_extras)
+            + self.items.penalty(&next.items, &next.item_extras);
         *state = next;
         Ok(Step::Done((loss + penalty) * self.units.objective()))
     }
@@ -317,16 +349,17 @@ impl iterate::Solver for Solver<'_> {
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (restart, epoch, mean) = file.get(&format!("{prefix}scalars"))?;
-        let k = self.params.rank;
+        let k = self.problem.rank;
         let mut side = |name: &str, side: &Side| -> Result<(Rows, Vec<Extra>)> {
             let n = side.partition.rows.len();
             let rows = latent::read_rows(file, &format!("{prefix}{name}"), n, k)?;
             let flat = file.finite(&format!("{prefix}{name}.extras"), &[n, 3])?;
-            let extra = |(e, &penalty): (&[f32], &f32)| Extra {
+            let extra = |(e, &(penalty, bias_penalty)): (&[f32], &(f32, f32))| Extra {
                 bias: e[0],
                 squares: e[1],
                 bias_squares: e[2],
                 penalty,
+                bias_penalty,
             };
             Ok((rows, flat.chunks_exact(3).zip(&side.penalties).map(extra).collect()))
         };

@@ -16,6 +16,7 @@ use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_core::recommend::{Scored, TopN};
+use gradus_core::report::Choice;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
@@ -129,8 +130,8 @@ impl Slim {
         )))
     }
 
-    /// The penalties that rank held-out items best, in units of the strengths, and what to note.
-    fn choose(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(f64, f64, Vec<String>)> {
+    /// The penalties that rank held-out items best, in units of the strengths, and what the report says of them.
+    fn choose(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(f64, f64, Vec<Choice>)> {
         let given = (self.regularization.map(f64::from), self.sparsity.map(f64::from));
         if let (Some(l2), Some(l1)) = given {
             return Ok((l2, l1, Vec::new()));
@@ -140,8 +141,8 @@ impl Slim {
         let Some(part) = part else {
             let defaults = [("regularization", given.0, l2), ("sparsity", given.1, l1)];
             let left_out = defaults.into_iter().filter(|(_, given, _)| given.is_none());
-            let notes = left_out.map(|(name, _, value)| choice::too_few(name, value)).collect();
-            return Ok((l2, l1, notes));
+            let choices = left_out.map(|(name, _, value)| choice::too_few(name, value)).collect();
+            return Ok((l2, l1, choices));
         };
         let quick = Self { tol: self.tol.max(TRIAL_TOL), ..self.clone() };
         let problem = Problem::new(&quick, &part.train)?;
@@ -150,18 +151,18 @@ impl Slim {
             let (rule, _) = problem.solve(&Penalties { l1, l2 }, job, false)?;
             Ok(part.held_out.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores)))
         };
-        let mut notes = Vec::new();
+        let mut choices = Vec::new();
         if given.0.is_none() {
             let climb = Climb::new(l2, RATIO, REGULARIZATIONS, |l2| score(l2, l1))?;
-            notes.push(climb.note("regularization"));
+            choices.push(climb.choice("regularization"));
             l2 = climb.best;
         }
         if given.1.is_none() {
             let climb = Climb::new(l1, RATIO, SPARSITIES, |l1| score(l2, l1))?;
-            notes.push(climb.note("sparsity"));
+            choices.push(climb.choice("sparsity"));
             l1 = climb.best;
         }
-        Ok((l2, l1, notes))
+        Ok((l2, l1, choices))
     }
 }
 
@@ -189,10 +190,10 @@ impl Fit for Slim {
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let options = fitting::closed_form_options(self, started);
         let catalogue = Catalogue::new(data, true);
-        let mut notes = Vec::new();
+        let (mut choices, mut notes) = (Vec::new(), Vec::new());
         let (rule, mut report) = iterate::direct(&options, job, || {
             let (l2, l1, chosen) = self.choose(data, job)?;
-            notes = chosen;
+            choices = chosen;
             let problem = Problem::new(self, data)?;
             let (rule, solved) = problem.solve(&Penalties { l1, l2 }, job, true)?;
             if solved.unfinished > 0 {
@@ -209,6 +210,7 @@ impl Fit for Slim {
             });
             Ok((rule, solved.objective, score))
         })?;
+        report.chosen = choices;
         report.notes.extend(notes);
         if let Some(held_out) = &held_out {
             report.compare_with(held_out.baselines(data));

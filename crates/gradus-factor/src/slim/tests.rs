@@ -98,12 +98,12 @@ fn a_weight_of_two_is_a_strength_of_two() {
 #[test]
 fn penalties_that_are_left_out_are_chosen_and_told() {
     let told = |fitted: &Fitted<Slim>, words: &[&str]| {
-        let notes = &fitted.report.notes;
-        words.iter().all(|word| notes.iter().any(|note| note.contains(word)))
+        let chosen: Vec<String> = fitted.report.chosen.iter().map(ToString::to_string).collect();
+        words.iter().all(|word| chosen.iter().any(|choice| choice.contains(word)))
     };
     let data = made(5);
     let fitted = Slim::new().fit(&data).unwrap();
-    assert!(told(&fitted, &["regularization", "sparsity", "chosen"]), "{:?}", fitted.report.notes);
+    assert!(told(&fitted, &["regularization", "sparsity", "best"]), "{:?}", fitted.report.chosen);
     let fitted = Slim::new().sparsity(1.0).fit(&data).unwrap();
     assert!(told(&fitted, &["regularization"]) && !told(&fitted, &["sparsity"]));
     let few = Ratings::from_triplets((0..6).map(|n| (Id::Int(n % 2), Id::Int(n / 2), 1.0)));

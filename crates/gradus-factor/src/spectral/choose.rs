@@ -7,6 +7,7 @@ use crate::choice::{Part, too_few};
 use crate::ranking::METRIC;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Job};
+use gradus_core::report::Choice;
 use gradus_data::Ratings;
 use gradus_kernel::{Level, Rows, padded, scores, sum_rows};
 
@@ -50,7 +51,7 @@ impl Setting {
     }
 }
 
-/// The settings that rank held-out items best, and a remark for the report.
+/// The settings that rank held-out items best, and what the report says of them.
 ///
 /// Scores are linear in the weight of the low-pass filter and a polynomial of the time, so that all settings
 /// share the products with the matrix: each block of users is blurred five times, once for each power.
@@ -58,12 +59,11 @@ pub(super) fn choose(
     params: &Spectral,
     data: &Ratings,
     job: &Job<'_, Ratings>,
-) -> Result<(Setting, String)> {
+) -> Result<(Setting, Vec<Choice>)> {
     let fallback = Setting::without_choice(params);
     let Some(part) = Part::new(data) else {
-        let [low, sharp] = [fallback.low_pass, fallback.sharpening].map(f64::from);
-        let note = format!("{}; {}", too_few("low_pass", low), too_few("sharpening", sharp));
-        return Ok((fallback, note));
+        let choices = left_out(params, &fallback).map(|(name, value)| too_few(name, value));
+        return Ok((fallback, choices.collect()));
     };
     // More vectors than a quarter of the smaller side were never the best.
     let side = data.n_users().min(data.n_items());
@@ -164,14 +164,24 @@ pub(super) fn choose(
             best = at;
         }
     }
-    let Setting { rank, low_pass, sharpening } = variants[best];
-    let note = format!(
-        "rank {rank}, low_pass {low_pass} and sharpening {sharpening} chosen out of {} settings by {METRIC} on \
-         held-out items of a sample of the users, {:.4}",
+    let reason = format!(
+        "the best {METRIC} of {} settings on held-out items of a sample of the users, {:.4}",
         variants.len(),
         score[best]
     );
-    Ok((variants[best], note))
+    let choices = left_out(params, &variants[best])
+        .map(|(name, value)| Choice::new(name, value, reason.as_str()));
+    Ok((variants[best], choices.collect()))
+}
+
+/// The parameters that were left out, with their values in a setting.
+fn left_out(params: &Spectral, setting: &Setting) -> impl Iterator<Item = (&'static str, f64)> {
+    let all = [
+        ("rank", setting.rank as f64, params.rank.is_none()),
+        ("low_pass", f64::from(setting.low_pass), params.low_pass.is_none()),
+        ("sharpening", f64::from(setting.sharpening), params.sharpening.is_none()),
+    ];
+    all.into_iter().filter(|one| one.2).map(|(name, value, _)| (name, value))
 }
 
 /// The scores of the linear filter after sharpening, a row of all items for each user, from a block that was

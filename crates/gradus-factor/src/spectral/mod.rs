@@ -163,14 +163,14 @@ impl Fit for Spectral {
         let options =
             LoopOptions { seed: self.seed, ..fitting::closed_form_options(self, started) };
         let catalogue = Catalogue::new(data, true);
-        let mut notes = Vec::new();
+        let (mut choices, mut notes) = (Vec::new(), Vec::new());
         let (rule, mut report) = iterate::direct(&options, job, || {
             let setting = match Setting::given(self) {
                 Some(setting) => setting,
                 None => {
-                    let (chosen, note) = choose::choose(self, data, job)?;
-                    notes.push(note);
-                    chosen
+                    let (setting, chosen) = choose::choose(self, data, job)?;
+                    choices = chosen;
+                    setting
                 }
             };
             let (graph, vectors) =
@@ -195,6 +195,7 @@ impl Fit for Spectral {
             });
             Ok((rule, left_out, score))
         })?;
+        report.chosen = choices;
         report.notes.extend(notes);
         if let Some(held_out) = &held_out {
             report.compare_with(held_out.baselines(data));

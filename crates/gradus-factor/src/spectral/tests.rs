@@ -146,24 +146,21 @@ fn a_weight_of_two_is_a_strength_of_two() {
 fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
     let data = made(5);
     let fitted = Spectral::new().fit(&data).unwrap();
-    let note = fitted.report.notes.iter().find(|note| note.contains("chosen")).unwrap();
-    let words: Vec<&str> = note.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-    let after = |name: &str| {
-        let at = words.iter().position(|&word| word == name).unwrap();
-        words[at + 1].parse::<f32>().unwrap()
-    };
+    let chosen = &fitted.report.chosen;
+    let after =
+        |name: &str| chosen.iter().find(|choice| choice.parameter == name).unwrap().value as f32;
     let params = given(after("rank") as usize, after("low_pass"), after("sharpening"));
-    // The same settings on the same part give the score that the note tells.
+    // The same settings on the same part give the score that the report tells.
     let part = crate::choice::Part::new(&data).unwrap();
     let held = params.fit(&part.train).unwrap();
     let score = part.held_out.ndcg(|user, scores| {
         let profile = Catalogue::new(&part.train, true);
         held.model.rule().scores(&profile.of_user(user), scores);
     });
-    assert!(note.ends_with(&format!("{score:.4}")), "{note} {score}");
+    assert!(chosen[0].reason.ends_with(&format!("{score:.4}")), "{chosen:?} {score}");
     let few = Ratings::from_triplets((0..6).map(|n| (Id::Int(n % 2), Id::Int(n / 2), 1.0)));
     let fitted = Spectral::new().fit(&few.unwrap()).unwrap();
-    assert!(fitted.report.notes.iter().any(|note| note.contains("too few")));
+    assert!(fitted.report.chosen[0].reason.contains("too few"));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! receivers, and `Sᵀ` by sources. Every pass writes its own rows only and adds in a fixed order.
 
 use crate::half::Side;
-use crate::latent::{self, Squares};
+use crate::latent::{self, RowRule};
 use crate::vectors::Vectors;
 use gradus_base::parallel;
 use gradus_core::iterate::Watch;
@@ -20,8 +20,8 @@ pub(super) struct ImplicitFeedback<'a> {
     sources: &'a Side<'a>,
     /// `|N(l)|^-½` of each receiver.
     share: Vec<f32>,
-    /// The penalty λ_j of each source, and the sum of its weights.
-    penalty: Vec<f32>,
+    /// The penalty of each source on its factors and on its bias, and the sum of its weights.
+    penalty: Vec<(f32, f32)>,
     counts: Vec<f32>,
     /// For each rating 0 if its weight is 0 (it counts as absent) and 1 otherwise, by receivers and by
     /// sources; `None` if no weight is 0.
@@ -52,7 +52,7 @@ impl<'a> ImplicitFeedback<'a> {
     pub(super) fn new(
         receivers: &'a Side<'a>,
         sources: &'a Side<'a>,
-        rule: &Squares,
+        rule: &RowRule,
         level: Level,
     ) -> Self {
         let present = [receivers, sources].map(|side| side.weights.and_then(latent::presence));
@@ -64,7 +64,10 @@ impl<'a> ImplicitFeedback<'a> {
             sources.weights(j).map_or(n, |w| w.iter().map(|&w| f64::from(w)).sum()) as f32
         };
         let all = 0..sources.rows.n_rows();
-        let lambda = |j: usize| rule.lambda(sources.rows.range(j).len(), sources.weights(j));
+        let lambda = |j: usize| {
+            let (factors, bias) = rule.of(sources.rows.range(j).len(), sources.weights(j));
+            (factors, bias.unwrap_or(factors))
+        };
         Self {
             receivers,
             sources,
@@ -97,7 +100,12 @@ impl<'a> ImplicitFeedback<'a> {
 
     /// The penalty of the implicit factors.
     pub(super) fn penalty(&self, implicit: &Vectors) -> f64 {
-        let of = |j: usize| f64::from(self.penalty[j]) * inner(self.level, implicit, implicit, j);
+        let of = |j: usize| {
+            let (row, bias) = (implicit.factors.row(j), f64::from(implicit.bias[j]));
+            let (of_factors, of_bias) = self.penalty[j];
+            let norm = f64::from(gradus_kernel::dot(self.level, row, row));
+            f64::from(of_factors) * norm + f64::from(of_bias) * bias * bias
+        };
         (0..self.penalty.len()).map(of).sum()
     }
 
@@ -206,9 +214,9 @@ impl<'a> ImplicitFeedback<'a> {
                 let present =
                     self.present[1].as_ref().map(|present| &present[self.sources.rows.range(j)]);
                 *bias = gradient.sum(self.level, self.sources.rows.row(j).0, present, factors);
-                let by = sign * self.penalty[j];
+                let (by, by_bias) = (sign * self.penalty[j].0, sign * self.penalty[j].1);
                 factors.iter_mut().zip(implicit.factors.row(j)).for_each(|(x, &v)| *x += by * v);
-                *bias += by * implicit.bias[j];
+                *bias += by_bias * implicit.bias[j];
             }
         });
         source_gradient
@@ -233,11 +241,11 @@ impl<'a> ImplicitFeedback<'a> {
         let mut divided = vectors.clone();
         parallel::each(divided.blocks(&self.sources.blocks), |block| {
             for (j, factors, bias) in block.rows() {
-                let (penalty, count) = (self.penalty[j], self.counts[j]);
+                let ((penalty, of_bias), count) = (self.penalty[j], self.counts[j]);
                 for (x, &c) in factors.iter_mut().zip(curvature) {
                     *x *= inverse(penalty + count * c);
                 }
-                *bias *= inverse(penalty + count);
+                *bias *= inverse(of_bias + count);
             }
         });
         divided

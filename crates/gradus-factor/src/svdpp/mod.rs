@@ -3,8 +3,10 @@
 mod implicit;
 mod solve;
 
+use crate::baseline::Components;
 use crate::fitting::{self, Iterative, Stopping};
-use crate::latent::{LatentFactors, Normalised, Squares};
+use crate::latent::{LatentFactors, Normalised, RowRule, Squares};
+use crate::tuning::{self, Chosen, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -28,13 +30,14 @@ pub use crate::latent::{Normalize, Scaling};
 ///
 /// where the biases include what is received of `c`, and the fit minimises
 ///
-/// `Σ w (r − r̂)² + λ Σ_u s_u ‖p_u‖² + λ Σ_i s_i ‖q_i‖² + λ_y Σ_j s_j ‖y_j‖² + λ_y Σ_u s_u ‖x_u‖²`
+/// `Σ w (r − r̂)² + λσ Σ_u s_u ‖p_u‖² + λσ Σ_i s_i ‖q_i‖² + λ_y σ Σ_j s_j ‖y_j‖² + λ_y σ Σ_u s_u ‖x_u‖²`
 ///
-/// (each norm with the square of the bias that goes with it) over the ratings that are there, `s`
-/// being the number of ratings of the row (`scaling = count`) or 1 (`scaling = none`). α is not
-/// penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
+/// over the ratings that are there, `s` being the number of ratings of the row (`scaling = count`), its
+/// root (`sqrt`) or 1 (`none`), σ the standard deviation of the noise about the biases, and `λ_y` the
+/// multiple `implicit_regularization` of λ. The biases of a row's own are penalised as by `bias`, those that
+/// are received by `λ_y s c²`. α is not penalised. A rating counts once in `N`, whatever its weight, and not at all if its weight is 0.
 ///
-/// One iteration sets α to its optimum; takes `voice_steps` steps of conjugate gradients for the
+/// One iteration sets α to its optimum; takes `implicit_steps` steps of conjugate gradients for the
 /// users' implicit factors, then solves every item exactly; takes as many for the items' implicit
 /// factors, then solves every user exactly. Each lowers the objective, so it never rises. The
 /// result does not depend on the number of threads.
@@ -51,22 +54,26 @@ pub use crate::latent::{Normalize, Scaling};
 /// stochastic gradients).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Svdpp {
-    /// Number of latent factors of each user and item. 64 is a little better than 32 on data of the
-    /// size of MovieLens.
+    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 1, max = 4096))]
-    pub rank: usize,
+    pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on the users' and items' own factors and biases. 0.18 is near the
-    /// best for ratings on a five-point scale (0.25 for a hundred thousand, 0.14 for a million); on
-    /// a wider scale use more.
+    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+    /// biases. Left out, it is chosen on held-out ratings, as by `als`.
     #[schemars(range(min = 0.0))]
-    pub regularization: f32,
+    pub regularization: Option<f32>,
 
-    /// Strength λ_y of the penalty on the implicit factors. Many rows share them, so they need a stronger
-    /// penalty than a row's own factors: about three times `regularization`. Scaled in the same way.
+    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
+    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
     #[schemars(range(min = 0.0))]
-    pub voice_regularization: f32,
+    pub bias_regularization: Option<f32>,
+
+    /// Strength of the penalty on the implicit factors, as a multiple of `regularization`. Many rows share
+    /// them, so they need a stronger penalty than a row's own factors.
+    #[schemars(range(min = 0.0))]
+    pub implicit_regularization: f32,
 
     /// How the penalties of a row grow with its number of ratings.
     pub scaling: Scaling,
@@ -86,7 +93,7 @@ pub struct Svdpp {
     /// Steps of conjugate gradients that an iteration takes for the implicit factors of each side. They
     /// go on from where they were, so few are enough; with fewer than 8 the error falls more slowly.
     #[schemars(range(min = 1, max = 10_000))]
-    pub voice_steps: usize,
+    pub implicit_steps: usize,
 
     /// Largest number of iterations (for each random start). The error hardly falls after 20.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -117,14 +124,15 @@ pub struct Svdpp {
 impl Default for Svdpp {
     fn default() -> Self {
         Self {
-            rank: 64,
-            regularization: 0.18,
-            voice_regularization: 0.5,
-            scaling: Scaling::Count,
+            rank: None,
+            regularization: None,
+            bias_regularization: None,
+            implicit_regularization: 3.0,
+            scaling: Scaling::Sqrt,
             item_side: true,
             biases: true,
             normalize: Normalize::None,
-            voice_steps: 8,
+            implicit_steps: 8,
             max_iter: 20,
             tol: 1e-4,
             patience: 3,
@@ -136,20 +144,45 @@ impl Default for Svdpp {
     }
 }
 
-impl Params for Svdpp {}
+impl Params for Svdpp {
+    const RENAMED: &'static [(&'static str, &'static str)] =
+        &[("voice_regularization", "implicit_regularization"), ("voice_steps", "implicit_steps")];
+
+    fn check_together(&self) -> Result<()> {
+        fitting::check_finite(&[
+            ("regularization", self.regularization),
+            ("bias_regularization", self.bias_regularization),
+        ])
+    }
+}
 
 impl Svdpp {
     /// The default preset.
     pub fn new() -> Self {
         Self::default()
     }
+}
 
-    fn rule(&self) -> Squares {
-        Squares { regularization: self.regularization, scaling: self.scaling, biases: self.biases }
-    }
+/// The rank and the penalties, in the units of the ratings.
+struct Problem {
+    rank: usize,
+    rule: Squares,
+    /// The penalty on implicit factors and their biases.
+    implicit: RowRule,
+    /// The standard deviation of the noise about the biases.
+    unit: f64,
+}
 
-    fn implicit_rule(&self) -> Squares {
-        Squares { regularization: self.voice_regularization, ..self.rule() }
+impl Svdpp {
+    fn problem(&self, chosen: &Chosen, components: &Components) -> Problem {
+        let Self { scaling, biases, .. } = *self;
+        let rule =
+            components.rule(chosen.regularization, self.bias_regularization, scaling, biases);
+        let implicit = self.implicit_regularization * rule.regularization;
+        // Biases are in the units of the ratings, factors in the root of them.
+        let ratio = biases.then_some((1.0 / components.noise) as f32);
+        let implicit = RowRule::with_ratio(implicit, scaling, ratio);
+        Problem { rank: chosen.rank, rule, implicit, unit: components.noise }
     }
 }
 
@@ -157,6 +190,24 @@ impl Iterative for Svdpp {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
         Stopping { max_iter, tol, patience, restarts, seed }
+    }
+}
+
+impl Tunable for Svdpp {
+    fn given(&self) -> (Option<usize>, Option<f32>) {
+        (self.rank, self.regularization)
+    }
+
+    fn first_strength(&self) -> f32 {
+        // Part of what the factors explain in `als` is explained by the implicit factors here.
+        1.25 * tuning::first_strength(self.scaling)
+    }
+
+    fn trial(&self, rank: usize, regularization: f32) -> Self {
+        let trial = self.clone().rank(rank).regularization(regularization);
+        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
+        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
+        trial.patience(0).restarts(1).keep_history(false)
     }
 }
 
@@ -173,9 +224,12 @@ impl Fit for Svdpp {
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
+        let chosen = tuning::choose(self, data, job)?;
+        let components = Components::estimate(input.data(), self.biases, &job.stop);
+        let problem = self.problem(&chosen, &components);
         let sides = solve::sides(input.data());
-        let solver = solve::Solver::new(self, &input, &sides, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let solver = solve::Solver::new((self, &problem), &input, &sides, job.validation, warm)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;
         fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);

@@ -1,11 +1,11 @@
 //! One iteration: the mean; the users' implicit factors and all items; the items' implicit factors and all
 //! users.
 
-use super::Svdpp;
 use super::implicit::{FixedPart, ImplicitFeedback};
+use super::{Problem, Svdpp};
 use crate::fitting;
 use crate::half::{Half, Method, Side};
-use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts};
+use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, RowRule};
 use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
 use gradus_core::iterate::{self, Step, Watch};
@@ -24,6 +24,7 @@ pub(super) fn sides(data: &Ratings) -> [Side<'_>; 2] {
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     params: &'a Svdpp,
+    problem: &'a Problem,
     input: &'a Normalised<'a>,
     data: &'a Ratings,
     level: Level,
@@ -60,7 +61,7 @@ clone_in_place!(State { mean, drift, users, items, item_implicit, user_implicit,
 
 impl<'a> Solver<'a> {
     pub(super) fn new(
-        params: &'a Svdpp,
+        (params, problem): (&'a Svdpp, &'a Problem),
         input: &'a Normalised<'a>,
         [users, items]: &'a [Side<'a>; 2],
         held_out: Option<&Ratings>,
@@ -68,9 +69,10 @@ impl<'a> Solver<'a> {
     ) -> Result<Self> {
         let data = input.data();
         let (sum, weight) = fitting::total("svdpp", data)?;
-        let (level, rule) = (Level::best(), params.implicit_rule());
+        let (level, rule) = (Level::best(), problem.implicit);
         Ok(Self {
             params,
+            problem,
             input,
             data,
             level,
@@ -97,7 +99,7 @@ impl<'a> Solver<'a> {
                 item_bias: state.items.bias,
                 user_factors: state.users.factors,
                 item_factors: state.items.factors,
-                fold_in: FoldIn::Squares(self.params.rule()),
+                fold_in: FoldIn::Squares(self.problem.rule),
             },
             self.range,
             self.params.keep_history,
@@ -108,14 +110,13 @@ impl<'a> Solver<'a> {
 
     fn half<'s>(
         &self,
-        side: &'s Side<'s>,
+        (side, rule): (&'s Side<'s>, RowRule),
         fixed: &'s Vectors,
         centre: Option<&'s Vectors>,
         mean: f64,
         residuals: bool,
     ) -> Half<'s> {
         let method = Method::Cholesky;
-        let rule = self.params.rule();
         // An exact solve needs no start.
         let start = fixed;
         Half { side, fixed, mean, rule, centre, method, start, residuals, level: self.level }
@@ -126,9 +127,10 @@ impl iterate::Solver for Solver<'_> {
     type State = State;
 
     fn start(&self, restart: usize) -> Result<State> {
-        let Svdpp { rank, seed, biases, .. } = *self.params;
+        let Svdpp { seed, biases, .. } = *self.params;
+        let Problem { rank, unit, .. } = *self.problem;
         let (n_users, n_items) = (self.data.n_users(), self.data.n_items());
-        let mut users = Vectors::random(n_users, rank, (seed, "svdpp.users", restart));
+        let mut users = Vectors::random(n_users, rank, unit, (seed, "svdpp.users", restart));
         if let Some(warm) = self.warm.filter(|_| restart == 0) {
             users.take_over(warm, biases);
         }
@@ -149,7 +151,8 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
-        let Svdpp { biases, voice_steps: steps, .. } = *self.params;
+        let Svdpp { biases, implicit_steps: steps, .. } = *self.params;
+        let rule = self.problem.rule;
         let mean = state.mean + state.drift;
         let mut penalty = 0.0;
 
@@ -163,7 +166,8 @@ impl iterate::Solver for Solver<'_> {
             penalty += feedback.penalty(&implicit);
             user_implicit = Some(implicit);
         }
-        let half = self.half(self.items, &state.users, centre.as_ref(), mean, false);
+        let half =
+            self.half((self.items, rule.of_items()), &state.users, centre.as_ref(), mean, false);
         let Some((items, by_item)) = half.solve(watch, (0.2, 0.5)) else {
             return Ok(Step::Stopped);
         };
@@ -175,7 +179,7 @@ impl iterate::Solver for Solver<'_> {
         let Some(item_implicit) = item_implicit else { return Ok(Step::Stopped) };
         let centre = feedback.received(&item_implicit);
         penalty += feedback.penalty(&item_implicit);
-        let half = self.half(self.users, &items, Some(&centre), mean, true);
+        let half = self.half((self.users, rule.of_users()), &items, Some(&centre), mean, true);
         let Some((users, by_user)) = half.solve(watch, (0.7, 1.0)) else {
             return Ok(Step::Stopped);
         };
@@ -208,7 +212,7 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.params.rank);
+        let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.problem.rank);
         let (mean, drift, fallbacks) = file.get(&format!("{prefix}scalars"))?;
         let user_implicit = match &self.to_items {
             Some(_) => Some(Vectors::read(&format!("{prefix}user_voice"), file, n_users, k)?),

@@ -3,6 +3,7 @@ use crate::Als;
 use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_core::iterate::{Solver as _, Watch};
+use gradus_core::progress::Stop;
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id, Ids};
@@ -14,7 +15,8 @@ fn made(seed: u64) -> Ratings {
 }
 
 fn small() -> Svdpp {
-    Svdpp::new().rank(4).regularization(0.03).voice_regularization(0.05).max_iter(8).tol(0.0)
+    let params = Svdpp::new().rank(4).scaling(Scaling::Count).regularization(0.03);
+    params.implicit_regularization(1.5).max_iter(8).tol(0.0)
 }
 
 fn weighted(data: &Ratings, weight: impl Fn(usize) -> f32) -> Ratings {
@@ -69,16 +71,21 @@ mod oracle {
         rows.iter().map(hear).collect()
     }
 
-    pub fn lambda(rate: f32, scaling: Scaling, row: &[(usize, f64, f64)]) -> f64 {
-        match scaling {
-            Scaling::Count => f64::from(rate) * row.iter().map(|e| e.2).sum::<f64>(),
-            Scaling::Sqrt => f64::from(rate) * row.iter().map(|e| e.2).sum::<f64>().sqrt(),
-            Scaling::None => f64::from(rate),
-        }
+    /// The penalties of a row on its factors and on its bias.
+    pub fn penalties(rule: &RowRule, row: &[(usize, f64, f64)]) -> (f64, f64) {
+        let weights: Vec<f32> = row.iter().map(|entry| entry.2 as f32).collect();
+        let (factors, bias) = rule.of(row.len(), Some(&weights));
+        (f64::from(factors), f64::from(bias.unwrap_or(0.0)))
     }
 
-    pub fn objective(state: &State, data: &Ratings, params: &Svdpp) -> f64 {
-        let k = params.rank;
+    /// The penalty on a vector.
+    fn penalty(rule: &RowRule, row: &[(usize, f64, f64)], x: &[f64]) -> f64 {
+        let ((of_factors, of_bias), k) = (penalties(rule, row), x.len() - 1);
+        of_factors * dot(&x[..k], &x[..k]) + of_bias * x[k] * x[k]
+    }
+
+    pub fn objective(state: &State, data: &Ratings, problem: &Problem) -> f64 {
+        let k = problem.rank;
         let (users, items) = (vectors(&state.users), vectors(&state.items));
         let mut sum = 0.0;
         for r in data.iter() {
@@ -87,20 +94,19 @@ mod oracle {
             sum += f64::from(r.weight) * (f64::from(r.value) - predicted).powi(2);
         }
         let sides = [
-            (true, &users, Some(&state.item_implicit)),
-            (false, &items, state.user_implicit.as_ref()),
+            (true, &users, Some(&state.item_implicit), problem.rule.of_users()),
+            (false, &items, state.user_implicit.as_ref(), problem.rule.of_items()),
         ];
-        for (by_user, own, implicit) in sides {
+        for (by_user, own, implicit, rule) in sides {
             let (rows, others) = (entries(data, by_user), entries(data, !by_user));
             let implicit = implicit.map_or(vec![vec![0.0; k + 1]; others.len()], vectors);
             let centres = received(&rows, &implicit);
             for ((row, own), centre) in rows.iter().zip(own).zip(&centres) {
                 let off: Vector = own.iter().zip(centre).map(|(x, c)| x - c).collect();
-                sum += lambda(params.regularization, params.scaling, row) * dot(&off, &off);
+                sum += penalty(&rule, row, &off);
             }
             for (row, implicit) in others.iter().zip(&implicit) {
-                sum += lambda(params.voice_regularization, params.scaling, row)
-                    * dot(implicit, implicit);
+                sum += penalty(&problem.implicit, row, implicit);
             }
         }
         sum
@@ -132,17 +138,18 @@ mod oracle {
         fixed: &[Vector],
         centres: &[Vector],
         mean: f64,
-        params: &Svdpp,
+        (params, rule): (&Svdpp, &RowRule),
     ) -> Vec<Vector> {
-        let k = params.rank;
+        let k = fixed[0].len() - 1;
         let width = k + usize::from(params.biases);
         rows.iter()
             .zip(centres)
             .map(|(row, centre)| {
-                let lambda = lambda(params.regularization, params.scaling, row);
+                let (of_factors, of_bias) = penalties(rule, row);
+                let of = |i: usize| if i < k { of_factors } else { of_bias };
                 let mut a = vec![vec![0.0; width]; width];
                 let mut b = vec![0.0; width];
-                (0..width).for_each(|i| a[i][i] = lambda.max(1e-30));
+                (0..width).for_each(|i| a[i][i] = of(i).max(1e-30));
                 for &(other, value, weight) in row {
                     let mut v = fixed[other].clone();
                     let y = value - mean - v[k] - centre[k] - dot(&v[..k], &centre[..k]);
@@ -170,15 +177,23 @@ fn kinds() -> Vec<Svdpp> {
             .item_side(true)
             .scaling(Scaling::None)
             .regularization(0.8)
-            .voice_regularization(2.0),
+            .implicit_regularization(2.5),
+        small().item_side(true).scaling(Scaling::Sqrt).bias_regularization(3.0),
     ]
+}
+
+/// The problem that a fit solves.
+fn problem(params: &Svdpp, data: &Ratings) -> Problem {
+    let chosen = tuning::choose(params, data, &Job::default()).unwrap();
+    params.problem(&chosen, &Components::estimate(data, params.biases, &Stop::new()))
 }
 
 /// Calls `check` with the solver and the states before and after each of some steps.
 fn steps(params: &Svdpp, data: &Ratings, mut check: impl FnMut(&Solver<'_>, &State, &State, f64)) {
     let input = Normalised::new(Normalize::None, data);
     let sides = solve::sides(data);
-    let solver = Solver::new(params, &input, &sides, None, None).unwrap();
+    let problem = problem(params, data);
+    let solver = Solver::new((params, &problem), &input, &sides, None, None).unwrap();
     let mut state = solver.start(0).unwrap();
     for _ in 0..6 {
         let before = state.clone();
@@ -193,8 +208,9 @@ fn the_objective_is_the_formula_and_never_rises() {
     for data in [&data, &weighted(&data, |n| [0.5, 1.0, 0.0, 2.5][n % 4])] {
         for params in kinds() {
             let mut last = f64::INFINITY;
+            let problem = problem(&params, data);
             steps(&params, data, |_, _, state, objective| {
-                let expected = oracle::objective(state, data, &params);
+                let expected = oracle::objective(state, data, &problem);
                 assert!((objective / expected - 1.0).abs() < 1e-5, "{objective} for {expected}");
                 assert!(objective <= last * (1.0 + 1e-6), "{objective} after {last}");
                 last = objective;
@@ -212,15 +228,17 @@ fn both_halves_are_the_dense_solutions() {
         pairs.for_each(|(a, b)| assert!((a - b).abs() < 2e-3 * (1.0 + b.abs()), "{a} for {b}"));
     };
     for params in kinds() {
-        let none = |rows: usize| vec![vec![0.0; params.rank + 1]; rows];
+        let Problem { rank, rule, .. } = problem(&params, &data);
+        let (of_users, of_items) = ((&params, &rule.of_users()), (&params, &rule.of_items()));
+        let none = |rows: usize| vec![vec![0.0; rank + 1]; rows];
         steps(&params, &data, |_, before, after, _| {
             let implicit = after.user_implicit.as_ref().map_or(none(120), oracle::vectors);
             let centres = oracle::received(&by_item, &implicit);
             let users = oracle::vectors(&before.users);
-            close(&after.items, &oracle::half(&by_item, &users, &centres, after.mean, &params));
+            close(&after.items, &oracle::half(&by_item, &users, &centres, after.mean, of_items));
             let centres = oracle::received(&by_user, &oracle::vectors(&after.item_implicit));
             let items = oracle::vectors(&after.items);
-            close(&after.users, &oracle::half(&by_user, &items, &centres, after.mean, &params));
+            close(&after.users, &oracle::half(&by_user, &items, &centres, after.mean, of_users));
         });
     }
 }
@@ -230,7 +248,7 @@ fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
     let data = RatingsSpec { rank: 2, ..RatingsSpec::new(25, 9, 120) }.make(3).unwrap().ratings;
     let data = weighted(&data, |n| [1.0, 0.0, 2.0][n % 3]);
     let params = small().rank(2).item_side(true);
-    let k = params.rank;
+    let Problem { rank: k, implicit: rule, .. } = problem(&params, &data);
     let mut compared = 0;
     steps(&params, &data, |solver, _, state, _| {
         for by_user in [true, false] {
@@ -253,8 +271,9 @@ fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
             let n = others.len() * d;
             let (mut a, mut b) = (vec![vec![0.0; n]; n], vec![0.0; n]);
             for (j, row) in others.iter().enumerate() {
-                let lambda = oracle::lambda(params.voice_regularization, params.scaling, row);
-                (0..d).for_each(|c| a[j * d + c][j * d + c] = lambda.max(1e-30));
+                let (of_factors, of_bias) = oracle::penalties(&rule, row);
+                let of = |c: usize| if c < k { of_factors } else { of_bias };
+                (0..d).for_each(|c| a[j * d + c][j * d + c] = of(c).max(1e-30));
             }
             for (l, row) in rows.iter().enumerate() {
                 let sources: Vec<usize> = row.iter().filter(|e| e.2 > 0.0).map(|e| e.0).collect();
@@ -325,7 +344,7 @@ fn a_taste_that_shows_in_what_is_rated_is_found() {
         als.fit_job(&train, &job()).unwrap().report.validation.unwrap()
     }));
     let with = best([0.1, 0.3, 1.0, 3.0].map(|lambda| {
-        let params = Svdpp::new().rank(2).regularization(lambda).voice_regularization(1.0);
+        let params = Svdpp::new().rank(2).regularization(lambda).implicit_regularization(1.0);
         let params = params.max_iter(30).clip(false);
         params.fit_job(&train, &job()).unwrap().report.validation.unwrap()
     }));
@@ -378,7 +397,7 @@ fn a_rating_of_weight_zero_is_as_good_as_absent() {
     let marked = weighted(&data, |n| f32::from(u8::from(n % 4 != 0)));
     let absent = data.filter(|n| n % 4 != 0);
     // Zeros among the terms change the order of sums, and weak penalties magnify rounding.
-    let params = small().regularization(0.2).voice_regularization(0.5).max_iter(4);
+    let params = small().regularization(0.2).implicit_regularization(2.5).max_iter(4);
     let (a, b) = (params.fit(&marked).unwrap(), params.fit(&absent).unwrap());
     let pairs: Vec<_> = data.iter().map(|r| (Some(r.user), Some(r.item))).collect();
     for (a, b) in a.predict(&pairs).iter().zip(b.predict(&pairs)) {
@@ -403,7 +422,7 @@ fn a_fit_goes_on_from_a_model() {
     let again = small().max_iter(1).fit_job(&data, &job).unwrap().report.objective;
     assert!(again < 1.5 * last, "{again} after {last}");
     // A model without implicit factors will do as well.
-    let als = Als::new().rank(4).fit(&data).unwrap();
+    let als = Als::new().rank(4).regularization(1.0).fit(&data).unwrap();
     let job = gradus_core::estimator::Job::default().warm(&als.model);
     assert!(small().max_iter(1).fit_job(&data, &job).unwrap().report.objective < cold);
 }
@@ -418,7 +437,7 @@ fn edge_cases_have_defined_results() {
     let huge = Ratings::from_triplets((0..20).map(|n| one(n % 5, n % 7, 1e30 * n as f32))).unwrap();
     for params in [
         small(),
-        small().regularization(0.0).voice_regularization(0.0),
+        small().regularization(0.0).implicit_regularization(0.0),
         small().rank(100),
         small().biases(false),
         small().normalize(Normalize::Both),
@@ -441,4 +460,15 @@ fn edge_cases_have_defined_results() {
     assert!(
         small().fit(&nothing).unwrap_err().to_string().contains("svdpp: all ratings have weight 0")
     );
+}
+
+#[test]
+fn a_given_penalty_on_biases_is_used() {
+    let data = made(10);
+    assert_eq!(
+        problem(&small().bias_regularization(7.0), &data).rule.bias_regularization,
+        Some([7.0; 2])
+    );
+    let objective = |params: Svdpp| params.fit(&data).unwrap().report.objective;
+    assert!(objective(small().bias_regularization(1e7)) > 1.01 * objective(small()));
 }

@@ -91,7 +91,7 @@ impl Gathering {
                 extra.squares += lanes.sum(squares) / rule.k as f32;
             }
             if rule.biases {
-                let penalty = penalty * rule.bias_penalty;
+                let penalty = gathered.weight * extra.bias_penalty;
                 let gradient = gathered.pull - penalty * extra.bias;
                 if rule.adaptive {
                     extra.bias_squares += gradient * gradient;

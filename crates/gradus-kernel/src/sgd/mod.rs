@@ -52,6 +52,8 @@ pub struct Extra {
     pub bias_squares: f32,
     /// Penalty on the factors, for each value of weight one.
     pub penalty: f32,
+    /// Penalty on the bias, for each value of weight one.
+    pub bias_penalty: f32,
 }
 
 /// Rows of one side, to be moved.
@@ -88,8 +90,6 @@ pub struct StepRule {
     pub adaptive: bool,
     /// Whether the biases move.
     pub biases: bool,
-    /// The penalty on a bias as a multiple of the penalty on the factors.
-    pub bias_penalty: f32,
     /// Values whose gradients are gathered before the rows move; 1 moves after each.
     pub batch: usize,
 }
@@ -206,11 +206,12 @@ fn steps(
     let reach = user.0 * q_norm + item.0 * p_norm + user.1 + item.1;
     let predicted = rule.mean + u.bias + i.bias + product;
     // What is left of each of the four after its share of the penalty, all at once.
-    let of_user = weight * u.penalty;
-    let of_item = weight * i.penalty;
-    let ratio = rule.bias_penalty;
-    let penalties =
-        [user.0 * of_user, item.0 * of_item, user.1 * of_user * ratio, item.1 * of_item * ratio];
+    let penalties = [
+        user.0 * (weight * u.penalty),
+        item.0 * (weight * i.penalty),
+        user.1 * (weight * u.bias_penalty),
+        item.1 * (weight * i.bias_penalty),
+    ];
     Steps {
         user,
         item,
@@ -240,7 +241,7 @@ fn move_extra(
     }
     if rule.biases {
         if rule.adaptive {
-            let gradient = pull - penalty * rule.bias_penalty * extra.bias;
+            let gradient = pull - weight * extra.bias_penalty * extra.bias;
             extra.bias_squares += gradient * gradient;
         }
         extra.bias = (extra.bias + bias_step * pull) * keep;

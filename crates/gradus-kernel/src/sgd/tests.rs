@@ -14,7 +14,7 @@ const LOSSES: [ResidualLoss; 4] = [
 #[derive(Clone)]
 struct Plain {
     rows: Vec<Vec<f64>>,
-    extras: Vec<[f64; 4]>,
+    extras: Vec<[f64; 5]>,
 }
 
 /// A side of random rows.
@@ -26,6 +26,7 @@ fn side(random: &mut Random, n: usize, k: usize) -> (super::super::Rows, Vec<Ext
             squares: random.value().abs(),
             bias_squares: random.value().abs(),
             penalty: 0.2 * random.value().abs(),
+            bias_penalty: 0.1 * random.value().abs(),
         })
         .collect();
     (rows, extras)
@@ -37,7 +38,7 @@ fn plain(rows: &super::super::Rows, extras: &[Extra]) -> Plain {
         rows: (0..extras.len()).map(row).collect(),
         extras: extras
             .iter()
-            .map(|e| [e.bias, e.squares, e.bias_squares, e.penalty].map(f64::from))
+            .map(|e| [e.bias, e.squares, e.bias_squares, e.penalty, e.bias_penalty].map(f64::from))
             .collect(),
     }
 }
@@ -131,7 +132,7 @@ fn oracle(
                 }
                 let w: f64 = mine.iter().map(|&n| f64::from(weights[n])).sum();
                 let g: f64 = mine.iter().map(|&n| pulls[n]).sum();
-                let [bias, squares, bias_squares, penalty] = own.extras[row];
+                let [bias, squares, bias_squares, penalty, bias_penalty] = own.extras[row];
                 let lambda = w * penalty;
                 let mut norm = 0.0;
                 for c in 0..rule.k {
@@ -150,7 +151,7 @@ fn oracle(
                     own.extras[row][1] += norm / rule.k as f64;
                 }
                 if rule.biases {
-                    let lambda = lambda * f64::from(rule.bias_penalty);
+                    let lambda = w * bias_penalty;
                     if rule.adaptive {
                         own.extras[row][2] += (g - lambda * bias).powi(2);
                     }
@@ -204,7 +205,6 @@ fn steps_match_plain_arithmetic_at_every_level_and_rank() {
                 learning_rate: 0.05,
                 adaptive: (k + case) % 2 == 0,
                 biases: (k + case) % 3 != 0,
-                bias_penalty: 0.5,
                 batch: if (k + case) % 5 == 0 { 6 } else { 1 },
             };
             let weights = ((k + case) % 4 < 2).then_some(weights.as_slice());

@@ -129,7 +129,7 @@ impl Search<'_> {
     /// # Errors
     /// If the plan or a candidate does not fit the data, or it was stopped before the first fold.
     pub fn run(&self, data: &dyn Dataset, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
-        self.try_all(&grid::chains(&self.fixed, &self.axes), data, tell)
+        self.try_all(grid::chains(&self.fixed, &self.axes), data, tell)
     }
 
     /// Tries candidates drawn at random instead of every combination of the axes, which are not
@@ -145,7 +145,7 @@ impl Search<'_> {
     ) -> Result<Found> {
         let chains: Vec<Chain> =
             random.candidates(&self.fixed)?.into_iter().map(|candidate| vec![candidate]).collect();
-        self.try_all(&chains, data, tell)
+        self.try_all(chains, data, tell)
     }
 
     /// How many fits [`Search::run_random`] takes.
@@ -158,7 +158,7 @@ impl Search<'_> {
 
     fn try_all(
         &self,
-        chains: &[Chain],
+        mut chains: Vec<Chain>,
         data: &dyn Dataset,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
@@ -167,7 +167,9 @@ impl Search<'_> {
         if n == 0 {
             return Err(Error::data("search: nothing to try; an axis has no values"));
         }
-        let (parts, notes) = Parts::new(data, self.plan, &self.rows, self.seed)?;
+        let (parts, mut notes) = Parts::new(data, self.plan, &self.rows, self.seed)?;
+        notes.extend(self.settle_rank(&mut chains, &parts)?);
+        let chains = &chains;
         let mut sums = Sums { tally: None, accuracy: None, iterations: vec![0.0; n], folds: 0 };
         let planned = parts.len();
         let done = AtomicUsize::new(0);
@@ -193,6 +195,25 @@ impl Search<'_> {
         }
         let params: Vec<&Map<String, Value>> = chains.iter().flatten().collect();
         sums.found(&params, planned, notes)
+    }
+
+    /// Where a fit would choose the rank itself and no candidate has one, it is chosen once, with the
+    /// first candidate on the first training part: else every fit would choose it anew, at many times the
+    /// cost, and candidates would differ by more than what is varied.
+    fn settle_rank(&self, chains: &mut [Chain], parts: &Parts<'_>) -> Result<Option<String>> {
+        let open = self.model.specs().iter().any(|spec| spec.name == "rank" && spec.optional);
+        let first = chains.iter().flatten().next().filter(|_| open);
+        let Some(first) = first.filter(|first| !first.contains_key("rank")) else {
+            return Ok(None);
+        };
+        let run = Run { stop: self.stop.clone(), ..Run::default() };
+        let fitted = self.model.fit(first, parts.get(0, 0)?.train.as_ref(), None, &run)?;
+        let chosen = fitted.report.chosen.iter().find(|choice| choice.parameter == "rank");
+        let Some(rank) = chosen.map(|choice| choice.value as u64) else { return Ok(None) };
+        for candidate in chains.iter_mut().flatten() {
+            candidate.entry("rank").or_insert(rank.into());
+        }
+        Ok(Some(format!("rank = {rank} was chosen once, on the first training part, for all fits")))
     }
 
     /// Fits a chain of candidates, one after another.

@@ -129,6 +129,7 @@ impl Estimator for Given {
             trace: Vec::new(),
             baselines: Vec::new(),
             certificate: None,
+            chosen: Vec::new(),
             notes: Vec::new(),
             training: None,
             seconds: 0.0,

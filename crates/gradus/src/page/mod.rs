@@ -44,6 +44,8 @@ fn close(page: Page, fitted: &AnyFitted) -> Page {
             table = table.row([name.as_str().into(), shown(value).into()]);
         }
         let section = section.table(&table);
+        let chosen = fitted.report.chosen.iter().map(|choice| format!("chosen: {choice}"));
+        let section = chosen.fold(section, |section, choice| section.note(&choice));
         fitted.report.notes.iter().fold(section, |section, note| section.note(note))
     })
     .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))

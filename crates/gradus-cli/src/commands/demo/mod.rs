@@ -200,7 +200,7 @@ fn error_by_rank(
     context.remark("\nTraining at other ranks for the report …");
     let (mut curve, mut at_planted_rank) = (Vec::new(), None);
     for rank in RANKS {
-        let fitted = Als { rank, ..params.clone() }
+        let fitted = Als { rank: Some(rank), ..params.clone() }
             .fit_job(train, &Job::default().validation(watched).stop(stop_on_ctrl_c()))?;
         if fitted.report.stop_reason == StopReason::Interrupted {
             return Err(Failure::Interrupted);

@@ -19,7 +19,8 @@ const LOSSES: [(RatingLoss, f32); 4] = [
 ];
 
 fn fitted(loss: RatingLoss, delta: f32, biases: bool) -> LatentFactors {
-    let params = Sgd::new().rank(3).loss(loss).delta(delta).biases(biases).max_iter(10);
+    let params = Sgd::new().rank(3).regularization(1.0).loss(loss).delta(delta);
+    let params = params.biases(biases).max_iter(10);
     params.fit(&made(1)).unwrap().model
 }
 
@@ -37,8 +38,9 @@ fn objective(model: &LatentFactors, rule: &Robust, profile: &Profile, x: &[f64])
             _ => delta * (2.0 * e - delta),
         }
     });
-    let lambda = f64::from(rule.squares().lambda(profile.items.len(), None));
-    each.sum::<f64>() + lambda * x.iter().map(|x| x * x).sum::<f64>()
+    let (lambda, of_bias) = rule.squares().of_users().of(profile.items.len(), None);
+    let penalty = f64::from(lambda) * x[..k].iter().map(|x| x * x).sum::<f64>();
+    each.sum::<f64>() + penalty + f64::from(of_bias.unwrap_or(0.0)) * x[k] * x[k]
 }
 
 fn rule(model: &LatentFactors) -> Robust {
@@ -106,7 +108,7 @@ fn one_wild_rating_hardly_moves_someone_folded_in() {
 fn new_ratings_are_added_by_the_loss_of_the_fit() {
     for params in [Sgd::new().loss(RatingLoss::Absolute), Sgd::new().loss(RatingLoss::Huber)] {
         let data = made(2);
-        let mut fitted = params.rank(3).max_iter(5).fit(&data).unwrap();
+        let mut fitted = params.rank(3).regularization(1.0).max_iter(5).fit(&data).unwrap();
         let events = Ratings::from_triplets([
             (data.users().get(4), Id::Int(1_000_000), 4.0),
             (data.users().get(9), Id::Int(1_000_000), 2.0),
@@ -147,6 +149,7 @@ fn a_file_keeps_the_loss() {
     for fitted in [
         Gd::new()
             .rank(2)
+            .regularization(1.0)
             .max_iter(5)
             .loss(RatingLoss::Absolute)
             .fit(&data)
@@ -155,6 +158,7 @@ fn a_file_keeps_the_loss() {
             .unwrap(),
         Gd::new()
             .rank(2)
+            .regularization(1.0)
             .max_iter(5)
             .loss(RatingLoss::Huber)
             .fit(&data)
