@@ -51,6 +51,22 @@ def ml_1m(fold=0, folds=10):
     return _prepared(f"ml-1m-{fold + 1}-of-{folds}", title, source=source, folds=folds, fold=fold)
 
 
+def ml_1m_changed(change, share=1.0, scale=1.0, shift=0.0, folds=5):
+    """A random share of MovieLens 1M, its ratings times `scale` plus `shift`; a part of `folds` held out."""
+    source = _real("ml-1m/ratings.csv.gz")
+    name = f"ml-1m-{share:g}-{scale:g}-{shift:g}-1-of-{folds}"
+    arguments = {"source": source, "folds": folds, "share": share, "scale": scale, "shift": shift}
+    return _prepared(name, f"ML-1M, {change}, random part 1 of {folds} held out", **arguments)
+
+
+def jester(share=1.0, folds=5):
+    """Jester's jokes, ratings from -10 to 10, or a random share of them; a part of `folds` held out."""
+    source = _real("jester5k/jester5k.csv.gz")
+    title = "Jester" if share == 1.0 else f"Jester, {share:.0%} of the ratings"
+    arguments = {"source": source, "folds": folds, "share": share}
+    return _prepared(f"jester-{share:g}-1-of-{folds}", f"{title}, random part 1 of {folds} held out", **arguments)
+
+
 def gowalla():
     """Gowalla check-ins, the published split: train and valid to learn from, test to rank."""
     paths = {part: str(_real(f"gowalla/{part}.txt.gz")) for part in ("train", "valid", "test")}

@@ -10,13 +10,14 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
+from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
 from suites import svm, svmgrid, top, versions
 
 SUITES = {
     "als": als,
     "load": load,
     "quality": quality,
+    "defaults": defaults,
     "svdpp": svdpp,
     "implicit": implicit,
     "ials": ials,
@@ -48,7 +49,8 @@ def options(arguments):
     parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp, top: which data sets")
     parser.add_argument("--ranking", type=_list, default=list(implicit.DATA), help="implicit: which data sets")
     parser.add_argument("--rank", type=int, default=64, help="als, curve, top: factors")
-    parser.add_argument("--regularization", type=float, default=0.05, help="als, curve: λ, scaled by counts")
+    units = "als, curve: λ, scaled by counts; gradus takes it in units of the noise"
+    parser.add_argument("--regularization", type=float, default=0.05, help=units)
     parser.add_argument("--iterations", type=int, default=10, help="als, top: ALS iterations of a full fit")
     parser.add_argument("--epochs", type=int, default=20, help="als: SGD epochs of a full fit")
     parser.add_argument("--span", type=_span, default=(1, 4), help="two iteration counts to difference, 'low,high'")

@@ -22,12 +22,29 @@ class Ratings:
         return Ratings(self.users[rows], self.items[rows], self.values[rows])
 
 
-def prepare(folder, source, separator=",", header=True, test=None, folds=None, fold=0, seed=1):
+def prepare(
+    folder,
+    source,
+    separator=",",
+    header=True,
+    test=None,
+    folds=None,
+    fold=0,
+    seed=1,
+    share=1.0,
+    scale=1.0,
+    shift=0.0,
+):
     """Writes train and test into `folder`.
 
-    The held-out part is the file `test`, or part `fold` of `folds` equal random parts of `source`.
+    The held-out part is the file `test`, or part `fold` of `folds` equal random parts of `source`. Of the source
+    a random share is taken, and its ratings become `scale` times themselves plus `shift`.
     """
     train = _read(source, separator, header)
+    if share < 1.0:
+        train = train.filter(np.random.default_rng(seed + 1).random(len(train)) < share)
+    if (scale, shift) != (1.0, 0.0):
+        train = train.with_columns(train["rating"] * scale + shift)
     if test is None:
         part = np.random.default_rng(seed).permutation(len(train)) % folds
         train, held_out = train.filter(part != fold), train.filter(part == fold)

@@ -57,11 +57,20 @@ class Gradus(Peer):
         memory = child.peak or answer["peak_rss_bytes"]
         return Result(report["seconds"], trace, rmse, memory, child.wall)
 
-    def select(self, path, settings, threads, timeout=None):
+    def score(self, model, folder, settings, threads, timeout=None):
+        """Fits a model of ratings, and gives its held-out RMSE and the seconds of the fit."""
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "m.gradus"
+            words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+            command = ["fit", model, f"{folder}/train.csv", "-o", path, "--threads", threads, "--quiet", *words]
+            seconds = self._json(command, timeout)[0]["report"]["seconds"]
+            return self._json(["evaluate", path, f"{folder}/test.csv"])[0]["rmse"], seconds
+
+    def select(self, path, settings, threads, timeout=None, model=None):
         """Tries settings on a tenth held out of a file, and gives the answer of the program."""
         words = [word for name, value in settings.items() for word in (f"--{name}", value)]
         return self._json(
-            ["select", self.model, path, *words, "--holdout", 0.1, "--threads", threads], timeout
+            ["select", model or self.model, path, *words, "--holdout", 0.1, "--threads", threads], timeout
         )[0]
 
     def rank(self, folder, model, at, threshold, threads, timeout=None):

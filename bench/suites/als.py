@@ -186,6 +186,8 @@ def _section(dataset, options, entries, target, left_out):
     section.notes = [
         f"{options.threads} threads, λ = {options.regularization} scaled by counts, {options.repeat} alternating "
         "rounds; in brackets the iterations or epochs used",
+        "gradus takes λ in units of the noise about the biases (0.6 to 1 star), and has a penalty of its own on biases: its "
+        "objective is near that of the peers, not the same",
         "without a clock of their own, peers are fitted with two iteration counts and differenced, at least "
         f"{options.least:g} s apart; their time to the target is that of a fresh fit with the fewest iterations that "
         "reach it (found by restarts)",
