@@ -26,7 +26,7 @@ GRIDS = {
     "bayes": {"rank": "16,32,64"},
 }
 # Training ratings up to which a model is tuned without `--slow`.
-TUNED = {"als": 2_000_000, "sgd": 2_000_000, "svdpp": 100_000, "bayes": 100_000}
+TUNED = {"als": 400_000, "sgd": 400_000, "svdpp": 50_000, "bayes": 100_000}
 PEERS = [("cmfrec-cg", "cmfrec, defaults"), ("surprise-baseline", "Surprise BaselineOnly, defaults")]
 
 
