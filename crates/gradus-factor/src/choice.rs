@@ -6,7 +6,7 @@ use gradus_base::random::Stream;
 use gradus_core::report::Choice;
 use gradus_data::Ratings;
 
-/// At most this many users have items held out: the NDCG of so many is known to about 0.005, and the
+/// At most this many users are scored on held-out items: the NDCG of so many is known to about 0.005, and the
 /// differences between parameters, on the same users, to about a fifth of that.
 const USERS: u64 = 2000;
 /// The least number of users whose held-out items say anything.
@@ -67,28 +67,37 @@ impl Part {
     /// Holds out a fifth of the items (at least one) of up to 2,000 users who have at least two, drawn
     /// at random; `None` where there are too few users to learn anything from.
     pub(crate) fn new(data: &Ratings) -> Option<Self> {
+        Self::with(data, USERS, false)
+    }
+
+    /// Holds out a fifth of the items of all users, and keeps for scoring those of up to `scored` users.
+    pub(crate) fn of_all_users(data: &Ratings, scored: u64) -> Option<Self> {
+        Self::with(data, scored, true)
+    }
+
+    fn with(data: &Ratings, scored: u64, of_all: bool) -> Option<Self> {
         let users: Vec<usize> =
             (0..data.n_users()).filter(|&user| data.by_user().range(user).len() >= 2).collect();
         if users.len() < LEAST_USERS {
             return None;
         }
-        let mut held = vec![false; data.len()];
+        let (mut held, mut removed) = (vec![false; data.len()], vec![false; data.len()]);
         let mut stream = Stream::new(SEED, "choice.users", 0);
-        let (mut wanted, mut left) = (USERS.min(users.len() as u64), users.len() as u64);
+        let (mut wanted, mut left) = (scored.min(users.len() as u64), users.len() as u64);
         for user in users {
             let chosen = stream.below(left) < wanted;
             left -= 1;
-            if !chosen {
+            wanted -= u64::from(chosen);
+            if !chosen && !of_all {
                 continue;
             }
-            wanted -= 1;
             let range = data.by_user().range(user);
             let mut places: Vec<usize> = range.collect();
             Stream::new(SEED, "choice.items", user as u64).shuffle(&mut places);
             let count = (places.len() / ONE_IN).max(1);
-            places[..count].iter().for_each(|&at| held[at] = true);
+            places[..count].iter().for_each(|&at| (held[at], removed[at]) = (chosen, true));
         }
-        let (held_out, train) = data.partition(|at| held[at]);
+        let (held_out, train) = (data.filter(|at| held[at]), data.filter(|at| !removed[at]));
         let held_out = HeldOutItems::new(&held_out, &train).ok()?;
         Some(Self { train, held_out })
     }
@@ -188,6 +197,8 @@ mod tests {
         let held = data.len() - part.train.len();
         assert!((held as f64 / data.len() as f64 - 0.2).abs() < 0.03, "{held}");
         assert!((0..60).all(|user| !part.train.by_user().range(user).is_empty()));
+        let some = Part::of_all_users(&data, 20).unwrap();
+        assert_eq!(some.train, part.train, "what is held out does not depend on who is scored");
         let few = RatingsSpec::new(5, 80, 100).make(2).unwrap().ratings;
         assert!(Part::new(&few).is_none());
     }

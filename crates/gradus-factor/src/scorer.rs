@@ -10,6 +10,9 @@ use gradus_file::{Reader, Writer};
 
 /// A rule by which items are scored. [`Scorer`] does the rest of a recommender.
 pub trait ScoringRule: Sized + Send + Sync + 'static {
+    /// What a thread that scores block after block keeps between them, such as large buffers.
+    type Workspace: Default + Send;
+
     /// Whether scores are made from the ratings of the user: the history is then always kept.
     const FROM_HISTORY: bool = false;
 
@@ -44,7 +47,13 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     ///
     /// # Shapes
     /// `scores` has a row of all items for each user.
-    fn scores_of_block(&self, profiles: &[UserProfile<'_>], scores: &mut [f32]) {
+    fn scores_of_block(
+        &self,
+        profiles: &[UserProfile<'_>],
+        workspace: &mut Self::Workspace,
+        scores: &mut [f32],
+    ) {
+        let _ = workspace;
         let n_items = scores.len() / profiles.len().max(1);
         for (profile, scores) in profiles.iter().zip(scores.chunks_exact_mut(n_items.max(1))) {
             self.scores(profile, scores);
@@ -89,12 +98,13 @@ impl<R: ScoringRule> Scorer<R> {
             .collect();
         order.sort_unstable();
         let of_users: Vec<&[(usize, usize)]> = order.chunk_by(|a, b| a.0 == b.0).collect();
-        let state = || vec![0.0; n_items * R::BLOCK];
-        let parts = parallel::map_with(of_users.chunks(R::BLOCK), state, |scores, block| {
+        let state = || (vec![0.0; n_items * R::BLOCK], R::Workspace::default());
+        let parts = parallel::map_with(of_users.chunks(R::BLOCK), state, |state, block| {
+            let (scores, workspace) = state;
             let profiles: Vec<_> =
                 block.iter().map(|places| self.catalogue.of_user(places[0].0)).collect();
             let scores = &mut scores[..n_items * block.len()];
-            self.rule.scores_of_block(&profiles, scores);
+            self.rule.scores_of_block(&profiles, workspace, scores);
             let mut found = Vec::new();
             for (places, scores) in block.iter().zip(scores.chunks_exact(n_items)) {
                 for &(_, at) in *places {
@@ -177,11 +187,12 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
             // To say before any work that what was seen is not known, if so.
             self.catalogue.seen(&self.catalogue.of_user(row), filter)?;
         }
-        let state = || vec![0.0; n_items * R::BLOCK];
-        let lists = parallel::map_with(rows.chunks(R::BLOCK), state, |scores, rows| {
+        let state = || (vec![0.0; n_items * R::BLOCK], R::Workspace::default());
+        let lists = parallel::map_with(rows.chunks(R::BLOCK), state, |state, rows| {
+            let (scores, workspace) = state;
             let profiles: Vec<_> = rows.iter().map(|&row| self.catalogue.of_user(row)).collect();
             let scores = &mut scores[..n_items * rows.len()];
-            self.rule.scores_of_block(&profiles, scores);
+            self.rule.scores_of_block(&profiles, workspace, scores);
             let lists =
                 profiles.iter().zip(scores.chunks_exact(n_items)).map(|(profile, scores)| {
                     let seen = self.catalogue.seen(profile, filter)?;

@@ -324,6 +324,8 @@ struct Scalars {
 }
 
 impl ScoringRule for Biases {
+    type Workspace = ();
+
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         let Self { mean, damping: [damping, of_items], range, .. } = *self;
         file.set("model", &Scalars { mean, damping, item_damping: Some(of_items), range });

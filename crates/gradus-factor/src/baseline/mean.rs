@@ -101,6 +101,8 @@ pub struct Constant {
 }
 
 impl ScoringRule for Constant {
+    type Workspace = ();
+
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("model", self);
     }

@@ -304,6 +304,8 @@ impl Similarities {
 }
 
 impl ScoringRule for Similarities {
+    type Workspace = ();
+
     const FROM_HISTORY: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {

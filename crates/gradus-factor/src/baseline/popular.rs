@@ -138,6 +138,8 @@ pub struct Popularity {
 }
 
 impl ScoringRule for Popularity {
+    type Workspace = ();
+
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.tensor("scores", &[self.scores.len()], &self.scores);
     }

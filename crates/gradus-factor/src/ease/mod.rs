@@ -210,6 +210,8 @@ impl ItemWeights {
 }
 
 impl ScoringRule for ItemWeights {
+    type Workspace = ();
+
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
 

@@ -243,6 +243,8 @@ impl SparseWeights {
 }
 
 impl ScoringRule for SparseWeights {
+    type Workspace = ();
+
     const FROM_HISTORY: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {

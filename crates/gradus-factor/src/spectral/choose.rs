@@ -13,7 +13,9 @@ use gradus_kernel::{Level, Rows, padded, scores, sum_rows};
 
 /// The weights of the low-pass filter and times of sharpening that are tried.
 const LOW_PASS: [f32; 7] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0];
-const SHARPENING: [f32; 6] = [0.0, 1.0, 1.5, 2.0, 2.5, 3.0];
+const SHARPENING: [f32; 3] = [0.0, 1.5, 2.5];
+/// At most this many users are scored.
+const USERS: u64 = 4000;
 /// The shares of the largest rank that are tried, as one in so many.
 const ONE_IN: [usize; 5] = [16, 8, 4, 2, 1];
 /// What is taken where there are too few data to choose.
@@ -61,7 +63,9 @@ pub(super) fn choose(
     job: &Job<'_, Ratings>,
 ) -> Result<(Setting, Vec<Choice>)> {
     let fallback = Setting::without_choice(params);
-    let Some(part) = Part::new(data) else {
+    // From all users, as data are split to measure a recommender: with items held out of a few users only, the rest
+    // is denser than that, and too little of the low-pass is chosen.
+    let Some(part) = Part::of_all_users(data, USERS) else {
         let choices = left_out(params, &fallback).map(|(name, value)| too_few(name, value));
         return Ok((fallback, choices.collect()));
     };

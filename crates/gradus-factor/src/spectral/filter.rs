@@ -35,14 +35,14 @@ pub(super) fn coefficients(time: f32) -> [f32; 5] {
     [1.0, -t, t * t / 2.0, -t.powi(3) / 6.0, t.powi(4) / 24.0].map(|c| c as f32)
 }
 
-/// Sharpens a block in place; `blur` multiplies it with `R̃ᵀR̃`.
+/// Sharpens a block in place; `start` is overwritten with what it was, and `blur` multiplies a block with `R̃ᵀR̃`.
 ///
 /// By Horner's rule: `y − T P (y − T/2 P (y − T/3 P (y − T/4 P y)))`.
-fn sharpen(time: f32, y: &mut Rows, mut blur: impl FnMut(&mut Rows)) {
+fn sharpen(time: f32, y: &mut Rows, start: &mut Rows, mut blur: impl FnMut(&mut Rows)) {
     if time == 0.0 {
         return;
     }
-    let start = y.clone();
+    start.clone_from(y);
     for order in [4.0, 3.0, 2.0, 1.0] {
         blur(y);
         let factor = time / order;
@@ -78,30 +78,32 @@ impl GraphFilter {
         let inward = scaled_vectors(vectors, k, inverse);
         let mut outward = scaled_vectors(vectors, k, |item| setting.low_pass * powers[item]);
         // Sharpening is linear, so that it can be done here once and not for each user.
-        let mut between = Rows::zeros(0, 0);
+        let mut start = Rows::zeros(0, 0);
         for first in (0..k).step_by(COLUMNS) {
             let width = COLUMNS.min(k - first);
-            let (mut block, users) = graph.blocks(width);
-            between = users;
+            let (mut block, mut between) = graph.blocks(width);
             for item in 0..graph.n_items() {
                 let from = &outward.row(item)[first..first + width];
                 block.row_mut(item)[..width].copy_from_slice(from);
             }
-            sharpen(setting.sharpening, &mut block, |y| graph.blur_in_parallel(y, &mut between));
+            let blur = |y: &mut Rows| graph.blur_in_parallel(y, &mut between);
+            sharpen(setting.sharpening, &mut block, &mut start, blur);
             for item in 0..graph.n_items() {
                 let to = &mut outward.row_mut(item)[first..first + width];
                 to.copy_from_slice(&block.row(item)[..width]);
             }
         }
-        drop(between);
         Self { graph, strength, sharpening: setting.sharpening, inward, outward }
     }
 
     /// The scores of the linear filter alone for some columns, a row of all items for each.
-    fn linear(&self, columns: &[Column<'_>], scores: &mut [f32]) {
-        let (mut y, mut between) = self.graph.blocks(columns.len());
-        self.graph.blur_sparse(columns, &mut y, &mut between);
-        sharpen(self.sharpening, &mut y, |y| self.graph.blur(y, &mut between));
+    fn linear(&self, columns: &[Column<'_>], workspace: &mut Workspace, scores: &mut [f32]) {
+        if workspace.y.k() != columns.len() {
+            (workspace.y, workspace.between) = self.graph.blocks(columns.len());
+        }
+        let Workspace { y, between, start } = workspace;
+        self.graph.blur_sparse(columns, y, between);
+        sharpen(self.sharpening, y, start, |y| self.graph.blur(y, between));
         let n_items = self.graph.n_items();
         for (item, lanes) in y.as_slice().chunks_exact(y.stride().max(1)).enumerate() {
             for (user, &score) in lanes[..columns.len()].iter().enumerate() {
@@ -111,11 +113,27 @@ impl GraphFilter {
     }
 }
 
+/// The blocks of a thread: the filtered columns, what lies between two products, and the start of sharpening.
+#[derive(Debug)]
+pub struct Workspace {
+    y: Rows,
+    between: Rows,
+    start: Rows,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self { y: Rows::zeros(0, 0), between: Rows::zeros(0, 0), start: Rows::zeros(0, 0) }
+    }
+}
+
 impl ScoringRule for GraphFilter {
+    type Workspace = Workspace;
+
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
-    /// A row of a block is one cache line.
-    const BLOCK: usize = 16;
+    /// A row of a block is four cache lines: the indices are read once for all of them.
+    const BLOCK: usize = 64;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("strength", &self.strength);
@@ -169,15 +187,20 @@ impl ScoringRule for GraphFilter {
     }
 
     fn scores(&self, profile: &UserProfile<'_>, scores: &mut [f32]) {
-        self.scores_of_block(std::slice::from_ref(profile), scores);
+        self.scores_of_block(std::slice::from_ref(profile), &mut Workspace::default(), scores);
     }
 
-    fn scores_of_block(&self, profiles: &[UserProfile<'_>], out: &mut [f32]) {
+    fn scores_of_block(
+        &self,
+        profiles: &[UserProfile<'_>],
+        workspace: &mut Workspace,
+        out: &mut [f32],
+    ) {
         let strengths: Vec<Vec<f32>> =
             profiles.iter().map(|profile| self.strength.of_profile(profile)).collect();
         let columns: Vec<Column<'_>> =
             profiles.iter().zip(&strengths).map(|(p, s)| (&*p.items, s.as_slice())).collect();
-        self.linear(&columns, out);
+        self.linear(&columns, workspace, out);
         let (level, k, n_items) = (Level::best(), self.inward.k(), self.graph.n_items());
         if k == 0 {
             return;
@@ -202,7 +225,7 @@ impl ScoringRule for GraphFilter {
     /// The linear filter is symmetric, so that what all items add to one comes from filtering that one.
     fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32> {
         let mut back = vec![0.0; self.graph.n_items()];
-        self.linear(&[(&[item as u32], &[1.0])], &mut back);
+        self.linear(&[(&[item as u32], &[1.0])], &mut Workspace::default(), &mut back);
         let strengths = self.strength.of_profile(profile);
         let rated = profile.items.iter().zip(strengths);
         rated

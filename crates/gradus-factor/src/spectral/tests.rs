@@ -151,7 +151,7 @@ fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
         |name: &str| chosen.iter().find(|choice| choice.parameter == name).unwrap().value as f32;
     let params = given(after("rank") as usize, after("low_pass"), after("sharpening"));
     // The same settings on the same part give the score that the report tells.
-    let part = crate::choice::Part::new(&data).unwrap();
+    let part = crate::choice::Part::of_all_users(&data, 4000).unwrap();
     let held = params.fit(&part.train).unwrap();
     let score = part.held_out.ndcg(|user, scores| {
         let profile = Catalogue::new(&part.train, true);
