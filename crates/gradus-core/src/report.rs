@@ -187,16 +187,20 @@ pub struct Report {
 /// The beginning of a note that says why the result may not be what was wanted.
 pub const CAUTION: &str = "caution: ";
 
+/// A share of a score by which no two models are told apart.
+const BARELY: f64 = 1e-3;
+
 impl Report {
-    /// Sets the held-out scores of simpler models; where one of them is better than this model's, a
-    /// caution says so.
+    /// Sets the held-out scores of simpler models; where one of them is better than this model's by more than a
+    /// thousandth, a caution says so. Less is below the noise of most held-out parts.
     pub fn compare_with(&mut self, baselines: Vec<Baseline>) {
         self.baselines = baselines;
         let Some(score) = self.validation else { return };
         let sign = if self.higher_is_better { 1.0 } else { -1.0 };
         let best =
             self.baselines.iter().max_by(|a, b| (sign * a.score).total_cmp(&(sign * b.score)));
-        if let Some(best) = best.filter(|best| sign * best.score > sign * score) {
+        let clearly = |best: &&Baseline| sign * (best.score - score) > BARELY * score.abs();
+        if let Some(best) = best.filter(clearly) {
             self.notes.push(format!(
                 "{CAUTION}on the held-out data the simpler model \"{}\" is better than this one \
                  ({} {:.4} against {score:.4}): try other parameters, or use that one",
@@ -266,6 +270,7 @@ mod tests {
         assert!(told(Some(1.2), true, [1.3, 1.5])[0].contains("1.5000"));
         assert!(told(Some(1.0), false, [1.5, 1.1]).is_empty());
         assert!(told(Some(1.1), false, [1.5, 1.1]).is_empty());
+        assert!(told(Some(0.9806), false, [1.5, 0.9805]).is_empty(), "that is noise");
         assert!(told(Some(1.6), true, [1.3, 1.5]).is_empty());
         assert!(told(None, true, [1.3, 1.5]).is_empty());
     }
