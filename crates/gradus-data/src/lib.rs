@@ -15,6 +15,7 @@
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
+//! | [`Vectorizer`] | documents as counts of their words, or tf-idf |
 //! | [`TextColumns`], [`TableRecords`] | columns of a file as text, and where its rows begin and end |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`Titles`] | titles of items, for people to read beside ids |
@@ -43,6 +44,7 @@ mod sparse;
 pub mod split;
 mod stored;
 mod table;
+mod text;
 mod titles;
 
 pub use buffer::Buffer;
@@ -68,6 +70,9 @@ pub use sparse::Csr;
 pub use table::{
     CellMode, Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableRecords,
     TableSource, TextColumn, TextColumns,
+};
+pub use text::{
+    ENGLISH_STOP_WORDS, TextFile, TextNorm, TextOptions, TextWeights, Vectorizer, is_binary,
 };
 pub use titles::Titles;
 

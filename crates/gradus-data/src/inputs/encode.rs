@@ -2,7 +2,7 @@
 
 use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
 use crate::table::MISSING_WORD;
-use crate::{Column, Csr, Dense, Matrix, Missing, Table};
+use crate::{Column, Csr, Dense, Matrix, Missing, Table, TextOptions, Vectorizer};
 use gradus_base::{Error, Result, parallel};
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ pub enum Fill {
 }
 
 /// How a table becomes numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodeOptions {
     /// Columns to leave out.
     pub leave_out: Vec<String>,
@@ -67,6 +67,10 @@ pub struct EncodeOptions {
     /// Columns of words to take as numbers: zero-padded codes, for instance, which text readers
     /// take as words.
     pub numbers: Vec<String>,
+    /// Columns of text: features by their words.
+    pub text: Vec<String>,
+    /// How text becomes features.
+    pub text_options: TextOptions,
 }
 
 /// What had to be done to turn a table into numbers.
@@ -87,8 +91,14 @@ impl Inputs {
     /// If there is no column left, a value is missing and that is refused, or a column of words has
     /// too many of them to be a category.
     pub fn learn(table: &Table, options: &EncodeOptions) -> Result<Self> {
-        for name in options.leave_out.iter().chain(&options.categories).chain(&options.numbers) {
+        let named = [&options.leave_out, &options.categories, &options.numbers, &options.text];
+        for name in named.into_iter().flatten() {
             table.column(name)?;
+        }
+        let as_others = options.categories.iter().chain(&options.numbers);
+        if let Some(name) = as_others.into_iter().find(|name| options.text.contains(name)) {
+            let rule = "must not be both text and a category or a number";
+            return Err(Error::parameter("text", name, rule));
         }
         if let Some(name) = options.numbers.iter().find(|name| options.categories.contains(name)) {
             let rule = "must not be both a category and a number";
@@ -106,7 +116,9 @@ impl Inputs {
                 let is_words = matches!(column, Column::Words { .. });
                 let as_number = !options.categories.contains(name)
                     && (!is_words || options.numbers.contains(name));
-                let kind = if as_number {
+                let kind = if options.text.contains(name) {
+                    text(table, name, &options.text_options)?
+                } else if as_number {
                     number(table, name, options.fill)?
                 } else {
                     category(table, name, options)?
@@ -150,6 +162,10 @@ impl Inputs {
                     numbers(table, &column.name, *fill, *indicator, &mut encoded)
                 }
                 InputKind::Category { .. } => words(table, column, &mut encoded),
+                InputKind::Text(vectorizer) => {
+                    let column = table.words(&column.name)?;
+                    Ok(Part::Sparse(vectorizer.encode(&texts(column.as_ref()))?))
+                }
             })
             .collect();
         let matrix = assemble(table.n_rows(), self.n_features(), columns, &parts?)?;
@@ -175,6 +191,11 @@ impl Inputs {
                         InputKind::Number { fill, .. } => fill.is_none(),
                         InputKind::Category { fill, missing, .. } => {
                             fill.is_none() && *missing == MissingWord::Fill
+                        }
+                        // It is an empty text, but the column must be there.
+                        InputKind::Text(_) => {
+                            table.column(&input.name)?;
+                            false
                         }
                     };
                     if refuses {
@@ -206,6 +227,8 @@ enum Part<'a> {
         /// By feature.
         shares: Vec<f64>,
     },
+    /// Text, a row each.
+    Sparse(Csr<f64>),
 }
 
 /// The place of a word without a feature of its own.
@@ -269,6 +292,32 @@ fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<P
         shares => shares[skip..].to_vec(),
     };
     Ok(Part::Places { places, shares })
+}
+
+/// The cells of a column of words; a missing one is empty.
+fn texts(column: &Column) -> Vec<&str> {
+    match column {
+        Column::Words { codes, levels } => {
+            let text = |&code: &u32| levels.get(code as usize).map_or("", String::as_str);
+            codes.iter().map(text).collect()
+        }
+        other => vec![""; other.len()],
+    }
+}
+
+fn text(table: &Table, name: &str, options: &TextOptions) -> Result<InputKind> {
+    let column = table.words(name)?;
+    let (vectorizer, _) =
+        Vectorizer::learn(&texts(column.as_ref()), options).map_err(|error| match error {
+            Error::Data(reason) => Error::data(format!("column `{name}`: {reason}")),
+            Error::Parameter { name: option, value, rule } => Error::parameter(
+                &format!("text_{option}"),
+                value,
+                format!("{rule} (column `{name}`)"),
+            ),
+            other => other,
+        })?;
+    Ok(InputKind::Text(vectorizer))
 }
 
 fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
@@ -371,6 +420,7 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                 values.iter().filter(|value| **value != 0.0).count() as f64 / n_rows.max(1) as f64
             }
             Part::Places { .. } => 1.0,
+            Part::Sparse(rows) => rows.nnz() as f64 / n_rows.max(1) as f64,
         })
         .sum();
     let starts: Vec<usize> = columns
@@ -410,6 +460,11 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                         }
                         at => push(start + at as usize, 1.0),
                     },
+                    Part::Sparse(rows) => {
+                        let (columns, values) = rows.row(row);
+                        let entries = columns.iter().zip(values);
+                        entries.for_each(|(&at, &value)| push(start + at as usize, value));
+                    }
                 }
             }
             indptr.push(indices.len());
@@ -435,6 +490,12 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                         MEAN => out[start..start + shares.len()].copy_from_slice(shares),
                         at => out[start + at as usize] = 1.0,
                     },
+                    Part::Sparse(rows) => {
+                        let (columns, values) = rows.row(row);
+                        for (&at, &value) in columns.iter().zip(values) {
+                            out[start + at as usize] = value;
+                        }
+                    }
                 }
             }
         }

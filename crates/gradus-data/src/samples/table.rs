@@ -6,7 +6,7 @@ use gradus_base::{Error, Result};
 use std::borrow::Cow;
 
 /// Which columns of a table are what.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplesOptions {
     /// The columns to predict; none if there is nothing to predict.
     pub target: Vec<String>,
