@@ -1,6 +1,6 @@
 //! What a model is told of a sample, and how the columns of a table become numbers.
 
-use super::{TableLayout, Vectorizer};
+use super::{ImageShape, TableLayout, Vectorizer};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ pub enum Inputs {
     Plain(usize),
     /// Columns of a table.
     Columns(InputColumns),
+    /// The pixels of images of this size.
+    Images(ImageShape),
 }
 
 /// The columns of a table that a model takes, and how the file they came from was laid out.
@@ -164,6 +166,7 @@ impl Inputs {
     pub fn n_features(&self) -> usize {
         match self {
             Self::Plain(n) => *n,
+            Self::Images(shape) => shape.len(),
             Self::Columns(columns) => columns.iter().map(Input::width).sum(),
         }
     }
@@ -172,6 +175,7 @@ impl Inputs {
     pub fn feature_names(&self) -> Vec<String> {
         match self {
             Self::Plain(n) => (1..=*n).map(|at| format!("x{at}")).collect(),
+            Self::Images(shape) => shape.names(),
             Self::Columns(columns) => {
                 let mut names = Vec::with_capacity(self.n_features());
                 for column in columns.iter() {
@@ -201,7 +205,7 @@ impl Inputs {
     /// The layout of the file that the columns came from, if a model should remember it.
     pub fn layout(&self) -> Option<&TableLayout> {
         match self {
-            Self::Plain(_) => None,
+            Self::Plain(_) | Self::Images(_) => None,
             Self::Columns(columns) => columns.layout.as_ref(),
         }
     }
@@ -260,6 +264,12 @@ impl Inputs {
     /// # Errors
     /// Names the column.
     pub fn check(&self) -> Result<()> {
+        if let Self::Images(ImageShape { height, width, channels }) = *self {
+            let n = height.checked_mul(width).and_then(|n| n.checked_mul(channels));
+            if !n.is_some_and(|n| (1..=1 << 30).contains(&n)) {
+                return Err(Error::data("input: images without pixels, or with too many"));
+            }
+        }
         let Self::Columns(columns) = self else { return Ok(()) };
         for column in columns.iter() {
             let fault = |what: &str| Err(Error::data(format!("input `{}`: {what}", column.name)));

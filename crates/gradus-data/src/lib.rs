@@ -10,6 +10,7 @@
 //! | [`Merged`] | new ratings added to others |
 //! | [`Samples`] | features, a target and weights: what regression and classification learn from |
 //! | [`Matrix`], [`Inputs`] | the features of samples, dense or sparse, and the columns they came from |
+//! | [`Images`] | images of one size, from a folder of pictures, IDX or `.npy` |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
@@ -26,7 +27,9 @@ mod buffer;
 mod builder;
 mod dense;
 mod fingerprint;
+mod folder;
 mod ids;
+mod images;
 mod inputs;
 mod libsvm;
 pub mod make;
@@ -50,7 +53,9 @@ mod titles;
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
+pub use folder::files_under;
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
+pub use images::{ImageShape, Images, Pixels};
 pub use inputs::{
     EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, MissingWord,
 };
@@ -64,7 +69,7 @@ pub use read::{
     ColumnRef, Columns, Delimiter, Format, OnError, Pairs, ReadOptions, ReadSummary,
     rating_columns, read_pairs, read_pairs_from, read_ratings, read_ratings_from,
 };
-pub use samples::{Samples, SamplesOptions, Target};
+pub use samples::{Samples, SamplesOptions, Target, numbered};
 pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 pub use table::{

@@ -57,7 +57,8 @@ pub enum TextNorm {
 pub struct TextOptions {
     /// Whether text is put in lower case first.
     pub lowercase: bool,
-    /// Words that are left out; `english` alone stands for [`ENGLISH_STOP_WORDS`].
+    /// Words that are left out; `english` alone stands for [`ENGLISH_STOP_WORDS`], and `@FILE` for the words of a file,
+    /// set apart by blanks or line ends.
     pub stop_words: Vec<String>,
     /// Terms have at least so many words.
     pub min_ngram: usize,
@@ -129,8 +130,8 @@ impl TextOptions {
             return Err(Error::parameter("max_features", 0, "must be at least 1, or left out"));
         }
         match self.n_hashed {
-            Some(n) if !(1..=1 << 31).contains(&n) => {
-                let rule = "must be an integer from 1 to 2147483648, or left out";
+            Some(n) if !(1..=1 << 24).contains(&n) => {
+                let rule = "must be an integer from 1 to 16777216, or left out";
                 Err(Error::parameter("n_hashed", n, rule))
             }
             Some(n) if self.max_features.is_some() => {
@@ -159,6 +160,24 @@ impl TextOptions {
             ));
         }
         Ok((least, most))
+    }
+
+    /// The same with the words of files in place of the files.
+    fn with_files_read(&self) -> Result<Self> {
+        let mut stop_words = Vec::with_capacity(self.stop_words.len());
+        for word in &self.stop_words {
+            let Some(path) = word.strip_prefix('@') else {
+                stop_words.push(word.clone());
+                continue;
+            };
+            let read = TextFile::read(std::path::Path::new(path));
+            let refused = |reason: String| Error::parameter("stop_words", word, reason);
+            match read.map_err(|error| refused(format!("cannot be read: {error}")))? {
+                Some(file) => stop_words.extend(file.text.split_whitespace().map(str::to_owned)),
+                None => return Err(refused("must be a file of words, and it is no text".into())),
+            }
+        }
+        Ok(Self { stop_words, ..self.clone() })
     }
 
     /// The words that are left out, ascending.

@@ -249,3 +249,19 @@ fn files_are_decoded() {
     std::io::Write::write_all(&mut packed, b"packed words").unwrap();
     assert_eq!(read(&packed.finish().unwrap()), file("packed words", None));
 }
+
+#[test]
+fn stop_words_may_be_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stop.txt");
+    std::fs::write(&path, "aa\nBB\n").unwrap();
+    let stop_words = vec![format!("@{}", path.display()), "cc".to_owned()];
+    let options = TextOptions { stop_words, ..counts() };
+    let (learned, _) = Vectorizer::learn(&["aa bb cc dd"], &options).unwrap();
+    assert_eq!(learned.feature_names(), ["dd"]);
+    // The model needs the file no more.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(learned.encode(&["aa dd"]).unwrap().nnz(), 1);
+    let said = Vectorizer::learn(&["aa"], &options).unwrap_err().to_string();
+    assert!(said.contains("`stop_words`") && said.contains("stop.txt"), "{said}");
+}

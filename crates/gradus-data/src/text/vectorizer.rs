@@ -117,6 +117,7 @@ impl Vectorizer {
     /// If an option is wrong, there are no documents, or no term is left.
     pub fn learn(documents: &[&str], options: &TextOptions) -> Result<(Self, Csr<f64>)> {
         options.check()?;
+        let options = &options.with_files_read()?;
         if documents.is_empty() {
             return Err(Error::data("there are no documents to learn from"));
         }

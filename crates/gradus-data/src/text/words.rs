@@ -42,7 +42,8 @@ pub(super) fn is_word_char(c: char) -> bool {
     WORD_BITS[point / 64] >> (point % 64) & 1 == 1
 }
 
-/// Puts the text in lower case into `out`, as [`str::to_lowercase`] does.
+/// Puts the words of a text in lower case into `out`, as [`str::to_lowercase`] does. Characters that make no words
+/// stay: letters that Unicode gained after [`WORD_RANGES`] have lower cases that are words already.
 pub(super) fn lower(text: &str, out: &mut String) {
     out.clear();
     if text.is_ascii() {
@@ -64,8 +65,9 @@ pub(super) fn lower(text: &str, out: &mut String) {
         out[start..].make_ascii_lowercase();
         rest = &rest[ascii..];
         let mut chars = rest.chars();
-        if let Some(c) = chars.next() {
-            out.extend(c.to_lowercase());
+        match chars.next() {
+            Some(c) if is_word_char(c) => out.extend(c.to_lowercase()),
+            other => out.extend(other),
         }
         rest = chars.as_str();
     }
@@ -75,7 +77,6 @@ pub(super) fn lower(text: &str, out: &mut String) {
 /// make words.
 pub(super) fn each_word<'a>(text: &'a str, mut word: impl FnMut(&'a str)) {
     let bytes = text.as_bytes();
-    let bits = WORD_BITS.as_slice();
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
@@ -88,8 +89,7 @@ pub(super) fn each_word<'a>(text: &'a str, mut word: impl FnMut(&'a str)) {
                 Class::Between => break 1,
                 Class::Beyond => {
                     let c = text[at..].chars().next().unwrap_or_default();
-                    let point = c as usize;
-                    if bits[point / 64] >> (point % 64) & 1 == 0 {
+                    if !is_word_char(c) {
                         break c.len_utf8();
                     }
                     at += c.len_utf8();
@@ -149,10 +149,13 @@ mod tests {
     #[test]
     fn lower_case_is_that_of_the_standard_library() {
         let mut out = String::new();
-        for text in ["", "ABC", "Ünder İstanbul ẞ", "ὈΔΥΣΣΕΎΣ ΣΑΣ", "ǅ Ⅷ Ⓐ 𝐀 Ａ", "x\u{130}"]
+        for text in ["", "ABC", "Ünder İstanbul ẞ", "ὈΔΥΣΣΕΎΣ ΣΑΣ", "ǅ Ⅷ 𝐀 Ａ", "x\u{130}"]
         {
             lower(text, &mut out);
             assert_eq!(out, text.to_lowercase());
         }
+        // A letter of Unicode 16, and one that makes no words.
+        lower("É\u{a7cb}Ⓐ", &mut out);
+        assert_eq!(out, "é\u{a7cb}Ⓐ");
     }
 }
