@@ -10,7 +10,7 @@ __version__: str
 
 Ids = NDArray[np.int64] | list[str]
 Lists = tuple[NDArray[np.int64], NDArray[np.float32]]
-Sparse = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], int]
+Sparse = tuple[NDArray[np.float64], NDArray[np.integer[Any]], NDArray[np.integer[Any]], int]
 Step = Callable[[int, int, float, float | None, str, float], None]
 
 def describe() -> str: ...

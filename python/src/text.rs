@@ -16,18 +16,23 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The values, column indices and row starts of a sparse matrix, and its number of columns.
-pub type Sparse<'py> =
-    (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, usize);
+pub type Sparse<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
 
+/// With the integers that SciPy takes without a copy: of 32 bits, unless there are too many entries for them.
 fn to_python(py: Python<'_>, matrix: Csr<f64>) -> Sparse<'_> {
-    let indices: Vec<i64> = matrix.indices().iter().map(|&at| at.into()).collect();
-    let starts: Vec<i64> = matrix.indptr().iter().map(|&at| at as i64).collect();
-    (
-        PyArray1::from_slice(py, matrix.values()),
-        PyArray1::from_vec(py, indices),
-        PyArray1::from_vec(py, starts),
-        matrix.n_cols(),
-    )
+    fn whole<T: numpy::Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyAny> {
+        PyArray1::from_vec(py, values).into_any()
+    }
+    let (indices, starts) = (matrix.indices(), matrix.indptr());
+    // No column is above 2³¹: a vocabulary of that size has more entries.
+    let (indices, starts) = if i32::try_from(matrix.nnz()).is_ok() {
+        let indices: Vec<i32> = indices.iter().map(|&at| at.cast_signed()).collect();
+        (whole(py, indices), whole(py, starts.iter().map(|&at| at as i32).collect()))
+    } else {
+        let indices: Vec<i64> = indices.iter().map(|&at| at.into()).collect();
+        (whole(py, indices), whole(py, starts.iter().map(|&at| at as i64).collect()))
+    };
+    (PyArray1::from_slice(py, matrix.values()), indices, starts, matrix.n_cols())
 }
 
 fn learn<P: FitTransform>(
