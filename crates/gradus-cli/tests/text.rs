@@ -30,7 +30,7 @@ fn documents_become_counts() {
     let counts = ok(path, "transform c.gradus mail.csv");
     assert!(counts.starts_with("and,budget,cheap,meeting,"), "{counts}");
     assert!(counts.lines().nth(1).unwrap().starts_with("0.0,0.0,2.0,"), "{counts}");
-    assert_eq!(counts.lines().nth(5).unwrap(), vec!["0.0"; 10].join(","));
+    assert_eq!(counts.lines().nth(5).unwrap(), ["0.0"; 10].join(","));
     // Sparse, with names, and as libsvm has it.
     ok(path, "transform c.gradus mail.csv -o x.npz --names names.txt");
     let names = fs::read_to_string(path.join("names.txt")).unwrap();

@@ -71,7 +71,7 @@ pub fn command() -> Command {
 enum Target {
     Table(Destination),
     /// Arrays of NumPy, sparse ones as SciPy has them.
-    Npz(Output),
+    Npz(Box<Output>),
     Libsvm(Destination),
 }
 
@@ -81,7 +81,7 @@ impl Target {
         let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
         match path {
             Some(path) if name.ends_with(".npz") => {
-                Ok(Self::Npz(plan.output("--output", path, FileKind::Binary)?))
+                Ok(Self::Npz(Box::new(plan.output("--output", path, FileKind::Binary)?)))
             }
             _ => {
                 let destination = plan.table_or_stdout("--output", path)?;
