@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import svm, svmgrid, top, versions
+from suites import svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -31,6 +31,7 @@ SUITES = {
     "svm": svm,
     "svmgrid": svmgrid,
     "python": python,
+    "text": text,
     "versions": versions,
 }
 

@@ -37,11 +37,18 @@ SOURCES = {
     "Clusterer": "_transform",
     "SupportVectorClassifier": "_machines",
     "SupportVectorRegressor": "_machines",
+    "TextTransformer": "_text",
 }
 
 
 def base_of(model: dict) -> str:
+    if of_texts(model):
+        return "TextTransformer"
     return SPECIAL.get(model["name"], BASES[model["capabilities"][0]])
+
+
+def of_texts(model: dict) -> bool:
+    return model["data"] == "documents" and model["capabilities"][0] == "transform"
 
 
 #: What parameters take in Python besides what the registry says: in words, and as a type.
@@ -49,6 +56,7 @@ ALSO = {
     "class_weight": ("dict of class to weight", "dict[Any, float]"),
     "kernel": ("function of two lists of samples", "Callable[[Any, Any], Any]"),
     "folds": ("splitter or pairs of indices", "Any"),
+    "stop_words": ("str, set or None", "str | set[str] | None"),
 }
 MORE = {
     "kernel": (
@@ -64,6 +72,7 @@ MORE = {
 ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "linear": "Linear models and support vector machines.",
+    "text": "Texts as features.",
 }
 EXAMPLES = {
     "predict_values": """
@@ -89,6 +98,14 @@ array(['yes'], dtype='<U3')
 >>> model = {name}().fit(X)
 >>> model.transform(X).shape[0]
 60
+""",
+    "texts": """
+>>> from gradus.{family} import {name}
+>>> model = {name}()
+>>> model.fit_transform(["the cat sat", "The cat, the dog"]).shape
+(2, 4)
+>>> list(model.get_feature_names_out())
+['cat', 'dog', 'sat', 'the']
 """,
     "cluster": """
 >>> import numpy as np
@@ -188,7 +205,7 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["capabilities"][0] != "recommend":
+    if model["capabilities"][0] != "recommend" and not of_texts(model):
         added.append(
             {
                 "name": "missing",
@@ -264,6 +281,10 @@ ATTRIBUTES = {
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
+    "TextTransformer": [
+        ("vocabulary_", "The column of each word; not of hashed features."),
+        ("idf_", "The weight of each feature, of `Tfidf`."),
+    ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),
     ],
@@ -273,6 +294,8 @@ ATTRIBUTES = {
 def class_text(model: dict) -> str:
     base = base_of(model)
     attributes = ATTRIBUTES[BASES[model["capabilities"][0]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
+    if of_texts(model):
+        attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
@@ -286,7 +309,8 @@ def class_text(model: dict) -> str:
     doc += ["n_iter_", "    Iterations done.", "report_", "    What happened in the fit: a `gradus.Report`."]
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
-    example = EXAMPLES[model["capabilities"][0]].format(family=model["family"], name=model["class"], small=small)
+    kind = "texts" if of_texts(model) else model["capabilities"][0]
+    example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")
     body = "\n".join(line.rstrip() for line in body.splitlines()).lstrip()

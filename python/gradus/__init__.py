@@ -12,7 +12,7 @@ Estimators live in family modules and behave as scikit-learn's do::
 `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
-from gradus import factor, linear
+from gradus import factor, linear, text
 from gradus._base import load, models
 from gradus._gradus import __version__, get_threads, set_threads
 from gradus._info import info
@@ -34,4 +34,5 @@ __all__ = [
     "ranking_scorer",
     "read_table",
     "set_threads",
+    "text",
 ]

@@ -180,6 +180,13 @@ def _value(spec: dict[str, Any], value: Any) -> Any:
             return None
         if isinstance(kind, list) and any(word == "none" for word, _ in kind):
             return "none"
+        if kind == "list[str]":
+            return []
+    elif kind == "list[str]":
+        words = [value] if isinstance(value, str) else value
+        if isinstance(words, (list, tuple, set, frozenset)) and all(isinstance(word, str) for word in words):
+            # The order of a set is none.
+            return sorted(words) if isinstance(words, (set, frozenset)) else list(words)
     elif kind == "bool":
         if isinstance(value, bool):
             return value

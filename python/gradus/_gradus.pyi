@@ -10,6 +10,7 @@ __version__: str
 
 Ids = NDArray[np.int64] | list[str]
 Lists = tuple[NDArray[np.int64], NDArray[np.float32]]
+Sparse = tuple[NDArray[np.float64], NDArray[np.integer[Any]], NDArray[np.integer[Any]], int]
 Step = Callable[[int, int, float, float | None, str, float], None]
 
 def describe() -> str: ...
@@ -39,6 +40,8 @@ def fit_ratings(
     progress: Step | None = None,
     warm: Model | None = None,
 ) -> Model: ...
+def fit_texts(name: str, params: str, texts: list[str]) -> tuple[Model, Sparse]: ...
+def transform_texts(model: Model, texts: list[str]) -> Sparse: ...
 
 class Features:
     shape: tuple[int, int]

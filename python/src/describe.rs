@@ -15,6 +15,7 @@ pub fn describe() -> String {
             "name": model.name(),
             "family": model.family(),
             "class": model.class(),
+            "data": model.data().name(),
             "summary": summary,
             "docs": rest,
             "capabilities": traits.capabilities.iter().map(|one| one.name()).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! What the Python package is built on: fitting, models and data in their dynamic form.
 //!
-//! Nothing here knows a model by name. The estimators of the package are written by
+//! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
+//! features as well. The estimators of the package are written by
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
@@ -10,6 +11,7 @@ mod error;
 mod fit;
 mod model;
 mod table;
+mod text;
 mod threads;
 
 use pyo3::prelude::*;
@@ -30,6 +32,8 @@ mod _gradus {
     use super::model::{Model, info};
     #[pymodule_export]
     use super::table::read_table;
+    #[pymodule_export]
+    use super::text::{fit_texts, transform_texts};
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};
 

@@ -274,7 +274,7 @@ impl Model {
     #[getter]
     fn columns(&self) -> PyResult<Option<Vec<String>>> {
         Ok(match self.inputs()? {
-            Inputs::Plain(_) => None,
+            Inputs::Plain(_) | Inputs::Images(_) => None,
             Inputs::Columns(columns) => {
                 Some(columns.iter().map(|column| column.name.clone()).collect())
             }

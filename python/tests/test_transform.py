@@ -33,6 +33,7 @@ def description(name, cls, capability, params):
         "class": cls,
         "summary": "A model that is made up.",
         "docs": "It is there to test what the package makes of a model of its kind.",
+        "data": "samples",
         "capabilities": [capability],
         "implicit": False,
         "updates": False,

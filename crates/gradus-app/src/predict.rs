@@ -1,14 +1,19 @@
 //! Predicting, clustering and transforming, row by row.
 
+use crate::App;
+use crate::data::Source;
 use gradus_base::{Error, Result};
 use gradus_core::cluster::{Cluster, numbers};
-use gradus_core::dataset::{Features, Remarks, TableFile, remark_on_source};
+use gradus_core::dataset::{
+    AnyKind, DataKind as _, Features, Remarks, TableFile, remark_on_source,
+};
 use gradus_core::estimator::AnyFitted;
+use gradus_core::params::record;
 use gradus_core::predict::Outputs;
-use gradus_data::{Column, Dense, Missing, Table};
+use gradus_data::{Column, Dense, Input, InputKind, Inputs, Matrix, Missing, Samples, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 
 /// Rows to predict from, or to transform.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +32,45 @@ pub struct RowsRequest {
     /// Whether transformed features are taken back.
     #[serde(default)]
     pub inverse: bool,
+    /// How the file is read where a model takes other data than features: options of its kind of data.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+}
+
+/// Transformed features.
+#[derive(Debug)]
+pub struct Transformed {
+    /// One row for each of `rows`; held sparse by models that give mostly zeros.
+    pub matrix: Matrix,
+    /// The names of its columns.
+    pub names: Vec<String>,
+    /// The file, if it has columns.
+    pub table: Option<Table>,
+    /// The rows of the file that have a result.
+    pub rows: Vec<u32>,
+}
+
+/// A sparse result with more cells than this is not written cell by cell.
+const MOST_CELLS: usize = 50_000_000;
+
+impl Transformed {
+    /// As a table, with the columns of the file before the results if they are kept.
+    ///
+    /// # Errors
+    /// If it is too large for that.
+    pub fn table(self, keep: bool) -> Result<RowsAnswer> {
+        let (n, k) = self.matrix.shape();
+        if self.matrix.is_sparse() && n.saturating_mul(k) > MOST_CELLS {
+            return Err(Error::data(format!(
+                "a table of {n} × {k} cells, most of them 0, is too large to be written; name an output that ends \
+                 in .npz or .libsvm"
+            )));
+        }
+        let results = self.matrix.to_dense();
+        let columns = self.names.into_iter().enumerate();
+        let column = |(at, name)| (name, results.column(at).map(Value::from).collect());
+        Ok(answer(columns.map(column).collect(), &self.rows, self.table, n, keep))
+    }
 }
 
 /// A table of results.
@@ -122,59 +166,94 @@ fn cluster_scores(
     model: &dyn Cluster,
     request: &RowsRequest,
     remarks: &mut Remarks<'_>,
-) -> Result<RowsAnswer> {
+) -> Result<Transformed> {
     if request.inverse {
         return Err(without(fitted, "transform back", "it groups samples into clusters"));
     }
     let Features { matrix: features, table, rows } =
         request.table.features(&request.path, model.inputs(), remarks)?;
-    let columns = match (model.distances(&features)?, model.memberships(&features)?) {
-        (Some(distances), _) => named("distance_{}", &distances),
-        (None, Some(memberships)) => named("membership_{}", &memberships),
+    let (what, results) = match (model.distances(&features)?, model.memberships(&features)?) {
+        (Some(distances), _) => ("distance", distances),
+        (None, Some(memberships)) => ("membership", memberships),
         (None, None) => {
             let instead = "`gradus predict` writes its labels";
             return Err(without(fitted, "give distances to clusters", instead));
         }
     };
-    Ok(answer(columns, &rows, table, features.n_rows(), request.keep))
+    let names = (0..results.n_cols()).map(|at| format!("{what}_{at}")).collect();
+    Ok(Transformed { matrix: results.into(), names, table, rows })
 }
 
-/// Transforms the features of each row, or takes transformed ones back; of a clustering the distances to
-/// its clusters, or the memberships in them.
-///
-/// # Errors
-/// If the model neither transforms nor clusters, or the file lacks a column or a value.
-pub fn transform(
-    fitted: &AnyFitted,
-    request: &RowsRequest,
-    remarks: &mut Remarks<'_>,
-) -> Result<RowsAnswer> {
-    if let (None, Some(model)) = (fitted.model.transformer(), fitted.model.clusterer()) {
-        return cluster_scores(fitted, model, request, remarks);
-    }
-    let model = fitted.transformer()?;
-    let (results, names, table, rows) = if request.inverse {
+impl App {
+    /// Transforms the features of each row, or takes transformed ones back; of a clustering the distances to
+    /// its clusters, or the memberships in them. A model of other data than features transforms each unit of it.
+    ///
+    /// # Errors
+    /// If the model neither transforms nor clusters, or the file lacks a column or a value.
+    pub fn transform(
+        &self,
+        fitted: &AnyFitted,
+        request: &RowsRequest,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Transformed> {
+        if let (None, Some(model)) = (fitted.model.transformer(), fitted.model.clusterer()) {
+            return cluster_scores(fitted, model, request, remarks);
+        }
+        let model = fitted.transformer()?;
+        let estimator = self.registry.find(fitted.kind)?;
+        if request.inverse {
+            let names = model.output_names();
+            let table = request.table.table(&request.path, None, &names)?;
+            remark_on_source(&request.path, &table, remarks);
+            let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+            let transformed = table.to_dense(&columns, Missing::Refuse)?;
+            let back = model.inverse(&transformed).ok_or_else(|| {
+                without(fitted, "transform back", "it transforms in one direction only")
+            })??;
+            let rows = (0..back.n_rows() as u32).collect();
+            let names = model.inputs().feature_names();
+            return Ok(Transformed { matrix: back.into(), names, table: Some(table), rows });
+        }
         let names = model.output_names();
-        let table = request.table.table(&request.path, None, &names)?;
-        remark_on_source(&request.path, &table, remarks);
-        let columns: Vec<&str> = names.iter().map(String::as_str).collect();
-        let transformed = table.to_dense(&columns, Missing::Refuse)?;
-        let back = model.inverse(&transformed).ok_or_else(|| {
-            without(fitted, "transform back", "it transforms in one direction only")
-        })??;
-        let rows = (0..back.n_rows() as u32).collect();
-        (back, model.inputs().feature_names(), Some(table), rows)
-    } else {
-        let Features { matrix, table, rows } =
-            request.table.features(&request.path, model.inputs(), remarks)?;
-        (model.transform(&matrix)?, model.output_names(), table, rows)
-    };
-    let columns = names
-        .into_iter()
-        .enumerate()
-        .map(|(at, name)| (name, results.column(at).map(Value::from).collect()))
-        .collect();
-    Ok(answer(columns, &rows, table, results.n_rows(), request.keep))
+        if estimator.data().name() == Samples::NAME {
+            if let Some(name) = request.options.keys().next() {
+                let kind = Samples::NAME;
+                return Err(Error::data(format!(
+                    "option `{name}`: model `{}` takes {kind}, and finds its columns by their names",
+                    fitted.kind
+                )));
+            }
+            let Features { matrix, table, rows } =
+                request.table.features(&request.path, model.inputs(), remarks)?;
+            let matrix = model.transform_matrix(&matrix)?;
+            return Ok(Transformed { matrix, names, table, rows });
+        }
+        if request.keep {
+            let kind = estimator.data().name();
+            return Err(without(fitted, "keep columns of the file", &format!("it reads {kind}")));
+        }
+        // What is not given is left to the kind of data.
+        let (mut options, defaults) = (record(&request.table), record(&TableFile::default()));
+        options.retain(|name, value| defaults.get(name) != Some(value));
+        options.extend(request.options.clone());
+        let of_training = text_column(model.inputs(), estimator.data(), &request.path);
+        if let Some(column) = of_training.filter(|_| options.get("lines") != Some(&json!(true))) {
+            options.entry("text").or_insert(column.into());
+        }
+        let source = Source { path: request.path.clone(), options };
+        let data = source.open(estimator, None, false, remarks)?.data;
+        let matrix = model.transform_data(data.as_ref())?;
+        let rows = (0..matrix.n_rows() as u32).collect();
+        Ok(Transformed { matrix, names, table: None, rows })
+    }
+}
+
+/// The column of text that a model learned from, where its kind of data takes the name of one and the file has columns.
+fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
+    let Inputs::Columns(columns) = inputs else { return None };
+    let [Input { name, kind: InputKind::Text(_) }] = &columns[..] else { return None };
+    let takes_one = kind.options().iter().any(|spec| spec.name == "text");
+    (takes_one && !path.is_dir() && name != "text").then(|| name.clone())
 }
 
 /// Results for all rows of the file, beside its columns if they are kept.

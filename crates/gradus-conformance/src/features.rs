@@ -2,14 +2,16 @@
 
 use crate::data::made;
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::estimator::{AnyFitted, Estimator, Run};
-use gradus_data::{Dense, Matrix, Samples};
+use gradus_core::dataset::{DataKind as _, Dataset};
+use gradus_core::estimator::{AnyFitted, Estimator, Run, Traits};
+use gradus_data::{Dense, Matrix, Ratings, Samples};
 
 /// The checks on models that transform features.
 pub const TRANSFORMING: &[Check] = &[
     Check { name: "a row is transformed alike alone and among others", run: row_by_row },
     Check { name: "transformed, back and transformed again is transformed once", run: inverse },
     Check { name: "another number of features is refused by number", run: width_transformed },
+    Check { name: "data of another kind is refused by name", run: other_kind },
     Check { name: "transformed features are finite, and each has a name", run: named },
 ];
 
@@ -26,22 +28,37 @@ fn fitted(model: &dyn Estimator, seed: u64) -> Result<(AnyFitted, Matrix), Strin
     Ok((fitted, found(other.of_kind::<Samples>())?.features().clone()))
 }
 
+/// A fitted model, and other data of its kind.
+fn with_data(model: &dyn Estimator, seed: u64) -> Result<(AnyFitted, Box<dyn Dataset>), String> {
+    let data = made(model, 90, seed)?;
+    let fitted = found(model.fit(&quick(model), data.as_ref(), None, &Run::default()))?;
+    Ok((fitted, made(model, 30, seed + 1)?))
+}
+
 fn row_by_row(model: &dyn Estimator) -> Finding {
-    let (fitted, x) = fitted(model, 1)?;
+    let (fitted, data) = with_data(model, 1)?;
     let model = found(fitted.transformer())?;
-    let all = found(model.transform(&x))?;
-    ensure!(all.n_rows() == x.n_rows(), "{} rows of {}", all.n_rows(), x.n_rows());
-    for row in 0..x.n_rows() as u32 {
-        let one = found(model.transform(&x.select_rows(&[row])))?;
-        ensure!(one.row(0) == all.row(row as usize), "row {row} depends on the others");
+    let all = found(model.transform_data(data.as_ref()))?;
+    ensure!(all.n_rows() == data.len(), "{} rows of {}", all.n_rows(), data.len());
+    for row in 0..data.len() as u32 {
+        let one = found(model.transform_data(data.select(&[row]).as_ref()))?;
+        ensure!(one == all.select_rows(&[row]), "row {row} depends on the others");
     }
     Ok(())
 }
 
+fn other_kind(model: &dyn Estimator) -> Finding {
+    let (fitted, _) = with_data(model, 7)?;
+    let other = found(Ratings::example(20, 1, &Traits::RECOMMENDER))?;
+    let text = error_text(found(fitted.transformer())?.transform_data(&other))?;
+    ensure!(text.contains("ratings"), "{text:?}");
+    Ok(())
+}
+
 fn named(model: &dyn Estimator) -> Finding {
-    let (fitted, x) = fitted(model, 2)?;
+    let (fitted, data) = with_data(model, 2)?;
     let model = found(fitted.transformer())?;
-    let z = found(model.transform(&x))?;
+    let z = found(model.transform_data(data.as_ref()))?;
     let mut names = model.output_names();
     ensure!(names.len() == z.n_cols(), "{} names of {} features", names.len(), z.n_cols());
     names.sort_unstable();
@@ -52,6 +69,10 @@ fn named(model: &dyn Estimator) -> Finding {
 }
 
 fn inverse(model: &dyn Estimator) -> Finding {
+    // Only features are transformed back.
+    if model.data().name() != Samples::NAME {
+        return Ok(());
+    }
     let (fitted, x) = fitted(model, 3)?;
     let model = found(fitted.transformer())?;
     let z = found(model.transform(&x))?;
@@ -67,10 +88,11 @@ fn inverse(model: &dyn Estimator) -> Finding {
 }
 
 fn width_transformed(model: &dyn Estimator) -> Finding {
-    let (fitted, x) = fitted(model, 4)?;
-    let wrong = Matrix::from(Dense::from_fn(2, x.n_cols() + 3, |_, _| 1.0));
+    let (fitted, _) = with_data(model, 4)?;
+    let n = found(fitted.transformer())?.inputs().n_features();
+    let wrong = Matrix::from(Dense::from_fn(2, n + 3, |_, _| 1.0));
     let text = error_text(found(fitted.transformer())?.transform(&wrong))?;
-    let (got, expected) = ((x.n_cols() + 3).to_string(), x.n_cols().to_string());
+    let (got, expected) = ((n + 3).to_string(), n.to_string());
     ensure!(text.contains(&got) && text.contains(&expected), "{text:?}");
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! What a model of features can do besides predicting: transform them, and tell how its outputs
 //! depend on them.
 
+use crate::dataset::Dataset;
 use gradus_base::Result;
-use gradus_data::{Dense, Inputs, Matrix};
+use gradus_data::{Dense, Inputs, Matrix, Samples};
 
 /// A model that turns features into other features, row by row.
 pub trait Transform: Send + Sync {
@@ -17,6 +18,22 @@ pub trait Transform: Send + Sync {
     /// # Errors
     /// If the number of features is not that of training.
     fn transform(&self, features: &Matrix) -> Result<Dense<f64>>;
+
+    /// The transformed features, held sparse where most of them are 0.
+    ///
+    /// # Errors
+    /// As [`transform`](Self::transform).
+    fn transform_matrix(&self, features: &Matrix) -> Result<Matrix> {
+        self.transform(features).map(Matrix::Dense)
+    }
+
+    /// The transformed features of data of the kind that the model learned from, a row for each unit.
+    ///
+    /// # Errors
+    /// If the data is of another kind, or the number of features is not that of training.
+    fn transform_data(&self, data: &dyn Dataset) -> Result<Matrix> {
+        self.transform_matrix(data.of_kind::<Samples>()?.features())
+    }
 
     /// The features that are transformed into these, or the nearest to that; `None` of a model that
     /// cannot go back.

@@ -1,7 +1,8 @@
 //! What a model is told of a sample, and how the columns of a table become numbers.
 
-use super::TableLayout;
+use super::{ImageShape, TableLayout, Vectorizer};
 use gradus_base::{Error, Result};
+use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 mod encode;
@@ -19,6 +20,8 @@ pub enum Inputs {
     Plain(usize),
     /// Columns of a table.
     Columns(InputColumns),
+    /// The pixels of images of this size.
+    Images(ImageShape),
 }
 
 /// The columns of a table that a model takes, and how the file they came from was laid out.
@@ -116,6 +119,8 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shares: Vec<f64>,
     },
+    /// It is text: features by its words. A missing value is an empty text.
+    Text(Vectorizer),
 }
 
 /// How a missing value of a column of words is encoded.
@@ -151,6 +156,7 @@ impl Input {
                 levels.len() - usize::from(*drop_first && !levels.is_empty())
                     + usize::from(*missing == MissingWord::Level)
             }
+            InputKind::Text(vectorizer) => vectorizer.n_features(),
         }
     }
 }
@@ -160,6 +166,7 @@ impl Inputs {
     pub fn n_features(&self) -> usize {
         match self {
             Self::Plain(n) => *n,
+            Self::Images(shape) => shape.len(),
             Self::Columns(columns) => columns.iter().map(Input::width).sum(),
         }
     }
@@ -168,6 +175,7 @@ impl Inputs {
     pub fn feature_names(&self) -> Vec<String> {
         match self {
             Self::Plain(n) => (1..=*n).map(|at| format!("x{at}")).collect(),
+            Self::Images(shape) => shape.names(),
             Self::Columns(columns) => {
                 let mut names = Vec::with_capacity(self.n_features());
                 for column in columns.iter() {
@@ -182,6 +190,11 @@ impl Inputs {
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                             names.extend((*kind == MissingWord::Level).then(missing));
                         }
+                        InputKind::Text(vectorizer) => {
+                            let terms = vectorizer.feature_names();
+                            names
+                                .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
+                        }
                     }
                 }
                 names
@@ -192,7 +205,7 @@ impl Inputs {
     /// The layout of the file that the columns came from, if a model should remember it.
     pub fn layout(&self) -> Option<&TableLayout> {
         match self {
-            Self::Plain(_) => None,
+            Self::Plain(_) | Self::Images(_) => None,
             Self::Columns(columns) => columns.layout.as_ref(),
         }
     }
@@ -212,11 +225,51 @@ impl Inputs {
         })
     }
 
+    /// Puts them into a file under the key `inputs`. The terms of text are tensors, `inputs.0.terms` and so on by the
+    /// number of the column: they may be many.
+    pub fn write<'a>(&'a self, file: &mut Writer<'a>) {
+        let Self::Columns(columns) = self else { return file.set("inputs", self) };
+        let mut header = columns.clone();
+        for (at, column) in columns.iter().enumerate() {
+            if let InputKind::Text(vectorizer) = &column.kind {
+                header.columns[at].kind = InputKind::Text(vectorizer.without_terms());
+                vectorizer.write(&format!("inputs.{at}"), file);
+            }
+        }
+        file.set("inputs", &Self::Columns(header));
+    }
+
+    /// Reads and checks what [`write`](Self::write) put into a file.
+    ///
+    /// # Errors
+    /// If they contradict themselves.
+    pub fn read(file: &mut Reader) -> Result<Self> {
+        let mut inputs: Self = file.get("inputs")?;
+        if let Self::Columns(columns) = &mut inputs {
+            for (at, column) in columns.columns.iter_mut().enumerate() {
+                if let InputKind::Text(stored) = &mut column.kind
+                    && stored.check().is_err()
+                {
+                    let options = stored.options().clone();
+                    *stored = Vectorizer::read(options, &format!("inputs.{at}"), file)?;
+                }
+            }
+        }
+        inputs.check().map_err(|error| file.broken(error))?;
+        Ok(inputs)
+    }
+
     /// Refuses what contradicts itself, as a broken file may.
     ///
     /// # Errors
     /// Names the column.
     pub fn check(&self) -> Result<()> {
+        if let Self::Images(ImageShape { height, width, channels }) = *self {
+            let n = height.checked_mul(width).and_then(|n| n.checked_mul(channels));
+            if !n.is_some_and(|n| (1..=1 << 30).contains(&n)) {
+                return Err(Error::data("input: images without pixels, or with too many"));
+            }
+        }
         let Self::Columns(columns) = self else { return Ok(()) };
         for column in columns.iter() {
             let fault = |what: &str| Err(Error::data(format!("input `{}`: {what}", column.name)));
@@ -236,6 +289,11 @@ impl Inputs {
                     return fault(
                         "the shares of its words are not one number from 0 to 1 for each",
                     );
+                }
+                InputKind::Text(vectorizer) => {
+                    if let Err(error) = vectorizer.check() {
+                        return fault(&error.to_string());
+                    }
                 }
                 _ => {}
             }

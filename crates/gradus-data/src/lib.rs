@@ -10,11 +10,13 @@
 //! | [`Merged`] | new ratings added to others |
 //! | [`Samples`] | features, a target and weights: what regression and classification learn from |
 //! | [`Matrix`], [`Inputs`] | the features of samples, dense or sparse, and the columns they came from |
+//! | [`Images`] | images of one size, from a folder of pictures, IDX or `.npy` |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
 //! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
+//! | [`Vectorizer`] | documents as counts of their words, or tf-idf |
 //! | [`TextColumns`], [`TableRecords`] | columns of a file as text, and where its rows begin and end |
 //! | [`Sketch`] | a few hashes of rows, by which data is recognised |
 //! | [`Titles`] | titles of items, for people to read beside ids |
@@ -25,7 +27,9 @@ mod buffer;
 mod builder;
 mod dense;
 mod fingerprint;
+mod folder;
 mod ids;
+mod images;
 mod inputs;
 mod libsvm;
 pub mod make;
@@ -43,12 +47,15 @@ mod sparse;
 pub mod split;
 mod stored;
 mod table;
+mod text;
 mod titles;
 
 pub use buffer::Buffer;
 pub use builder::RatingsBuilder;
 pub use dense::{Dense, DenseView};
+pub use folder::files_under;
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
+pub use images::{ImageShape, Images, Pixels};
 pub use inputs::{
     EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, MissingWord,
 };
@@ -62,12 +69,15 @@ pub use read::{
     ColumnRef, Columns, Delimiter, Format, OnError, Pairs, ReadOptions, ReadSummary,
     rating_columns, read_pairs, read_pairs_from, read_ratings, read_ratings_from,
 };
-pub use samples::{Samples, SamplesOptions, Target};
+pub use samples::{Samples, SamplesOptions, Target, numbered};
 pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 pub use table::{
     CellMode, Column, MISSING_WORD, Missing, Stray, Table, TableLayout, TableOptions, TableRecords,
     TableSource, TextColumn, TextColumns,
+};
+pub use text::{
+    ENGLISH_STOP_WORDS, TextFile, TextNorm, TextOptions, TextWeights, Vectorizer, is_binary,
 };
 pub use titles::Titles;
 

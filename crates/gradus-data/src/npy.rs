@@ -12,7 +12,7 @@ use gradus_file::packing::{create_compressed, open_decompressed};
 use std::io::{Read, Write};
 use std::path::Path;
 
-mod header;
+pub(crate) mod header;
 use header::{Header, Kind, Layout};
 
 /// A header longer than this is no header; NumPy itself stops at 10,000 characters.

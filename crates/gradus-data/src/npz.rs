@@ -1,6 +1,7 @@
 //! NumPy's `.npz`: a zip archive of named `.npy` arrays, stored or deflated.
 
-use super::npy::{NpyArray, NpyValue};
+use super::Csr;
+use super::npy::{NpyArray, NpyValue, header};
 use gradus_base::{Error, Result};
 use gradus_file::output::{Output, OutputFile};
 use std::fs::File;
@@ -149,19 +150,44 @@ impl<W: Write + Seek> NpzWriter<W> {
     /// # Errors
     /// If the name is taken, or the file cannot be written.
     pub fn add<T: NpyValue>(&mut self, name: &str, array: &NpyArray<T>) -> Result<()> {
+        let size = 8u64.saturating_mul(array.values().len() as u64);
+        self.start(name, size)?;
+        array.to_writer(&mut self.zip).map_err(|source| Error::io(&self.path, source))
+    }
+
+    /// Adds a sparse matrix as the arrays of `scipy.sparse.save_npz`.
+    ///
+    /// # Errors
+    /// If one of the names is taken, or the file cannot be written.
+    pub fn add_sparse(&mut self, matrix: &Csr<f64>) -> Result<()> {
+        let whole = |values: &mut dyn Iterator<Item = i64>| {
+            let values: Vec<i64> = values.collect();
+            NpyArray::new(vec![values.len()], values)
+        };
+        self.add("indices", &whole(&mut matrix.indices().iter().map(|&at| at.into()))?)?;
+        self.add("indptr", &whole(&mut matrix.indptr().iter().map(|&at| at as i64))?)?;
+        let shape = [matrix.n_rows() as i64, matrix.n_cols() as i64];
+        self.add("shape", &whole(&mut shape.into_iter())?)?;
+        self.start("format", 1 << 10)?;
+        let mut format = header::write("|S3", &[]);
+        format.extend_from_slice(b"csr");
+        self.zip.write_all(&format).map_err(|source| Error::io(&self.path, source))?;
+        self.add("data", &NpyArray::new(vec![matrix.nnz()], matrix.values().to_vec())?)
+    }
+
+    /// Begins an array of about so many bytes.
+    fn start(&mut self, name: &str, size: u64) -> Result<()> {
         if self.names.iter().any(|taken| taken == name) {
             return Err(Error::parameter("name", name, "another array has it already"));
         }
         let method =
             if self.compressed { CompressionMethod::Deflated } else { CompressionMethod::Stored };
-        let size = 8u64.saturating_mul(array.values().len() as u64);
         let options = SimpleFileOptions::DEFAULT
             .compression_method(method)
             .large_file(size > u64::from(u32::MAX) - (1 << 20));
         self.zip
             .start_file(format!("{name}.npy"), options)
             .map_err(|error| zip_error(&self.path, error))?;
-        array.to_writer(&mut self.zip).map_err(|source| Error::io(&self.path, source))?;
         self.names.push(name.to_owned());
         Ok(())
     }

@@ -317,8 +317,8 @@ fn no_target() -> Error {
     Error::data("the samples have no target, and this model learns to predict one")
 }
 
-/// The classes in ascending order, and the place of each sample's among them.
-pub(super) fn numbered(classes: &[Id<'_>]) -> (Vec<u32>, Ids) {
+/// The place of each class among the different ones, and these in ascending order.
+pub fn numbered(classes: &[Id<'_>]) -> (Vec<u32>, Ids) {
     let all_whole = classes.iter().all(|id| matches!(id, Id::Int(_)));
     let labels = if all_whole {
         let mut whole: Vec<i64> = classes

@@ -11,6 +11,7 @@ mod records;
 mod text;
 
 #[cfg(feature = "parquet")]
+pub(crate) use cells::decode;
 pub(crate) use column::Interner;
 pub use column::{Column, MISSING_WORD};
 pub use infer::Stray;

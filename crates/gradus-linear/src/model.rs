@@ -259,7 +259,7 @@ impl Predict for LinearModel {
 
 impl Model for LinearModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        file.set("inputs", &self.inputs);
+        self.inputs.write(file);
         file.set("link", &self.link);
         self.outputs.write(file);
         let (k, d) = self.coefficients.shape();
@@ -282,8 +282,7 @@ impl Model for LinearModel {
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
-        let inputs: Inputs = file.get("inputs")?;
-        inputs.check().map_err(|error| file.broken(error))?;
+        let inputs = Inputs::read(file)?;
         let outputs = Outputs::read(file)?;
         let link: Link = file.get("link")?;
         let intercepts: Vec<f64> = file.vector("intercepts")?;

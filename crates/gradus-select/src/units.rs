@@ -32,7 +32,11 @@ pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses>
         return Ok(UnitLosses { metric: "negative log density", values, root: false });
     }
     let losses = match (fitted.model.transformer(), fitted.model.clusterer()) {
-        (Some(model), _) => reconstruction(model, data.of_kind()?)?,
+        // Of other data than samples there are no features to come back to.
+        (Some(model), _) => match data.downcast_ref() {
+            Some(samples) => reconstruction(model, samples)?,
+            None => None,
+        },
         (None, Some(model)) => distance(model, data.of_kind()?)?,
         (None, None) => None,
     };

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | [`data`] | ratings, samples, tables and matrices: reading, writing, making them |
 //! | [`model`] | the contract: parameters, fits, what models can do, the model file; to define a model of your own |
-//! | [`recommenders`], [`linear`] | the models, by family |
+//! | [`recommenders`], [`linear`], [`text`] | the models, by family |
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
 //! | [`select`] | evaluating a model, and choosing parameters by trying them |
@@ -32,6 +32,7 @@ pub use gradus_metrics as metrics;
 pub use gradus_optim as optim;
 pub use gradus_report as report;
 pub use gradus_select as select;
+pub use gradus_text as text;
 
 pub mod page;
 mod registry;
@@ -73,6 +74,8 @@ mod book {
     struct Linear;
     #[doc = include_str!("../../../docs/optimisation.md")]
     struct Optimisation;
+    #[doc = include_str!("../../../docs/text.md")]
+    struct Text;
 }
 
 /// What most programs need.

@@ -9,6 +9,7 @@ use gradus_factor::{
     Spectral, Svdpp,
 };
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
+use gradus_text::{Counts, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -37,6 +38,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Logistic>()
         .with::<Svm>()
         .with::<Svr>()
+        .with::<Counts>()
+        .with::<Tfidf>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.

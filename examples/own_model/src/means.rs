@@ -231,14 +231,13 @@ impl Cluster for Centres {
 impl Model for Centres {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         let (k, d) = self.centres.shape();
-        file.set("inputs", &self.inputs);
+        self.inputs.write(file);
         file.tensor("centres", &[k, d], self.centres.values());
         file.tensor("sizes", &[k], &self.sizes);
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
-        let inputs = file.get::<Inputs>("inputs")?;
-        inputs.check().map_err(|error| file.broken(error))?;
+        let inputs = Inputs::read(file)?;
         let sizes: Vec<u64> = file.vector("sizes")?;
         let (k, d) = (sizes.len(), inputs.n_features());
         let centres = Dense::new(k, d, file.finite("centres", &[k, d])?)?;

@@ -104,14 +104,13 @@ impl Transform for Standardized {
 
 impl Model for Standardized {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        file.set("inputs", &self.inputs);
+        self.inputs.write(file);
         file.tensor("means", &[self.means.len()], &self.means);
         file.tensor("scales", &[self.scales.len()], &self.scales);
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
-        let inputs = file.get::<Inputs>("inputs")?;
-        inputs.check().map_err(|error| file.broken(error))?;
+        let inputs = Inputs::read(file)?;
         let n = inputs.n_features();
         let (means, scales) = (file.finite("means", &[n])?, file.finite("scales", &[n])?);
         Ok(Self { inputs, means, scales })

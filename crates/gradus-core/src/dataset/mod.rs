@@ -14,11 +14,14 @@
 //! |---|---|
 //! | [`Ratings`](gradus_data::Ratings) | `ratings.rs`, read as [`RatingsFile`] says |
 //! | [`Samples`](gradus_data::Samples) | `samples.rs`, read as [`SamplesFile`] says |
+//! | [`ImageSet`] | `images.rs`, read as [`ImagesFile`] says; models of features take the same files as samples |
 
+mod images;
 mod ratings;
 mod samples;
 mod table;
 
+pub use images::{ImageSet, ImagesFile};
 pub use ratings::RatingsFile;
 pub use samples::{Features, SamplesFile};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};

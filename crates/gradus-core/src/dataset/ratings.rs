@@ -41,6 +41,11 @@ pub struct RatingsFile {
 
 impl Params for RatingsFile {
     fn check_together(&self) -> Result<()> {
+        if let Some(labels) = &self.table.labels {
+            return Err(Error::data(format!(
+                "option `labels` = {labels} is about images, not ratings"
+            )));
+        }
         match &self.rating_column {
             Some(column) if self.implicit => Err(Error::data(format!(
                 "option `rating` = {column} cannot be used with option `implicit`, which says that \

@@ -9,14 +9,14 @@ use gradus_base::random::Stream;
 use gradus_base::text::{csv_field, grouped};
 use gradus_base::{Error, Result};
 use gradus_data::{
-    Column, Dense, EncodeOptions, Encoded, Fill, Id, Ids, Inputs, Libsvm, LibsvmOptions, Matrix,
-    OnError, Samples, SamplesOptions, Sketch, Table, Target,
+    Column, Dense, EncodeOptions, Encoded, Fill, Id, Ids, Images, Inputs, Libsvm, LibsvmOptions,
+    Matrix, OnError, Samples, SamplesOptions, Sketch, Table, Target, TextOptions, TextWeights,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::{self, Read as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a file of samples is read: which columns are what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,17 +36,56 @@ pub struct SamplesFile {
     /// Give the first word of every category no coefficient of its own: all others are compared
     /// with it.
     pub drop_first: bool,
+    /// Columns of text, which become features by their words; a missing text is an empty one.
+    pub text: Vec<String>,
+    /// How the words of text become features.
+    pub text_weights: TextWeights,
+    /// Count terms of up to so many words of text in a row; 1 by default.
+    #[schemars(range(min = 1, max = 20))]
+    pub text_ngrams: Option<usize>,
+    /// Leave out terms in fewer texts: a share if it is below 1, else a number of texts; 2 by default.
+    #[schemars(range(min = 0.0))]
+    pub text_min_df: Option<f64>,
+    /// Leave out terms in more texts: a share if it is at most 1, else a number of texts; 1 by default.
+    #[schemars(range(min = 0.0))]
+    pub text_max_df: Option<f64>,
+    /// Keep so many terms of a column of text, those that occur most often; all by default.
+    #[schemars(range(min = 1))]
+    pub text_max_features: Option<usize>,
+    /// Hash the terms of a column of text to so many features instead of keeping them.
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub text_n_hashed: Option<usize>,
+    /// Words of text to leave out: `english` for a built-in list, `@FILE` for the words of a file.
+    pub text_stop_words: Vec<String>,
     /// How the table is read.
     #[serde(flatten)]
     pub table: TableFile,
 }
 
-impl Params for SamplesFile {}
+impl Params for SamplesFile {
+    fn check_together(&self) -> Result<()> {
+        self.text_options().check().map_err(|error| match error {
+            Error::Parameter { name, value, rule } => {
+                Error::data(format!("option `{}` = {value}: {rule}", text_option(&name)))
+            }
+            other => other,
+        })
+    }
+}
 
-/// Either kind of file.
+/// The option of [`SamplesFile`] that stands for one of [`TextOptions`].
+fn text_option(name: &str) -> String {
+    match name {
+        "max_ngram" | "min_ngram" => "text_ngrams".to_owned(),
+        name => format!("text_{name}"),
+    }
+}
+
+/// Any kind of file.
 enum Source {
     Table(Table),
     Libsvm(Libsvm),
+    Images(Images),
 }
 
 /// The features of a file.
@@ -67,6 +106,28 @@ impl TableFile {
         names: &[String],
         remarks: &mut Remarks<'_>,
     ) -> Result<Source> {
+        if self.format.is_none() && Images::are_at(path) {
+            let images = self.images(path, remarks)?;
+            if let Some(expected @ Inputs::Images(shape)) = inputs
+                && *shape != images.shape()
+            {
+                return Err(Error::Shape {
+                    what: format!("{}: images", path.display()),
+                    expected: format!(
+                        "{shape} ({} features, as in training)",
+                        expected.n_features()
+                    ),
+                    got: images.shape().to_string(),
+                });
+            }
+            return Ok(Source::Images(images));
+        }
+        if let Some(labels) = &self.labels {
+            return Err(Error::data(format!(
+                "option `labels` = {labels} is about images, and {} holds none",
+                path.display()
+            )));
+        }
         let libsvm = match self.format {
             Some(format) => format == FileFormat::Libsvm,
             None => is_libsvm(path),
@@ -86,7 +147,31 @@ impl TableFile {
         Ok(Source::Table(table))
     }
 
-    /// The class of each row by a column (of libsvm the label), numbered in ascending order.
+    /// Reads images, with their labels if they have any.
+    ///
+    /// # Errors
+    /// If the images or the labels cannot be read, or there is not one label for each image.
+    pub fn images(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Images> {
+        let mut said = Vec::new();
+        let images = Images::read(path, &mut said)?;
+        remarks.extend(said);
+        let file = match &self.labels {
+            Some(file) => Some(PathBuf::from(file)),
+            None if images.labels().is_none() => {
+                let beside = Images::labels_beside(path);
+                if let Some(beside) = &beside {
+                    remarks.push(format!("{}: labels from {}", path.display(), beside.display()));
+                }
+                beside
+            }
+            None => None,
+        };
+        let Some(file) = file else { return Ok(images) };
+        let labels = Images::read_labels(&file)?;
+        images.with_labels(labels).map_err(|error| Error::format(&file, error.to_string()))
+    }
+
+    /// The class of each row by a column (of libsvm and of images the label), numbered in ascending order.
     ///
     /// # Errors
     /// If there is no such column.
@@ -99,6 +184,10 @@ impl TableFile {
         match self.read(path, None, &[column.to_owned()], remarks)? {
             Source::Table(table) => ranks(&table, table.resolve(column)?),
             Source::Libsvm(data) => Ok(ranks_of(&data.labels)),
+            Source::Images(images) => {
+                let samples = images.to_samples(Some(true))?;
+                Ok(samples.classes()?.0.to_vec())
+            }
         }
     }
 
@@ -117,6 +206,10 @@ impl TableFile {
             Source::Libsvm(data) => {
                 let rows = (0..data.labels.len() as u32).collect();
                 return Ok(Features { matrix: data.features.into(), table: None, rows });
+            }
+            Source::Images(images) => {
+                let rows = (0..images.len() as u32).collect();
+                return Ok(Features { matrix: images.features()?.into(), table: None, rows });
             }
             Source::Table(table) => table,
         };
@@ -192,7 +285,7 @@ impl SamplesFile {
             let Some(column) = column else { continue };
             let Source::Table(table) = &source else {
                 return Err(Error::data(format!(
-                    "column `{column}`: {} is a libsvm file, which has no named columns",
+                    "column `{column}`: {} is no table, and has no named columns",
                     path.display()
                 )));
             };
@@ -201,6 +294,7 @@ impl SamplesFile {
             options.encode.leave_out.push(column.to_owned());
         }
         self.check_target(path, &source, traits)?;
+        options.target = self.target(&source, traits);
         Ok((samples(path, source, options, None, remarks)?, places))
     }
 
@@ -210,7 +304,7 @@ impl SamplesFile {
         inputs: Option<&Inputs>,
         remarks: &mut Remarks<'_>,
     ) -> Result<Source> {
-        let named = [&self.target, &self.ignore, &self.categories, &self.numbers];
+        let named = [&self.target, &self.ignore, &self.categories, &self.numbers, &self.text];
         let mut names: Vec<String> = named.into_iter().flatten().cloned().collect();
         names.extend(self.table.weight_column.clone());
         self.table.read(path, inputs, &names, remarks)
@@ -227,7 +321,34 @@ impl SamplesFile {
                 numbers: self.numbers.clone(),
                 fill: self.missing,
                 drop_first: self.drop_first,
+                text: self.text.clone(),
+                text_options: self.text_options(),
             },
+        }
+    }
+
+    fn text_options(&self) -> TextOptions {
+        TextOptions {
+            stop_words: self.text_stop_words.clone(),
+            max_ngram: self.text_ngrams.unwrap_or(1),
+            // A word of one text is of no use to any other.
+            min_df: self.text_min_df.unwrap_or(2.0),
+            max_df: self.text_max_df.unwrap_or(1.0),
+            max_features: self.text_max_features,
+            n_hashed: self.text_n_hashed,
+            weights: self.text_weights,
+            sublinear: true,
+            ..TextOptions::default()
+        }
+    }
+
+    /// What is to be predicted: of images their label, where the model predicts.
+    fn target(&self, source: &Source, traits: &Traits) -> Vec<String> {
+        match source {
+            Source::Images(_) if self.target.is_empty() && traits.predicts() => {
+                vec!["label".to_owned()]
+            }
+            _ => self.target.clone(),
         }
     }
 
@@ -286,7 +407,8 @@ fn samples(
         Source::Table(table) => {
             let encode = &mut options.encode;
             let named = [&mut options.target, &mut encode.leave_out, &mut encode.categories];
-            for name in named.into_iter().flatten().chain(&mut encode.numbers) {
+            let others = encode.numbers.iter_mut().chain(&mut encode.text);
+            for name in named.into_iter().flatten().chain(others) {
                 *name = table.resolve(name)?.to_owned();
             }
             if let Some(weight) = &mut options.weight {
@@ -313,6 +435,18 @@ fn samples(
                 None => samples,
             })
         }
+        Source::Images(images) => {
+            let predicts = options.classes || !options.target.is_empty();
+            let samples = images.to_samples(predicts.then_some(options.classes))?;
+            let samples = match options.target.as_slice() {
+                [_] if predicts => samples.with_target_names(options.target)?,
+                _ => samples,
+            };
+            match inputs {
+                Some(inputs) => samples.with_inputs(inputs.clone()),
+                None => Ok(samples),
+            }
+        }
     }
 }
 
@@ -336,7 +470,7 @@ fn advise(error: Error) -> Error {
     let advice = if text.contains("missing value") {
         "fill it in or leave its row out with option `missing` = mean, median, category or drop"
     } else if text.contains("leave it out") {
-        "see option `ignore`"
+        "see option `ignore`, or option `text` if it holds text"
     } else {
         return error;
     };
@@ -470,7 +604,9 @@ impl DataKind for Samples {
         let inputs = like.of_kind::<Self>()?.inputs();
         let source = options.source(path, Some(inputs), remarks)?;
         options.check_target(path, &source, &purpose.traits)?;
-        samples(path, source, options.options(&purpose.traits), Some(inputs), remarks)
+        let target = options.target(&source, &purpose.traits);
+        let options = SamplesOptions { target, ..options.options(&purpose.traits) };
+        samples(path, source, options, Some(inputs), remarks)
     }
 
     fn example(n: usize, seed: u64, traits: &Traits) -> Result<Self> {

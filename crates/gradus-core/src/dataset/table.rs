@@ -45,6 +45,9 @@ pub struct TableFile {
     pub on_error: OnError,
     /// Column of the weights.
     pub weight_column: Option<String>,
+    /// File of the labels of images: IDX, a NumPy array, or a label a line. By default sub-folders are labels, or the
+    /// IDX file of labels beside the IDX file of images.
+    pub labels: Option<String>,
 }
 
 impl crate::params::Params for TableFile {}

@@ -2,7 +2,7 @@
 
 use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
 use crate::table::MISSING_WORD;
-use crate::{Column, Csr, Dense, Matrix, Missing, Table};
+use crate::{Column, Csr, Dense, Matrix, Missing, Table, TextOptions, Vectorizer};
 use gradus_base::{Error, Result, parallel};
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ pub enum Fill {
 }
 
 /// How a table becomes numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodeOptions {
     /// Columns to leave out.
     pub leave_out: Vec<String>,
@@ -67,6 +67,10 @@ pub struct EncodeOptions {
     /// Columns of words to take as numbers: zero-padded codes, for instance, which text readers
     /// take as words.
     pub numbers: Vec<String>,
+    /// Columns of text: features by their words.
+    pub text: Vec<String>,
+    /// How text becomes features.
+    pub text_options: TextOptions,
 }
 
 /// What had to be done to turn a table into numbers.
@@ -87,8 +91,35 @@ impl Inputs {
     /// If there is no column left, a value is missing and that is refused, or a column of words has
     /// too many of them to be a category.
     pub fn learn(table: &Table, options: &EncodeOptions) -> Result<Self> {
-        for name in options.leave_out.iter().chain(&options.categories).chain(&options.numbers) {
+        Self::learn_parts(table, options).map(|(inputs, _)| inputs)
+    }
+
+    /// The same, and the table as numbers: text is counted once for both.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn) and [`encode`](Self::encode).
+    pub fn learn_and_encode(
+        table: &Table,
+        options: &EncodeOptions,
+    ) -> Result<(Self, Matrix, Encoded)> {
+        let (inputs, texts) = Self::learn_parts(table, options)?;
+        let (matrix, encoded) = inputs.encode_with(table, texts)?;
+        Ok((inputs, matrix, encoded))
+    }
+
+    /// The inputs, and the features of those that are text.
+    fn learn_parts(
+        table: &Table,
+        options: &EncodeOptions,
+    ) -> Result<(Self, Vec<Option<Csr<f64>>>)> {
+        let named = [&options.leave_out, &options.categories, &options.numbers, &options.text];
+        for name in named.into_iter().flatten() {
             table.column(name)?;
+        }
+        let as_others = options.categories.iter().chain(&options.numbers);
+        if let Some(name) = as_others.into_iter().find(|name| options.text.contains(name)) {
+            let rule = "must not be both text and a category or a number";
+            return Err(Error::parameter("text", name, rule));
         }
         if let Some(name) = options.numbers.iter().find(|name| options.categories.contains(name)) {
             let rule = "must not be both a category and a number";
@@ -101,27 +132,30 @@ impl Inputs {
         let kept = table.columns().iter();
         let kept =
             kept.filter(|(name, _)| !options.leave_out.contains(name) && index != Some(name));
-        let columns: Result<Vec<Input>> = kept
+        let columns: Result<Vec<(Input, Option<Csr<f64>>)>> = kept
             .map(|(name, column)| {
                 let is_words = matches!(column, Column::Words { .. });
                 let as_number = !options.categories.contains(name)
                     && (!is_words || options.numbers.contains(name));
-                let kind = if as_number {
-                    number(table, name, options.fill)?
+                let (kind, features) = if options.text.contains(name) {
+                    let (vectorizer, features) = text(table, name, &options.text_options)?;
+                    (InputKind::Text(vectorizer), Some(features))
+                } else if as_number {
+                    (number(table, name, options.fill)?, None)
                 } else {
-                    category(table, name, options)?
+                    (category(table, name, options)?, None)
                 };
-                Ok(Input { name: name.clone(), kind })
+                Ok((Input { name: name.clone(), kind }, features))
             })
             .collect();
-        let columns = columns?;
+        let (columns, texts): (Vec<Input>, Vec<_>) = columns?.into_iter().unzip();
         if columns.is_empty() {
             return Err(Error::data("no column is left to learn from"));
         }
         let layout = table.source().map(|source| &source.layout);
         let layout =
             layout.filter(|layout| !layout.is_usual() || !layout.missing_values.is_empty());
-        Ok(Self::Columns(InputColumns { columns, layout: layout.cloned() }))
+        Ok((Self::Columns(InputColumns { columns, layout: layout.cloned() }), texts))
     }
 
     /// Turns a table into numbers. Columns are found by name; those that are not inputs are left
@@ -133,23 +167,40 @@ impl Inputs {
     /// # Errors
     /// If a column is absent, or a value is missing or not a number where it cannot be.
     pub fn encode(&self, table: &Table) -> Result<(Matrix, Encoded)> {
+        self.encode_with(table, Vec::new())
+    }
+
+    /// The same, with the features of columns of text where they are known.
+    fn encode_with(
+        &self,
+        table: &Table,
+        mut texts: Vec<Option<Csr<f64>>>,
+    ) -> Result<(Matrix, Encoded)> {
         let columns = match self {
             Self::Columns(columns) => columns,
-            Self::Plain(n) => {
+            Self::Plain(_) | Self::Images(_) => {
                 let names = table.numeric_names();
                 self.check_width(names.len())?;
-                let matrix = Matrix::Dense(table.to_dense(&names[..*n], Missing::Refuse)?);
+                let matrix = Matrix::Dense(table.to_dense(&names, Missing::Refuse)?);
                 return Ok((matrix, Encoded::default()));
             }
         };
         let mut encoded = Encoded::default();
         let parts: Result<Vec<Part<'_>>> = columns
             .iter()
-            .map(|column| match &column.kind {
+            .enumerate()
+            .map(|(at, column)| match &column.kind {
                 InputKind::Number { fill, indicator } => {
                     numbers(table, &column.name, *fill, *indicator, &mut encoded)
                 }
                 InputKind::Category { .. } => words(table, column, &mut encoded),
+                InputKind::Text(vectorizer) => {
+                    if let Some(known) = texts.get_mut(at).and_then(Option::take) {
+                        return Ok(Part::Sparse(known));
+                    }
+                    let column = table.words(&column.name)?;
+                    Ok(Part::Sparse(vectorizer.encode(&texts_of(column.as_ref()))?))
+                }
             })
             .collect();
         let matrix = assemble(table.n_rows(), self.n_features(), columns, &parts?)?;
@@ -164,7 +215,7 @@ impl Inputs {
     pub fn complete_rows(&self, table: &Table) -> Result<Vec<u32>> {
         let mut refusing = Vec::new();
         match self {
-            Self::Plain(_) => {
+            Self::Plain(_) | Self::Images(_) => {
                 for name in table.numeric_names() {
                     refusing.push(table.column(name)?);
                 }
@@ -175,6 +226,11 @@ impl Inputs {
                         InputKind::Number { fill, .. } => fill.is_none(),
                         InputKind::Category { fill, missing, .. } => {
                             fill.is_none() && *missing == MissingWord::Fill
+                        }
+                        // It is an empty text, but the column must be there.
+                        InputKind::Text(_) => {
+                            table.column(&input.name)?;
+                            false
                         }
                     };
                     if refuses {
@@ -206,6 +262,8 @@ enum Part<'a> {
         /// By feature.
         shares: Vec<f64>,
     },
+    /// Text, a row each.
+    Sparse(Csr<f64>),
 }
 
 /// The place of a word without a feature of its own.
@@ -269,6 +327,28 @@ fn words<'a>(table: &'a Table, input: &Input, encoded: &mut Encoded) -> Result<P
         shares => shares[skip..].to_vec(),
     };
     Ok(Part::Places { places, shares })
+}
+
+/// The cells of a column of words; a missing one is empty.
+fn texts_of(column: &Column) -> Vec<&str> {
+    match column {
+        Column::Words { codes, levels } => {
+            let text = |&code: &u32| levels.get(code as usize).map_or("", String::as_str);
+            codes.iter().map(text).collect()
+        }
+        other => vec![""; other.len()],
+    }
+}
+
+fn text(table: &Table, name: &str, options: &TextOptions) -> Result<(Vectorizer, Csr<f64>)> {
+    let column = table.words(name)?;
+    Vectorizer::learn(&texts_of(column.as_ref()), options).map_err(|error| match error {
+        Error::Data(reason) => Error::data(format!("column `{name}`: {reason}")),
+        Error::Parameter { name: option, value, rule } => {
+            Error::data(format!("option `text_{option}` = {value}: {rule} (column `{name}`)"))
+        }
+        other => other,
+    })
 }
 
 fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
@@ -371,6 +451,7 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                 values.iter().filter(|value| **value != 0.0).count() as f64 / n_rows.max(1) as f64
             }
             Part::Places { .. } => 1.0,
+            Part::Sparse(rows) => rows.nnz() as f64 / n_rows.max(1) as f64,
         })
         .sum();
     let starts: Vec<usize> = columns
@@ -410,6 +491,11 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                         }
                         at => push(start + at as usize, 1.0),
                     },
+                    Part::Sparse(rows) => {
+                        let (columns, values) = rows.row(row);
+                        let entries = columns.iter().zip(values);
+                        entries.for_each(|(&at, &value)| push(start + at as usize, value));
+                    }
                 }
             }
             indptr.push(indices.len());
@@ -435,6 +521,12 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                         MEAN => out[start..start + shares.len()].copy_from_slice(shares),
                         at => out[start + at as usize] = 1.0,
                     },
+                    Part::Sparse(rows) => {
+                        let (columns, values) = rows.row(row);
+                        for (&at, &value) in columns.iter().zip(values) {
+                            out[start + at as usize] = value;
+                        }
+                    }
                 }
             }
         }
@@ -449,6 +541,43 @@ mod tests {
 
     fn table(text: &str) -> Table {
         Table::from_bytes(text.as_bytes(), Format::Csv).unwrap()
+    }
+
+    #[test]
+    fn text_becomes_features_by_its_words() {
+        let rows = "size,body\n1,cheap pills\n2,\n3,\"minutes, cheap\"\n";
+        let train = table(rows);
+        let options = EncodeOptions {
+            text: vec!["body".into()],
+            text_options: TextOptions {
+                weights: crate::TextWeights::Counts,
+                ..TextOptions::default()
+            },
+            ..EncodeOptions::default()
+        };
+        let (inputs, x, _) = Inputs::learn_and_encode(&train, &options).unwrap();
+        assert_eq!(inputs.feature_names(), ["size", "body=cheap", "body=minutes", "body=pills"]);
+        let expected = [[1.0, 1.0, 0.0, 1.0], [2.0, 0.0, 0.0, 0.0], [3.0, 1.0, 1.0, 0.0]];
+        assert_eq!(x, Dense::from_rows(&expected).into());
+        assert_eq!(inputs.encode(&train).unwrap().0, x);
+        inputs.check().unwrap();
+        // A file keeps it, with the words in tensors.
+        let mut file = gradus_file::Writer::new("x");
+        inputs.write(&mut file);
+        assert!(file.names().any(|name| name == "inputs.1.terms"));
+        let mut file = gradus_file::Reader::from_bytes(file.to_bytes().unwrap()).unwrap();
+        assert_eq!(Inputs::read(&mut file).unwrap(), inputs);
+        // So does JSON, for models that write their inputs there.
+        let json = serde_json::to_string(&inputs).unwrap();
+        assert_eq!(serde_json::from_str::<Inputs>(&json).unwrap(), inputs);
+        for (options, part) in [
+            (EncodeOptions { categories: vec!["body".into()], ..options.clone() }, "both text"),
+            (EncodeOptions { text: vec!["nobody".into()], ..options.clone() }, "nobody"),
+            (EncodeOptions { text: vec!["size".into()], ..options }, "no word"),
+        ] {
+            let error = Inputs::learn(&train, &options).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Header {
 }
 
 /// What `numpy.save` writes before the values: padded so that they start at a multiple of 64.
-pub(super) fn write(descr: &str, shape: &[usize]) -> Vec<u8> {
+pub(crate) fn write(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (");
     for (axis, size) in shape.iter().enumerate() {
         let separator = if axis == 0 { "" } else { " " };

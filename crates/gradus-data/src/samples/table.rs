@@ -6,7 +6,7 @@ use gradus_base::{Error, Result};
 use std::borrow::Cow;
 
 /// Which columns of a table are what.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplesOptions {
     /// The columns to predict; none if there is nothing to predict.
     pub target: Vec<String>,
@@ -31,10 +31,10 @@ impl Samples {
     ) -> Result<(Self, Encoded)> {
         let mut leave_out = options.target.clone();
         leave_out.extend(options.weight.iter().cloned());
-        let learn = |table: &Table, encode: &EncodeOptions| {
+        let without_target = |encode: &EncodeOptions| {
             let mut encode = encode.clone();
             encode.leave_out.extend(leave_out.iter().cloned());
-            Inputs::learn(table, &encode)
+            encode
         };
         let n_rows = table.n_rows();
         let table = match (options.encode.fill, inputs) {
@@ -58,23 +58,24 @@ impl Samples {
             _ => Cow::Borrowed(table),
         };
         let table = table.as_ref();
-        let inputs = match inputs {
-            Some(inputs) => Cow::Borrowed(inputs),
-            None => Cow::Owned(learn(table, &options.encode)?),
-        };
-        let (features, mut encoded) = match inputs.as_ref() {
-            Inputs::Columns(_) => inputs.encode(table)?,
+        let (inputs, features, mut encoded) = match inputs {
+            None => Inputs::learn_and_encode(table, &without_target(&options.encode))?,
+            Some(inputs @ Inputs::Columns(_)) => {
+                let (features, encoded) = inputs.encode(table)?;
+                (inputs.clone(), features, encoded)
+            }
             // Without names, all columns but the target and the weight are features.
-            Inputs::Plain(_) => {
-                let named = learn(table, &EncodeOptions::default())?;
+            Some(inputs) => {
+                let named = Inputs::learn(table, &without_target(&EncodeOptions::default()))?;
                 inputs.check_width(named.n_features())?;
-                named.encode(table)?
+                let (features, encoded) = named.encode(table)?;
+                (inputs.clone(), features, encoded)
             }
         };
         encoded.dropped = n_rows - table.n_rows();
         let target = target(table, options)?;
         let mut samples = Self::new(features, target)?
-            .with_inputs(inputs.into_owned())?
+            .with_inputs(inputs)?
             .with_target_names(options.target.clone())?;
         if let Some(weight) = &options.weight {
             samples = samples.with_weights(table.numbers(weight, Missing::Refuse)?.into_owned())?;

@@ -125,7 +125,7 @@ pub(super) fn is_spelling(spellings: &[Vec<u8>], cell: &[u8]) -> bool {
 }
 
 /// Text as UTF-8; bytes that are not are taken as Windows-1252, the superset of Latin-1.
-pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
+pub(crate) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (Cow::Borrowed(text), false),
         Err(_) => {

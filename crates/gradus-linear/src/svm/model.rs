@@ -386,7 +386,7 @@ impl Model for SvmModel {
 
 impl KernelMachine {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
-        file.set("inputs", &self.inputs);
+        self.inputs.write(file);
         self.outputs.write(file);
         file.set("function", &self.function);
         let (k, n) = self.coefficients.shape();
@@ -409,8 +409,7 @@ impl KernelMachine {
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
-        let inputs: Inputs = file.get("inputs")?;
-        inputs.check().map_err(|error| file.broken(error))?;
+        let inputs = Inputs::read(file)?;
         let outputs = Outputs::read(file)?;
         let function: KernelFunction = file.get("function")?;
         let intercepts: Vec<f64> = file.vector("intercepts")?;

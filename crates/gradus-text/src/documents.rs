@@ -1,0 +1,297 @@
+//! A kind of data: documents.
+
+use crate::file::DocumentsFile;
+use gradus_base::random::Stream;
+use gradus_base::text::grouped;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::{DataKind, Dataset, Held, Purpose, RANDOM, Remarks};
+use gradus_core::estimator::Traits;
+use gradus_data::split::rows::{self, RowSplit};
+use gradus_data::{Id, Ids, Sketch, TextIds};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The classes of documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentClasses {
+    /// What the class is called: the name of its column, or `folder`.
+    pub name: String,
+    /// The class of each document, as an index into `labels`.
+    pub codes: Vec<u32>,
+    /// The names of the classes, ascending.
+    pub labels: Ids,
+}
+
+/// Documents: texts, with ids, classes and times if they have any.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Documents {
+    name: String,
+    texts: TextIds,
+    ids: Option<TextIds>,
+    classes: Option<DocumentClasses>,
+    /// The place of each document in time; equal times share a place.
+    times: Option<Vec<u32>>,
+}
+
+impl Documents {
+    /// Documents with these texts.
+    pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
+        let mut list = TextIds::new();
+        texts.into_iter().for_each(|text| list.push(text.as_ref()));
+        Self { name: TEXT.to_owned(), texts: list, ids: None, classes: None, times: None }
+    }
+
+    /// Says what the text is called, as a column of a table is.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Gives each document an id.
+    ///
+    /// # Errors
+    /// If there is not one for each document.
+    pub fn with_ids<T: AsRef<str>>(mut self, ids: impl IntoIterator<Item = T>) -> Result<Self> {
+        let mut list = TextIds::new();
+        ids.into_iter().for_each(|id| list.push(id.as_ref()));
+        self.one_each("ids", list.len())?;
+        self.ids = Some(list);
+        Ok(self)
+    }
+
+    /// Gives each document a class.
+    ///
+    /// # Errors
+    /// If there is not one for each document.
+    pub fn with_classes<T: AsRef<str>>(mut self, name: &str, classes: &[T]) -> Result<Self> {
+        self.one_each("classes", classes.len())?;
+        let ids: Vec<Id<'_>> = classes.iter().map(|class| Id::parse(class.as_ref())).collect();
+        let (codes, labels) = gradus_data::numbered(&ids);
+        self.classes = Some(DocumentClasses { name: name.to_owned(), codes, labels });
+        Ok(self)
+    }
+
+    /// Gives each document its place in time: a later one has a greater number.
+    ///
+    /// # Errors
+    /// If there is not one for each document.
+    pub fn with_times(mut self, times: Vec<u32>) -> Result<Self> {
+        self.one_each("times", times.len())?;
+        self.times = Some(times);
+        Ok(self)
+    }
+
+    fn one_each(&self, what: &str, got: usize) -> Result<()> {
+        if got == self.texts.len() {
+            return Ok(());
+        }
+        Err(Error::Shape {
+            what: format!("{what} of documents"),
+            expected: format!("{} (one for each document)", self.texts.len()),
+            got: got.to_string(),
+        })
+    }
+
+    /// What the text is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The texts.
+    pub fn texts(&self) -> Vec<&str> {
+        self.texts.iter().collect()
+    }
+
+    /// The ids, if they have any.
+    pub fn ids(&self) -> Option<&TextIds> {
+        self.ids.as_ref()
+    }
+
+    /// The classes, if they have any.
+    pub fn document_classes(&self) -> Option<&DocumentClasses> {
+        self.classes.as_ref()
+    }
+
+    /// The place of each document in time, if it is known.
+    pub fn times(&self) -> Option<&[u32]> {
+        self.times.as_deref()
+    }
+
+    /// How many documents have no text but blanks.
+    pub fn n_empty(&self) -> usize {
+        self.texts.iter().filter(|text| text.trim().is_empty()).count()
+    }
+
+    fn selected(&self, units: &[u32]) -> Self {
+        let list = |all: &TextIds| {
+            let mut list = TextIds::new();
+            units.iter().for_each(|&unit| list.push(all.get(unit as usize)));
+            list
+        };
+        let numbers = |all: &[u32]| units.iter().map(|&unit| all[unit as usize]).collect();
+        Self {
+            name: self.name.clone(),
+            texts: list(&self.texts),
+            ids: self.ids.as_ref().map(list),
+            classes: self.classes.as_ref().map(|classes| DocumentClasses {
+                codes: numbers(&classes.codes),
+                ..classes.clone()
+            }),
+            times: self.times.as_deref().map(numbers),
+        }
+    }
+}
+
+/// What a text is called that has no name.
+pub(crate) const TEXT: &str = "text";
+
+/// The way to hold out the documents that came last.
+const LAST: (&str, &str) =
+    ("last", "The latest documents by option `time_column`; of equal times all or none");
+
+impl Dataset for Documents {
+    fn kind(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn describe(&self) -> String {
+        let bytes = self.texts.parts().0.len();
+        let classes = self.classes.as_ref().map_or(String::new(), |classes| {
+            format!(", {} classes of `{}`", grouped(classes.labels.len()), classes.name)
+        });
+        format!("{} documents, {} bytes of text{classes}", grouped(self.len()), grouped(bytes))
+    }
+
+    fn summary(&self) -> Map<String, Value> {
+        let facts = json!({
+            "documents": self.len(),
+            "bytes": self.texts.parts().0.len(),
+            "empty": self.n_empty(),
+            "classes": self.classes.as_ref().map(|classes| classes.labels.len()),
+        });
+        facts.as_object().cloned().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts.parts().0.len() + 24 * self.len()
+    }
+
+    fn sketch(&self) -> Sketch {
+        Sketch::of_text(self.texts.iter())
+    }
+
+    fn classes(&self) -> Option<(&[u32], &Ids)> {
+        self.classes.as_ref().map(|classes| (classes.codes.as_slice(), &classes.labels))
+    }
+
+    fn select(&self, units: &[u32]) -> Box<dyn Dataset> {
+        Box::new(self.selected(units))
+    }
+
+    /// A JSON object a line: the id, the text, the class and the place in time, as far as they are known.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for at in 0..self.len() {
+            let mut line = Map::new();
+            if let Some(ids) = &self.ids {
+                line.insert("id".into(), ids.get(at).into());
+            }
+            line.insert(self.name.clone(), self.texts.get(at).into());
+            if let Some(classes) = &self.classes {
+                let label = classes.labels.get(classes.codes[at] as usize);
+                line.insert(classes.name.clone(), label.to_string().into());
+            }
+            if let Some(times) = &self.times {
+                line.insert("time".into(), times[at].into());
+            }
+            writeln!(out, "{}", Value::Object(line))?;
+        }
+        Ok(())
+    }
+
+    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<Held> {
+        let split = match scheme {
+            name if name == RANDOM.0 => match &self.classes {
+                Some(classes) => rows::stratified_holdout(&classes.codes, amount, seed)?.0,
+                None => rows::holdout(self.len(), amount, seed)?,
+            },
+            name if name == LAST.0 => {
+                let times = self.times().ok_or_else(|| {
+                    Error::data(
+                        "the documents have no times: name their column with option `time_column`",
+                    )
+                })?;
+                last(times, amount)?
+            }
+            other => {
+                return Err(Error::UnknownName {
+                    what: "split",
+                    name: other.to_owned(),
+                    known: format!("{}, {}", RANDOM.0, LAST.0),
+                });
+            }
+        };
+        Ok(Held { train: self.select(&split.train), held_out: self.select(&split.test) })
+    }
+}
+
+/// Holds out the latest share; documents of one time stay together.
+fn last(times: &[u32], amount: f64) -> Result<RowSplit> {
+    if !(amount > 0.0 && amount < 1.0) {
+        return Err(Error::parameter("share", amount, "must be a number between 0 and 1"));
+    }
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let n_held = ((times.len() as f64 * amount).round() as usize).clamp(1, times.len().max(1));
+    let first = sorted.get(times.len() - n_held.min(times.len())).copied().unwrap_or(0);
+    let (test, train): (Vec<u32>, Vec<u32>) =
+        (0..times.len() as u32).partition(|&unit| times[unit as usize] >= first);
+    if train.is_empty() || test.is_empty() {
+        let rule = "leaves a part empty: there are too few different times for it";
+        return Err(Error::parameter("share", amount, rule));
+    }
+    Ok(RowSplit { train, test })
+}
+
+impl DataKind for Documents {
+    const NAME: &'static str = "documents";
+
+    type Options = DocumentsFile;
+
+    const SCHEMES: &'static [(&'static str, &'static str)] = &[RANDOM, LAST];
+
+    fn read(
+        path: &Path,
+        options: &Self::Options,
+        _purpose: &Purpose<'_>,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Self> {
+        options.read(path, remarks)
+    }
+
+    /// Documents of two classes, each with frequent words of its own.
+    fn example(n: usize, seed: u64, _traits: &Traits) -> Result<Self> {
+        const COMMON: [&str; 6] = ["the", "of", "and", "to", "is", "in"];
+        const OF_CLASS: [[&str; 5]; 2] = [
+            ["meeting", "budget", "report", "minutes", "agenda"],
+            ["goal", "match", "season", "keeper", "league"],
+        ];
+        let mut stream = Stream::new(seed, "documents.example", 0);
+        let (mut texts, mut classes) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for _ in 0..n {
+            let class = stream.below(2) as usize;
+            let words = (0..5 + stream.below(20)).map(|_| match stream.below(10) {
+                0..6 => COMMON[stream.below(6) as usize],
+                6..9 => OF_CLASS[class][stream.below(5) as usize],
+                _ => OF_CLASS[1 - class][stream.below(5) as usize],
+            });
+            texts.push(words.collect::<Vec<_>>().join(" "));
+            classes.push(["office", "sport"][class]);
+        }
+        Self::new(texts).with_classes("label", &classes)
+    }
+}

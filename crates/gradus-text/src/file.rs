@@ -1,0 +1,389 @@
+//! How documents are read.
+
+use crate::documents::{Documents, TEXT};
+use gradus_base::text::grouped;
+use gradus_base::{Error, Result, parallel};
+use gradus_core::dataset::{Dataset as _, FileFormat, Remarks, TableFile, remark_on_source};
+use gradus_core::params::Params;
+use gradus_data::{CellMode, Table, TextFile, files_under};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What a column of texts may be called, best first.
+const NAMES: &[&str] = &[TEXT, "body", "document", "content", "message", "review", "abstract"];
+
+/// So many names of files are shown in a remark.
+const SHOWN: usize = 3;
+
+/// How documents are read: from a folder of files, a file with a document a line, or a column of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DocumentsFile {
+    /// Column of the texts, by name or position (-1 is the last), of a table. By default the only column, or one
+    /// called text, body, document, content, message, review or abstract.
+    pub text: Option<String>,
+    /// Column of the ids of documents, of a table; in a folder the paths are the ids.
+    pub id_column: Option<String>,
+    /// Column of the classes of documents, of a table; in a folder the sub-folders are the classes.
+    pub label_column: Option<String>,
+    /// Column of the times of documents, of a table: numbers, or dates like 2001-12-31.
+    pub time_column: Option<String>,
+    /// Take every line of a file as a document, whatever the file is called.
+    pub lines: bool,
+    /// How the table is read.
+    #[serde(flatten)]
+    pub table: TableFile,
+}
+
+impl Params for DocumentsFile {
+    fn check_together(&self) -> Result<()> {
+        let columns = [
+            ("text", &self.text),
+            ("id_column", &self.id_column),
+            ("label_column", &self.label_column),
+            ("time_column", &self.time_column),
+        ];
+        match columns.into_iter().find(|(_, column)| column.is_some()) {
+            Some((name, Some(column))) if self.lines => Err(Error::data(format!(
+                "option `{name}` = {column} cannot be used with option `lines`: a line has no columns"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl DocumentsFile {
+    /// Reads documents. Compressed files (gzip, Zstandard) are unpacked.
+    ///
+    /// - A folder: every file in it and in its sub-folders is a document, in the order of the paths, which are the
+    ///   ids. Names that begin with a point and files that are no text are left out. If all files lie in
+    ///   sub-folders, the first sub-folder is the class.
+    /// - A table (CSV, TSV, JSON Lines, Parquet), by its name, or if `text` or a `format` is given: every row is a
+    ///   document. A missing text is an empty document.
+    /// - Any other file: every line is a document, an empty line an empty one.
+    ///
+    /// What is not UTF-8 is read as UTF-16 if it begins with a byte order mark, else as Windows-1252, and remarked on.
+    /// Empty documents are kept, and remarked on.
+    ///
+    /// # Errors
+    /// If there is nothing to read, or a column is absent.
+    pub fn read(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        let documents = if path.is_dir() {
+            self.folder(path, remarks)?
+        } else if !self.lines && self.is_table(path) {
+            self.rows(path, remarks)?
+        } else {
+            lines(path, remarks)?
+        };
+        let empty = documents.n_empty();
+        if empty > 0 {
+            let (empty, n) = (grouped(empty), grouped(documents.len()));
+            remarks.push(format!("{}: {empty} of {n} documents are empty", path.display()));
+        }
+        Ok(documents)
+    }
+
+    fn is_table(&self, path: &Path) -> bool {
+        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+        if self.table.format.is_some() || columns.into_iter().any(Option::is_some) {
+            return true;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let endings = [".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"];
+        endings.into_iter().any(|ending| plain.ends_with(ending))
+    }
+
+    fn rows(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        if matches!(self.table.format, Some(FileFormat::Libsvm | FileFormat::Adjacency)) {
+            return Err(Error::data("option `format`: libsvm and adjacency files hold no text"));
+        }
+        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+        let mut names: Vec<String> = columns.into_iter().flatten().cloned().collect();
+        if self.text.is_none() {
+            names.extend(NAMES.iter().map(|name| (*name).to_owned()));
+        }
+        let mut options = self.table.options(None, &names)?;
+        options.cells = CellMode::Text;
+        let table = Table::read(path, &options)?;
+        remark_on_source(path, &table, remarks);
+        let text = match &self.text {
+            Some(name) => table.resolve(name)?.to_owned(),
+            None => text_column(path, &table)?,
+        };
+        let cells =
+            |name: &str| -> Result<Vec<Option<String>>> { table.texts(table.resolve(name)?) };
+        let mut documents =
+            Documents::new(cells(&text)?.into_iter().map(Option::unwrap_or_default)).named(&text);
+        if let Some(name) = &self.id_column {
+            documents =
+                documents.with_ids(cells(name)?.into_iter().map(Option::unwrap_or_default))?;
+        }
+        let full = |name: &str| -> Result<Vec<String>> {
+            let is_empty = |cell: &Option<String>| cell.as_deref().unwrap_or("").trim().is_empty();
+            let cells = cells(name)?;
+            if let Some(row) = cells.iter().position(is_empty) {
+                return Err(table.missing(row, table.resolve(name)?));
+            }
+            Ok(cells.into_iter().flatten().collect())
+        };
+        if let Some(name) = &self.label_column {
+            let name = table.resolve(name)?;
+            documents = documents.with_classes(name, &full(name)?)?;
+        }
+        if let Some(name) = &self.time_column {
+            documents = documents.with_times(places(&full(name)?))?;
+        }
+        Ok(documents)
+    }
+
+    fn folder(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+        if let Some(name) = columns.into_iter().flatten().next() {
+            return Err(Error::format(
+                path,
+                format!(
+                    "is a folder, in which every file is a document: there is no column `{name}`"
+                ),
+            ));
+        }
+        let files = files_under(path)?;
+        let texts = parallel::try_map(&files, |file| TextFile::read(file))?;
+        let (mut ids, mut found, mut binary, mut encoded) = (vec![], vec![], vec![], vec![]);
+        for (file, text) in files.iter().zip(texts) {
+            let id = file.strip_prefix(path).unwrap_or(file).to_string_lossy().into_owned();
+            match text {
+                None => binary.push(id),
+                Some(text) => {
+                    if text.encoding.is_some() {
+                        encoded.push(id.clone());
+                    }
+                    ids.push(id);
+                    found.push(text.text);
+                }
+            }
+        }
+        let mut remark = |names: &[String], what: &str| {
+            if !names.is_empty() {
+                let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+                let more = if names.len() > SHOWN { ", …" } else { "" };
+                let n = grouped(names.len());
+                remarks.push(format!("{}: {n} files {what}: {shown}{more}", path.display()));
+            }
+        };
+        remark(&binary, "are no text and left out");
+        remark(&encoded, "are not UTF-8 and were read as Windows-1252 or UTF-16");
+        if found.is_empty() {
+            let reason = if files.is_empty() { "holds no files" } else { "holds no text files" };
+            return Err(Error::format(path, reason));
+        }
+        let folders: Vec<Option<&str>> =
+            ids.iter().map(|id| id.split_once(['/', '\\']).map(|(folder, _)| folder)).collect();
+        let classes: Option<Vec<&str>> = folders.iter().copied().collect();
+        if classes.is_none() && folders.iter().any(Option::is_some) {
+            remarks.push(format!(
+                "{}: some files lie in no sub-folder, so that sub-folders are no classes",
+                path.display()
+            ));
+        }
+        let documents = Documents::new(found).with_ids(&ids)?;
+        match classes {
+            Some(classes) => documents.with_classes("folder", &classes),
+            None => Ok(documents),
+        }
+    }
+}
+
+fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+    let Some(file) = TextFile::read(path)? else {
+        return Err(Error::format(path, "holds no text: there is a zero byte in it"));
+    };
+    if let Some(encoding) = file.encoding {
+        remarks.push(format!("{}: read as {encoding}", path.display()));
+    }
+    if file.text.is_empty() {
+        return Err(Error::format(path, "holds no documents"));
+    }
+    Ok(Documents::new(file.text.lines()))
+}
+
+/// The column that holds the texts.
+fn text_column(path: &Path, table: &Table) -> Result<String> {
+    let names = table.names();
+    if let [only] = names.as_slice() {
+        return Ok((*only).to_owned());
+    }
+    let called = |wanted: &&&str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    let found = NAMES
+        .iter()
+        .find(called)
+        .and_then(|wanted| names.iter().find(|name| name.eq_ignore_ascii_case(wanted)));
+    found.map(|name| (*name).to_owned()).ok_or_else(|| {
+        let some = names.iter().take(30).copied().collect::<Vec<_>>().join(", ");
+        let more = if names.len() > 30 { ", …" } else { "" };
+        Error::format(
+            path,
+            format!(
+                "which column holds the texts? Name it with option `text`; there are {some}{more}"
+            ),
+        )
+    })
+}
+
+/// The place of each time among the different ones: of numbers by value, else by their text, as dates are.
+fn places(times: &[String]) -> Vec<u32> {
+    fn among<T: Clone>(times: &[T], compare: impl Fn(&T, &T) -> std::cmp::Ordering) -> Vec<u32> {
+        let mut all = times.to_vec();
+        all.sort_by(&compare);
+        all.dedup_by(|a, b| compare(a, b).is_eq());
+        times
+            .iter()
+            .map(|time| all.partition_point(|other| compare(other, time).is_lt()) as u32)
+            .collect()
+    }
+    let numbers: Option<Vec<f64>> =
+        times.iter().map(|time| time.trim().parse().ok().filter(|x: &f64| !x.is_nan())).collect();
+    match numbers {
+        Some(numbers) => among(&numbers, f64::total_cmp),
+        None => among(times, String::cmp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_core::dataset::{DataKind as _, Dataset};
+    use std::fs;
+
+    fn read(path: &Path, options: &DocumentsFile) -> (Result<Documents>, Vec<String>) {
+        let mut said = Vec::new();
+        let mut pass_on = |remark: String| said.push(remark);
+        let found = options.read(path, &mut Remarks::to(&mut pass_on));
+        (found, said)
+    }
+
+    fn column(name: &str) -> DocumentsFile {
+        DocumentsFile { text: Some(name.into()), ..DocumentsFile::default() }
+    }
+
+    #[test]
+    fn a_folder_of_files_is_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let (found, _) = read(root, &DocumentsFile::default());
+        assert!(found.unwrap_err().to_string().contains("holds no files"));
+        fs::create_dir_all(root.join("ham/old")).unwrap();
+        fs::create_dir(root.join("spam")).unwrap();
+        fs::write(root.join("spam/b.txt"), "cheap").unwrap();
+        fs::write(root.join("spam/a.txt"), b"caf\xe9").unwrap();
+        fs::write(root.join("ham/old/c"), "").unwrap();
+        fs::write(root.join("ham/.hidden"), "hidden").unwrap();
+        fs::write(root.join("ham/picture.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+        let (found, said) = read(root, &DocumentsFile::default());
+        let found = found.unwrap();
+        assert_eq!(found.texts(), ["", "café", "cheap"]);
+        let ids: Vec<&str> = found.ids().unwrap().iter().collect();
+        assert_eq!(ids, ["ham/old/c", "spam/a.txt", "spam/b.txt"]);
+        assert_eq!(found.document_classes().unwrap().codes, [0, 1, 1]);
+        let said = said.join("\n");
+        for part in ["1 files are no text", "picture.png", "not UTF-8", "a.txt", "1 of 3 documents"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let (found, _) = read(root, &column("body"));
+        assert!(found.unwrap_err().to_string().contains("no column `body`"));
+        fs::write(root.join("loose.txt"), "loose").unwrap();
+        let (found, said) = read(root, &DocumentsFile::default());
+        assert!(found.unwrap().document_classes().is_none());
+        assert!(said.join("\n").contains("no classes"));
+        let empty = root.join("ham/old");
+        fs::write(empty.join("c"), b"\0\0").unwrap();
+        let (found, _) = read(&empty, &DocumentsFile::default());
+        assert!(found.unwrap_err().to_string().contains("no text files"));
+    }
+
+    #[test]
+    fn a_line_is_a_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mail.txt");
+        fs::write(&path, "one, two\r\n\nthree\n").unwrap();
+        let (found, said) = read(&path, &DocumentsFile::default());
+        assert_eq!(found.unwrap().texts(), ["one, two", "", "three"]);
+        assert!(said[0].contains("1 of 3 documents are empty"), "{said:?}");
+        fs::write(&path, "").unwrap();
+        assert!(read(&path, &DocumentsFile::default()).0.is_err());
+        fs::write(&path, b"a\0b").unwrap();
+        let said = read(&path, &DocumentsFile::default()).0.unwrap_err().to_string();
+        assert!(said.contains("no text"), "{said}");
+        let lines = DocumentsFile { lines: true, ..DocumentsFile::default() };
+        let path = folder.path().join("mail.csv");
+        fs::write(&path, "a,b\nc,d\n").unwrap();
+        assert_eq!(read(&path, &lines).0.unwrap().texts(), ["a,b", "c,d"]);
+        assert!(DocumentsFile { lines: true, ..column("x") }.check().is_err());
+    }
+
+    #[test]
+    fn a_column_of_a_table_is_read_as_it_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mail.csv");
+        let text =
+            "id,Body,label,when\n7,\"1.50, \"\"now\"\"\nand\",spam,9\n8,NA,ham,10\n9,,ham,2\n";
+        fs::write(&path, text).unwrap();
+        let options = DocumentsFile {
+            id_column: Some("id".into()),
+            label_column: Some("label".into()),
+            time_column: Some("when".into()),
+            ..DocumentsFile::default()
+        };
+        for options in [options.clone(), DocumentsFile { text: Some("Body".into()), ..options }] {
+            let documents = read(&path, &options).0.unwrap();
+            assert_eq!(documents.name(), "Body");
+            assert_eq!(documents.texts(), ["1.50, \"now\"\nand", "NA", ""]);
+            assert_eq!(documents.ids().unwrap().get(1), "8");
+            assert_eq!(documents.times(), Some(&[1, 2, 0][..]));
+            assert_eq!(documents.document_classes().unwrap().codes, [1, 0, 0]);
+            let held = documents.hold_out("last", 0.34, 1).unwrap();
+            let held = held.held_out.of_kind::<Documents>().unwrap();
+            assert_eq!(held.texts(), ["NA"]);
+            // Written and read back.
+            let again = folder.path().join("again.jsonl");
+            documents.write(&mut fs::File::create(&again).unwrap()).unwrap();
+            let options = DocumentsFile {
+                id_column: Some("id".into()),
+                label_column: Some("label".into()),
+                time_column: Some("time".into()),
+                ..column("Body")
+            };
+            assert_eq!(read(&again, &options).0.unwrap(), documents);
+        }
+        let said = read(&path, &column("nothing")).0.unwrap_err().to_string();
+        assert!(said.contains("nothing") && said.contains("Body"), "{said}");
+        let path = folder.path().join("other.csv");
+        fs::write(&path, "x,y\naa bb,1\n").unwrap();
+        let said = read(&path, &DocumentsFile::default()).0.unwrap_err().to_string();
+        assert!(said.contains("option `text`") && said.contains("x, y"), "{said}");
+        let label = DocumentsFile { label_column: Some("y".into()), ..column("x") };
+        fs::write(&path, "x,y\naa bb,1\ncc,\n").unwrap();
+        let said = read(&path, &label).0.unwrap_err().to_string();
+        assert!(said.contains("line 3") && said.contains("missing"), "{said}");
+        let said = Documents::new(["a"]).hold_out("last", 0.5, 1).unwrap_err().to_string();
+        assert!(said.contains("time_column"), "{said}");
+        assert_eq!(Documents::SCHEMES.len(), 2);
+    }
+
+    #[test]
+    fn a_long_document_is_a_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.jsonl.gz");
+        let long = "word and other words\\n".repeat(500_000);
+        let text = format!("{{\"text\": \"{long}\"}}\n{{\"text\": \"short\"}}\n");
+        let output = gradus_file::output::Output::check(&path).unwrap().compressed_by_name();
+        let mut file = output.create().unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        file.commit().unwrap();
+        let documents = read(&path, &DocumentsFile::default()).0.unwrap();
+        assert_eq!(documents.texts()[0].len(), 500_000 * 21);
+        assert_eq!(documents.texts()[1], "short");
+    }
+}

@@ -1,0 +1,31 @@
+//! Documents, and models that turn them into features.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Documents`] | texts, with ids, classes and times if they have any: a kind of data |
+//! | [`DocumentsFile`] | how they are read: from a folder, the lines of a file, or a column of a table |
+//! | [`Counts`] | how often each word occurs in each document |
+//! | [`Tfidf`] | the same, weighted by how rare a word is |
+//! | [`TextModel`] | what these two learn |
+//! | [`FitTransform`] | a fit that gives the features of its documents as well |
+//!
+//! How text is cut into words and counted is [`gradus_data::Vectorizer`], which columns of text in tables use as well.
+//!
+//! ```
+//! use gradus_core::estimator::Fit;
+//! use gradus_core::transform::Transform;
+//! use gradus_text::{Documents, Tfidf};
+//! let documents = Documents::new(["cheap pills, cheap!", "the minutes of the meeting"]);
+//! let fitted = Tfidf::new().fit(&documents)?;
+//! let features = fitted.model.transform_data(&documents)?;
+//! assert_eq!((features.shape(), features.is_sparse()), ((2, 6), true));
+//! # Ok::<(), gradus_base::Error>(())
+//! ```
+
+mod documents;
+mod file;
+mod vectorize;
+
+pub use documents::{DocumentClasses, Documents};
+pub use file::DocumentsFile;
+pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
