@@ -54,6 +54,8 @@ impl Clock {
     ) -> (T, Took) {
         let (own, done) = (Stop::new(), AtomicBool::new(false));
         let (over, peak) = (AtomicBool::new(false), AtomicU64::new(0));
+        // Else memory that earlier fits have freed would hide what this one takes.
+        gradus_base::memory::release_freed();
         let before = resident();
         let started = Instant::now();
         let result = std::thread::scope(|scope| {

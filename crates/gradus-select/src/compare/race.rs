@@ -30,6 +30,8 @@ const RACED: f64 = 0.45;
 const TESTED: f64 = 0.8;
 /// A model may take so many times its equal share of the time that is left.
 const UNEQUAL: f64 = 2.0;
+/// But no more than this share of it while others wait.
+const MOST: f64 = 0.6;
 /// The validation part of the race, as a share of the test part's.
 const VALIDATION: f64 = 0.625;
 
@@ -66,6 +68,8 @@ struct Runner<'a> {
     tell: &'a (dyn Fn(&Step<'_>) + Sync),
     fits: Vec<FitRecord>,
     others: Vec<Unranked>,
+    /// Models that others were better than in the race, and what is said of them.
+    dropped: Vec<(Candidate<'a>, String)>,
     tested: Vec<Tested>,
     /// The best of the tested models and its score.
     best: Option<(AnyFitted, f64, f64)>,
@@ -93,6 +97,7 @@ pub(super) fn run(
         tell,
         fits: Vec::new(),
         others: Vec::new(),
+        dropped: Vec::new(),
         tested: Vec::new(),
         best: None,
     };
@@ -116,6 +121,7 @@ pub(super) fn run(
         }
     }
     runner.test(&candidates, &whole, compare.budget.is_some());
+    runner.test_dropped(&whole);
     let refitted = runner.refit(data);
     finish(runner, data, &whole, sizes, models, refitted)
 }
@@ -195,7 +201,8 @@ impl<'a> Runner<'a> {
     /// The time a model may take of what is left until a share of the budget is spent.
     fn limit(&self, until: f64, models_left: usize) -> Option<Duration> {
         let left = self.clock.left(until)?;
-        Some(left.mul_f64((UNEQUAL / models_left.max(1) as f64).min(1.0)))
+        let most = if models_left > 1 { MOST } else { 1.0 };
+        Some(left.mul_f64((UNEQUAL / models_left.max(1) as f64).min(most)))
     }
 
     /// The race; gives those that go on to the test, best first.
@@ -262,6 +269,7 @@ impl<'a> Runner<'a> {
                 return candidates;
             }
             let keep = candidates.len().div_ceil(2).max(SURVIVORS).min(candidates.len());
+            let mut dropped = Vec::new();
             for candidate in candidates.split_off(keep) {
                 let reason = format!(
                     "out of the race: {} better on {:.0} % of the {}",
@@ -269,10 +277,27 @@ impl<'a> Runner<'a> {
                     100.0 * share,
                     race.unit()
                 );
+                dropped.push((candidate, reason));
+            }
+            // Later ones were dropped by more data: they come first.
+            dropped.append(&mut self.dropped);
+            self.dropped = dropped;
+        }
+        candidates
+    }
+
+    /// Tests models that were out of the race as long as time is left that nobody else needs, the better
+    /// ones first.
+    fn test_dropped(&mut self, whole: &Part) {
+        let until = if self.compare.refit { TESTED } else { 1.0 };
+        for (candidate, reason) in std::mem::take(&mut self.dropped) {
+            let left = self.clock.left(until).unwrap_or(Duration::MAX).as_secs_f64();
+            if candidate.predicted(whole.train.len()) <= 0.8 * left && !self.clock.interrupted() {
+                self.test(&[candidate], whole, true);
+            } else {
                 self.out(&candidate, reason);
             }
         }
-        candidates
     }
 
     /// Fits models on the whole training part and judges them on the test part.

@@ -22,7 +22,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
         page
     } else {
         page.section("Scores", |section| {
-            let rows = found.rows.iter();
+            let rows = drawn(found).into_iter();
             let rows = rows.map(|r| (r.model.clone(), r.score, r.interval.low, r.interval.high));
             let better = if found.higher_is_better { "higher" } else { "lower" };
             section
@@ -40,7 +40,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
         page
     } else {
         page.section("Differences to the winner", |section| {
-            let rows = found.rows.iter().skip(1).map(|row| {
+            let rows = drawn(found).into_iter().skip(1).map(|row| {
                 let between = row.difference.interval;
                 (row.model.clone(), row.difference.value, between.low, between.high)
             });
@@ -60,7 +60,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
                 )
         })
         .section("Time against quality", |section| {
-            let marks = found.rows.iter().map(|row| {
+            let marks = drawn(found).into_iter().map(|row| {
                 let within = (row.interval.low, row.interval.high);
                 (row.model.clone(), row.seconds.max(1e-4), row.score, within)
             });
@@ -78,6 +78,22 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
         found.notes.iter().fold(section, |section, note| section.note(note))
     })
     .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))
+}
+
+/// What the charts show: of baselines the best alone, for a far one would squeeze all others.
+fn drawn(found: &Comparison) -> Vec<&Ranked> {
+    let mut baselines = 0;
+    let mut keep = |row: &&Ranked| {
+        baselines += usize::from(row.baseline);
+        !row.baseline || baselines == 1
+    };
+    found
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(at, row)| keep(row) || *at == 0)
+        .map(|(_, row)| row)
+        .collect()
 }
 
 /// Digits that the standard errors are worth.
@@ -121,9 +137,18 @@ fn summary(found: &Comparison) -> String {
 }
 
 fn meaning(found: &Comparison) -> String {
+    let left_out: Vec<&str> = {
+        let shown = drawn(found);
+        let hidden = found.rows.iter().filter(|row| shown.iter().all(|s| s.model != row.model));
+        hidden.map(|row| row.model.as_str()).collect()
+    };
+    let left_out = match left_out.as_slice() {
+        [] => String::new(),
+        names => format!(" Of the baselines the best is drawn ({} not).", names.join(", ")),
+    };
     format!(
         "The intervals of all {} models hold at once with {:.0} % confidence ({}; {} {} taken as \
-         independent). They are about these fitted models on more data like the test part.",
+         independent). They are about these fitted models on more data like the test part.{left_out}",
         found.rows.len(),
         100.0 * found.level,
         found.rows.first().map_or("", |row| row.interval.method.name()),
