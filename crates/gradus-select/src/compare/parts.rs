@@ -4,8 +4,8 @@ use crate::search::{Rows, latest};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, Held};
-use gradus_data::Ratings;
 use gradus_data::split::rows::{RowSplit, grouped_holdout};
+use gradus_data::{Csr, Duplicates, Ids, Ratings};
 
 /// Users that a ranking is judged by in the race, at most.
 const RACE_USERS: usize = 5000;
@@ -131,7 +131,7 @@ impl Race {
         let mut taken = vec![false; ratings.n_users()];
         chosen.iter().for_each(|&user| taken[user as usize] = true);
         let kept: Vec<bool> = ratings.iter().map(|r| taken[r.user as usize]).collect();
-        let train = ratings.filter(|at| kept[at]);
+        let train = compact(&ratings.filter(|at| kept[at]));
         if ranking {
             taken.fill(false);
             chosen.iter().take(RACE_USERS).for_each(|&user| taken[user as usize] = true);
@@ -144,6 +144,47 @@ impl Race {
     /// How units of a stage are called, for people.
     pub(super) fn unit(&self) -> &'static str {
         if self.by_user { "users" } else { "samples" }
+    }
+}
+
+/// The same ratings without the ids that have none: a small part should take little time and memory, and
+/// some models take both for every id.
+fn compact(ratings: &Ratings) -> Ratings {
+    let used = |matrix: &Csr| -> Vec<bool> {
+        (0..matrix.n_rows()).map(|row| !matrix.range(row).is_empty()).collect()
+    };
+    let (users, items) = (used(ratings.by_user()), used(ratings.by_item()));
+    let places = |used: &[bool]| -> Vec<u32> {
+        let place = |next: &mut u32, used: &bool| {
+            let here = *next;
+            *next += u32::from(*used);
+            Some(here)
+        };
+        used.iter().scan(0, place).collect()
+    };
+    let of_user = places(&users);
+    let of_item = places(&items);
+    let of_users: Vec<u32> = ratings.iter().map(|r| of_user[r.user as usize]).collect();
+    let of_items: Vec<u32> = ratings.iter().map(|r| of_item[r.item as usize]).collect();
+    let weights: Option<Vec<f32>> =
+        ratings.weights_by_user().map(|_| ratings.iter().map(|r| r.weight).collect());
+    let ids = (known(ratings.users(), &users), known(ratings.items(), &items));
+    let pairs = (of_users.as_slice(), of_items.as_slice());
+    let values = ratings.by_user().values();
+    let made = Ratings::from_indexed(ids, pairs, values, weights.as_deref(), Duplicates::Error);
+    made.unwrap_or_else(|_| ratings.clone())
+}
+
+/// The ids that are used.
+fn known(ids: &Ids, used: &[bool]) -> Ids {
+    match ids {
+        Ids::Int(ids) => {
+            Ids::Int(ids.iter().zip(used).filter(|(_, used)| **used).map(|(id, _)| *id).collect())
+        }
+        Ids::Text(ids) => {
+            let kept = ids.iter().zip(used).filter(|(_, used)| **used).map(|(id, _)| id);
+            Ids::Text(kept.collect())
+        }
     }
 }
 
@@ -161,8 +202,23 @@ mod tests {
         let race = Race::new(&whole, ("random", 0.125), 1).unwrap();
         let users = |stage: &Stage| -> Vec<u32> {
             let ratings = stage.train.downcast_ref::<Ratings>().unwrap();
-            (0..200).filter(|&user| !ratings.by_user().range(user as usize).is_empty()).collect()
+            // Ids without ratings are not there.
+            let rows = [ratings.by_user(), ratings.by_item()].map(|of| (of, of.n_rows()));
+            assert!(rows.iter().all(|(of, n)| (0..*n).all(|row| !of.range(row).is_empty())));
+            ratings.users().iter().map(|id| data.users().find(id).unwrap()).collect()
         };
+        // The values go with their ids.
+        let value = |of: &Ratings, user: gradus_data::Id<'_>, item: gradus_data::Id<'_>| {
+            let row = of.by_user().row(of.users().find(user)? as usize);
+            Some(row.1[row.0.binary_search(&of.items().find(item)?).ok()?])
+        };
+        let part = race.stage(0.1, false);
+        let part = part.train.downcast_ref::<Ratings>().unwrap();
+        for r in part.iter() {
+            let (user, item) =
+                (part.users().get(r.user as usize), part.items().get(r.item as usize));
+            assert_eq!(value(&data, user, item), Some(r.value));
+        }
         let (small, large) = (race.stage(1.0 / 9.0, false), race.stage(1.0 / 3.0, false));
         assert!(users(&small).iter().all(|user| users(&large).contains(user)));
         assert!((20..=25).contains(&users(&small).len()), "{}", users(&small).len());

@@ -32,6 +32,8 @@ const TESTED: f64 = 0.8;
 const UNEQUAL: f64 = 2.0;
 /// But no more than this share of it while others wait.
 const MOST: f64 = 0.6;
+/// A model whose time was over has a second chance if so many times that time is left.
+const SECOND: f64 = 3.0;
 /// The validation part of the race, as a share of the test part's.
 const VALIDATION: f64 = 0.625;
 
@@ -70,6 +72,8 @@ struct Runner<'a> {
     others: Vec<Unranked>,
     /// Models that others were better than in the race, and what is said of them.
     dropped: Vec<(Candidate<'a>, String)>,
+    /// Models whose time was over in the race, what is said of them, and how much time they had.
+    late: Vec<(Candidate<'a>, String, f64)>,
     tested: Vec<Tested>,
     /// The best of the tested models and its score.
     best: Option<(AnyFitted, f64, f64)>,
@@ -98,6 +102,7 @@ pub(super) fn run(
         fits: Vec::new(),
         others: Vec::new(),
         dropped: Vec::new(),
+        late: Vec::new(),
         tested: Vec::new(),
         best: None,
     };
@@ -122,6 +127,7 @@ pub(super) fn run(
     }
     runner.test(&candidates, &whole, compare.budget.is_some());
     runner.test_dropped(&whole);
+    runner.test_late(&whole);
     let refitted = runner.refit(data);
     finish(runner, data, &whole, sizes, models, refitted)
 }
@@ -238,7 +244,11 @@ impl<'a> Runner<'a> {
                 let (fitted, took) = self.fit(candidate.model, data, limit, stage);
                 let Some(fitted) = fitted else {
                     let reason = self.last_reason();
-                    self.out(&candidate, reason);
+                    if self.fits.last().is_some_and(|fit| fit.outcome == FitOutcome::OutOfTime) {
+                        self.late.push((candidate, reason, took.seconds));
+                    } else {
+                        self.out(&candidate, reason);
+                    }
                     continue;
                 };
                 let both = (part.train.as_ref(), part.held.as_ref());
@@ -298,6 +308,22 @@ impl<'a> Runner<'a> {
                 self.out(&candidate, reason);
             }
         }
+    }
+
+    /// Gives models whose time was over in the race what is left in the end, if it is much more than
+    /// they had then: nobody else needs it.
+    fn test_late(&mut self, whole: &Part) {
+        let until = if self.compare.refit { TESTED } else { 1.0 };
+        let mut again = Vec::new();
+        for (candidate, reason, had) in std::mem::take(&mut self.late) {
+            let left = self.limit(until, 1).unwrap_or(Duration::MAX).as_secs_f64();
+            if left >= SECOND * had && !self.clock.interrupted() {
+                again.push(candidate);
+            } else {
+                self.out(&candidate, reason);
+            }
+        }
+        self.test(&again, whole, true);
     }
 
     /// Fits models on the whole training part and judges them on the test part.
