@@ -126,13 +126,15 @@ fn summary(found: &Comparison) -> String {
             _ => format!("{winner} is best, and the test part tells it apart from all others."),
         };
     }
-    let name = |of: &Option<String>| of.clone().unwrap_or_default();
+    let fastest = found.fastest.as_deref().unwrap_or_default();
+    let smallest = match found.smallest.as_deref() {
+        Some(name) if name != fastest => format!("{name} is"),
+        _ => "is".to_owned(),
+    };
     format!(
-        "{winner} is best, and not told apart from {}. Of these {} was fitted in the shortest time, and {} \
-         is the smallest.",
+        "{winner} is best, and not told apart from {}. Of these {fastest} was fitted in the shortest time, and \
+         {smallest} the smallest.",
         others.join(", "),
-        name(&found.fastest),
-        name(&found.smallest)
     )
 }
 

@@ -136,12 +136,14 @@ fn verdict(found: &Comparison) -> String {
             _ => format!("{winner} is best, told apart from all others by these points"),
         };
     }
-    let name = |of: &Option<String>| of.clone().unwrap_or_default();
+    let fastest = found.fastest.as_deref().unwrap_or_default();
+    let smallest = match found.smallest.as_deref() {
+        Some(name) if name != fastest => format!("{name} is"),
+        _ => "is".to_owned(),
+    };
     format!(
-        "{winner} is best, not told apart from {}; of these {} was fitted in the shortest time and {} is the \
-         smallest",
+        "{winner} is best, not told apart from {}; of these {fastest} was fitted in the shortest time and \
+         {smallest} the smallest",
         others.join(", "),
-        name(&found.fastest),
-        name(&found.smallest)
     )
 }
