@@ -188,7 +188,7 @@ fn main() -> std::io::Result<()> {
         .title("RMSE on the test part")
         .highlight(["bayes"])
         .decimals(3);
-    let price = Marks::new(compared.map(|(name, x, y)| (name, x, y, (y - 0.012, y + 0.012))))
+    let cost = Marks::new(compared.map(|(name, x, y)| (name, x, y, (y - 0.012, y + 0.012))))
         .title("Time against quality")
         .x_label("seconds")
         .y_label("RMSE")
@@ -427,7 +427,7 @@ fn main() -> std::io::Result<()> {
                 .columns(|l| l.chart(&clean), |r| r.chart(&ridge))
         })
         .section("Complexity", |s| s.chart(&tradeoff).chart(&lasso))
-        .section("Comparisons", |s| s.chart(&board).chart(&price))
+        .section("Comparisons", |s| s.chart(&board).chart(&cost))
         .section("Bars", |s| {
             s.chart(&models)
                 .columns(|l| l.chart(&why), |r| r.chart(&histogram))

@@ -113,7 +113,9 @@ pub(super) fn run(
         all.partition(|candidate| candidate.model.traits().baseline);
     let models = baselines.len() + candidates.len();
     runner.test(&baselines, &whole, false);
-    if compare.budget.is_some() && !candidates.is_empty() {
+    // Little data, which may be too little to be cut once more, has no race.
+    let large = !stages(whole.train.len()).is_empty();
+    if compare.budget.is_some() && !candidates.is_empty() && large {
         let validation = match compare.holdout {
             share if share < 1.0 => share * VALIDATION,
             count => count,
