@@ -228,12 +228,18 @@ fn a_slow_model_is_stopped_and_the_budget_holds() {
     let slow = Shifted { slow: 1e6, ..Shifted::by("slow", 0.0) };
     let quick = Shifted::by("quick", 1.0);
     let budget = Some(Duration::from_secs(1));
-    let comparing = Compare { budget, ..compare(vec![&slow, &quick], Metric::Rmse) };
+    // However many slow ones come before it, the quick one is fitted.
+    let slower = Shifted { slow: 1e6, ..Shifted::by("slower", 0.0) };
+    let slowest = Shifted { slow: 1e6, ..Shifted::by("slowest", 0.0) };
+    let models: Vec<&dyn Estimator> = vec![&slow, &slower, &slowest, &quick];
+    let comparing = Compare { budget, ..compare(models, Metric::Rmse) };
     let started = Instant::now();
     let found = comparing.run(&data, &silent).unwrap().comparison;
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     assert_eq!(found.winner.as_deref(), Some("quick"));
-    assert!(found.others[0].reason.starts_with("stopped by the budget"), "{:?}", found.others);
+    assert_eq!(found.others.len(), 3);
+    let stopped = |one: &Unranked| one.reason.starts_with("stopped by the budget");
+    assert!(found.others.iter().all(stopped), "{:?}", found.others);
     assert!(found.fits.iter().any(|fit| fit.outcome == FitOutcome::OutOfTime));
 }
 

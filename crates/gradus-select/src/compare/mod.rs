@@ -16,8 +16,10 @@
 //!
 //! **Race.** With a budget, models are first fitted on a small share of the users (or samples): a power
 //! of a third that leaves 20,000 units. If their times say that all of them can be fitted on everything,
-//! that is done next; else the better half (three at least) goes on to three times as much. Time that is
-//! left when these are tested goes to those that were out of the race, the better ones first. A fit
+//! that is done next; else all go on to three times as much, if they can in the time of the race, or the
+//! better half (three at least) does. Within a stage each model has a slice of the time first, and slow
+//! ones have larger slices in turn: no slow model keeps a quick one from its fit. Time that is left when
+//! all are tested goes to those that were out of the race, the better ones first. A fit
 //! whose time is over is stopped and takes no further part: what it has then is not the model that
 //! its defaults mean. [Baselines](gradus_core::estimator::Traits::baseline) are no part of the race: they are
 //! fitted on everything first, whatever the budget.

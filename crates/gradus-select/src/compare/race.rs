@@ -28,12 +28,13 @@ const SURVIVORS: usize = 3;
 const RACED: f64 = 0.45;
 /// The share that is spent when all tests are over, if the winner is fitted once more.
 const TESTED: f64 = 0.8;
-/// A model may take so many times its equal share of the time that is left.
-const UNEQUAL: f64 = 2.0;
-/// But no more than this share of it while others wait.
-const MOST: f64 = 0.6;
-/// A model whose time was over has a second chance if so many times that time is left.
-const SECOND: f64 = 3.0;
+/// In the first turn of a stage the models together have one part in so many of its time, so that
+/// quick models are fitted whatever the slow ones take.
+const FIRST: f64 = 4.0;
+/// In each further turn a model has so many times as much.
+const NEXT: f64 = 3.0;
+/// A model is not tried if its fit is predicted to take so many times what is left.
+const HOPELESS: f64 = 1.5;
 /// The validation part of the race, as a share of the test part's.
 const VALIDATION: f64 = 0.625;
 
@@ -45,6 +46,8 @@ struct Candidate<'a> {
     score: Option<(f64, f64)>,
     /// Units and seconds of its fits.
     times: Vec<(f64, f64)>,
+    /// Why it was not fitted last time, and how much time it had then.
+    late: Option<(String, f64)>,
 }
 
 impl Candidate<'_> {
@@ -56,12 +59,23 @@ impl Candidate<'_> {
         };
         let power = match self.times[..] {
             [.., (n1, t1), (n2, t2)] if n2 > n1 && t1 > 0.0 => {
-                ((t2 / t1).ln() / (n2 / n1).ln()).clamp(1.0, 3.0)
+                ((t2 / t1).ln() / (n2 / n1).ln()).clamp(0.7, 3.0)
             }
-            _ => 1.2,
+            _ => 1.0,
         };
         seconds * (units as f64 / n.max(1.0)).powf(power)
     }
+}
+
+/// What models are fitted on and judged by.
+struct On<'a> {
+    stage: FitStage,
+    share: f64,
+    train: &'a dyn Dataset,
+    held: &'a dyn Dataset,
+    groups: Option<&'a [u32]>,
+    /// The share of the budget that may be spent in the end; no limit if there is none.
+    until: Option<f64>,
 }
 
 struct Runner<'a> {
@@ -72,8 +86,8 @@ struct Runner<'a> {
     others: Vec<Unranked>,
     /// Models that others were better than in the race, and what is said of them.
     dropped: Vec<(Candidate<'a>, String)>,
-    /// Models whose time was over in the race, what is said of them, and how much time they had.
-    late: Vec<(Candidate<'a>, String, f64)>,
+    /// Models whose time was over in the race.
+    late: Vec<Candidate<'a>>,
     tested: Vec<Tested>,
     /// The best of the tested models and its score.
     best: Option<(AnyFitted, f64, f64)>,
@@ -108,11 +122,17 @@ pub(super) fn run(
     };
     let mut sizes = PartSizes { train: whole.train.len(), validation: 0, test: whole.held.len() };
     let all = compare.models.iter().enumerate();
-    let all = all.map(|(place, &model)| Candidate { model, place, score: None, times: Vec::new() });
+    let all = all.map(|(place, &model)| Candidate {
+        model,
+        place,
+        score: None,
+        times: Vec::new(),
+        late: None,
+    });
     let (baselines, mut candidates): (Vec<_>, Vec<_>) =
         all.partition(|candidate| candidate.model.traits().baseline);
     let models = baselines.len() + candidates.len();
-    runner.test(&baselines, &whole, false);
+    let (_, _) = runner.attempts(baselines, &on_everything(&whole, None));
     // Little data, which may be too little to be cut once more, has no race.
     let large = !stages(whole.train.len()).is_empty();
     if compare.budget.is_some() && !candidates.is_empty() && large {
@@ -127,9 +147,8 @@ pub(super) fn run(
             candidates = runner.race(candidates, &race, &shares, whole.train.len());
         }
     }
-    runner.test(&candidates, &whole, compare.budget.is_some());
-    runner.test_dropped(&whole);
-    runner.test_late(&whole);
+    let until = if compare.refit { TESTED } else { 1.0 };
+    runner.test(candidates, &on_everything(&whole, Some(until)));
     let refitted = runner.refit(data);
     finish(runner, data, &whole, sizes, models, refitted)
 }
@@ -206,11 +225,144 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The time a model may take of what is left until a share of the budget is spent.
-    fn limit(&self, until: f64, models_left: usize) -> Option<Duration> {
-        let left = self.clock.left(until)?;
-        let most = if models_left > 1 { MOST } else { 1.0 };
-        Some(left.mul_f64((UNEQUAL / models_left.max(1) as f64).min(most)))
+    /// Fits models and judges them: each in a slice of the time first, and those that need more in
+    /// larger slices in turn, so that a slow model keeps no quick one from its fit. Gives those that were
+    /// judged, and those whose time was over.
+    fn attempts(
+        &mut self,
+        candidates: Vec<Candidate<'a>>,
+        on: &On<'_>,
+    ) -> (Vec<Candidate<'a>>, Vec<Candidate<'a>>) {
+        let left = |runner: &Self| on.until.and_then(|until| runner.clock.left(until));
+        let (n, units) = (candidates.len(), on.train.len());
+        let mut slice = left(self).map(|left| left.as_secs_f64() / (FIRST * n.max(1) as f64));
+        let (mut pending, mut done, mut late) = (candidates, Vec::new(), Vec::new());
+        while !pending.is_empty() {
+            let mut again = Vec::new();
+            for mut candidate in pending {
+                if self.clock.interrupted() {
+                    self.out(&candidate, "interrupted".into());
+                    continue;
+                }
+                let limit = match (left(self).map(|left| left.as_secs_f64()), slice) {
+                    (Some(left), Some(slice)) => {
+                        let needed = candidate.predicted(units);
+                        let had = candidate.late.as_ref().map_or(0.0, |late| late.1);
+                        if left <= 0.0 || needed > HOPELESS * left || left < 1.5 * had {
+                            let reason = match candidate.late.take() {
+                                Some((reason, _)) => reason,
+                                None if needed > left && left > 0.0 => format!(
+                                    "not fitted: it would take about {}, and {} of the budget were left",
+                                    short(needed),
+                                    short(left)
+                                ),
+                                None => "not fitted: no time was left in the budget".to_owned(),
+                            };
+                            candidate.late = Some((reason, had));
+                            late.push(candidate);
+                            continue;
+                        }
+                        Some(Duration::from_secs_f64(slice.max(2.0 * needed).min(left)))
+                    }
+                    _ => None,
+                };
+                match self.attempt(candidate, on, limit, (done.len() + 1, n)) {
+                    Attempt::Judged(candidate) => done.push(candidate),
+                    Attempt::Late(candidate) => again.push(candidate),
+                    Attempt::Out => {}
+                }
+            }
+            pending = again;
+            slice = slice.map(|slice| NEXT * slice);
+        }
+        (done, late)
+    }
+
+    /// Fits a model once and judges it.
+    fn attempt(
+        &mut self,
+        mut candidate: Candidate<'a>,
+        on: &On<'_>,
+        limit: Option<Duration>,
+        of: (usize, usize),
+    ) -> Attempt<'a> {
+        let model = candidate.model;
+        (self.tell)(&Step { model: model.name(), stage: on.stage, share: on.share, of });
+        let (fitted, took) = self.fit(model, (on.train, on.share), limit, on.stage);
+        let Some(fitted) = fitted else {
+            let reason = self.last_reason();
+            if self.fits.last().is_some_and(|fit| fit.outcome == FitOutcome::OutOfTime) {
+                candidate.late = Some((reason, took.seconds));
+                return Attempt::Late(candidate);
+            }
+            self.out(&candidate, reason);
+            return Attempt::Out;
+        };
+        let metric = self.compare.metric;
+        let judged = Losses::of(&fitted, metric, (on.train, on.held), on.groups);
+        let judged = judged.and_then(|losses| match self.tested.first() {
+            Some(first) if on.stage == FitStage::Test => {
+                same_points(&first.losses, &losses).map(|()| losses)
+            }
+            _ => Ok(losses),
+        });
+        let losses = match judged {
+            Ok(losses) => losses,
+            Err(error) => {
+                self.out(&candidate, format!("not judged: {error}"));
+                return Attempt::Out;
+            }
+        };
+        let score = losses.score(metric);
+        if let Some(last) = self.fits.last_mut() {
+            last.score = Some(score);
+        }
+        candidate.late = None;
+        candidate.times.push((on.train.len() as f64, took.seconds));
+        if on.stage == FitStage::Race {
+            candidate.score = Some((score, on.share));
+        } else {
+            self.take(&candidate, fitted, losses, score, took, on.train);
+        }
+        Attempt::Judged(candidate)
+    }
+
+    /// Keeps what a test found, and the model if it is the best so far.
+    fn take(
+        &mut self,
+        candidate: &Candidate<'_>,
+        mut fitted: AnyFitted,
+        losses: Losses,
+        score: f64,
+        took: Took,
+        train: &dyn Dataset,
+    ) {
+        let file = fitted.to_writer();
+        let bytes = file.names().filter_map(|name| file.get(name));
+        let bytes = bytes.map(|(_, _, data)| data.len() as u64).sum();
+        drop(file);
+        let earlier = |tested: &Tested| candidate.place < tested.place;
+        let wins = match &self.best {
+            None => true,
+            Some((_, best, _)) if *best == score => {
+                self.tested.iter().filter(|tested| tested.score == score).all(earlier)
+            }
+            Some((_, best, _)) => better(self.compare.metric, score, *best),
+        };
+        self.tested.push(Tested {
+            model: candidate.model.name(),
+            place: candidate.place,
+            losses,
+            score,
+            seconds: took.seconds,
+            memory: took.memory,
+            bytes,
+            baseline: candidate.model.traits().baseline,
+        });
+        if wins {
+            fitted.report.training = Some(train.sketch());
+            self.best = Some((fitted, score, took.seconds));
+        }
     }
 
     /// The race; gives those that go on to the test, best first.
@@ -223,51 +375,24 @@ impl<'a> Runner<'a> {
     ) -> Vec<Candidate<'a>> {
         let tested = if self.compare.refit { TESTED } else { 1.0 };
         let ranking = self.compare.models.iter().any(|model| model.traits().is_implicit());
+        let needed = |of: &[Candidate<'_>], units: f64| -> f64 {
+            of.iter().map(|one| one.predicted(units as usize)).sum()
+        };
         for (number, &share) in shares.iter().enumerate() {
-            let until = RACED * (number + 1) as f64 / shares.len() as f64;
             // The quick ones first: what they leave is there for the slow ones.
             candidates.sort_by(|a, b| a.predicted(units).total_cmp(&b.predicted(units)));
             let part = race.stage(share, ranking);
-            let n = candidates.len();
-            let mut stay = Vec::with_capacity(n);
-            for (at, mut candidate) in candidates.into_iter().enumerate() {
-                if self.clock.interrupted() {
-                    self.out(&candidate, "interrupted".into());
-                    continue;
-                }
-                let limit = self.limit(until, n - at);
-                if limit.is_some_and(|limit| limit.is_zero()) {
-                    self.out(&candidate, "not fitted: no time was left in the budget".into());
-                    continue;
-                }
-                let (stage, of) = (FitStage::Race, (at + 1, n));
-                (self.tell)(&Step { model: candidate.model.name(), stage, share, of });
-                let data = (part.train.as_ref(), share);
-                let (fitted, took) = self.fit(candidate.model, data, limit, stage);
-                let Some(fitted) = fitted else {
-                    let reason = self.last_reason();
-                    if self.fits.last().is_some_and(|fit| fit.outcome == FitOutcome::OutOfTime) {
-                        self.late.push((candidate, reason, took.seconds));
-                    } else {
-                        self.out(&candidate, reason);
-                    }
-                    continue;
-                };
-                let both = (part.train.as_ref(), part.held.as_ref());
-                match Losses::of(&fitted, self.compare.metric, both, part.groups.as_deref()) {
-                    Ok(losses) => {
-                        let score = losses.score(self.compare.metric);
-                        candidate.score = Some((score, share));
-                        candidate.times.push((part.train.len() as f64, took.seconds));
-                        if let Some(last) = self.fits.last_mut() {
-                            last.score = Some(score);
-                        }
-                        stay.push(candidate);
-                    }
-                    Err(error) => self.out(&candidate, format!("not judged: {error}")),
-                }
-            }
-            candidates = stay;
+            let on = On {
+                stage: FitStage::Race,
+                share,
+                train: part.train.as_ref(),
+                held: part.held.as_ref(),
+                groups: part.groups.as_deref(),
+                until: Some(RACED),
+            };
+            let (judged, late) = self.attempts(candidates, &on);
+            self.late.extend(late);
+            candidates = judged;
             let score = |candidate: &Candidate<'_>| candidate.score.map_or(f64::NAN, |s| s.0);
             candidates.sort_by(|a, b| {
                 let order = score(a).total_cmp(&score(b));
@@ -275,17 +400,23 @@ impl<'a> Runner<'a> {
                     if self.compare.metric.higher_is_better() { order.reverse() } else { order };
                 order.then(a.place.cmp(&b.place))
             });
-            let needed: f64 = candidates.iter().map(|one| one.predicted(units)).sum();
-            let left = self.clock.left(tested).unwrap_or(Duration::MAX).as_secs_f64();
-            if needed <= 0.8 * left {
+            let left = |share: f64| {
+                self.clock.left(share).map_or(f64::INFINITY, |left| left.as_secs_f64())
+            };
+            let few = candidates.len() <= SURVIVORS && number > 0;
+            if few || needed(&candidates, units as f64) <= 0.8 * left(tested) {
                 return candidates;
+            }
+            // Where all of them can be judged by more data, none is judged by this.
+            let next = shares.get(number + 1).map(|next| next * race.len() as f64);
+            if next.is_some_and(|next| needed(&candidates, next) <= 0.8 * left(RACED)) {
+                continue;
             }
             let keep = candidates.len().div_ceil(2).max(SURVIVORS).min(candidates.len());
             let mut dropped = Vec::new();
             for candidate in candidates.split_off(keep) {
                 let reason = format!(
-                    "out of the race: {} better on {:.0} % of the {}",
-                    if keep == 1 { "one was".to_owned() } else { format!("{keep} were") },
+                    "out of the race: {keep} were better on {:.0} % of the {}",
                     100.0 * share,
                     race.unit()
                 );
@@ -298,102 +429,25 @@ impl<'a> Runner<'a> {
         candidates
     }
 
-    /// Tests models that were out of the race as long as time is left that nobody else needs, the better
-    /// ones first.
-    fn test_dropped(&mut self, whole: &Part) {
-        let until = if self.compare.refit { TESTED } else { 1.0 };
+    /// Tests what came through the race, best first; then, as long as there is time that nobody else
+    /// needs, what was out of the race; last, what ran late.
+    fn test(&mut self, candidates: Vec<Candidate<'a>>, on: &On<'_>) {
+        let (_, late) = self.attempts(candidates, on);
         for (candidate, reason) in std::mem::take(&mut self.dropped) {
-            let left = self.clock.left(until).unwrap_or(Duration::MAX).as_secs_f64();
-            if candidate.predicted(whole.train.len()) <= 0.8 * left && !self.clock.interrupted() {
-                self.test(&[candidate], whole, true);
+            let left = on.until.and_then(|until| self.clock.left(until));
+            let left = left.map_or(f64::INFINITY, |left| left.as_secs_f64());
+            if candidate.predicted(on.train.len()) <= 0.8 * left && !self.clock.interrupted() {
+                let (_, late) = self.attempts(vec![candidate], on);
+                self.late.extend(late);
             } else {
                 self.out(&candidate, reason);
             }
         }
-    }
-
-    /// Gives models whose time was over in the race what is left in the end, if it is much more than
-    /// they had then: nobody else needs it.
-    fn test_late(&mut self, whole: &Part) {
-        let until = if self.compare.refit { TESTED } else { 1.0 };
-        let mut again = Vec::new();
-        for (candidate, reason, had) in std::mem::take(&mut self.late) {
-            let left = self.limit(until, 1).unwrap_or(Duration::MAX).as_secs_f64();
-            if left >= SECOND * had && !self.clock.interrupted() {
-                again.push(candidate);
-            } else {
-                self.out(&candidate, reason);
-            }
-        }
-        self.test(&again, whole, true);
-    }
-
-    /// Fits models on the whole training part and judges them on the test part.
-    fn test(&mut self, candidates: &[Candidate<'_>], whole: &Part, limited: bool) {
-        let until = if self.compare.refit { TESTED } else { 1.0 };
-        let n = candidates.len();
-        for (at, candidate) in candidates.iter().enumerate() {
-            if self.clock.interrupted() {
-                self.out(candidate, "interrupted".into());
-                continue;
-            }
-            let limit = if limited { self.limit(until, n - at) } else { None };
-            if limit.is_some_and(|limit| limit.is_zero()) {
-                self.out(candidate, "not fitted: no time was left in the budget".into());
-                continue;
-            }
-            let (stage, of) = (FitStage::Test, (at + 1, n));
-            (self.tell)(&Step { model: candidate.model.name(), stage, share: 1.0, of });
-            let data = (whole.train.as_ref(), 1.0);
-            let (fitted, took) = self.fit(candidate.model, data, limit, stage);
-            let Some(mut fitted) = fitted else {
-                let reason = self.last_reason();
-                self.out(candidate, reason);
-                continue;
-            };
-            let both = (whole.train.as_ref(), whole.held.as_ref());
-            let judged = Losses::of(&fitted, self.compare.metric, both, whole.groups.as_deref())
-                .and_then(|losses| match self.tested.first() {
-                    Some(first) => same_points(&first.losses, &losses).map(|()| losses),
-                    None => Ok(losses),
-                });
-            let losses = match judged {
-                Ok(losses) => losses,
-                Err(error) => {
-                    self.out(candidate, format!("not judged: {error}"));
-                    continue;
-                }
-            };
-            let score = losses.score(self.compare.metric);
-            if let Some(last) = self.fits.last_mut() {
-                last.score = Some(score);
-            }
-            let file = fitted.to_writer();
-            let bytes = file.names().filter_map(|name| file.get(name));
-            let bytes = bytes.map(|(_, _, data)| data.len() as u64).sum();
-            drop(file);
-            let earlier = |tested: &Tested| candidate.place < tested.place;
-            let wins = match &self.best {
-                None => true,
-                Some((_, best, _)) if *best == score => {
-                    self.tested.iter().filter(|tested| tested.score == score).all(earlier)
-                }
-                Some((_, best, _)) => better(self.compare.metric, score, *best),
-            };
-            self.tested.push(Tested {
-                model: candidate.model.name(),
-                place: candidate.place,
-                losses,
-                score,
-                seconds: took.seconds,
-                memory: took.memory,
-                bytes,
-                baseline: candidate.model.traits().baseline,
-            });
-            if wins {
-                fitted.report.training = Some(whole.train.sketch());
-                self.best = Some((fitted, score, took.seconds));
-            }
+        let waiting = std::mem::take(&mut self.late);
+        let (_, still) = self.attempts(waiting, on);
+        for mut candidate in late.into_iter().chain(still) {
+            let reason = candidate.late.take().map_or(String::new(), |late| late.0);
+            self.out(&candidate, reason);
         }
     }
 
@@ -427,6 +481,27 @@ impl<'a> Runner<'a> {
             }
             None => Err(self.last_reason()),
         })
+    }
+}
+
+/// What became of an attempt.
+enum Attempt<'a> {
+    Judged(Candidate<'a>),
+    /// Its time was over.
+    Late(Candidate<'a>),
+    /// It failed.
+    Out,
+}
+
+/// The whole training part, and the test part.
+fn on_everything(whole: &Part, until: Option<f64>) -> On<'_> {
+    On {
+        stage: FitStage::Test,
+        share: 1.0,
+        train: whole.train.as_ref(),
+        held: whole.held.as_ref(),
+        groups: whole.groups.as_deref(),
+        until,
     }
 }
 
