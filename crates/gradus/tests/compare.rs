@@ -6,7 +6,9 @@ use gradus::data::{Dense, Ratings, Samples};
 use gradus::model::{
     AnyFitted, AnyKind, Dataset, Estimator, ParamSpec, Reader, Run, Stop, StopReason, Traits,
 };
-use gradus::select::compare::{Compare, Compared, FitOutcome, FitStage, Metric, Step, Task};
+use gradus::select::compare::{
+    Compare, Compared, FitOutcome, FitStage, Metric, Step, Task, Unranked,
+};
 use gradus::select::search::Rows;
 use gradus::{Error, Result, find};
 use serde_json::{Map, Value};
