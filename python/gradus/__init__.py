@@ -9,11 +9,12 @@ Estimators live in family modules and behave as scikit-learn's do::
     Als(rank=32).fit((users, items, ratings)).recommend(["ann", "bob"], n=10)
 
 `gradus.load` opens a model file, whichever of Python, Rust and the command line wrote it.
-`gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
+`gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
 from gradus import factor, linear, text
 from gradus._base import load, models
+from gradus._compare import Comparison, compare
 from gradus._gradus import __version__, get_threads, set_threads
 from gradus._info import info
 from gradus._path import RegularizationPath
@@ -22,9 +23,11 @@ from gradus._report import Report
 from gradus._tables import read_table
 
 __all__ = [
+    "Comparison",
     "RegularizationPath",
     "Report",
     "__version__",
+    "compare",
     "factor",
     "get_threads",
     "info",

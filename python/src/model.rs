@@ -113,7 +113,7 @@ fn to_json(answer: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// What gradus does for a user, with the models of gradus.
-fn app() -> &'static App {
+pub fn app() -> &'static App {
     static APP: LazyLock<App> = LazyLock::new(|| App::new(gradus::registry().clone()));
     &APP
 }

@@ -20,8 +20,10 @@
 //! | [`topics`] | tells the topics of a model, and the mixture of topics of documents |
 //! | [`embed`] | finds the names nearest to a name |
 //! | [`select`] | chooses parameters by trying them |
+//! | [`compare`] | chooses a model by comparing them within a time budget |
 //! | [`report`] | draws the page of a model |
 
+pub mod compare;
 pub mod data;
 pub mod embed;
 pub mod evaluate;

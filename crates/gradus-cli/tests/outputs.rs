@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
         "gradus",
         &["s.csv"],
     ),
+    case("compare s.csv --target y --models ridge -o OUT", "gradus", &["s.csv"]),
     case("update m.gradus v.csv -o OUT", "gradus", &["v.csv"]),
     case("predict m.gradus v.csv -o OUT", "csv", &["m.gradus", "v.csv"]),
     case("predict l.gradus s.csv -o OUT", "csv", &["l.gradus", "s.csv"]),

@@ -213,6 +213,7 @@ fn evaluating_on_the_training_data_is_noticed() {
             "stest",
             "s",
         ),
+        ("compare strain.csv --target y --models ridge -o x.gradus", "x", "strain", "stest", "s"),
     ] {
         folder.ok(fit);
         let warned = |data: &str| {

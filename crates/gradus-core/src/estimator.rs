@@ -91,6 +91,8 @@ pub struct Traits {
     /// The fit scores held-out data after every iteration and keeps the best iterate. A search then
     /// stops every fit early; otherwise fits go on until they converge.
     pub early_stopping: bool,
+    /// A simple, cheap model that others have to beat: it takes part in every comparison of models.
+    pub baseline: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -126,6 +128,7 @@ impl Traits {
         warm_start: true,
         warm_path: false,
         early_stopping: true,
+        baseline: false,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 

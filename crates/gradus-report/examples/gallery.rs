@@ -9,9 +9,9 @@
 use std::path::Path;
 
 use gradus_report::{
-    Align, Bars, Beside, Boxes, Chart, Confusions, Contour, Curves, Density, Heat, Line, Page,
-    PageTable, Reliability, ReliabilityBin, Scatter, Stack, TableColumn, coefficient_path, fixed,
-    predicted_vs_true, qq_plot, residual_plot,
+    Align, Bars, Beside, Boxes, Chart, Confusions, Contour, Curves, Density, Forest, Heat, Line,
+    Marks, Page, PageTable, Reliability, ReliabilityBin, Scatter, Stack, TableColumn,
+    coefficient_path, fixed, predicted_vs_true, qq_plot, residual_plot,
 };
 
 /// A small deterministic stream of uniform numbers (splitmix64): the gallery never changes by itself.
@@ -182,6 +182,18 @@ fn main() -> std::io::Result<()> {
     let cloud = Scatter::new((0..300).map(|_| (random.normal() * 1e5, random.normal() * 1e-6)));
     let cloud = cloud.title("Two scales").x_label("income").y_label("weight");
     let plain = Density::new(&smooth_truth, &smooth).title("Without a diagonal");
+
+    let compared = [("als", 1.2, 0.912), ("bayes", 31.0, 0.897), ("bias", 0.01, 0.943)];
+    let board = Forest::new(compared.map(|(name, _, y)| (name, y, y - 0.012, y + 0.012)))
+        .title("RMSE on the test part")
+        .highlight(["bayes"])
+        .decimals(3);
+    let cost = Marks::new(compared.map(|(name, x, y)| (name, x, y, (y - 0.012, y + 0.012))))
+        .title("Time against quality")
+        .x_label("seconds")
+        .y_label("RMSE")
+        .log_x()
+        .highlight(["bayes"]);
 
     let models = Bars::new([
         ("global mean", 1.117),
@@ -415,6 +427,7 @@ fn main() -> std::io::Result<()> {
                 .columns(|l| l.chart(&clean), |r| r.chart(&ridge))
         })
         .section("Complexity", |s| s.chart(&tradeoff).chart(&lasso))
+        .section("Comparisons", |s| s.chart(&board).chart(&cost))
         .section("Bars", |s| {
             s.chart(&models)
                 .columns(|l| l.chart(&why), |r| r.chart(&histogram))

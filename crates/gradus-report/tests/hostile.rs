@@ -1,8 +1,9 @@
 //! Whatever numbers and names come in, what goes out is well-formed, finite and repeatable.
 
 use gradus_report::{
-    Bars, Boxes, Chart, Confusions, Curves, Density, Heat, Line, Page, Reliability, ReliabilityBin,
-    Scatter, Stack, coefficient_path, escape, predicted_vs_true, qq_plot, residual_plot,
+    Bars, Boxes, Chart, Confusions, Curves, Density, Forest, Heat, Line, Marks, Page, Reliability,
+    ReliabilityBin, Scatter, Stack, coefficient_path, escape, predicted_vs_true, qq_plot,
+    residual_plot,
 };
 use proptest::prelude::*;
 
@@ -56,6 +57,17 @@ fn charts(values: &[f64]) -> Vec<Box<dyn Chart>> {
         Box::new(line().log_y().markers().height(first)),
         Box::new(Scatter::new(points()).title(NAME)),
         Box::new(Scatter::new(points()).diagonal()),
+        Box::new(
+            Forest::new(points().map(|(a, b)| (NAME, a, b, first)))
+                .title(NAME)
+                .highlight([NAME])
+                .reference(first),
+        ),
+        Box::new(Forest::new(values.iter().map(|&v| (NAME, v, first, v))).decimals(3)),
+        Box::new(Marks::new(points().map(|(a, b)| (NAME, a, b, (b, first)))).x_label(NAME)),
+        Box::new(
+            Marks::new(points().map(|(a, b)| ("a", a, b, (first, b)))).log_x().highlight(["a"]),
+        ),
         Box::new(Density::new(&narrow, &other).title(NAME)),
         Box::new(Density::with_diagonal(&narrow, &other)),
         Box::new(Boxes::new([(NAME, values.to_vec()), ("a", Vec::new())])),

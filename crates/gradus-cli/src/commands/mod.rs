@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod compare;
 mod demo;
 mod evaluate;
 mod fit;
@@ -30,6 +31,7 @@ const COMMANDS: &[Entry] = &[
     (demo::command, demo::run),
     (split::command, split::run),
     (fit::command, fit::run),
+    (compare::command, compare::run),
     (select::command, select::run),
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),

@@ -81,6 +81,9 @@ fn text_option(name: &str) -> String {
     }
 }
 
+/// At most so many different whole numbers look like classes.
+const CLASSES: usize = 20;
+
 /// Any kind of file.
 enum Source {
     Table(Table),
@@ -271,7 +274,77 @@ impl SamplesFile {
         apart: [Option<&str>; N],
         remarks: &mut Remarks<'_>,
     ) -> Result<(Samples, [Option<Vec<u32>>; N])> {
-        let mut source = self.source(path, None, remarks)?;
+        let source = self.source(path, None, remarks)?;
+        self.read_from(path, source, traits, apart, remarks)
+    }
+
+    /// The same for a target of either kind: of classes, of numbers, or (`None`) of what it looks like,
+    /// which is remarked on where it is not plain. Words and truth values are classes; so are at most 20
+    /// different whole numbers, each of ten samples on average.
+    ///
+    /// # Errors
+    /// As [`read_apart`](Self::read_apart).
+    pub fn read_either<const N: usize>(
+        &self,
+        path: &Path,
+        classes: Option<bool>,
+        apart: [Option<&str>; N],
+        remarks: &mut Remarks<'_>,
+    ) -> Result<(Samples, [Option<Vec<u32>>; N])> {
+        let source = self.source(path, None, remarks)?;
+        let classes = match classes {
+            Some(classes) => classes,
+            None => self.looks_like_classes(&source, remarks)?,
+        };
+        let traits = if classes { Traits::CLASSIFICATION } else { Traits::REGRESSION };
+        self.read_from(path, source, &traits, apart, remarks)
+    }
+
+    fn looks_like_classes(&self, source: &Source, remarks: &mut Remarks<'_>) -> Result<bool> {
+        let (name, values) = match (source, self.target.as_slice()) {
+            (Source::Libsvm(data), _) => ("the label".to_owned(), data.labels.as_slice()),
+            (Source::Table(table), [target]) => match table.column(table.resolve(target)?)? {
+                Column::Numbers(values) => (format!("the target `{target}`"), values.as_slice()),
+                Column::Booleans(_) | Column::Words { .. } => return Ok(true),
+            },
+            // The labels of images are names of what they show.
+            (Source::Images(_), _) => return Ok(true),
+            // Several targets are numbers; none is an error later.
+            (Source::Table(_), _) => return Ok(false),
+        };
+        let mut different: Vec<f64> = Vec::new();
+        let known = values.iter().copied().filter(|value| !value.is_nan());
+        let n = known.clone().count();
+        for value in known {
+            if value.fract() != 0.0 {
+                return Ok(false);
+            }
+            if let Err(at) = different.binary_search_by(|other| other.total_cmp(&value)) {
+                different.insert(at, value);
+                if different.len() > CLASSES {
+                    return Ok(false);
+                }
+            }
+        }
+        let classes = n >= 10 * different.len();
+        if classes {
+            remarks.push(format!(
+                "{name} has {} different whole numbers and is taken as classes; option `task` = \
+                 regression takes it as a number",
+                different.len()
+            ));
+        }
+        Ok(classes)
+    }
+
+    fn read_from<const N: usize>(
+        &self,
+        path: &Path,
+        mut source: Source,
+        traits: &Traits,
+        apart: [Option<&str>; N],
+        remarks: &mut Remarks<'_>,
+    ) -> Result<(Samples, [Option<Vec<u32>>; N])> {
         let mut options = self.options(traits);
         let mut places = [const { None }; N];
         // Before the places are looked up, so that they are those of the rows that stay.

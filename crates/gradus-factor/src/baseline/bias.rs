@@ -276,6 +276,7 @@ impl Fit for Bias {
     const TRAITS: Traits = Traits {
         iterative: false,
         resumable: false,
+        baseline: true,
         recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::EXPLICIT }),
         ..Traits::RECOMMENDER
     };

@@ -64,6 +64,7 @@ impl Fit for Mean {
     const TRAITS: Traits = Traits {
         iterative: false,
         resumable: false,
+        baseline: true,
         recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::EXPLICIT }),
         ..Traits::RECOMMENDER
     };

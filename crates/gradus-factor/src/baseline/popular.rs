@@ -91,6 +91,7 @@ impl Fit for Popular {
     const TRAITS: Traits = Traits {
         iterative: false,
         resumable: false,
+        baseline: true,
         recommender: Some(RecommenderTraits { similar: false, ..RecommenderTraits::IMPLICIT }),
         ..Traits::RECOMMENDER
     };

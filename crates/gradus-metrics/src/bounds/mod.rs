@@ -6,6 +6,7 @@
 //! | [`proportion`] | a share, such as accuracy | independent points | always (Clopper–Pearson) |
 //! | [`wilson`] | the same, narrower | many points | nearly |
 //! | [`Bootstrap`] | any statistic of rows | points like those to come | for many points |
+//! | [`joint_intervals`] | the scores of several models and all their differences | units like those to come | for many units, for all models at once |
 //!
 //! [`compare`] puts them together: the losses of all candidates at the same points in, intervals and
 //! how many points it takes to tell the two best apart out.
@@ -19,11 +20,15 @@ mod bootstrap;
 mod compare;
 mod hoeffding;
 mod proportion;
+mod simultaneous;
 
 pub use bootstrap::{Bootstrap, Resampled};
 pub use compare::{Comparison, Separation, compare};
 pub use hoeffding::{Hoeffding, effective_size};
 pub use proportion::{proportion, wilson};
+pub use simultaneous::{
+    JointDifference, JointScore, JointScores, JudgedPoints, LossScale, joint_intervals,
+};
 
 use gradus_base::random::normal_quantile;
 use gradus_base::{Error, Result};
@@ -58,6 +63,9 @@ pub enum Method {
     Percentile,
     /// The same, corrected for bias and skew (Efron, 1987).
     Bca,
+    /// The quantile of the largest studentised error over all models in joint bootstrap draws (Westfall and
+    /// Young, 1993).
+    MaxT,
 }
 
 impl Method {
@@ -69,6 +77,7 @@ impl Method {
             Self::Wilson => "Wilson",
             Self::Percentile => "bootstrap percentile",
             Self::Bca => "bootstrap BCa",
+            Self::MaxT => "joint bootstrap",
         }
     }
 

@@ -18,6 +18,7 @@ use cases::Cases;
 use gradus_base::{Error, Result};
 use gradus_core::recommend::Recommend;
 use gradus_data::Ratings;
+use gradus_metrics::ranking::AtK;
 use report::Totals;
 
 /// How a ranking is judged. By default the whole catalogue is ranked, without what the user has in
@@ -126,10 +127,24 @@ pub(crate) fn ndcg_by_user(
     options: &RankingOptions<'_>,
     k: usize,
 ) -> Result<Vec<(u32, f64)>> {
+    let found = at_k_by_user(model, test, options, k)?;
+    Ok(found.into_iter().map(|(user, at)| (user, at.ndcg)).collect())
+}
+
+/// All measures of the first `k` places for each user who can be judged, by their row in the test data.
+///
+/// # Errors
+/// As [`evaluate_ranking`].
+pub(crate) fn at_k_by_user(
+    model: &dyn Recommend,
+    test: &Ratings,
+    options: &RankingOptions<'_>,
+    k: usize,
+) -> Result<Vec<(u32, AtK)>> {
     let cases = Cases::new(model, test, options)?;
     let mut found = Vec::with_capacity(cases.all.len());
     full::each(&cases, &[k], false, |case, judged, _| {
-        found.push((case.number as u32, judged.at[0].ndcg));
+        found.push((case.number as u32, judged.at[0]));
     })?;
     Ok(found)
 }

@@ -22,6 +22,7 @@ mod tally;
 mod trial;
 
 pub use grid::Axis;
+pub(crate) use parts::latest;
 pub use random::{Dimension, Distribution, Random};
 pub use tally::{Lead, Score};
 

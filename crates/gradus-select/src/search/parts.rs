@@ -117,7 +117,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The latest share of the rows to test on; rows of one time stay together.
-fn latest(times: &[i64], share: f64) -> Result<RowSplit> {
+pub(crate) fn latest(times: &[i64], share: f64) -> Result<RowSplit> {
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::parameter("holdout", share, "must be greater than 0 and less than 1"));
     }

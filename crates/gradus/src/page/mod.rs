@@ -1,11 +1,13 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
-//! recommenders, [`samples_page`] for models of features.
+//! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
+mod compare;
 mod path;
 mod recommender;
 mod samples;
 mod tested;
 
+pub use compare::comparison_page;
 pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
 pub use tested::{Coverage, Tested, TestedRanking, TestedRatings};

@@ -1,0 +1,252 @@
+//! The leaderboard.
+
+use super::metric::{Losses, Metric};
+use super::{Compare, LEVEL};
+use gradus_base::{Error, Result};
+use gradus_metrics::bounds::{
+    Interval, JointDifference, JointScores, JudgedPoints, joint_intervals,
+};
+use serde::Serialize;
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What the score measures.
+    pub metric: Metric,
+    /// Its name for people.
+    pub title: String,
+    /// Whether a larger score is better.
+    pub higher_is_better: bool,
+    /// How often all intervals of scores hold at once, and all intervals of differences.
+    pub level: f64,
+    /// The models that were tested, best first; of equal ones the first of the models given.
+    pub rows: Vec<Ranked>,
+    /// The models that were not, and why.
+    pub others: Vec<Unranked>,
+    /// The best on the test part.
+    pub winner: Option<String>,
+    /// The models that the test part does not tell apart from the winner; the winner is the first.
+    pub not_told_apart: Vec<String>,
+    /// Of these the one that was fitted in the shortest time.
+    pub fastest: Option<String>,
+    /// Of these the one whose model is smallest.
+    pub smallest: Option<String>,
+    /// Whether the winner was fitted on all the data in the end, and not on the training part alone.
+    pub best_on_all_data: bool,
+    /// Whether it was told to stop before it was done.
+    pub interrupted: bool,
+    /// Sizes of the parts of the data.
+    pub parts: PartSizes,
+    /// What is independent of each other: `users`, `groups` or `samples`.
+    pub units: &'static str,
+    /// How many of them the test part has.
+    pub n_units: usize,
+    /// How long it was allowed to take, in seconds.
+    pub budget: Option<f64>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// The seed of the split and of the fits.
+    pub seed: u64,
+    /// Every fit in the order in which it was done.
+    pub fits: Vec<FitRecord>,
+    /// Things worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// A model that was tested.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// The model.
+    pub model: String,
+    /// Its score on the test part.
+    pub score: f64,
+    /// The standard error of the score.
+    pub error: f64,
+    /// Where the true score is, for all models at once.
+    pub interval: Interval,
+    /// Its score less that of the winner, from the same points, with the interval for all
+    /// differences at once.
+    pub difference: JointDifference,
+    /// Whether the test part tells it apart from the winner.
+    pub told_apart: bool,
+    /// How long its fit on the training part took.
+    pub seconds: f64,
+    /// By how much the resident memory of the process grew at its peak during that fit, sampled every few
+    /// milliseconds, in bytes; nothing where the system does not tell.
+    pub memory: Option<u64>,
+    /// The size of the model: of all arrays in its file, in bytes.
+    pub bytes: u64,
+    /// Whether it is a baseline.
+    pub baseline: bool,
+}
+
+/// A model that was not tested.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unranked {
+    /// The model.
+    pub model: String,
+    /// Why.
+    pub reason: String,
+    /// Its last score in the race, on the validation part.
+    pub score: Option<f64>,
+    /// The share of the training data that this score comes from.
+    pub share: Option<f64>,
+}
+
+/// Sizes of the parts of the data, in ratings or samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PartSizes {
+    /// What the tested models learned from: everything but the test part.
+    pub train: usize,
+    /// Those of them that judged the race; 0 without a race.
+    pub validation: usize,
+    /// What the models were tested on.
+    pub test: usize,
+}
+
+/// What a fit was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FitStage {
+    /// The race, on a share of the training part.
+    Race,
+    /// The test, on the whole training part.
+    Test,
+    /// The winner on all the data.
+    Refit,
+}
+
+/// How a fit ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FitOutcome {
+    /// It came to its end.
+    Complete,
+    /// It was stopped because its time was over.
+    OutOfTime,
+    /// The comparison was told to stop.
+    Interrupted,
+    /// It failed.
+    Failed(String),
+}
+
+/// One fit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FitRecord {
+    /// The model.
+    pub model: String,
+    /// What it was for.
+    pub stage: FitStage,
+    /// The share of the training part.
+    pub share: f64,
+    /// Ratings or samples it was fitted on.
+    pub units: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// How it ended.
+    pub outcome: FitOutcome,
+    /// Its score, on the validation part (race) or the test part.
+    pub score: Option<f64>,
+}
+
+/// A model that was tested, before the leaderboard is made.
+pub(super) struct Tested {
+    pub(super) model: &'static str,
+    pub(super) place: usize,
+    pub(super) losses: Losses,
+    pub(super) score: f64,
+    pub(super) seconds: f64,
+    pub(super) memory: Option<u64>,
+    pub(super) bytes: u64,
+    pub(super) baseline: bool,
+}
+
+/// Whether a score is better than another.
+pub(super) fn better(metric: Metric, a: f64, b: f64) -> bool {
+    if metric.higher_is_better() { a > b } else { a < b }
+}
+
+/// The leaderboard of what was tested; the rest is filled in by the race.
+///
+/// # Errors
+/// If the losses cannot be compared.
+pub(super) fn leaderboard(compare: &Compare<'_>, mut tested: Vec<Tested>) -> Result<Comparison> {
+    let metric = compare.metric;
+    tested.sort_by(|a, b| {
+        let order = a.score.total_cmp(&b.score);
+        let order = if metric.higher_is_better() { order.reverse() } else { order };
+        order.then(a.place.cmp(&b.place))
+    });
+    let joint = match tested.first() {
+        None => None,
+        Some(first) => {
+            let losses: Vec<&[f64]> =
+                tested.iter().map(|one| one.losses.values.as_slice()).collect();
+            let points = JudgedPoints {
+                weights: first.losses.weights.as_deref(),
+                units: first.losses.units.as_deref(),
+            };
+            Some(joint_intervals(&losses, points, metric.scale(), LEVEL, compare.seed)?)
+        }
+    };
+    let rows: Vec<Ranked> = match &joint {
+        None => Vec::new(),
+        Some(joint) => tested.iter().enumerate().map(|(at, one)| row(joint, at, one)).collect(),
+    };
+    let together: Vec<&Ranked> = rows.iter().filter(|row| !row.told_apart).collect();
+    let name = |row: &&Ranked| row.model.clone();
+    Ok(Comparison {
+        metric,
+        title: metric.title(),
+        higher_is_better: metric.higher_is_better(),
+        level: LEVEL,
+        winner: rows.first().map(|row| row.model.clone()),
+        not_told_apart: together.iter().map(|row| row.model.clone()).collect(),
+        fastest: together.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).map(name),
+        smallest: together.iter().min_by_key(|row| row.bytes).map(name),
+        best_on_all_data: false,
+        interrupted: false,
+        parts: PartSizes::default(),
+        units: "samples",
+        n_units: joint.as_ref().map_or(0, |joint| joint.units),
+        budget: compare.budget.map(|budget| budget.as_secs_f64()),
+        seconds: 0.0,
+        seed: compare.seed,
+        fits: Vec::new(),
+        notes: Vec::new(),
+        others: Vec::new(),
+        rows,
+    })
+}
+
+fn row(joint: &JointScores, at: usize, one: &Tested) -> Ranked {
+    let score = joint.scores[at];
+    let difference = joint.difference(at, 0);
+    Ranked {
+        model: one.model.to_owned(),
+        score: score.value,
+        error: score.error,
+        interval: score.interval,
+        difference,
+        told_apart: difference.is_sure(),
+        seconds: one.seconds,
+        memory: one.memory,
+        bytes: one.bytes,
+        baseline: one.baseline,
+    }
+}
+
+/// That two models were judged at the same points.
+///
+/// # Errors
+/// If they were not.
+pub(super) fn same_points(first: &Losses, other: &Losses) -> Result<()> {
+    if first.values.len() == other.values.len() && first.units == other.units {
+        return Ok(());
+    }
+    Err(Error::data(format!(
+        "it was judged at {} points, and others at {}, so that it cannot be compared",
+        other.values.len(),
+        first.values.len()
+    )))
+}
