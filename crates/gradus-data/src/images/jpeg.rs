@@ -1,7 +1,8 @@
 //! JPEG (ITU-T T.81): baseline and progressive, Huffman coded, 8 bits, grey or colour.
 //!
-//! Written here because no decoder is among the dependencies. Chroma that is halved is interpolated linearly, as
-//! libjpeg does by default; what it gives differs from this by rounding alone.
+//! Written here because no decoder is among the dependencies. Chroma of half the width, or of half the width and height, is
+//! interpolated linearly, as libjpeg does by default; chroma of any other ratio is repeated. Pixels may differ from
+//! libjpeg's by a few levels of 255, as rounding goes.
 
 use super::{ImageShape, Picture, Pixels, png::checked_len};
 
