@@ -182,7 +182,7 @@ pub struct JudgedPoints<'a> {
 /// use gradus_metrics::bounds::{JudgedPoints, LossScale, joint_intervals};
 ///
 /// let a: Vec<f64> = (0..500).map(|i| f64::from(i * 7 % 13)).collect();
-/// let b: Vec<f64> = a.iter().enumerate().map(|(i, a)| a + f64::from(i as u32 % 3)).collect();
+/// let b: Vec<f64> = a.iter().zip(0..).map(|(a, i)| a + f64::from(i % 3) / 4.0).collect();
 /// let found = joint_intervals(&[&a, &b], JudgedPoints::default(), LossScale::Mean, 0.95, 0)?;
 /// assert!(found.scores[0].interval.overlaps(&found.scores[1].interval));
 /// assert!(found.difference(0, 1).is_sure());

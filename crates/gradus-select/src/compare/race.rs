@@ -132,7 +132,7 @@ pub(super) fn run(
     let (baselines, mut candidates): (Vec<_>, Vec<_>) =
         all.partition(|candidate| candidate.model.traits().baseline);
     let models = baselines.len() + candidates.len();
-    let (_, _) = runner.attempts(baselines, &on_everything(&whole, None));
+    let (_, _) = runner.attempts(baselines, &on_everything(&whole, None), FIRST);
     // Little data, which may be too little to be cut once more, has no race.
     let large = !stages(whole.train.len()).is_empty();
     if compare.budget.is_some() && !candidates.is_empty() && large {
@@ -227,15 +227,16 @@ impl<'a> Runner<'a> {
 
     /// Fits models and judges them: each in a slice of the time first, and those that need more in
     /// larger slices in turn, so that a slow model keeps no quick one from its fit. Gives those that were
-    /// judged, and those whose time was over.
+    /// judged, and those whose time was over. In the first turn they have one part in `first` of the time.
     fn attempts(
         &mut self,
         candidates: Vec<Candidate<'a>>,
         on: &On<'_>,
+        first: f64,
     ) -> (Vec<Candidate<'a>>, Vec<Candidate<'a>>) {
         let left = |runner: &Self| on.until.and_then(|until| runner.clock.left(until));
         let (n, units) = (candidates.len(), on.train.len());
-        let mut slice = left(self).map(|left| left.as_secs_f64() / (FIRST * n.max(1) as f64));
+        let mut slice = left(self).map(|left| left.as_secs_f64() / (first * n.max(1) as f64));
         let (mut pending, mut done, mut late) = (candidates, Vec::new(), Vec::new());
         while !pending.is_empty() {
             let mut again = Vec::new();
@@ -390,7 +391,7 @@ impl<'a> Runner<'a> {
                 groups: part.groups.as_deref(),
                 until: Some(RACED),
             };
-            let (judged, late) = self.attempts(candidates, &on);
+            let (judged, late) = self.attempts(candidates, &on, FIRST);
             self.late.extend(late);
             candidates = judged;
             let score = |candidate: &Candidate<'_>| candidate.score.map_or(f64::NAN, |s| s.0);
@@ -432,19 +433,20 @@ impl<'a> Runner<'a> {
     /// Tests what came through the race, best first; then, as long as there is time that nobody else
     /// needs, what was out of the race; last, what ran late.
     fn test(&mut self, candidates: Vec<Candidate<'a>>, on: &On<'_>) {
-        let (_, late) = self.attempts(candidates, on);
+        let (_, late) = self.attempts(candidates, on, FIRST);
         for (candidate, reason) in std::mem::take(&mut self.dropped) {
             let left = on.until.and_then(|until| self.clock.left(until));
             let left = left.map_or(f64::INFINITY, |left| left.as_secs_f64());
             if candidate.predicted(on.train.len()) <= 0.8 * left && !self.clock.interrupted() {
-                let (_, late) = self.attempts(vec![candidate], on);
+                let (_, late) = self.attempts(vec![candidate], on, 1.0);
                 self.late.extend(late);
             } else {
                 self.out(&candidate, reason);
             }
         }
+        // They are known to be slow: small slices would be wasted on them.
         let waiting = std::mem::take(&mut self.late);
-        let (_, still) = self.attempts(waiting, on);
+        let (_, still) = self.attempts(waiting, on, 1.0);
         for mut candidate in late.into_iter().chain(still) {
             let reason = candidate.late.take().map_or(String::new(), |late| late.0);
             self.out(&candidate, reason);
