@@ -19,7 +19,7 @@ mod ratings;
 mod samples;
 mod table;
 
-pub use ratings::RatingsFile;
+pub use ratings::{RatingsFile, in_file, read_side_table};
 pub use samples::{Features, SamplesFile};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 

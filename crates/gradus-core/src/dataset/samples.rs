@@ -227,6 +227,7 @@ impl SamplesFile {
                 numbers: self.numbers.clone(),
                 fill: self.missing,
                 drop_first: self.drop_first,
+                lists: false,
             },
         }
     }
