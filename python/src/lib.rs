@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod fit;
 mod model;
+mod side;
 mod table;
 mod threads;
 
@@ -29,6 +30,7 @@ mod _gradus {
     #[pymodule_export]
     use super::model::{Model, info};
     #[pymodule_export]
+    use super::side::with_features;
     use super::table::read_table;
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};

@@ -12,9 +12,8 @@ use gradus_core::progress::Event;
 use gradus_core::report::Choice;
 use gradus_data::{Entity, FeatureEncoder, Ratings};
 
-/// Iterations of the short fit; strengths are estimated after each from the third on.
+/// Iterations of the short fit.
 const ITERATIONS: usize = 15;
-const FIRST: usize = 3;
 /// Its rank: a few factors tell what a column is worth.
 const RANK: usize = 8;
 
@@ -86,26 +85,21 @@ pub(super) fn strengths(
     let solver = Solver::new(pilot.plan(&chosen, &components), &input, None, None)?;
     let mut solver = solver.with_features(|_, encoder, typical| Strength::start(encoder, typical));
     let mut state = solver.start(0)?;
-    for iteration in 0..ITERATIONS {
+    // Without maps the features are not looked at.
+    state.maps = [None, None];
+    for _ in 0..ITERATIONS {
         if job.stop.requested() {
             break;
         }
         solver.step(&mut state, &Watch::unwatched())?;
-        if iteration + 1 < FIRST {
-            continue;
-        }
-        let level = solver.level;
-        for of in Entity::ALL {
-            let (rows, fixed, counts) = match of {
-                Entity::User => (&state.users, &state.items, data.by_item()),
-                Entity::Item => (&state.items, &state.users, data.by_user()),
-            };
-            if let (Some(prior), Some(map)) =
-                (&mut solver.priors[of as usize], &mut state.maps[of as usize])
-            {
-                prior.adapt(rows, map, (fixed, counts), level);
-                prior.clean(map);
-            }
+    }
+    for of in Entity::ALL {
+        let (rows, other) = match of {
+            Entity::User => (&state.users, (&state.items, data.by_item())),
+            Entity::Item => (&state.items, (&state.users, data.by_user())),
+        };
+        if let Some(prior) = &mut solver.priors[of as usize] {
+            prior.judge(rows, other);
         }
     }
     for of in Entity::ALL {

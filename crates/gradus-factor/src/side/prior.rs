@@ -26,8 +26,6 @@ pub(crate) struct Prior<'a> {
     pub(crate) strength: Strength,
     /// Rows with about as many ratings.
     groups: Vec<Group>,
-    /// The group of each row; that of rows without ratings or features is of no account.
-    group: Vec<u32>,
     /// Features that are solved together, and the place of each feature among them.
     together: Vec<u32>,
     level: Level,
@@ -100,13 +98,12 @@ impl<'a> Prior<'a> {
 
         let octave = |row: usize| counts[row].max(1.0).log2() as usize;
         let most = rated.iter().map(|&row| octave(row)).max().unwrap_or(0);
-        let (mut groups, mut group) = (Vec::new(), vec![0; n]);
+        let mut groups: Vec<Group> = Vec::new();
         for at in 0..=most {
             let rows: Vec<usize> = rated.iter().copied().filter(|&row| octave(row) == at).collect();
             if rows.is_empty() {
                 continue;
             }
-            rows.iter().for_each(|&row| group[row] = groups.len() as u32);
             let (squares, gram) = second_moments(features, &rows, &together);
             groups.push(Group {
                 weight: mean_of(&|row| counts[row], &rows),
@@ -124,7 +121,6 @@ impl<'a> Prior<'a> {
             penalties,
             strength: strength(typical).with_rows(paid),
             groups,
-            group,
             together,
             level,
         }
@@ -145,7 +141,7 @@ impl<'a> Prior<'a> {
     }
 
     /// `Σ_i (x_i − x̄) p_iᵀ`: a row for each feature, the bias last.
-    fn collected(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
+    pub(super) fn collected(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
         let (k, n) = (pulls.factors.k(), self.penalties.len());
         let totals = parallel::map(parallel::blocks(n, 4096), |rows| {
             let mut total = vec![0.0; k + 1];
@@ -239,11 +235,6 @@ impl<'a> Prior<'a> {
         groups.map(|(group, by_axis)| by_axis[axis] * group.squares[feature]).sum()
     }
 
-    /// The second derivative in the prior mean of a row along one axis.
-    pub(super) fn of_row(&self, curvature: &Curvature, row: usize, axis: usize) -> f64 {
-        curvature.by_group.get(self.group[row] as usize).map_or(0.0, |by_axis| by_axis[axis])
-    }
-
     /// `H⁻¹ · descent`.
     fn direction(&self, curvature: &Curvature, descent: &[Vec<f64>], k: usize) -> FeatureMap {
         let n = descent.len();
@@ -323,21 +314,6 @@ impl<'a> Prior<'a> {
     ) -> FeatureMap {
         let descent = self.descent(rows, means, map);
         self.direction(&self.curvature(fixed, counts), &descent, rows.factors.k())
-    }
-
-    /// Takes the features that are left out from the map.
-    pub(crate) fn clean(&self, map: &mut FeatureMap) {
-        let mut coefficients = map.coefficients.clone();
-        for feature in 0..map.n_features() {
-            let (of_factors, of_bias) = self.strength.of(feature);
-            if !of_factors.is_finite() {
-                coefficients.factors.row_mut(feature).fill(0.0);
-            }
-            if !of_bias.is_finite() {
-                coefficients.bias[feature] = 0.0;
-            }
-        }
-        *map = FeatureMap::new(coefficients, self.features.encoder());
     }
 
     /// Goes along the direction to the minimum, rows and all.

@@ -1,19 +1,18 @@
 //! How strongly the map from features is penalised: one strength for each column of the side table, so that a
 //! column that says nothing does no harm to those that say something.
 //!
-//! The coefficients of a column are taken for draws from a normal distribution of variance `ω²`, and the
-//! penalty is `ρ = σ²/ω²`. With the map at its minimum, a coefficient along one axis has the expected square
-//! `ω² (h/(h+ρ))² + v/(h+ρ)²`, where `h` is the second derivative and `v = Σ_i (x_i − x̄)² p_i²` the variance of
-//! the gradient if the column said nothing (`p_i` is what row `i` adds to it, so no assumption on the spread
-//! of the rows is needed; it is divided by `1 − ℓ_i`, the part of the row that the map does not follow, which
-//! is small where a word belongs to a row or two). That gives `ω²` by moments, and where the coefficients are
-//! no larger than chance would make them the column is left out.
+//! The rows of a fit without features tell what a column is worth. With `p_i = Λ_i u_i` what row `i` adds to the
+//! gradient with respect to the map, and `h` the second derivative, coefficients of variance `ω²` give the
+//! gradient `R = Σ_i (x_i − x̄) p_i` of a feature along an axis the expected square `ω² h² + v` with
+//! `v = Σ_i (x_i − x̄)² p_i²`: if the column says nothing, features and rows are independent, whatever the spread of
+//! the rows. So `ω² = Σ (R² − v) / Σ h²` over the features of a column and the axes, and the penalty is
+//! `ρ = σ²/ω²` with `σ² = Σ v / Σ h`. A column whose `Σ R²/v` is no larger than chance would make it is left out.
+//! (Rows of a fit that knows the features would not do: its other side has learned to follow noise.)
 
 use super::map::FeatureMap;
-use super::prior::{Curvature, Prior};
+use super::prior::Prior;
 use crate::vectors::Vectors;
 use gradus_data::{Csr, FeatureEncoder};
-use gradus_kernel::Level;
 
 /// Rows of penalty that a column starts with.
 const START: f64 = 30.0;
@@ -25,15 +24,9 @@ const START: f64 = 30.0;
 /// held-out error has its minimum between 0.2 and 1, for users and for items, and rises steeply below. Biases
 /// are no products.
 const BALANCE: f64 = 0.4;
-/// A strength changes by this factor at most in one step, and a column without effect is left out when its
-/// penalty is so many times the second derivative.
-const CHANGE: f64 = 10.0;
-const NOTHING: f64 = 1e3;
-/// A column is kept if the squares of its coefficients are so many standard deviations above what chance
-/// would make of them: about one column of noise in forty is.
-const SIGNIFICANT: f64 = 2.0;
-/// The largest leverage of a row: what is left of a row that is followed more closely is rounding.
-const MOST_LEVERAGE: f64 = 0.95;
+/// A column is kept if `Σ R²/v` is so many standard deviations above its mean under chance: about one column of
+/// noise in a hundred is.
+const SIGNIFICANT: f64 = 3.0;
 
 /// The penalties `ρ` of each column, on the coefficients of factors and on those of biases.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,106 +106,49 @@ impl Strength {
 }
 
 impl Prior<'_> {
-    /// Estimates the strengths anew, from rows and map as they are.
-    pub(crate) fn adapt(
-        &mut self,
-        rows: &Vectors,
-        map: &FeatureMap,
-        (fixed, counts): (&Vectors, &Csr),
-        level: Level,
-    ) {
+    /// Estimates the strengths from the rows of a fit without features, and from the other side.
+    pub(crate) fn judge(&mut self, rows: &Vectors, (fixed, counts): (&Vectors, &Csr)) {
         let k = rows.factors.k();
-        let means = map.means(level, self.features);
+        let none = Vectors::zeros(rows.bias.len(), k);
         let curvature = self.curvature(fixed, counts);
-        let pulls = self.pulls(rows, &means);
+        let pulls = self.pulls(rows, &none);
+        let gradient = self.collected(&pulls);
         // Along the axes.
-        let mut turned = Vectors::zeros(pulls.bias.len(), k);
+        let mut turned = pulls.clone();
         for row in 0..pulls.bias.len() {
             let own: Vec<f64> = pulls.row(row).map(f64::from).collect();
             let out = turned.factors.row_mut(row);
             for (axis, out) in out[..k].iter_mut().enumerate() {
                 *out = curvature.along(&own[..k], own[k], axis) as f32;
             }
-            turned.bias[row] = pulls.bias[row];
         }
-        let diagonal: Vec<Vec<f64>> = (0..map.n_features())
-            .map(|feature| (0..=k).map(|axis| self.diagonal(&curvature, feature, axis)).collect())
-            .collect();
-        self.correct(&mut turned, &curvature, &diagonal);
         let noise = self.spread(&turned);
-        let columns = self.features.encoder().columns();
-        let mut strengths = self.strength.columns.clone();
-        for (at, (_, range)) in columns.into_iter().enumerate() {
-            for part in 0..2 {
-                let axes = if part == 0 { 0..k } else { k..k + 1 };
+        for (at, (_, range)) in self.features.encoder().columns().into_iter().enumerate() {
+            for (part, axes) in [0..k, k..k + 1].into_iter().enumerate() {
                 let (mut signal, mut scale, mut total, mut second) = (0.0, 0.0, 0.0, 0.0);
-                // Squares of coefficients in units of what chance would make of them, and their number.
                 let (mut squares, mut count) = (0.0, 0.0);
                 for feature in range.clone() {
-                    let (of_factors, of_bias) = self.strength.of(feature);
-                    let rho = if part == 0 { of_factors } else { of_bias };
-                    let own: Vec<f64> = map.coefficients.row(feature).map(f64::from).collect();
+                    let own = &gradient[feature];
                     for axis in axes.clone() {
-                        let h = diagonal[feature][axis];
-                        let w = curvature.along(&own[..k], own[k], axis);
-                        let v = noise[feature][axis];
-                        signal += w * w - v / (h + rho).powi(2);
+                        let (h, v) =
+                            (self.diagonal(&curvature, feature, axis), noise[feature][axis]);
+                        let square = curvature.along(&own[..k], own[k], axis).powi(2);
                         if v > 0.0 {
-                            squares += (w * (h + rho)).powi(2) / v;
+                            signal += square - v;
+                            squares += square / v;
                             count += 1.0;
                         }
-                        scale += (h / (h + rho)).powi(2);
+                        scale += h * h;
                         total += v;
                         second += h;
                     }
                 }
-                let strength = &mut strengths[at][part];
-                if !strength.is_finite() {
-                    continue;
-                }
-                let typical = self.strength.typical(part);
                 let variance = signal / scale;
-                // ρ = σ²/ω², with σ² = v/h.
-                let next = total / second / variance / typical;
-                let most = NOTHING * second / (range.len() * axes.len()) as f64 / typical;
+                let rows = total / second / variance / self.strength.typical[part];
                 let chance = count + SIGNIFICANT * f64::sqrt(2.0 * count);
-                let speaks = squares > chance && variance > 0.0 && next.is_finite();
-                let next = if speaks { next } else { f64::INFINITY };
-                *strength = next.clamp(*strength / CHANGE, *strength * CHANGE);
-                let kept = *strength < most;
-                if !kept {
-                    *strength = f64::INFINITY;
-                }
+                let speaks = squares > chance && variance > 0.0 && rows.is_finite();
+                self.strength.columns[at][part] = if speaks { rows } else { f64::INFINITY };
             }
-        }
-        self.strength.columns = strengths;
-    }
-
-    /// Divides what each row adds to the gradient by `1 − ℓ`, with the leverage `ℓ = s Σ_j x_j² / (h_j + ρ_j)`: the
-    /// map follows a row that has its words to itself, and what is left of it there says nothing of the noise.
-    fn correct(&self, pulls: &mut Vectors, curvature: &Curvature, diagonal: &[Vec<f64>]) {
-        let k = pulls.factors.k();
-        let mut sums = vec![0.0; k + 1];
-        for row in 0..pulls.bias.len() {
-            sums.fill(0.0);
-            let (columns, values) = self.features.matrix().row(row);
-            for (&column, &value) in columns.iter().zip(values) {
-                let (of_factors, of_bias) = self.strength.of(column as usize);
-                let square = f64::from(value) * f64::from(value);
-                for (axis, (sum, h)) in sums.iter_mut().zip(&diagonal[column as usize]).enumerate()
-                {
-                    let rho = if axis < k { of_factors } else { of_bias };
-                    let share = square / (h + rho);
-                    *sum += if share.is_finite() { share } else { 0.0 };
-                }
-            }
-            let left = |axis: usize| {
-                let leverage = self.of_row(curvature, row, axis) * sums[axis];
-                (1.0 / (1.0 - leverage.min(MOST_LEVERAGE))) as f32
-            };
-            let factors = pulls.factors.row_mut(row);
-            factors[..k].iter_mut().enumerate().for_each(|(axis, x)| *x *= left(axis));
-            pulls.bias[row] *= left(k);
         }
     }
 
@@ -244,12 +180,6 @@ impl Prior<'_> {
             parts.map(of).collect()
         };
         (0..mean.len()).map(of).collect()
-    }
-}
-
-impl Strength {
-    fn typical(&self, part: usize) -> f64 {
-        self.typical[part].max(f64::MIN_POSITIVE)
     }
 }
 
