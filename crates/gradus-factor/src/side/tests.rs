@@ -139,7 +139,7 @@ fn planted_maps_are_recovered() {
 }
 
 #[test]
-fn features_of_noise_change_nothing() {
+fn features_of_noise_do_no_harm() {
     for seed in [1, 2] {
         let (planted, _) = planted((400, 200, 30), 20, false, seed);
         let held = |of: &[Entity]| {
@@ -147,7 +147,7 @@ fn features_of_noise_change_nothing() {
             rmse(&fit(&train), &test)
         };
         let (plain, noisy) = (held(&[]), held(&Entity::ALL));
-        assert!((plain - noisy).abs() < 1e-3, "{plain} and {noisy}");
+        assert!(noisy < plain + 1e-3, "{noisy} for {plain}");
     }
 }
 
