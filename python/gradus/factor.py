@@ -81,6 +81,11 @@ class Als(Recommender):
         Strength of the penalty on biases: the number of ratings at the mean that every user and
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
+    feature_regularization : float or None, default None
+        Strength of the penalty on the maps from features to biases and factors (with features of
+        users or items): the number of rows at the mean that each feature has in addition. Left out,
+        it is estimated from the data for each column of features, and a column that says nothing is
+        left out. Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings. The root beats the two others on
         thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
@@ -163,6 +168,7 @@ class Als(Recommender):
         rank: int | None = None,
         regularization: float | None = None,
         bias_regularization: float | None = None,
+        feature_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         normalize: Literal["user", "item", "both"] | None = None,
@@ -181,6 +187,7 @@ class Als(Recommender):
         self.rank = rank
         self.regularization = regularization
         self.bias_regularization = bias_regularization
+        self.feature_regularization = feature_regularization
         self.scaling = scaling
         self.biases = biases
         self.normalize = normalize

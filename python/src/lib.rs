@@ -31,6 +31,7 @@ mod _gradus {
     use super::model::{Model, info};
     #[pymodule_export]
     use super::side::with_features;
+    #[pymodule_export]
     use super::table::read_table;
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};
