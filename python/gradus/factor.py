@@ -47,6 +47,11 @@ class Als(Recommender):
     ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
     says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
 
+    With features of users or items (side information) the prior mean of a row is a linear map of its features,
+    `λσ s_u ‖γ_u − Wᵀx_u‖²` in place of `λσ s_u ‖γ_u‖²` and likewise for biases, and the maps are learned together with the rows under
+    a penalty of their own, chosen for each column of features. Users and items without ratings are then
+    known by their features.
+
     One iteration sets α to its optimum, then solves every item's bias and factors jointly and
     exactly with the users held fixed, then every user's with the items held fixed; so the
     objective never rises. Rows are solved in parallel and in single precision; a row whose system
