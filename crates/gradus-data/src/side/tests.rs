@@ -23,9 +23,10 @@ fn columns_become_features_by_ascending_id() {
     let names = ["year", "genres=A", "genres=B", "genres=C", "colour", "seen"];
     assert_eq!(side.encoder().names(), names);
     assert!(remarks.is_empty(), "{remarks:?}");
-    // Years about their mean; `seen` is mostly 0 and stays so.
+    // Numbers and truth values about their means; `seen` is mostly 0 and stays so.
     let (columns, values) = side.features().row(0);
-    assert_eq!((columns, values), (&[2][..], &[1.0][..]));
+    assert_eq!((columns, values[0]), (&[2, 4][..], 1.0));
+    assert!((values[1] + 2_f32.sqrt()).abs() < 1e-6, "{values:?}");
     let (columns, values) = side.features().row(2);
     assert_eq!(columns, [0, 1, 2, 4]);
     assert!((values[0] + 1.5_f32.sqrt()).abs() < 1e-6, "{values:?}");
