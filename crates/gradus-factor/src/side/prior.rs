@@ -290,15 +290,15 @@ impl<'a> Prior<'a> {
             right
         });
         let mut coefficients = Vectors::zeros(n, k);
+        let biases: Vec<f32> = axes[k].iter().map(|&x| finite(x)).collect();
+        coefficients.bias.copy_from_slice(&biases);
         for feature in 0..n {
-            let row = coefficients.factors.row_mut(feature);
             let mut sums = vec![0.0; k];
-            for (axis, of_axis) in curvature.axes.chunks_exact(k.max(1)).enumerate() {
-                let x = axes[axis][feature];
-                sums.iter_mut().zip(of_axis).for_each(|(sum, &q)| *sum += x * q);
+            for (of_axis, xs) in curvature.axes.chunks_exact(k.max(1)).zip(&axes) {
+                sums.iter_mut().zip(of_axis).for_each(|(sum, &q)| *sum += xs[feature] * q);
             }
+            let row = coefficients.factors.row_mut(feature);
             row.iter_mut().zip(sums).for_each(|(out, sum)| *out = finite(sum));
-            coefficients.bias[feature] = finite(axes[k][feature]);
         }
         FeatureMap::new(coefficients, self.features.encoder())
     }
