@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from gradus import _gradus
 from gradus._base import DESCRIBED, Estimator
 from gradus._ids import id_column
+from gradus._side import columns_of, with_side
 
 _ROLES = ("user", "item", "rating")
 
@@ -160,6 +161,8 @@ class Recommender(Estimator):
         *,
         validation: Any = None,
         duplicates: str = "last",
+        user_features: Any = None,
+        item_features: Any = None,
     ) -> Any:
         """Fits the model.
 
@@ -176,6 +179,10 @@ class Recommender(Estimator):
             Held-out ratings in any of these forms: scored after every iteration, and reason to stop early.
         duplicates : {"last", "mean", "error"}
             What counts for a pair that is there twice.
+        user_features, item_features : data frame or tuple, optional
+            Side information, for models that learn from it (`Als`): a data frame with a column of ids and any
+            others (numbers, words, lists like ``"Action|Comedy"``), or a tuple ``(ids, features)``. Users and
+            items that only these tables have can be recommended to, and be recommended.
 
         Returns
         -------
@@ -183,6 +190,7 @@ class Recommender(Estimator):
         """
         explicit = not self._implicit
         ratings = _ratings(X, y, sample_weight, "X", duplicates, explicit)
+        ratings = with_side(ratings, user_features, item_features)
         held = None
         if validation is not None:
             held = _ratings(validation, None, None, "validation", duplicates, explicit)
@@ -197,7 +205,16 @@ class Recommender(Estimator):
         return self
 
     @available_if(_takes_new_ratings)
-    def partial_fit(self, X: Any, y: Any = None, *, duplicates: str = "last", items: bool = False) -> Any:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        duplicates: str = "last",
+        items: bool = False,
+        user_features: Any = None,
+        item_features: Any = None,
+    ) -> Any:
         """Adds new ratings (and new users, and new items) without fitting again.
 
         What they touch is solved anew, everything else stays as it is; an estimator that was not fitted
@@ -211,14 +228,19 @@ class Recommender(Estimator):
             What counts for a pair that was rated before.
         items : bool
             Whether known items are solved again, too, and not only users.
+        user_features, item_features
+            As in `fit`: of new users and items, and newer ones of known ones.
 
         Returns
         -------
         self
         """
         if "model_" not in self.__dict__:
-            return self.fit(X, y, duplicates=duplicates)
+            return self.fit(
+                X, y, duplicates=duplicates, user_features=user_features, item_features=item_features
+            )
         ratings = _ratings(X, y, None, "X", duplicates, not self._implicit)
+        ratings = with_side(ratings, user_features, item_features, self.model_)
         self.model_.add(ratings, duplicates, items)
         self._adopt(self.model_)
         return self
@@ -344,8 +366,10 @@ class Recommender(Estimator):
         filters = self._filters(include_seen, allow, deny, min_count, max_count, categories, max_per_category)
         return self._lists(model.top(places, n, **filters), self.users_[places], one)
 
-    def recommend_for(self, items: Any, values: Any = None, n: int = 10, **filters: Any) -> Any:
-        """The best items for someone training did not see, from a handful of their ratings.
+    def recommend_for(
+        self, items: Any = None, values: Any = None, n: int = 10, *, user_features: Any = None, **filters: Any
+    ) -> Any:
+        """The best items for someone training did not see, from a handful of their ratings or their features.
 
         Parameters
         ----------
@@ -354,14 +378,28 @@ class Recommender(Estimator):
             Their ratings; 1 each if left out.
         n, **filters
             As in `recommend`.
+        user_features : data frame or array, optional
+            Features as in training, without ids: a row for each person, of a model that was fitted with
+            features of users. Ratings, if there are any, are those of all of them.
+
+        Returns
+        -------
+        (items, scores)
+            Arrays of n; of rows × n with features.
         """
         model = self._fitted
-        places = self._places(items, "item").tolist()
+        if items is None and user_features is None:
+            raise ValueError("recommend_for: give items that were rated, features of the user, or both")
+        places = [] if items is None else self._places(items, "item").tolist()
         values = [1.0] * len(places) if values is None else np.asarray(values, dtype=float).tolist()
         unknown = set(filters) - set(inspect.signature(self._filters).parameters)
         if unknown:
             raise TypeError(f"recommend_for() got an unexpected keyword argument '{unknown.pop()}'")
         filters = self._filters(**filters)
+        if user_features is not None:
+            columns = columns_of(user_features, "user_features")
+            rated = (places, values) if places else None
+            return self._lists(model.top_described(columns, rated, n, **filters), None, False)
         return self._lists(model.top_for(places, values, n, **filters), None, True)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
@@ -390,16 +428,23 @@ class Recommender(Estimator):
         Returns
         -------
         dict
-            ``score``, ``base`` and ``contributions``: (item, rating, what it adds), largest first.
+            ``score``, ``base`` and ``contributions``: (item, rating, what it adds), largest first. Of a model with
+            features also ``user_features``: (feature, what it adds), and ``item_features``, another account of the
+            same score.
         """
         model = self._fitted
         (user,), (item,) = self._places([user], "user"), self._places([item], "item")
-        score, base, parts = model.explain(int(user), int(item))
-        return {
+        score, base, parts, of_user, of_item = model.explain(int(user), int(item))
+        found = {
             "score": score,
             "base": base,
             "contributions": [(self.items_[at], value, part) for at, value, part in parts],
         }
+        if of_user:
+            found["user_features"] = of_user
+        if of_item:
+            found["item_features"] = of_item
+        return found
 
     def set_output(self, *, transform: str | None = None) -> Any:
         """Which frame lists come as: ``"default"`` (arrays), ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""

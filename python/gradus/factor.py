@@ -47,6 +47,11 @@ class Als(Recommender):
     ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
     says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
 
+    With features of users or items (side information) the prior mean of a row is a linear map of its features,
+    `λσ s_u ‖γ_u − Wᵀx_u‖²` in place of `λσ s_u ‖γ_u‖²` and likewise for biases, and the maps are learned together with the rows under
+    a penalty of their own, chosen for each column of features. Users and items without ratings are then
+    known by their features.
+
     One iteration sets α to its optimum, then solves every item's bias and factors jointly and
     exactly with the users held fixed, then every user's with the items held fixed; so the
     objective never rises. Rows are solved in parallel and in single precision; a row whose system
@@ -81,6 +86,11 @@ class Als(Recommender):
         Strength of the penalty on biases: the number of ratings at the mean that every user and
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
+    feature_regularization : float or None, default None
+        Strength of the penalty on the maps from features to biases and factors (with features of
+        users or items): the number of rows at the mean that each feature has in addition. Left out,
+        it is estimated from the data for each column of features, and a column that says nothing is
+        left out. Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
         How the penalty of a row grows with its number of ratings. The root beats the two others on
         thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
@@ -163,6 +173,7 @@ class Als(Recommender):
         rank: int | None = None,
         regularization: float | None = None,
         bias_regularization: float | None = None,
+        feature_regularization: float | None = None,
         scaling: Literal["count", "sqrt"] | None = 'sqrt',
         biases: bool = True,
         normalize: Literal["user", "item", "both"] | None = None,
@@ -181,6 +192,7 @@ class Als(Recommender):
         self.rank = rank
         self.regularization = regularization
         self.bias_regularization = bias_regularization
+        self.feature_regularization = feature_regularization
         self.scaling = scaling
         self.biases = biases
         self.normalize = normalize

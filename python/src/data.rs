@@ -611,7 +611,7 @@ pub fn missing_choices() -> Vec<(String, String)> {
 }
 
 /// A column from numbers, or from codes and levels.
-fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
+pub fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
     if let Ok(numbers) = values.cast::<PyArray1<f64>>() {
         let numbers = numbers.try_readonly()?;
         return Ok(Column::Numbers(numbers.as_array().iter().copied().collect()));

@@ -11,6 +11,7 @@ mod describe;
 mod error;
 mod fit;
 mod model;
+mod side;
 mod table;
 mod text;
 mod threads;
@@ -33,6 +34,8 @@ mod _gradus {
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
     use super::model::{Model, info};
+    #[pymodule_export]
+    use super::side::with_features;
     #[pymodule_export]
     use super::table::read_table;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::data::{Array, Features, Ratings, SMALL, ids, ids_to_python, which};
 use crate::error::raise;
+use crate::side::{Columns, feature_rows};
 use crate::threads::inside;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
@@ -14,7 +15,9 @@ use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::predict::Predict;
-use gradus_core::recommend::{Categories, Filter, Profile, Recipient, Recommend, Scored};
+use gradus_core::recommend::{
+    Categories, FeatureContribution, Filter, Profile, Recipient, Recommend, Scored,
+};
 use gradus_core::update::UpdateOptions;
 use gradus_data::{Dense, IdVec, Input, Inputs, Matrix};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -34,8 +37,9 @@ type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
 /// The type, shape and bytes of a tensor.
 type Tensor<'py> = (&'static str, Vec<usize>, Bound<'py, PyBytes>);
 
-/// Score, base, and item, value and contribution of each rating.
-type Explained = (f32, f32, Vec<(u32, f32, f32)>);
+/// Score, base, item, value and contribution of each rating, and the contributions of features of the user
+/// and of the item.
+type Explained = (f32, f32, Vec<(u32, f32, f32)>, Vec<(String, f32)>, Vec<(String, f32)>);
 
 /// A fitted model.
 #[pyclass(module = "gradus._gradus")]
@@ -63,7 +67,7 @@ impl Model {
         }
     }
 
-    fn recommender(&self) -> PyResult<&dyn Recommend> {
+    pub fn recommender(&self) -> PyResult<&dyn Recommend> {
         self.fitted.recommend().map_err(raise)
     }
 
@@ -643,6 +647,41 @@ impl Model {
         lists(py, &[list])
     }
 
+    /// The best `n` items for people described by features, and by ratings if there are any.
+    #[pyo3(signature = (columns, rated, n, include_seen=false, allow=None, deny=Vec::new(), min_count=0, max_count=None, categories=None))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
+    fn top_described<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Columns<'py>,
+        rated: Option<(Vec<u32>, Vec<f32>)>,
+        n: usize,
+        include_seen: bool,
+        allow: Option<Vec<u32>>,
+        deny: Vec<u32>,
+        min_count: usize,
+        max_count: Option<usize>,
+        categories: Option<(Vec<Option<u32>>, usize)>,
+    ) -> PyResult<Lists<'py>> {
+        let model = self.recommender()?;
+        let rows = feature_rows(self, &columns)?;
+        let profile = rated.map(|(items, values)| Profile { items, values });
+        let filter = filter(
+            model.items().len(),
+            include_seen,
+            allow,
+            deny,
+            min_count,
+            max_count,
+            categories,
+        )?;
+        let list = |features| {
+            model.top(&Recipient::Described { features, rated: profile.as_ref() }, n, &filter)
+        };
+        let found: gradus::Result<Vec<_>> = inside(py, || rows.iter().map(list).collect())?;
+        lists(py, &found.map_err(raise)?)
+    }
+
     /// The `n` items most like each of these, by index.
     fn similar_items<'py>(
         &self,
@@ -679,7 +718,11 @@ impl Model {
         let model = self.recommender()?;
         let why = inside(py, || model.explain(&Recipient::User(user), item))?.map_err(raise)?;
         let parts = why.contributions.iter().map(|c| (c.item, c.value, c.contribution)).collect();
-        Ok((why.score, why.base, parts))
+        let named = |parts: Vec<FeatureContribution>| {
+            parts.into_iter().map(|part| (part.feature, part.contribution)).collect()
+        };
+        let (of_user, of_item) = (named(why.user_features), named(why.item_features));
+        Ok((why.score, why.base, parts, of_user, of_item))
     }
 
     /// Adds ratings without fitting again; says what came of it, as JSON.

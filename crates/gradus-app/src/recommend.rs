@@ -1,10 +1,15 @@
 //! Recommending, and what is similar.
 
-use gradus_base::{Error, Result};
+use gradus_base::{Error, Result, parallel};
+use gradus_core::dataset::{Remarks, in_file, read_side_table};
 use gradus_core::estimator::AnyFitted;
-use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored, ScoredUser};
-use gradus_data::{Id, Ids, Titles};
+use gradus_core::recommend::{
+    FeatureContribution, Filter, Profile, Recipient, Recommend, Scored, ScoredUser,
+};
+use gradus_data::{Entity, FeatureEncoder, FeatureRow, Id, Ids, Table, Titles};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Whom to recommend to, and how many items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,6 +60,30 @@ pub struct Explained<'a> {
     pub base: f32,
     /// What each rating adds, the largest first.
     pub contributions: Vec<Contribution<'a>>,
+    /// What each feature of the user adds, the largest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_features: Vec<FeaturePart>,
+    /// What each feature of the item adds, the largest first: another account of the same score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub item_features: Vec<FeaturePart>,
+}
+
+/// What one feature adds to a score.
+#[derive(Clone, Debug, Serialize)]
+pub struct FeaturePart {
+    /// The feature: `age`, `genres=Comedy`.
+    pub feature: String,
+    /// What it adds.
+    pub adds: f32,
+}
+
+/// Items for someone described by features.
+#[derive(Clone, Debug, Serialize)]
+pub struct DescribedAnswer<'a> {
+    /// What the table calls them.
+    pub user: String,
+    /// The items, best first.
+    pub recommendations: Vec<ScoredItem<'a>>,
 }
 
 /// What one rating adds to a score.
@@ -111,6 +140,30 @@ pub struct SimilarUsers<'a> {
     pub user: Id<'a>,
     /// The users most like them, with their similarity.
     pub similar: Vec<UserScore<'a>>,
+}
+
+/// The rows of a table as features of a model, each with its id: a column that is none of the features, or the
+/// number of the row.
+fn described(
+    table: &Table,
+    encoder: &Arc<FeatureEncoder>,
+) -> Result<(Vec<String>, Vec<FeatureRow>)> {
+    let (features, _) = encoder.encode(table)?;
+    let columns = encoder.columns();
+    let is_feature = |name: &str| columns.iter().any(|(column, _)| *column == name);
+    let usual = Entity::User.id_column(table)?;
+    let others = table.names().into_iter().find(|name| !is_feature(name));
+    let id = if is_feature(&usual) { others.map(str::to_owned) } else { Some(usual) };
+    let names = match id {
+        Some(id) => table.texts(&id)?,
+        None => vec![None; table.n_rows()],
+    };
+    let name = |(row, name): (usize, Option<String>)| name.unwrap_or((row + 1).to_string());
+    let row = |row: usize| {
+        let (indices, values) = features.row(row);
+        FeatureRow { indices: indices.to_vec(), values: values.to_vec() }
+    };
+    Ok((names.into_iter().enumerate().map(name).collect(), (0..table.n_rows()).map(row).collect()))
 }
 
 /// A recommender with the titles of its items.
@@ -171,28 +224,90 @@ impl<'a> Recommender<'a> {
         };
         let user = match target {
             Recipient::User(user) => Some(self.model.users().get(user as usize)),
-            Recipient::Profile(_) => None,
+            _ => None,
         };
+        let recommendations = self.list(&target, request, filter)?;
+        Ok(RecommendAnswer { user, recommendations })
+    }
+
+    /// The best items for a target.
+    fn list(
+        &self,
+        target: &Recipient<'_>,
+        request: &RecommendRequest,
+        filter: &Filter,
+    ) -> Result<Vec<ScoredItem<'a>>> {
         let mut recommendations = Vec::new();
-        for scored in self.model.top(&target, request.n, filter)? {
+        for scored in self.model.top(target, request.n, filter)? {
             let mut item = self.scored(&scored);
             if request.explain {
-                let reason = self.model.explain(&target, scored.item)?;
+                let reason = self.model.explain(target, scored.item)?;
                 let contributions = reason.contributions.iter().map(|part| Contribution {
                     item: self.item(part.item),
                     rated: part.value,
                     adds: part.contribution,
                     title: self.title(part.item),
                 });
+                let parts = |parts: Vec<FeatureContribution>| {
+                    let part = |part: FeatureContribution| FeaturePart {
+                        feature: part.feature,
+                        adds: part.contribution,
+                    };
+                    parts.into_iter().map(part).collect()
+                };
                 item.explanation = Some(Explained {
                     score: reason.score,
                     base: reason.base,
                     contributions: contributions.collect(),
+                    user_features: parts(reason.user_features),
+                    item_features: parts(reason.item_features),
                 });
             }
             recommendations.push(item);
         }
-        Ok(RecommendAnswer { user, recommendations })
+        Ok(recommendations)
+    }
+
+    /// Recommends items to everyone in a table of features; with ratings of the request the table must be of
+    /// one.
+    ///
+    /// # Errors
+    /// If the model learned from no features of users, the table cannot be read as such features, or a rated
+    /// item is unknown.
+    pub fn recommend_described(
+        &self,
+        path: &Path,
+        request: &RecommendRequest,
+        filter: &Filter,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Vec<DescribedAnswer<'a>>> {
+        let encoder = self.model.encoder(Entity::User).ok_or_else(|| {
+            Error::data(
+                "option `features`: the model was fitted without features of users (option `user_features`)",
+            )
+        })?;
+        let table = read_side_table(Entity::User, path, remarks)?;
+        let (names, features) =
+            described(&table, encoder).map_err(|error| in_file("features", path, error))?;
+        let mut profile = Profile::default();
+        for (item, value) in &request.rated {
+            profile.items.push(self.find_item(item)?);
+            profile.values.push(*value);
+        }
+        let rated = Some(&profile).filter(|profile| !profile.items.is_empty());
+        if rated.is_some() && names.len() != 1 {
+            return Err(Error::data(format!(
+                "option `rated` goes with features of one person, and {} has {} rows",
+                path.display(),
+                names.len()
+            )));
+        }
+        let answer = |(user, features): (String, FeatureRow)| {
+            let target = Recipient::Described { features: &features, rated };
+            let recommendations = self.list(&target, request, filter)?;
+            Ok(DescribedAnswer { user, recommendations })
+        };
+        parallel::try_map(names.into_iter().zip(features), answer)
     }
 
     /// The users whom an item suits best.

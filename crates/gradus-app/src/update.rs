@@ -13,7 +13,8 @@ use std::time::Instant;
 pub struct UpdateRequest {
     /// The new ratings: new pairs, changed values, new users, new items; `-` for standard input.
     pub events: PathBuf,
-    /// How they are read. `duplicates` also says what counts for a pair that was rated before.
+    /// How they are read. `duplicates` also says what counts for a pair that was rated before; features are
+    /// those of new users and items, and newer ones of known ones.
     #[serde(default)]
     pub options: RatingsFile,
     /// Whether the known items among the new ratings are solved again, too.
@@ -42,6 +43,7 @@ pub fn update(
     remarks: &mut Remarks<'_>,
 ) -> Result<UpdateAnswer> {
     let (events, _) = request.options.read(&request.events, false, false, remarks)?;
+    let events = request.options.add_features_of(fitted.recommend()?, events, remarks)?;
     let how = UpdateOptions { duplicates: request.options.duplicates, items: request.items };
     let started = Instant::now();
     let updated = fitted.update(&events, &how)?;

@@ -44,6 +44,7 @@ pub fn option(spec: &ParamSpec) -> Arg {
     match spec.kind {
         ParamKind::Bool if spec.optional => arg.action(ArgAction::Set).value_name("BOOL"),
         ParamKind::Text if spec.name.ends_with("column") => arg.value_name("COLUMN"),
+        ParamKind::Text if spec.name.ends_with("features") => arg.value_name("FILE"),
         ParamKind::Texts if spec.name.ends_with("values") => {
             arg.value_name("WORD,…").allow_hyphen_values(true)
         }

@@ -35,6 +35,7 @@ pub mod fitting;
 pub mod ratings;
 pub mod recommending;
 pub mod samples;
+pub mod side;
 pub mod topics;
 
 use gradus_core::capability::Capability;
@@ -83,6 +84,9 @@ pub fn of_data(model: &dyn Estimator) -> &'static [Check] {
 pub fn checks(model: &dyn Estimator) -> Vec<&'static Check> {
     let mut checks: Vec<&Check> = contract::CHECKS.iter().collect();
     checks.extend(data::CHECKS.iter().chain(fitting::CHECKS).chain(of_data(model)));
+    if model.traits().recommender.is_some() {
+        checks.extend(side::CHECKS);
+    }
     for &capability in model.traits().capabilities {
         checks.extend(of_capability(capability).unwrap_or_default());
     }

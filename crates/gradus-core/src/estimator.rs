@@ -107,11 +107,14 @@ pub struct RecommenderTraits {
     pub exact_fold_in: bool,
     /// It can say which items are alike.
     pub similar: bool,
+    /// It learns from features of users and items (side information). Others refuse data with features.
+    pub features: bool,
 }
 
 impl RecommenderTraits {
     /// A recommender of rated items that keeps every law.
-    pub const EXPLICIT: Self = Self { implicit: false, exact_fold_in: true, similar: true };
+    pub const EXPLICIT: Self =
+        Self { implicit: false, exact_fold_in: true, similar: true, features: false };
 
     /// The same of signs of interest.
     pub const IMPLICIT: Self = Self { implicit: true, ..Self::EXPLICIT };
@@ -173,6 +176,11 @@ impl Traits {
     /// Whether a fitted model has this capability.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
+    }
+
+    /// Whether it is a recommender that learns from features of users and items, too.
+    pub fn takes_features(&self) -> bool {
+        self.recommender.is_some_and(|traits| traits.features)
     }
 
     /// Whether it is a recommender that learns from signs of interest.

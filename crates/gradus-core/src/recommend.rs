@@ -4,7 +4,8 @@ mod filter;
 mod shortlist;
 
 use gradus_base::{Error, Result, parallel};
-use gradus_data::{Csr, Ids};
+use gradus_data::{Csr, Entity, FeatureEncoder, FeatureRow, Ids};
+use std::sync::Arc;
 
 pub use filter::{Categories, Filter};
 pub use shortlist::{Shortlist, TopN};
@@ -54,8 +55,19 @@ pub struct PredictionInterval {
     pub high: f32,
 }
 
-/// Why a score is what it is: `score = base + Σ contributions`.
+/// How a feature bears on a score.
 #[derive(Clone, Debug, PartialEq)]
+pub struct FeatureContribution {
+    /// Whose feature it is.
+    pub of: Entity,
+    /// Its name: `age`, `genres=Comedy`.
+    pub feature: String,
+    /// What it adds to the score.
+    pub contribution: f32,
+}
+
+/// Why a score is what it is: `score = base + Σ contributions`, over the user's ratings and features.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// The score of the item for the user, before clipping.
     pub score: f32,
@@ -63,6 +75,11 @@ pub struct Explanation {
     pub base: f32,
     /// What each of the user's ratings adds, largest in size first.
     pub contributions: Vec<Contribution>,
+    /// What each feature of the user adds, largest in size first.
+    pub user_features: Vec<FeatureContribution>,
+    /// What each feature of the item adds, largest in size first: another account of the same score, from the
+    /// side of the item, and no part of the sum.
+    pub item_features: Vec<FeatureContribution>,
 }
 
 /// The ratings of someone the model may not know: item indices and values.
@@ -134,6 +151,14 @@ pub enum Recipient<'a> {
     User(u32),
     /// Someone described by a handful of ratings, folded in without retraining.
     Profile(&'a Profile),
+    /// Someone described by features, and by a handful of ratings if there are any. Refused by a model that
+    /// learned from no features of users.
+    Described {
+        /// The features, encoded as the model does: see [`Recommend::encoder`].
+        features: &'a FeatureRow,
+        /// The ratings.
+        rated: Option<&'a Profile>,
+    },
 }
 
 /// A model that predicts ratings and recommends items.
@@ -144,6 +169,13 @@ pub trait Recommend: Send + Sync {
     fn items(&self) -> &Ids;
     /// What every user rated in training, `n_users × n_items`, if the model kept it.
     fn history(&self) -> Option<&Csr>;
+
+    /// How features of users or of items are encoded, if the model learned from any: users and items with
+    /// features alone are known to it, and others are met with [`Recipient::Described`].
+    fn encoder(&self, of: Entity) -> Option<&Arc<FeatureEncoder>> {
+        let _ = of;
+        None
+    }
 
     /// Predicts the rating of each pair; `None` is a user or item the model does not know, and
     /// gets the best that can be said without it.

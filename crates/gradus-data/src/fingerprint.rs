@@ -1,6 +1,6 @@
 //! A number that tells two data sets apart.
 
-use super::{Ids, Ratings};
+use super::{Entity, Ids, Ratings};
 
 /// A running 64-bit hash of words: quick, stable across builds, not meant to withstand malice.
 struct Hash(u64);
@@ -42,6 +42,13 @@ impl Ratings {
         hash.bytes(bytemuck::cast_slice(self.by_user().indices()));
         hash.bytes(bytemuck::cast_slice(self.by_user().values()));
         hash.bytes(bytemuck::cast_slice(self.weights_by_user().unwrap_or_default()));
+        for features in Entity::ALL.iter().filter_map(|&of| self.features(of)) {
+            hash.bytes(bytemuck::cast_slice(features.matrix().indptr()));
+            hash.bytes(bytemuck::cast_slice(features.matrix().indices()));
+            hash.bytes(bytemuck::cast_slice(features.matrix().values()));
+            features.known().iter().for_each(|&known| hash.word(u64::from(known)));
+            features.encoder().names().iter().for_each(|name| hash.bytes(name.as_bytes()));
+        }
         hash.0
     }
 }

@@ -121,7 +121,20 @@ pub enum InputKind {
     },
     /// It is text: features by its words. A missing value is an empty text.
     Text(Vectorizer),
+    /// It is a list of words, [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list
+    /// has it. Words that training did not have are left aside; a missing list, and one without any
+    /// known word, takes the shares.
+    List {
+        /// The words, ascending.
+        levels: Vec<String>,
+        /// The share of the rows of training whose list has the word; 0 but for the 1,000 most
+        /// frequent ones.
+        shares: Vec<f64>,
+    },
 }
+
+/// What stands between the words of a list in a cell.
+pub const LIST_SEPARATOR: char = '|';
 
 /// How a missing value of a column of words is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +170,7 @@ impl Input {
                     + usize::from(*missing == MissingWord::Level)
             }
             InputKind::Text(vectorizer) => vectorizer.n_features(),
+            InputKind::List { levels, .. } => levels.len(),
         }
     }
 }
@@ -194,6 +208,9 @@ impl Inputs {
                             let terms = vectorizer.feature_names();
                             names
                                 .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
+                        }
+                        InputKind::List { levels, .. } => {
+                            names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                         }
                     }
                 }
@@ -277,8 +294,18 @@ impl Inputs {
                 InputKind::Number { fill: Some(fill), .. } if !fill.is_finite() => {
                     return fault("fills with what is not a finite number");
                 }
-                InputKind::Category { levels, .. } if !levels.is_sorted_by(|a, b| a < b) => {
+                InputKind::Category { levels, .. } | InputKind::List { levels, .. }
+                    if !levels.is_sorted_by(|a, b| a < b) =>
+                {
                     return fault("its words do not ascend");
+                }
+                InputKind::List { levels, shares }
+                    if shares.len() != levels.len()
+                        || shares.iter().any(|share| !(0.0..=1.0).contains(share)) =>
+                {
+                    return fault(
+                        "the shares of its words are not one number from 0 to 1 for each",
+                    );
                 }
                 InputKind::Category { levels, shares, missing, .. }
                     if !shares.is_empty()

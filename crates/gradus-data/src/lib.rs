@@ -7,6 +7,7 @@
 //! | [`Ratings`] | who rated what how much: [`Csr`] by user and by item, with both [`Ids`] |
 //! | [`RatingsBuilder`] | collects columns of ids and values into [`Ratings`] |
 //! | [`read_ratings`], [`read_pairs`] | from a file to [`Ratings`] or [`Pairs`] |
+//! | [`SideTable`], [`Features`] | side information: features of users and of items, beside [`Ratings`] |
 //! | [`Merged`] | new ratings added to others |
 //! | [`Samples`] | features, a target and weights: what regression and classification learn from |
 //! | [`Matrix`], [`Inputs`] | the features of samples, dense or sparse, and the columns they came from |
@@ -42,6 +43,7 @@ pub(crate) mod parquet;
 mod ratings;
 mod read;
 mod samples;
+mod side;
 mod sketch;
 mod sparse;
 pub mod split;
@@ -57,7 +59,8 @@ pub use folder::files_under;
 pub use ids::{Id, IdSlice, IdVec, Ids, TextIds};
 pub use images::{ImageShape, Images, Pixels};
 pub use inputs::{
-    EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, MissingWord,
+    EncodeOptions, Encoded, Fill, Input, InputColumns, InputKind, Inputs, LIST_SEPARATOR,
+    MissingWord,
 };
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use matrix::Matrix;
@@ -70,6 +73,7 @@ pub use read::{
     rating_columns, read_pairs, read_pairs_from, read_ratings, read_ratings_from,
 };
 pub use samples::{Samples, SamplesOptions, Target, numbered};
+pub use side::{Entity, FeatureEncoder, FeatureRow, Features, SideTable};
 pub use sketch::{Sketch, rating_hash};
 pub use sparse::Csr;
 pub use table::{

@@ -233,17 +233,17 @@ impl Rows {
 }
 
 /// The ids of one axis, old and new.
-struct Union {
-    ids: Ids,
+pub(crate) struct Union {
+    pub(crate) ids: Ids,
     /// Where each known id is now,
-    known: Vec<u32>,
+    pub(crate) known: Vec<u32>,
     /// and each of the new ones.
-    new: Vec<u32>,
+    pub(crate) new: Vec<u32>,
 }
 
 impl Union {
     /// `known` and those of `other` that are at `chosen`.
-    fn new(known: &Ids, other: &Ids, chosen: &[usize]) -> Result<Self> {
+    pub(crate) fn new(known: &Ids, other: &Ids, chosen: &[usize]) -> Result<Self> {
         if known.len() + chosen.len() >= u32::MAX as usize {
             let n = known.len() + chosen.len();
             return Err(Error::data(format!("{n} ids on one axis: indices are 32-bit")));

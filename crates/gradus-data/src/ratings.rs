@@ -1,6 +1,6 @@
 //! Who rated what, how much: the data of every recommender.
 
-use super::{Csr, Id, Ids, RatingsBuilder, builder};
+use super::{Csr, Features, Id, Ids, RatingsBuilder, builder};
 use gradus_base::text::csv_field;
 use gradus_base::{Error, Result};
 use std::io::{self, Write};
@@ -62,6 +62,8 @@ pub struct Ratings {
     weights: Option<(Vec<f32>, Vec<f32>)>,
     /// Times in the order of `by_user`.
     times: Option<Vec<i64>>,
+    /// Features of the users and of the items: see [`with_features`](Self::with_features).
+    pub(super) features: [Option<Arc<Features>>; 2],
 }
 
 impl Ratings {
@@ -152,7 +154,8 @@ impl Ratings {
         weights: Option<(Vec<f32>, Vec<f32>)>,
         times: Option<Vec<i64>>,
     ) -> Self {
-        Self { users, items, by_user: Arc::new(by_user), by_item, weights, times }
+        let features = [None, None];
+        Self { users, items, by_user: Arc::new(by_user), by_item, weights, times, features }
     }
 
     /// The same ratings with the time of each, in the order of
@@ -205,7 +208,8 @@ impl Ratings {
         let (by_item, weights_by_item) = builder::transpose(&by_user, self.weights_by_user());
         let weights = self.weights_by_user().map(<[f32]>::to_vec).zip(weights_by_item);
         let (users, items) = (self.users.clone(), self.items.clone());
-        Self::from_parts(users, items, by_user, by_item, weights, self.times.clone())
+        let mapped = Self::from_parts(users, items, by_user, by_item, weights, self.times.clone());
+        Self { features: self.features.clone(), ..mapped }
     }
 
     /// The ratings whose place in `mask` is `wanted`.
@@ -232,7 +236,9 @@ impl Ratings {
         let by_user = Csr::from_trusted(self.n_items(), indptr, indices, values);
         let (by_item, weights_by_item) = builder::transpose(&by_user, weights.as_deref());
         let weights = weights.zip(weights_by_item);
-        Self::from_parts(self.users.clone(), self.items.clone(), by_user, by_item, weights, times)
+        let (users, items) = (self.users.clone(), self.items.clone());
+        let masked = Self::from_parts(users, items, by_user, by_item, weights, times);
+        Self { features: self.features.clone(), ..masked }
     }
 
     /// The ids of the users: row `u` of [`by_user`](Self::by_user) belongs to `users().get(u)`.
@@ -243,6 +249,14 @@ impl Ratings {
     /// The ids of the items.
     pub fn items(&self) -> &Ids {
         &self.items
+    }
+
+    pub(super) fn users_shared(&self) -> Arc<Ids> {
+        Arc::clone(&self.users)
+    }
+
+    pub(super) fn items_shared(&self) -> Arc<Ids> {
+        Arc::clone(&self.items)
     }
 
     /// The ratings by user, `n_users × n_items`.

@@ -1,6 +1,7 @@
 //! The users and items that a recommender knows: their ids, and the users' ratings in training. Shared
 //! by all recommenders of this crate.
 
+use crate::latent::no_features;
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Filter, Profile, Recipient};
 use gradus_data::{Csr, Ids, Ratings};
@@ -138,6 +139,7 @@ impl Catalogue {
                     weights: None,
                 })
             }
+            Recipient::Described { .. } => Err(no_features()),
         }
     }
 

@@ -8,7 +8,7 @@ use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::LoopOptions;
 use gradus_core::params;
 use gradus_core::report::Report;
-use gradus_data::Ratings;
+use gradus_data::{Entity, Ratings};
 use std::time::Instant;
 
 /// The stopping criteria of a fit, its random starts and its seed, as its parameters say.
@@ -74,7 +74,16 @@ pub(crate) fn check<P: Fit<Data = Ratings>>(params: &P, data: &Ratings) -> Resul
     if data.is_empty() {
         return Err(Error::data(format!("{}: no ratings to learn from", P::NAME)));
     }
-    Ok(())
+    match Entity::ALL.into_iter().find(|&of| data.features(of).is_some()) {
+        Some(of) if !P::TRAITS.takes_features() => Err(Error::data(format!(
+            "{}: it learns from ratings alone, and these come with features of {}s (option `{}`); `als` \
+             learns from both",
+            P::NAME,
+            of.name(),
+            of.option()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses ratings that all have weight 0.

@@ -73,14 +73,14 @@ pub(crate) enum Method {
 }
 
 /// The workspace of a method, one for each thread.
-enum Worker {
+pub(crate) enum Worker {
     Cholesky(Box<RowSolver>),
     Cg(Box<RowCg>, usize),
     Coordinates(RowCoordinates, usize),
 }
 
 impl Worker {
-    fn new(method: Method, k: usize, level: Level) -> Self {
+    pub(crate) fn new(method: Method, k: usize, level: Level) -> Self {
         match method {
             Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(k, level))),
             Method::Cg(steps) => Self::Cg(Box::new(RowCg::new(k, level, None)), steps),
@@ -89,7 +89,12 @@ impl Worker {
     }
 
     /// Solves or improves a row in place.
-    fn solve(&mut self, problem: &RowProblem<'_>, row: &mut [f32], bias: f32) -> RowSolution {
+    pub(crate) fn solve(
+        &mut self,
+        problem: &RowProblem<'_>,
+        row: &mut [f32],
+        bias: f32,
+    ) -> RowSolution {
         match self {
             Self::Cholesky(solver) => solver.solve(problem, row),
             Self::Cg(solver, steps) => solver.improve(problem, *steps, row, bias),

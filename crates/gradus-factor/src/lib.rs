@@ -38,6 +38,7 @@ pub mod loss;
 mod ranking;
 mod scorer;
 pub mod sgd;
+mod side;
 pub mod slim;
 pub mod spectral;
 pub mod svd;

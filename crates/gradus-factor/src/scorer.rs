@@ -225,7 +225,8 @@ impl<R: ScoringRule> Recommend for Scorer<R> {
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
-        Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
+        let base = (f64::from(score) - total) as f32;
+        Ok(Explanation { score, base, contributions, ..Explanation::default() })
     }
 }
 

@@ -21,7 +21,8 @@ use gradus_base::random::Stream;
 use gradus_core::estimator::Job;
 use gradus_core::progress::Event;
 use gradus_core::report::Choice;
-use gradus_data::{Duplicates, Ids, Ratings, split};
+use gradus_data::{Duplicates, Entity, Ids, Ratings, split};
+use std::sync::Arc;
 
 /// Ratings of which the choice is made, at most about so many.
 const SAMPLE: usize = 1_000_000;
@@ -124,6 +125,9 @@ pub(crate) fn choose<P: Tunable>(
     if let Some(chosen) = resumed(params, data, job)? {
         return Ok(chosen);
     }
+    // What is best for rows with ratings hardly depends on features, which would make trials longer.
+    let plain = data.has_features().then(|| data.without_features());
+    let data = plain.as_ref().unwrap_or(data);
     let largest = params.largest_rank().min(data.n_users().max(1)).min(data.n_items().max(1));
     let first = rank.unwrap_or_else(|| params.first_rank().min(largest));
     let start = regularization.unwrap_or_else(|| params.first_strength());
@@ -224,15 +228,7 @@ impl<'s, P: Tunable> Search<'s, P> {
         let weighty = data.weights_by_user().filter(|weights| weights.contains(&0.0));
         let weighty = weighty.map(|weights| data.filter(|at| weights[at] > 0.0));
         let data = weighty.as_ref().unwrap_or(data);
-        let sample = (data.len() > SAMPLE).then(|| {
-            let share = SAMPLE as f64 / data.len() as f64;
-            let keep: Vec<bool> = (0..data.n_users())
-                .map(|user| Stream::new(seed, "tuning.users", user as u64).chance(share))
-                .collect();
-            compact(data, |user| keep[user as usize])
-        });
-        let sample = sample.transpose()?;
-        let data = sample.unwrap_or_else(|| data.clone());
+        let data = sample(data, seed)?.unwrap_or_else(|| data.clone());
         let per_part = data.len().div_ceil(PARTS).max(1);
         let turns = ENOUGH.div_ceil(per_part).clamp(1, TURNS);
         let mut parts = Vec::new();
@@ -400,6 +396,18 @@ impl<'s, P: Tunable> Search<'s, P> {
     }
 }
 
+/// The ratings of a sample of the users, where ratings are too many to choose by all of them.
+pub(crate) fn sample(data: &Ratings, seed: u64) -> Result<Option<Ratings>> {
+    let sample = (data.len() > SAMPLE).then(|| {
+        let share = SAMPLE as f64 / data.len() as f64;
+        let keep: Vec<bool> = (0..data.n_users())
+            .map(|user| Stream::new(seed, "tuning.users", user as u64).chance(share))
+            .collect();
+        compact(data, |user| keep[user as usize])
+    });
+    sample.transpose()
+}
+
 /// The ratings of some users, with those users and the items that they rated alone.
 fn compact(data: &Ratings, keep: impl Fn(u32) -> bool) -> Result<Ratings> {
     const NONE: u32 = u32::MAX;
@@ -418,13 +426,24 @@ fn compact(data: &Ratings, keep: impl Fn(u32) -> bool) -> Result<Ratings> {
         Ids::range(next as usize)
     };
     let ids = (number(&mut users), number(&mut items));
+    let chosen = |rows: &[u32]| -> Vec<u32> {
+        (0..rows.len() as u32).filter(|&row| rows[row as usize] != NONE).collect()
+    };
+    let chosen = [chosen(&users), chosen(&items)];
     let of_users: Vec<u32> = kept.iter().map(|rating| users[rating.user as usize]).collect();
     let of_items: Vec<u32> = kept.iter().map(|rating| items[rating.item as usize]).collect();
     let values: Vec<f32> = kept.iter().map(|rating| rating.value).collect();
     let weights: Option<Vec<f32>> =
         data.weights_by_user().is_some().then(|| kept.iter().map(|rating| rating.weight).collect());
     let pairs = (of_users.as_slice(), of_items.as_slice());
-    Ratings::from_indexed(ids, pairs, &values, weights.as_deref(), Duplicates::Error)
+    let mut compact =
+        Ratings::from_indexed(ids, pairs, &values, weights.as_deref(), Duplicates::Error)?;
+    for (of, rows) in Entity::ALL.into_iter().zip(&chosen) {
+        if let Some(features) = data.features(of) {
+            compact = compact.with_aligned_features(of, Arc::new(features.select_rows(rows)))?;
+        }
+    }
+    Ok(compact)
 }
 
 #[cfg(test)]

@@ -110,13 +110,59 @@ pub struct RowSolver {
     pub(super) gram: Gram,
     pub(super) inverse: Vec<f32>,
     pub(super) double: Vec<f64>,
+    /// A second right-hand side, which is not used.
+    spare: Vec<f32>,
 }
 
 impl RowSolver {
     /// A workspace for rows of `k` values.
     pub fn new(k: usize, level: Level) -> RowSolver {
         let inverse = vec![0.0; padded(k)];
-        RowSolver { level, k, gram: Gram::new(k, level), inverse, double: Vec::new() }
+        let (gram, spare) = (Gram::new(k, level), inverse.clone());
+        RowSolver { level, k, gram, inverse, double: Vec::new(), spare }
+    }
+
+    /// Solves the system of the last [`solve`](Self::solve) for another right-hand side `(g, g_b)`, in
+    /// place of what ratings, base and linear term ask for. The factors go to `out`, the bias is returned.
+    /// The matrix is not factored again.
+    ///
+    /// `problem` and `found` are those of that call, which must have had ratings or a base.
+    ///
+    /// # Shapes
+    /// `g` and `out` are `padded(k)` long, padding zero. Panics where they are not.
+    pub fn solve_again(
+        &mut self,
+        problem: &RowProblem<'_>,
+        found: &RowSolution,
+        (g, g_b): (&[f32], f32),
+        out: &mut [f32],
+    ) -> f32 {
+        let (level, k) = (self.level, self.k);
+        assert_eq!((g.len(), out.len()), (padded(k), padded(k)), "rows of padded length");
+        if !found.fallback {
+            let weight = self.gram.sums().0;
+            let (a, p, q) = self.gram.parts_mut();
+            p.copy_from_slice(g);
+            self.spare.fill(0.0);
+            cholesky::forward(level, k, a, &self.inverse, p, &mut self.spare);
+            let mut beta = 0.0;
+            if let Some(lambda_b) = problem.bias {
+                let pivot = weight + f64::from(lambda_b) - f64::from(super::dot(level, q, q));
+                beta = ((f64::from(g_b) - f64::from(super::dot(level, q, p))) / pivot) as f32;
+            }
+            for (out, (p, q)) in out.iter_mut().zip(p.iter().zip(&*q)) {
+                *out = p - beta * q;
+            }
+            cholesky::backward(level, k, a, &self.inverse, out);
+            if beta.is_finite() && out.iter().all(|x| x.is_finite()) {
+                return beta;
+            }
+        }
+        let (size, a, b) = self.double_system(problem);
+        b[..k].iter_mut().zip(g).for_each(|(b, &g)| *b = f64::from(g));
+        b[k..].fill(f64::from(g_b));
+        solve_semidefinite(size, a, b);
+        read_double(k, b, out)
     }
 
     /// The number of values in a row.
@@ -531,6 +577,43 @@ mod tests {
                         let unit = 1e-6 * (n as f64 + 1.0);
                         assert!((found.squares - squares).abs() <= 4.0 * unit, "{context}");
                         assert!((found.errors - errors).abs() <= unit, "{context}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_right_hand_side_takes_the_same_factor() {
+        for (k, n, lambda) in
+            [(1, 3, 0.5), (7, 30, 2.0), (20, 50, 1.0), (64, 200, 4.0), (9, 4, 0.0)]
+        {
+            for bias in [None, Some(1.5)] {
+                let mut case = Case::new(k, n, true, bias.is_some(), (k + n) as u64);
+                (case.lambda, case.bias) = (lambda, bias);
+                let mut g: Vec<f32> = (0..k).map(|at| (at as f32 * 0.7).sin()).collect();
+                g.resize(padded(k), 0.0);
+                let right = (g.as_slice(), if bias.is_some() { 0.3 } else { 0.0 });
+                for level in Level::available() {
+                    let mut solver = RowSolver::new(k, level);
+                    let (mut x, mut again) = (vec![0.0; padded(k)], vec![0.0; padded(k)]);
+                    let found = solver.solve(&case.problem(), &mut x);
+                    let beta = solver.solve_again(&case.problem(), &found, right, &mut again);
+                    // The same from scratch: no targets, and the right-hand side as the linear term.
+                    let targets = vec![0.0; n];
+                    let problem =
+                        RowProblem { targets: &targets, linear: Some(right), ..case.problem() };
+                    let mut want = vec![0.0; padded(k)];
+                    let direct = RowSolver::new(k, level).solve(&problem, &mut want);
+                    let size = want.iter().fold(direct.bias.abs(), |a: f32, b| a.max(b.abs()));
+                    // Four ratings leave nine factors undetermined, whatever the right-hand side.
+                    if lambda > 0.0 {
+                        for (got, want) in again.iter().zip(&want) {
+                            assert!((got - want).abs() <= 1e-4 * size, "{level} {k}: {got} {want}");
+                        }
+                        assert!((beta - direct.bias).abs() <= 1e-4 * size, "{level} {k}");
+                    } else {
+                        assert!(found.fallback && again.iter().all(|x| x.is_finite()), "{level}");
                     }
                 }
             }

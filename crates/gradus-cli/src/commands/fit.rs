@@ -15,8 +15,9 @@ use gradus_core::capability::Capability;
 use gradus_core::dataset::{AnyKind, RANDOM};
 use gradus_core::estimator::{AnyFitted, Run};
 use gradus_core::report::StopReason;
+use gradus_data::Entity;
 use gradus_file::output::{FileKind, Output};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -117,7 +118,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     } else {
         TitlesArgs::default()
     };
+    let side_tables = side_tables(&options);
     let inputs = [&args.data].into_iter().chain(&args.validation).chain(of_items.inputs());
+    let inputs = inputs.chain(&side_tables);
     let mut plan = FilePlan::new(args.force, inputs);
     let output = plan.output("--output", &args.output, FileKind::Model)?;
     let checkpoints =
@@ -165,6 +168,13 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         return Err(Failure::Interrupted);
     }
     checkpoints.finish()
+}
+
+/// The files of features among the options.
+fn side_tables(options: &Map<String, Value>) -> Vec<PathBuf> {
+    let names = Entity::ALL.map(Entity::option);
+    let files = names.iter().filter_map(|name| options.get(*name).and_then(Value::as_str));
+    files.map(PathBuf::from).collect()
 }
 
 /// Saves a model. One that took hours is not thrown away because the disk is full: it is kept among

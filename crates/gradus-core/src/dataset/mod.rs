@@ -22,7 +22,7 @@ mod samples;
 mod table;
 
 pub use images::{ImageSet, ImagesFile};
-pub use ratings::RatingsFile;
+pub use ratings::{RatingsFile, in_file, read_side_table};
 pub use samples::{Features, SamplesFile};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 

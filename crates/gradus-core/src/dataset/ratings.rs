@@ -1,15 +1,20 @@
 //! Ratings: who rated what how much.
 
-use super::{DataKind, Dataset, FileFormat, Held, Purpose, RANDOM, Remarks, TableFile};
+use super::{
+    DataKind, Dataset, FileFormat, Held, Purpose, RANDOM, Remarks, TableFile, remark_on_source,
+};
 use crate::estimator::Traits;
 use crate::params::Params;
+use crate::recommend::Recommend;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_data::make::RatingsSpec;
-use gradus_data::split::{Amount, ColdUsers, cold_users, holdout, leave_last_out, per_user};
+use gradus_data::split::{
+    Amount, ColdUsers, cold_items, cold_users, holdout, leave_last_out, per_user,
+};
 use gradus_data::{
-    Duplicates, Format, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary, Sketch,
-    read_pairs, read_ratings,
+    Duplicates, Entity, Format, Pairs, Ratings, RatingsBuilder, ReadOptions, ReadSummary,
+    SideTable, Sketch, Table, read_pairs, read_ratings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +39,11 @@ pub struct RatingsFile {
     /// What counts for a pair of user and item that occurs twice: the last, the mean, the sum (as for a
     /// log of events), or it is an error.
     pub duplicates: Duplicates,
+    /// A table of features of the users (side information), for models that learn from them: a column of
+    /// ids, and any others; lists like `Action|Comedy` have a feature for each word.
+    pub user_features: Option<String>,
+    /// A table of features of the items.
+    pub item_features: Option<String>,
     /// How the table is read.
     #[serde(flatten)]
     pub table: TableFile,
@@ -130,6 +140,66 @@ impl RatingsFile {
         Ok((ratings, summary))
     }
 
+    /// The file of the features of users or of items, if one is given.
+    pub fn features_file(&self, of: Entity) -> Option<&Path> {
+        let file = match of {
+            Entity::User => &self.user_features,
+            Entity::Item => &self.item_features,
+        };
+        file.as_deref().map(Path::new)
+    }
+
+    /// Reads the side tables that are given, and adds their features to ratings.
+    ///
+    /// # Errors
+    /// If a table cannot be read, has an id twice or no feature, or none of its ids is in the ratings.
+    pub fn add_features(&self, ratings: Ratings, remarks: &mut Remarks<'_>) -> Result<Ratings> {
+        let mut ratings = ratings;
+        for of in Entity::ALL {
+            if let Some(path) = self.features_file(of) {
+                let table = read_side_table(of, path, remarks)?;
+                let id = of.id_column(&table)?;
+                let mut said = Vec::new();
+                let side = SideTable::learn(&table, &id, &mut said)
+                    .map_err(|error| in_file(of.option(), path, error))?;
+                remarks.extend(said.iter().map(|said| format!("{}: {said}", path.display())));
+                ratings = ratings.with_features(of, &side)?;
+                remark_on_features(of, path, &ratings, remarks);
+            }
+        }
+        Ok(ratings)
+    }
+
+    /// Reads the side tables that are given as the features of a model, and adds them to new ratings.
+    ///
+    /// # Errors
+    /// If the model learned from no such features, or a table cannot be read as such.
+    pub fn add_features_of(
+        &self,
+        model: &dyn Recommend,
+        ratings: Ratings,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Ratings> {
+        let mut ratings = ratings;
+        for of in Entity::ALL {
+            if let Some(path) = self.features_file(of) {
+                let encoder = model.encoder(of).ok_or_else(|| {
+                    Error::data(format!(
+                        "option `{}`: the model was fitted without features of {}s",
+                        of.option(),
+                        of.name()
+                    ))
+                })?;
+                let table = read_side_table(of, path, remarks)?;
+                let id = of.id_column(&table)?;
+                let side = SideTable::encode(&table, &id, encoder);
+                let (side, _) = side.map_err(|error| in_file(of.option(), path, error))?;
+                ratings = ratings.with_features(of, &side)?;
+            }
+        }
+        Ok(ratings)
+    }
+
     /// Reads pairs of user and item, with ratings if the file has them.
     ///
     /// # Errors
@@ -175,6 +245,57 @@ impl RatingsFile {
     }
 }
 
+/// Reads a side table. How the ratings are read says nothing of it: everything is found out from the file.
+///
+/// # Errors
+/// If the file is no table.
+pub fn read_side_table(of: Entity, path: &Path, remarks: &mut Remarks<'_>) -> Result<Table> {
+    if path == Path::new("-") {
+        let rule = "must be a file; standard input is for the ratings";
+        return Err(Error::data(format!("option `{}` = -: {rule}", of.option())));
+    }
+    let table = TableFile::default().table(path, None, &[])?;
+    remark_on_source(path, &table, remarks);
+    Ok(table)
+}
+
+/// The error of a side table, with its file where the message has none.
+pub fn in_file(option: &str, path: &Path, error: Error) -> Error {
+    let text = error.to_string();
+    let file = path.display().to_string();
+    if text.contains(&file) {
+        return Error::data(format!("option `{option}`: {text}"));
+    }
+    Error::data(format!("option `{option}`: {file}: {text}"))
+}
+
+fn remark_on_features(of: Entity, path: &Path, ratings: &Ratings, remarks: &mut Remarks<'_>) {
+    let Some(features) = ratings.features(of) else { return };
+    let rows = match of {
+        Entity::User => ratings.by_user(),
+        Entity::Item => ratings.by_item(),
+    };
+    let n = features.known().len();
+    let without = (0..n).filter(|&row| !features.is_known(row)).count();
+    let cold = (0..n).filter(|&row| rows.range(row).is_empty()).count();
+    let (name, count) = (of.name(), features.encoder().n_features());
+    let mut remark = format!(
+        "{}: {} features of {} {name}s",
+        path.display(),
+        grouped(count),
+        grouped(n - without)
+    );
+    if cold > 0 {
+        remark.push_str(&format!(", {} of them without a rating", grouped(cold)));
+    }
+    if without > 0 {
+        let without = grouped(without);
+        remark
+            .push_str(&format!("; {without} {name}s with ratings have none, and count as average"));
+    }
+    remarks.push(remark);
+}
+
 fn remark_on_skipped(path: &Path, summary: &ReadSummary, remarks: &mut Remarks<'_>) {
     if summary.skipped == 0 {
         return;
@@ -204,8 +325,13 @@ impl Dataset for Ratings {
     }
 
     fn summary(&self) -> Map<String, Value> {
-        let facts =
+        let mut facts =
             json!({"users": self.n_users(), "items": self.n_items(), "ratings": self.len()});
+        for of in Entity::ALL {
+            if let Some(features) = self.features(of) {
+                facts[of.option()] = features.encoder().n_features().into();
+            }
+        }
         facts.as_object().cloned().unwrap_or_default()
     }
 
@@ -244,6 +370,7 @@ impl Dataset for Ratings {
                 let kept: Vec<bool> = self.iter().map(|rating| is_warm(rating.user)).collect();
                 self.partition(|at| kept[at])
             }
+            "cold-items" => cold_items(self, amount, seed)?,
             other => {
                 let known: Vec<&str> = Self::SCHEMES.iter().map(|(name, _)| *name).collect();
                 return Err(Error::UnknownName {
@@ -267,6 +394,7 @@ impl DataKind for Ratings {
         ("per-user", "A share or a number of each user's ratings"),
         ("last", "The same, the last ones by time"),
         ("cold", "A share of the users, altogether"),
+        ("cold-items", "A share of the items, altogether"),
     ];
 
     fn read(
@@ -276,7 +404,19 @@ impl DataKind for Ratings {
         remarks: &mut Remarks<'_>,
     ) -> Result<Self> {
         let optional = purpose.traits.is_implicit();
-        Ok(options.read(path, optional, purpose.times, remarks)?.0)
+        let given = Entity::ALL.into_iter().find(|&of| options.features_file(of).is_some());
+        if let Some(of) = given.filter(|_| !purpose.traits.takes_features()) {
+            return Err(Error::data(format!(
+                "option `{}`: this model learns from ratings alone; `als` learns from features, too",
+                of.option()
+            )));
+        }
+        let ratings = options.read(path, optional, purpose.times, remarks)?.0;
+        // Held-out ratings are of users and items whose features came with the training data.
+        match purpose.like {
+            None => options.add_features(ratings, remarks),
+            Some(_) => Ok(ratings),
+        }
     }
 
     fn example(n: usize, seed: u64, traits: &Traits) -> Result<Self> {

@@ -396,6 +396,7 @@ impl SamplesFile {
                 drop_first: self.drop_first,
                 text: self.text.clone(),
                 text_options: self.text_options(),
+                lists: false,
             },
         }
     }

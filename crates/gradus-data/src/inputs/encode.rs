@@ -1,6 +1,6 @@
 //! Learning inputs from a table, and turning tables into matrices by them.
 
-use super::{Input, InputColumns, InputKind, Inputs, MissingWord};
+use super::{Input, InputColumns, InputKind, Inputs, LIST_SEPARATOR, MissingWord};
 use crate::table::MISSING_WORD;
 use crate::{Column, Csr, Dense, Matrix, Missing, Table, TextOptions, Vectorizer};
 use gradus_base::{Error, Result, parallel};
@@ -71,6 +71,8 @@ pub struct EncodeOptions {
     pub text: Vec<String>,
     /// How text becomes features.
     pub text_options: TextOptions,
+    /// Whether columns of words with a [`LIST_SEPARATOR`] in some cell are lists.
+    pub lists: bool,
 }
 
 /// What had to be done to turn a table into numbers.
@@ -142,6 +144,8 @@ impl Inputs {
                     (InputKind::Text(vectorizer), Some(features))
                 } else if as_number {
                     (number(table, name, options.fill)?, None)
+                } else if options.lists && is_list(column) {
+                    (list(table, name)?, None)
                 } else {
                     (category(table, name, options)?, None)
                 };
@@ -201,6 +205,9 @@ impl Inputs {
                     let column = table.words(&column.name)?;
                     Ok(Part::Sparse(vectorizer.encode(&texts_of(column.as_ref()))?))
                 }
+                InputKind::List { levels, shares } => {
+                    lists(table, &column.name, (levels, shares), &mut encoded)
+                }
             })
             .collect();
         let matrix = assemble(table.n_rows(), self.n_features(), columns, &parts?)?;
@@ -232,6 +239,7 @@ impl Inputs {
                             table.column(&input.name)?;
                             false
                         }
+                        InputKind::List { .. } => false,
                     };
                     if refuses {
                         refusing.push(table.column(&input.name)?);
@@ -264,6 +272,14 @@ enum Part<'a> {
     },
     /// Text, a row each.
     Sparse(Csr<f64>),
+    Lists {
+        /// For each row an index into `sets`; [`MEAN`] where all features take their shares.
+        codes: Vec<u32>,
+        /// The places of the words of each different list, ascending.
+        sets: Vec<Vec<u32>>,
+        /// By feature.
+        shares: Vec<f64>,
+    },
 }
 
 /// The place of a word without a feature of its own.
@@ -351,6 +367,82 @@ fn text(table: &Table, name: &str, options: &TextOptions) -> Result<(Vectorizer,
     })
 }
 
+/// Whether a column of words holds lists.
+fn is_list(column: &Column) -> bool {
+    matches!(column, Column::Words { levels, .. } if levels.iter().any(|l| l.contains(LIST_SEPARATOR)))
+}
+
+/// The words of a list, each once.
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split(LIST_SEPARATOR).map(str::trim).filter(|word| !word.is_empty())
+}
+
+fn list(table: &Table, name: &str) -> Result<InputKind> {
+    let column = table.words(name)?;
+    let Column::Words { codes, levels } = column.as_ref() else { return Err(no_value(name)) };
+    let mut rows = vec![0usize; levels.len()];
+    codes.iter().filter(|&&code| code != MISSING_WORD).for_each(|&code| rows[code as usize] += 1);
+    let mut counts: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    for (level, &rows) in levels.iter().zip(&rows).filter(|(_, rows)| **rows > 0) {
+        let mut words: Vec<&str> = entries(level).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.into_iter().for_each(|word| *counts.entry(word).or_default() += rows);
+    }
+    if counts.is_empty() {
+        return Err(no_value(name));
+    }
+    if counts.len() > LEVELS {
+        return Err(too_many(name, counts.len(), table.n_rows()));
+    }
+    let total: usize = rows.iter().sum();
+    let mut order: Vec<usize> = counts.values().copied().collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let least = order.get(SHARED).copied().unwrap_or(0);
+    let share = |&count: &usize| if count > least { count as f64 / total as f64 } else { 0.0 };
+    let shares = counts.values().map(share).collect();
+    Ok(InputKind::List { levels: counts.into_keys().map(str::to_owned).collect(), shares })
+}
+
+fn lists<'a>(
+    table: &'a Table,
+    name: &str,
+    (levels, shares): (&[String], &[f64]),
+    encoded: &mut Encoded,
+) -> Result<Part<'a>> {
+    let column = table.words(name)?;
+    let Column::Words { codes, levels: words } = column.as_ref() else {
+        return Err(Error::data(format!("column `{name}` holds no words")));
+    };
+    let mut unknown = vec![0usize; words.len()];
+    let sets: Vec<Vec<u32>> = words
+        .iter()
+        .zip(&mut unknown)
+        .map(|(list, unknown)| {
+            let mut places: Vec<u32> = Vec::new();
+            for word in entries(list) {
+                match levels.binary_search_by(|level| level.as_str().cmp(word)) {
+                    Ok(place) => places.push(place as u32),
+                    Err(_) => *unknown += 1,
+                }
+            }
+            places.sort_unstable();
+            places.dedup();
+            places
+        })
+        .collect();
+    let code = |&code: &u32| {
+        if code == MISSING_WORD {
+            encoded.filled += 1;
+            return MEAN;
+        }
+        encoded.unknown += unknown[code as usize];
+        if sets[code as usize].is_empty() { MEAN } else { code }
+    };
+    let codes = codes.iter().map(code).collect();
+    Ok(Part::Lists { codes, sets, shares: shares.to_vec() })
+}
+
 fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
     if matches!(fill, Fill::Refuse | Fill::Drop) {
         let column = table.column(name)?;
@@ -383,6 +475,12 @@ fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
     Ok(InputKind::Number { fill: Some(fill_value), indicator })
 }
 
+fn too_many(name: &str, n: usize, rows: usize) -> Error {
+    Error::data(format!(
+        "column `{name}` has {n} different words in {rows} rows: it looks like an id, not a category; leave it out"
+    ))
+}
+
 fn no_value(name: &str) -> Error {
     Error::data(format!("column `{name}` has no value: leave it out"))
 }
@@ -404,9 +502,7 @@ fn category(table: &Table, name: &str, options: &EncodeOptions) -> Result<InputK
     counted.sort_unstable();
     let (n, rows) = (counted.len(), table.n_rows());
     if n > LEVELS || (n > 100 && n * 10 > 9 * rows) {
-        return Err(Error::data(format!(
-            "column `{name}` has {n} different words in {rows} rows: it looks like an id, not a category; leave it out"
-        )));
+        return Err(too_many(name, n, rows));
     }
     if n == 0 {
         return Err(no_value(name));
@@ -452,6 +548,10 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
             }
             Part::Places { .. } => 1.0,
             Part::Sparse(rows) => rows.nnz() as f64 / n_rows.max(1) as f64,
+            Part::Lists { codes, sets, shares } => {
+                let held = |&code: &u32| sets.get(code as usize).map_or(shares.len(), Vec::len);
+                codes.iter().map(held).sum::<usize>() as f64 / n_rows.max(1) as f64
+            }
         })
         .sum();
     let starts: Vec<usize> = columns
@@ -496,6 +596,13 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                         let entries = columns.iter().zip(values);
                         entries.for_each(|(&at, &value)| push(start + at as usize, value));
                     }
+                    Part::Lists { codes, sets, shares } => match sets.get(codes[row] as usize) {
+                        Some(set) => set.iter().for_each(|&at| push(start + at as usize, 1.0)),
+                        None => {
+                            let shares = shares.iter().enumerate();
+                            shares.for_each(|(at, &share)| push(start + at, share));
+                        }
+                    },
                 }
             }
             indptr.push(indices.len());
@@ -527,6 +634,10 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
                             out[start + at as usize] = value;
                         }
                     }
+                    Part::Lists { codes, sets, shares } => match sets.get(codes[row] as usize) {
+                        Some(set) => set.iter().for_each(|&at| out[start + at as usize] = 1.0),
+                        None => out[start..start + shares.len()].copy_from_slice(shares),
+                    },
                 }
             }
         }
@@ -713,6 +824,36 @@ mod tests {
         assert_eq!(names.len(), 4, "{names:?}");
         let (x, encoded) = inputs.encode(&train).unwrap();
         assert_eq!((x.to_dense().row(1), encoded.filled), (&[40.0, 2.0, 1.0, 0.0][..], 1));
+    }
+
+    #[test]
+    fn a_list_has_a_feature_for_each_of_its_words() {
+        let train = table("genres,y\nAction|Comedy,1\nComedy,2\n Drama |Comedy|Drama,3\n,4\n");
+        let options = EncodeOptions { lists: true, fill: Fill::Category, ..Default::default() };
+        let inputs = Inputs::learn(&train, &options).unwrap();
+        let names = ["genres=Action", "genres=Comedy", "genres=Drama", "y"];
+        assert_eq!(inputs.feature_names(), names);
+        let (x, encoded) = inputs.encode(&train).unwrap();
+        let x = x.to_dense();
+        let third = 1.0 / 3.0;
+        assert_eq!((x.row(0), x.row(1)), (&[1.0, 1.0, 0.0, 1.0][..], &[0.0, 1.0, 0.0, 2.0][..]));
+        assert_eq!(
+            (x.row(2), x.row(3)),
+            (&[0.0, 1.0, 1.0, 3.0][..], &[third, 1.0, third, 4.0][..])
+        );
+        assert_eq!((encoded.filled, encoded.unknown), (1, 0));
+        // Words that training did not have are left aside; a list of such words is a missing one.
+        let (x, encoded) = inputs.encode(&table("genres,y\nWar|Drama,1\nWar,1\n")).unwrap();
+        let x = x.to_dense();
+        assert_eq!((x.row(0)[2], x.row(0)[0], x.row(1)[1]), (1.0, 0.0, 1.0));
+        assert_eq!(encoded.unknown, 2);
+        inputs.check().unwrap();
+        let json = serde_json::to_string(&inputs).unwrap();
+        assert_eq!(serde_json::from_str::<Inputs>(&json).unwrap(), inputs);
+        // By default a list is a word.
+        let plain = EncodeOptions { fill: Fill::Category, ..Default::default() };
+        let names = Inputs::learn(&train, &plain).unwrap().feature_names();
+        assert!(names.iter().any(|name| name.contains('|')), "{names:?}");
     }
 
     #[test]

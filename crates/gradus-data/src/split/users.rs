@@ -213,3 +213,43 @@ pub fn cold_users(ratings: &Ratings, share: f64, amount: Amount, seed: u64) -> R
         [Part::Train, Part::FoldIn, Part::Test].map(|part| ratings.filter(|at| parts[at] == part));
     Ok(ColdUsers { train, fold_in, test })
 }
+
+/// Holds items out altogether: a share of the rated items, chosen at random, with all their ratings: `(train,
+/// held out)`. It asks how a model does on items that are new, of which it knows features at best.
+///
+/// # Errors
+/// If the share is outside its range, or no item is left to learn from or to test on.
+///
+/// ```
+/// use gradus_data::{Id, Ratings};
+/// use gradus_data::split::cold_items;
+///
+/// let ratings = Ratings::from_triplets((0..40).map(|i| (Id::Int(i), Id::Int(i % 10), 4.0)))?;
+/// let (train, test) = cold_items(&ratings, 0.2, 1)?;
+/// assert_eq!((train.len(), test.len()), (32, 8));
+/// # Ok::<(), gradus_base::Error>(())
+/// ```
+pub fn cold_items(ratings: &Ratings, share: f64, seed: u64) -> Result<(Ratings, Ratings)> {
+    if !(share > 0.0 && share < 1.0) {
+        let rule = "the share of items must be greater than 0 and less than 1";
+        return Err(Error::parameter("holdout", share, rule));
+    }
+    let rows = ratings.by_item();
+    let rated: Vec<usize> =
+        (0..ratings.n_items()).filter(|&item| !rows.range(item).is_empty()).collect();
+    let n = (share * rated.len() as f64).round() as usize;
+    if n == 0 || n == rated.len() {
+        return Err(Error::data(format!(
+            "holdout = {share} of the items: of {} with ratings that leaves {} to learn from and {n} to \
+             test on",
+            rated.len(),
+            rated.len() - n
+        )));
+    }
+    let mut held = vec![false; ratings.n_items()];
+    for at in Stream::new(seed, "split.cold_items", 0).sample(rated.len(), n)? {
+        held[rated[at]] = true;
+    }
+    let is_held: Vec<bool> = ratings.iter().map(|rating| held[rating.item as usize]).collect();
+    Ok(ratings.partition(|at| !is_held[at]))
+}

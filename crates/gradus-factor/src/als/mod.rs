@@ -1,5 +1,6 @@
 //! Alternating least squares for the biased latent factor model.
 
+mod pilot;
 pub(crate) mod solve;
 
 use crate::baseline::Components;
@@ -8,7 +9,7 @@ use crate::latent::{LatentFactors, Normalised};
 use crate::tuning::{self, Chosen, Tunable};
 use derive_setters::Setters;
 use gradus_base::Result;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_data::Ratings;
@@ -45,6 +46,11 @@ pub enum RowMethod {
 /// biases; both are estimated from the data (see `bias`), so that the result does not depend on the scale of the
 /// ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
 /// says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
+///
+/// With features of users or items (side information) the prior mean of a row is a linear map of its features,
+/// `λσ s_u ‖γ_u − Wᵀx_u‖²` in place of `λσ s_u ‖γ_u‖²` and likewise for biases, and the maps are learned together with the rows under
+/// a penalty of their own, chosen for each column of features. Users and items without ratings are then
+/// known by their features.
 ///
 /// One iteration sets α to its optimum, then solves every item's bias and factors jointly and
 /// exactly with the users held fixed, then every user's with the items held fixed; so the
@@ -83,6 +89,12 @@ pub struct Als {
     /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
     #[schemars(range(min = 0.0))]
     pub bias_regularization: Option<f32>,
+
+    /// Strength of the penalty on the maps from features to biases and factors (with features of users or
+    /// items): the number of rows at the mean that each feature has in addition. Left out, it is estimated
+    /// from the data for each column of features, and a column that says nothing is left out.
+    #[schemars(range(min = 0.0))]
+    pub feature_regularization: Option<f32>,
 
     /// How the penalty of a row grows with its number of ratings. The root beats the two others on
     /// thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
@@ -135,6 +147,7 @@ impl Default for Als {
             rank: None,
             regularization: None,
             bias_regularization: None,
+            feature_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
             normalize: Normalize::None,
@@ -156,6 +169,7 @@ impl Params for Als {
         fitting::check_finite(&[
             ("regularization", self.regularization),
             ("bias_regularization", self.bias_regularization),
+            ("feature_regularization", self.feature_regularization),
         ])
     }
 }
@@ -209,17 +223,24 @@ impl Fit for Als {
     const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = LatentFactors;
-    const TRAITS: Traits = Traits::UPDATING_RECOMMENDER;
+    const TRAITS: Traits = Traits {
+        recommender: Some(RecommenderTraits { features: true, ..RecommenderTraits::EXPLICIT }),
+        ..Traits::UPDATING_RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let started = Instant::now();
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
-        let chosen = tuning::choose(self, data, job)?;
+        let mut chosen = tuning::choose(self, data, job)?;
+        let strengths = pilot::strengths(self, &input, job)?;
+        strengths.tell(self.biases, &input, &mut chosen.choices);
         let components = Components::estimate(input.data(), self.biases, &job.stop);
         let plan = self.plan(&chosen, &components);
         let solver = solve::Solver::new(plan, &input, job.validation, warm)?;
+        let solver =
+            solver.with_features(|of, encoder, typical| strengths.of(of, encoder, typical));
         let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;

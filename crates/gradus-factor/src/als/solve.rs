@@ -1,12 +1,13 @@
 //! One iteration: the mean, then all items, then all users.
 
 use crate::fitting;
-use crate::half::{Half, Method, Side};
+use crate::half::{Half, Method, Side, Sums};
 use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, Squares};
+use crate::side::{FeatureMap, Prior, PriorHalf, Strength};
 use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
 use gradus_core::iterate::{self, Step, Watch};
-use gradus_data::Ratings;
+use gradus_data::{Entity, FeatureEncoder, Features, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Level;
 
@@ -40,6 +41,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) weight: f64,
     pub(crate) users: Side<'a>,
     pub(crate) items: Side<'a>,
+    /// Of the users and of the items, if they have features.
+    pub(crate) priors: [Option<Prior<'a>>; 2],
 }
 
 /// What changes from step to step.
@@ -49,10 +52,12 @@ pub(crate) struct State {
     pub(crate) drift: f64,
     pub(crate) users: Vectors,
     pub(crate) items: Vectors,
+    /// The maps from the features of users and of items.
+    pub(crate) maps: [Option<FeatureMap>; 2],
     pub(crate) fallbacks: u64,
 }
 
-clone_in_place!(State { mean, drift, users, items, fallbacks });
+clone_in_place!(State { mean, drift, users, items, maps, fallbacks });
 
 #[cfg(test)]
 impl State {
@@ -87,7 +92,67 @@ impl<'a> Solver<'a> {
             weight,
             users: Side::new(data.by_user(), data.weights_by_user()),
             items: Side::new(data.by_item(), data.weights_by_item()),
+            priors: [None, None],
         })
+    }
+
+    /// With the features of the data. `strength` says how strongly the maps are penalised, given the typical
+    /// penalty of a row.
+    pub(crate) fn with_features(
+        mut self,
+        strength: impl Fn(Entity, &FeatureEncoder, (f64, f64)) -> Strength,
+    ) -> Self {
+        for of in Entity::ALL {
+            let Some(features) = self.data.features(of) else { continue };
+            let features: &'a Features = features;
+            let (side, rule) = match of {
+                Entity::User => (&self.users, self.plan.rule.of_users()),
+                Entity::Item => (&self.items, self.plan.rule.of_items()),
+            };
+            let strength = |typical| strength(of, features.encoder(), typical);
+            let prior = Prior::new(features, side, rule, strength, self.level);
+            self.priors[of as usize] = Some(prior);
+        }
+        self
+    }
+
+    /// Half a step: the rows of one side, with their map if they have features, the other side fixed.
+    fn half(
+        &self,
+        of: Entity,
+        state: &State,
+        fixed: &Vectors,
+        mean: f64,
+        (watch, share): (&Watch<'_>, (f64, f64)),
+    ) -> Option<(Vectors, Option<FeatureMap>, Sums)> {
+        let (side, other, rule, start) = match of {
+            Entity::User => (&self.users, self.items.rows, self.plan.rule.of_users(), &state.users),
+            Entity::Item => (&self.items, self.users.rows, self.plan.rule.of_items(), &state.items),
+        };
+        let (method, level, residuals) = (self.plan.method, self.level, of == Entity::User);
+        let (Some(prior), Some(map)) = (&self.priors[of as usize], &state.maps[of as usize]) else {
+            let centre = None;
+            let half = Half { side, fixed, mean, rule, centre, method, start, residuals, level };
+            let (rows, sums) = half.solve(watch, share)?;
+            return Some((rows, None, sums));
+        };
+        let means = map.means(level, prior.features);
+        let way = prior.way(start, &means, map, (fixed, other));
+        let direction = way.means(level, prior.features);
+        let half = PriorHalf {
+            side,
+            fixed,
+            mean,
+            rule,
+            method,
+            start,
+            means: &means,
+            direction: Some(&direction),
+            residuals,
+            level,
+        };
+        let advanced = prior.advance(map, &way, half.solve(watch, share)?);
+        Some((advanced.rows, Some(advanced.map), advanced.sums))
     }
 
     pub(crate) fn into_model(self, state: State) -> LatentFactors {
@@ -105,6 +170,7 @@ impl<'a> Solver<'a> {
             self.plan.keep_history,
         )
         .with_normal(self.input.normal.clone())
+        .with_maps(state.maps, self.input.source)
     }
 }
 
@@ -120,33 +186,25 @@ impl iterate::Solver for Solver<'_> {
             users.take_over(warm, self.plan.rule.biases);
         }
         let items = Vectors::zeros(self.data.n_items(), rank);
-        Ok(State { mean: self.mean, drift: 0.0, users, items, fallbacks: 0 })
+        let map = |prior: &Option<Prior<'_>>| {
+            let n = prior.as_ref()?.features.encoder().n_features();
+            Some(FeatureMap::zeros(n, rank))
+        };
+        let maps = [map(&self.priors[0]), map(&self.priors[1])];
+        Ok(State { mean: self.mean, drift: 0.0, users, items, maps, fallbacks: 0 })
     }
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let mean = state.mean + state.drift;
-        let rule = self.plan.rule;
-        let half = |side, rule, fixed, start, residuals| Half {
-            side,
-            fixed,
-            mean,
-            rule,
-            centre: None,
-            method: self.plan.method,
-            start,
-            residuals,
-            level: self.level,
-        };
-        let by_item = half(&self.items, rule.of_items(), &state.users, &state.items, false)
-            .solve(watch, (0.0, 0.5));
-        let Some((items, by_item)) = by_item else { return Ok(Step::Stopped) };
-        let by_user =
-            half(&self.users, rule.of_users(), &items, &state.users, true).solve(watch, (0.5, 1.0));
-        let Some((users, by_user)) = by_user else { return Ok(Step::Stopped) };
+        let by_item = self.half(Entity::Item, state, &state.users, mean, (watch, (0.0, 0.5)));
+        let Some((items, item_map, by_item)) = by_item else { return Ok(Step::Stopped) };
+        let by_user = self.half(Entity::User, state, &items, mean, (watch, (0.5, 1.0)));
+        let Some((users, user_map, by_user)) = by_user else { return Ok(Step::Stopped) };
         let objective = by_user.squares + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
         let drift = by_user.errors / self.weight;
-        *state = State { mean, drift, users, items, fallbacks };
+        let maps = [user_map, item_map];
+        *state = State { mean, drift, users, items, maps, fallbacks };
         Ok(Step::Done(objective))
     }
 
@@ -164,17 +222,26 @@ impl iterate::Solver for Solver<'_> {
         file.set(&format!("{prefix}scalars"), &(state.mean, state.drift, state.fallbacks));
         state.users.write(&format!("{prefix}user"), file);
         state.items.write(&format!("{prefix}item"), file);
+        for (of, map) in Entity::ALL.into_iter().zip(&state.maps) {
+            if let Some(map) = map {
+                map.write(&format!("{prefix}{}_map", of.name()), file);
+            }
+        }
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
         let (n_users, n_items, k) = (self.data.n_users(), self.data.n_items(), self.plan.rank);
         let (mean, drift, fallbacks) = file.get(&format!("{prefix}scalars"))?;
-        Ok(State {
-            mean,
-            drift,
-            fallbacks,
-            users: Vectors::read(&format!("{prefix}user"), file, n_users, k)?,
-            items: Vectors::read(&format!("{prefix}item"), file, n_items, k)?,
-        })
+        let users = Vectors::read(&format!("{prefix}user"), file, n_users, k)?;
+        let items = Vectors::read(&format!("{prefix}item"), file, n_items, k)?;
+        let mut maps = [None, None];
+        for of in Entity::ALL {
+            if let Some(prior) = &self.priors[of as usize] {
+                let name = format!("{prefix}{}_map", of.name());
+                maps[of as usize] =
+                    Some(FeatureMap::read(&name, file, prior.features.encoder(), k)?);
+            }
+        }
+        Ok(State { mean, drift, users, items, maps, fallbacks })
     }
 }

@@ -235,7 +235,8 @@ impl iterate::Solver for Descent<'_> {
         let fallbacks = state.fallbacks;
         let users = Vectors { factors: users, bias: user_bias };
         let items = Vectors { factors: items, bias: item_bias };
-        *state = State { mean, drift: 0.0, users, items, fallbacks };
+        let maps = [None, None];
+        *state = State { mean, drift: 0.0, users, items, maps, fallbacks };
         Ok(Step::Done(objective))
     }
 

@@ -19,7 +19,7 @@
 
 use super::{FactorVector, FoldIn, Implicit, LatentFactors, Squares, fold_in};
 use gradus_base::{Error, Result};
-use gradus_core::recommend::{Contribution, Explanation, Recipient};
+use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
 use gradus_kernel::solve_semidefinite;
 
 /// The ratings of a user: items, values, weights.
@@ -32,6 +32,7 @@ fn wide(values: &[f32]) -> Vec<f64> {
 impl LatentFactors {
     pub(super) fn explain_item(&self, target: &Recipient<'_>, item: usize) -> Result<Explanation> {
         let sorted;
+        let mut features = None;
         let rated: Rated<'_> = match target {
             Recipient::User(user) => {
                 let row = self.user_row(*user)?;
@@ -40,10 +41,20 @@ impl LatentFactors {
                 })?;
                 let (items, values) = history.ratings.row(row);
                 let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
+                features = self.features_of_user(row);
                 (items, values, weights)
             }
             Recipient::Profile(profile) => {
                 sorted = profile.sorted(self.items.len())?;
+                (&sorted.items, &sorted.values, None)
+            }
+            Recipient::Described { features: row, rated } => {
+                let none = Profile::default();
+                features = Some((&row.indices[..], &row.values[..]));
+                sorted = match rated {
+                    Some(profile) => profile.sorted(self.items.len())?,
+                    None => none,
+                };
                 (&sorted.items, &sorted.values, None)
             }
         };
@@ -71,14 +82,21 @@ impl LatentFactors {
         };
         let mut contributions: Vec<Contribution> =
             rated.0.iter().zip(rated.1).zip(&parts).map(part).collect();
-        let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
+        let unit = f64::from(vector.normal.scale) * f64::from(self.item_normal(item).scale);
+        let user_features = features.map_or_else(Vec::new, |features| {
+            self.user_features(features, (rated.0, rated.2), item, unit)
+        });
+        let item_features = self.item_features_for(&vector, item, unit);
+        let of_features = user_features.iter().map(|c| f64::from(c.contribution));
+        let of_ratings = contributions.iter().map(|c| f64::from(c.contribution));
+        let total: f64 = of_ratings.chain(of_features).sum();
         contributions.sort_by(|a, b| {
             b.contribution.abs().total_cmp(&a.contribution.abs()).then(a.item.cmp(&b.item))
         });
         let score = self.score_of_item(&vector, item);
         // What no rating accounts for: mean and item bias, and what a solver left unsolved.
         let base = (f64::from(score) - total) as f32;
-        Ok(Explanation { score, base, contributions })
+        Ok(Explanation { score, base, contributions, user_features, item_features })
     }
 
     /// What each rating adds to the score of an item, where users are least squares with these

@@ -1,5 +1,6 @@
 //! How one row is solved when the other side is known: folding in, updating, explaining.
 
+use super::features::PriorMean;
 use super::link::working;
 use super::{Affine, FactorVector, Implicit, LatentFactors, Pairs, RatingLink, Robust};
 use gradus_base::{Error, Result};
@@ -169,7 +170,7 @@ impl LatentFactors {
                 "profile: the value {value} is negative; signs of interest are 0 or more"
             )));
         }
-        Ok(self.solve_user(&items, &values, None))
+        Ok(self.solve_user(&items, &values, None, None))
     }
 
     /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
@@ -184,7 +185,7 @@ impl LatentFactors {
     pub fn fold_in_item(&self, users: &[u32], values: &[f32]) -> Result<(f32, Vec<f32>)> {
         check_row("new item", "user", users, values, self.users.len())?;
         let (users, values) = sorted_row(users, values);
-        let mut item = self.solve_item(&users, &values, None)?;
+        let mut item = self.solve_item(&users, &values, None, None)?;
         item.factors.truncate(self.rank());
         Ok((item.bias, item.factors))
     }
@@ -195,6 +196,7 @@ impl LatentFactors {
         users: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
+        prior: Option<PriorMean>,
     ) -> Result<FactorVector> {
         let fixed = Fixed { factors: &self.user_factors, bias: &self.user_bias };
         let plain =
@@ -202,7 +204,7 @@ impl LatentFactors {
         match &self.fold_in {
             FoldIn::Squares(rule) if plain => {
                 let targets = self.targets(&fixed, users, values);
-                Ok(self.solve_row(&rule.of_items(), &fixed, users, &targets, weights))
+                Ok(self.solve_about(&rule.of_items(), &fixed, users, targets, weights, prior))
             }
             FoldIn::Robust(rule) if plain => {
                 let targets = self.targets(&fixed, users, values);
@@ -223,10 +225,11 @@ impl LatentFactors {
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
+        prior: Option<PriorMean>,
     ) -> FactorVector {
         match &self.fold_in {
             FoldIn::Squares(rule) if self.link.is_identity() => {
-                self.solve_squares(&rule.of_users(), items, values, weights)
+                self.solve_squares(&rule.of_users(), items, values, weights, prior)
             }
             FoldIn::Squares(rule) => self.solve_linked(&rule.of_users(), items, values, weights),
             FoldIn::Robust(rule) => {
@@ -285,7 +288,7 @@ impl LatentFactors {
         for _ in 0..NEWTON_STEPS {
             let (targets, curvatures) = self.working_ratings(&vector, items, values, weights);
             let rule = rule.fixed(items.len(), weights);
-            vector = self.solve_squares(&rule, items, &targets, Some(&curvatures));
+            vector = self.solve_squares(&rule, items, &targets, Some(&curvatures), None);
         }
         vector
     }
@@ -316,22 +319,14 @@ impl LatentFactors {
         items: &[u32],
         values: &[f32],
         weights: Option<&[f32]>,
+        prior: Option<PriorMean>,
     ) -> FactorVector {
         let (normal, values) = self.normalised(items, values, weights);
         let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
-        let mut targets = self.targets(&fixed, items, &values);
-        let centre = self.centre(items, weights);
-        if let Some((bias, row)) = &centre {
-            let mut products = vec![0.0; items.len()];
-            let factors = self.item_factors.as_slice();
-            gradus_kernel::dots(self.level, factors, items, row, &mut products);
-            targets.iter_mut().zip(products).for_each(|(target, x)| *target -= bias + x);
-        }
-        let mut vector = self.solve_row(rule, &fixed, items, &targets, weights);
-        if let Some((bias, row)) = centre {
-            vector.factors.iter_mut().zip(row).for_each(|(x, c)| *x += c);
-            vector.bias += bias;
-        }
+        let targets = self.targets(&fixed, items, &values);
+        // What the items say that a user rated, or what the user's features say: no model has both.
+        let centre = self.centre(items, weights).or(prior);
+        let vector = self.solve_about(rule, &fixed, items, targets, weights, centre);
         FactorVector { normal, ..vector }
     }
 

@@ -4,6 +4,7 @@
 //! new users, explaining, saving and loading are the same for all of them and live here.
 
 mod explain;
+mod features;
 mod fold_in;
 mod held_out;
 mod implicit;
@@ -15,6 +16,7 @@ mod robust;
 mod top;
 mod update;
 
+pub(crate) use features::{SideModel, no_features};
 pub(crate) use fold_in::RowRule;
 pub use fold_in::{FoldIn, Projection, Scaling, Squares};
 pub(crate) use fold_in::{implicit_scale, presence};
@@ -32,7 +34,7 @@ use gradus_base::{Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::recommend::{Explanation, Filter, Recipient, Recommend, Scored, ScoredUser};
 use gradus_core::update::Update;
-use gradus_data::{Csr, Ids, Ratings};
+use gradus_data::{Csr, Entity, FeatureEncoder, Ids, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{Level, Rows};
@@ -77,6 +79,8 @@ pub struct LatentFactors {
     link: RatingLink,
     range: Option<(f32, f32)>,
     history: Option<History>,
+    /// What is learned of the features of users and of items.
+    side: [Option<SideModel>; 2],
     /// Ratings added since the fit.
     added: u64,
     level: Level,
@@ -181,6 +185,7 @@ impl LatentFactors {
             link: RatingLink::Identity,
             range,
             history,
+            side: [None, None],
             added: 0,
             level: Level::best(),
             items_base: OnceLock::new(),
@@ -277,6 +282,11 @@ impl LatentFactors {
                 seen.sort_unstable();
                 Ok((self.fold_in(profile)?, Some(seen)))
             }
+            Recipient::Described { features, rated } => {
+                let mut seen = rated.map_or_else(Vec::new, |profile| profile.items.clone());
+                seen.sort_unstable();
+                Ok((self.fold_in_described(features, *rated)?, Some(seen)))
+            }
         }
     }
 
@@ -329,6 +339,10 @@ impl Recommend for LatentFactors {
 
     fn history(&self) -> Option<&Csr> {
         self.history.as_ref().map(|history| &*history.ratings)
+    }
+
+    fn encoder(&self, of: Entity) -> Option<&Arc<FeatureEncoder>> {
+        self.feature_encoder(of)
     }
 
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
@@ -420,6 +434,7 @@ impl Model for LatentFactors {
         if let Some(history) = &self.history {
             history.write(file);
         }
+        self.write_features(file);
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
@@ -438,7 +453,7 @@ impl Model for LatentFactors {
         } else {
             None
         };
-        Ok(Self {
+        let mut model = Self {
             mean: scalars.mean,
             user_bias: file.finite("user_bias", &[n_users])?,
             item_bias: file.finite("item_bias", &[n_items])?,
@@ -452,11 +467,14 @@ impl Model for LatentFactors {
             link: scalars.link,
             range: scalars.range,
             history,
+            side: [None, None],
             added: scalars.added,
             level: Level::best(),
             items_base: OnceLock::new(),
             users_base: OnceLock::new(),
-        })
+        };
+        model.read_features(file)?;
+        Ok(model)
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -471,6 +489,12 @@ impl Model for LatentFactors {
         }
         if let Some(history) = &self.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));
+        }
+        for (of, side) in Entity::ALL.into_iter().zip(&self.side) {
+            if let Some(side) = side {
+                let name = if of == Entity::User { "user features" } else { "item features" };
+                facts.push((name, side.encoder.n_features().to_string()));
+            }
         }
         if self.added > 0 {
             facts.push(("ratings added since the fit", self.added.to_string()));

@@ -67,6 +67,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
             ratings: Arc::new(Csr::new(n_items, indptr, indices, values).unwrap()),
             weights: None,
         }),
+        side: [None, None],
         added: 0,
         items_base: OnceLock::new(),
         users_base: OnceLock::new(),
@@ -330,7 +331,7 @@ fn touched_rows_are_solved_exactly_and_all_others_keep_their_bits() {
                 let (items, values) = merged.by_user().row(user);
                 let range = merged.by_user().range(user);
                 let weights = merged.weights_by_user().map(|weights| &weights[range]);
-                let solved = after.solve_user(items, values, weights);
+                let solved = after.solve_user(items, values, weights, None);
                 assert_eq!(after.user_factors.row(user), solved.factors, "user {id}");
                 assert_eq!(after.user_bias[user], solved.bias, "user {id}");
             } else {
@@ -361,7 +362,7 @@ fn touched_rows_are_solved_exactly_and_all_others_keep_their_bits() {
                     let (users, values) = merged.by_item().row(item);
                     let range = merged.by_item().range(item);
                     let weights = merged.weights_by_item().map(|weights| &weights[range]);
-                    let solved = past.solve_item(users, values, weights).unwrap();
+                    let solved = past.solve_item(users, values, weights, None).unwrap();
                     assert_eq!(after.item_factors.row(item), solved.factors, "item {id}");
                     assert_eq!(after.item_bias[item], solved.bias, "item {id}");
                 }

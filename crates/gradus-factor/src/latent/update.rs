@@ -6,7 +6,7 @@
 //!    the rows behind it.
 //! 2. New items (and on request the known items with new ratings) are solved from all their
 //!    ratings, the users held fixed as they were before. A user who is new as well counts with bias
-//!    and factors zero, which is all the model knows of them yet.
+//!    and factors zero, or what their features say, which is all the model knows of them yet.
 //! 3. Users with new ratings are solved from all their ratings, the items held fixed as step 2 left
 //!    them.
 //!
@@ -18,7 +18,7 @@ use super::{FactorVector, FoldIn, LatentFactors};
 use crate::catalogue::History;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::update::{Update, UpdateOptions, Updated};
-use gradus_data::{Csr, Kept, Merged, Ratings};
+use gradus_data::{Csr, Entity, Kept, Merged, Ratings};
 use gradus_kernel::Rows;
 use std::sync::Arc;
 
@@ -38,6 +38,7 @@ impl Update for LatentFactors {
                 event.value
             )));
         }
+        self.check_features(events)?;
         if events.is_empty() {
             return Ok(Updated { since_fit: self.added, ..Updated::default() });
         }
@@ -64,6 +65,24 @@ impl Update for LatentFactors {
             self.item_factors =
                 moved_rows(&self.item_factors, &merged.item_places, merged.items.len());
         }
+        let places = (&merged.user_places[..], &merged.item_places[..]);
+        self.move_features(events, (&merged.users, &merged.items), places);
+        // What the model knows of new users and items before their ratings.
+        for (of, touched, places) in [
+            (Entity::User, &merged.touched_users, &merged.user_places),
+            (Entity::Item, &merged.touched_items, &merged.item_places),
+        ] {
+            let known: std::collections::HashSet<u32> = places.iter().copied().collect();
+            for &row in touched.iter().filter(|row| !known.contains(row)) {
+                let Some((bias, factors)) = self.prior(of, row as usize) else { continue };
+                let (of_rows, rows) = match of {
+                    Entity::User => (&mut self.user_bias, &mut self.user_factors),
+                    Entity::Item => (&mut self.item_bias, &mut self.item_factors),
+                };
+                of_rows[row as usize] = bias;
+                rows.row_mut(row as usize).copy_from_slice(&factors);
+            }
+        }
         if let Some((low, high)) = &mut self.range {
             let (least, most) = super::range(events);
             (*low, *high) = (low.min(least), high.max(most));
@@ -74,8 +93,10 @@ impl Update for LatentFactors {
         let mut items = merged.touched_items.clone();
         items.retain(|&item| how.items || !known[item as usize]);
         let columns = columns(&merged, &items, how.items);
-        let solved: Vec<FactorVector> = parallel::try_map(&columns, |column| {
-            self.solve_item(&column.users, &column.values, column.weights.as_deref())
+        let pairs = items.iter().zip(&columns);
+        let solved: Vec<FactorVector> = parallel::try_map(pairs, |(&item, column)| {
+            let prior = self.prior(Entity::Item, item as usize);
+            self.solve_item(&column.users, &column.values, column.weights.as_deref(), prior)
         })?;
         for (&item, solved) in items.iter().zip(solved) {
             self.item_bias[item as usize] = solved.bias;
@@ -88,7 +109,7 @@ impl Update for LatentFactors {
         let solved: Vec<FactorVector> = parallel::map(&merged.touched_users, |&user| {
             let (items, values) = ratings.row(user as usize);
             let weights = weights.map(|weights| &weights[ratings.range(user as usize)]);
-            self.solve_user(items, values, weights)
+            self.solve_user(items, values, weights, self.prior(Entity::User, user as usize))
         });
         for (&user, solved) in merged.touched_users.iter().zip(solved) {
             self.user_bias[user as usize] = solved.bias;

@@ -22,6 +22,7 @@ impl Toy {
                 .zip(&profile.values)
                 .map(|(&near, &value)| if near.abs_diff(item) < 3 { value } else { 0.0 })
                 .sum(),
+            Recipient::Described { .. } => unreachable!("it learned from no features"),
         }
     }
 }
@@ -49,6 +50,7 @@ impl Recommend for Toy {
             (Recipient::Profile(profile), _) => profile.items.clone(),
             (Recipient::User(user), Some(history)) => history.row(*user as usize).0.to_vec(),
             (Recipient::User(_), None) => return Err(Error::data("no history")),
+            (Recipient::Described { .. }, _) => return Err(Error::data("no features")),
         };
         let allowed = |item: &u32| {
             let listed = filter.allow.as_ref().is_none_or(|allow| allow.contains(item));

@@ -10,7 +10,7 @@ mod tested;
 pub use compare::comparison_page;
 pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
-pub use tested::{Coverage, Tested, TestedRanking, TestedRatings};
+pub use tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
 
 use gradus_core::estimator::AnyFitted;
 use gradus_report::{Bars, Line, Page, PageTable, TableColumn, number};

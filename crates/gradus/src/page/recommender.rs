@@ -1,6 +1,6 @@
 //! The page of a recommender.
 
-use super::tested::{Coverage, Tested, TestedRanking, TestedRatings};
+use super::tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
 use super::{against_baselines, close, held_out, objective, stats};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::recommend::{Filter, Recommend};
@@ -111,6 +111,11 @@ fn judged(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
                      the tails.",
                 )
         });
+        if ratings.by_count.len() > 1 {
+            page = page.section("How well it knows its users", |section| {
+                by_count(section, &ratings.by_count, fitted.kind)
+            });
+        }
         if !ratings.coverage.is_empty() {
             page = page
                 .section("Do its intervals hold?", |section| coverage(section, &ratings.coverage));
@@ -177,6 +182,35 @@ fn errors(ratings: &TestedRatings, kind: &str) -> PageTable {
         table = table.row(row(name, errors));
     }
     table.highlighted(row(kind, &ratings.errors))
+}
+
+/// The errors by the number of ratings of a user.
+fn by_count(section: Section, groups: &[CountErrors], kind: &str) -> Section {
+    let mut table = PageTable::new([
+        TableColumn::text("ratings of the user in training"),
+        TableColumn::number("held-out ratings"),
+        TableColumn::number("RMSE of biases only").decimals(4),
+        TableColumn::number(format!("RMSE of {kind}")).decimals(4),
+        TableColumn::text("95 % interval"),
+    ]);
+    for group in groups {
+        let (low, high) = group.errors.rmse_interval();
+        let name = match group.ratings {
+            (0, _) => "none".to_owned(),
+            (from, Some(to)) => format!("{from} – {to}"),
+            (from, None) => format!("{from} or more"),
+        };
+        table = table.row([
+            name.into(),
+            group.errors.count.into(),
+            group.biases.rmse.into(),
+            group.errors.rmse.into(),
+            format!("{} – {}", figure(low), figure(high)).into(),
+        ]);
+    }
+    let text = "The fewer ratings a user has, the more a model has to go by others, and by features if it was \
+                given any.";
+    section.text(text).table(&table.caption("Errors by the number of ratings of the user"))
 }
 
 fn coverage(section: Section, coverage: &[Coverage]) -> Section {

@@ -42,7 +42,23 @@ pub struct TestedRatings {
     pub baselines: Vec<(&'static str, RatingErrors)>,
     /// How often intervals hold the rating, of a model that gives intervals.
     pub coverage: Vec<Coverage>,
+    /// The errors by the number of ratings that a user has in training, where that is known.
+    pub by_count: Vec<CountErrors>,
 }
+
+/// The errors of users with about as many ratings in training.
+#[derive(Clone, Debug)]
+pub struct CountErrors {
+    /// The smallest and the largest number of ratings of a user; no largest of the last group.
+    pub ratings: (usize, Option<usize>),
+    /// The errors of the model.
+    pub errors: RatingErrors,
+    /// The errors of biases alone.
+    pub biases: RatingErrors,
+}
+
+/// The smallest number of ratings of each group of users.
+const COUNTS: [usize; 7] = [0, 1, 5, 10, 20, 50, 100];
 
 /// How often the intervals of one level hold the rating.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +164,7 @@ fn predicted(
     let truth: Vec<f32> = data.iter().map(|r| r.value).collect();
     let predicted = model.predict(&pairs);
     let errors = rating_errors(&truth, &predicted, data.weights_by_user())?;
+    let mut by_count = Vec::new();
     let baselines = match training {
         Some(training) => {
             // The training data has the ids of the model.
@@ -155,6 +172,7 @@ fn predicted(
                 |predicted: Vec<f32>| rating_errors(&truth, &predicted, data.weights_by_user());
             let mean = Mean { keep_history: false }.fit(training)?.predict(&pairs);
             let biases = Bias { keep_history: false, ..Bias::new() }.fit(training)?.predict(&pairs);
+            by_count = errors_by_count(data, training, &pairs, [&predicted, &biases])?;
             vec![("global mean", of(mean)?), ("biases only", of(biases)?)]
         }
         None => Vec::new(),
@@ -172,7 +190,38 @@ fn predicted(
             width: widths / n as f64,
         });
     }
-    Ok(TestedRatings { truth, predicted, errors, baselines, coverage })
+    Ok(TestedRatings { truth, predicted, errors, baselines, coverage, by_count })
+}
+
+/// The errors of a model and of biases by the number of ratings of the user in training.
+fn errors_by_count(
+    data: &Ratings,
+    training: &Ratings,
+    pairs: &Pairs,
+    predicted: [&[f32]; 2],
+) -> Result<Vec<CountErrors>> {
+    let count =
+        |user: Option<u32>| user.map_or(0, |user| training.by_user().range(user as usize).len());
+    let mut groups = Vec::new();
+    for (at, &from) in COUNTS.iter().enumerate() {
+        let to = COUNTS.get(at + 1).map(|&next| next - 1);
+        let within =
+            |place: &usize| (from..=to.unwrap_or(usize::MAX)).contains(&count(pairs[*place].0));
+        let places: Vec<usize> = (0..pairs.len()).filter(within).collect();
+        let take = |values: &[f32]| places.iter().map(|&at| values[at]).collect::<Vec<f32>>();
+        let truth: Vec<f32> = data.iter().map(|r| r.value).collect();
+        let (truth, weights) = (take(&truth), data.weights_by_user().map(take));
+        if truth.is_empty() || weights.as_ref().is_some_and(|w| w.iter().all(|&w| w == 0.0)) {
+            continue;
+        }
+        let errors = |of: &[f32]| rating_errors(&truth, &take(of), weights.as_deref());
+        groups.push(CountErrors {
+            ratings: (from, to),
+            errors: errors(predicted[0])?,
+            biases: errors(predicted[1])?,
+        });
+    }
+    Ok(groups)
 }
 
 fn ranked(

@@ -9,7 +9,9 @@ use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgGroup, ArgMatches, Args, Command};
 use filters::FilterArgs;
-use gradus_app::recommend::{Explained, RecommendRequest, Recommender, ScoredItem};
+use gradus_app::recommend::{
+    DescribedAnswer, Explained, FeaturePart, RecommendRequest, Recommender, ScoredItem,
+};
 use gradus_base::text::printable;
 use gradus_data::Id;
 use many::ManyArgs;
@@ -22,15 +24,20 @@ struct RecommendArgs {
     model: PathBuf,
 
     /// The user, as the data called them
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, conflicts_with_all = ["rated", "features", "users", "all", "item"])]
     user: Option<String>,
 
     /// Someone the model does not know, by what they rated (give it several times)
-    #[arg(long, value_name = "ITEM=RATING", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ITEM=RATING", allow_hyphen_values = true, conflicts_with_all = ["users", "all", "item"])]
     rated: Vec<String>,
 
+    /// People the model does not know, by their features: a table with the columns that it was fitted with
+    /// (--user-features); together with --rated a table of one row
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "all", "item"])]
+    features: Option<PathBuf>,
+
     /// The other way round: the users whom this item suits best
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, conflicts_with_all = ["users", "all"])]
     item: Option<String>,
 
     /// How many
@@ -60,14 +67,19 @@ pub fn command() -> Command {
             .about("Recommend items to a user, to many, or to someone described by a few ratings"),
     )
     .after_help(outputs::RULE)
-    .group(ArgGroup::new("whom").args(["user", "rated", "users", "all", "item"]).required(true))
+    .group(
+        ArgGroup::new("whom")
+            .args(["user", "rated", "features", "users", "all", "item"])
+            .required(true)
+            .multiple(true),
+    )
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<RecommendArgs>(matches)?;
     let filters = args.filter.request();
     let inputs = [&args.model].into_iter().chain(&args.many.users).chain(filters.inputs());
-    let inputs = inputs.chain(args.titles.inputs());
+    let inputs = inputs.chain(args.titles.inputs()).chain(&args.features);
     let destination = many::destination(&args.many, &mut FilePlan::new(args.force, inputs))?;
     let mut fitted = crate::registry().load(&args.model)?;
     args.titles.add_to(&mut fitted, context)?;
@@ -90,6 +102,11 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         n: args.n,
         explain: args.explain,
     };
+    if let Some(path) = &args.features {
+        let found = context
+            .reading(|remarks| recommender.recommend_described(path, &request, &filter, remarks))?;
+        return described(recommender, &found, context);
+    }
     let found = recommender.recommend(&request, &filter)?;
     if context.json {
         return context.json(&json!(found));
@@ -102,6 +119,30 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     for item in &found.recommendations {
         if let Some(reason) = &item.explanation {
             context.say(explained(item, reason))?;
+        }
+    }
+    Ok(())
+}
+
+/// The lists of people described by features.
+fn described(
+    recommender: Recommender<'_>,
+    found: &[DescribedAnswer<'_>],
+    context: Context,
+) -> Outcome {
+    if context.json {
+        return context.json(&json!(found));
+    }
+    for answer in found {
+        if found.len() > 1 {
+            context.say(format_args!("{}:", printable(&answer.user)))?;
+        }
+        let titled = recommender.titles.is_some();
+        context.say(item_table(titled, ">score", &answer.recommendations, 3))?;
+        for item in &answer.recommendations {
+            if let Some(reason) = &item.explanation {
+                context.say(explained(item, reason))?;
+            }
         }
     }
     Ok(())
@@ -154,12 +195,29 @@ pub fn explained(item: &ScoredItem<'_>, reason: &Explained<'_>) -> String {
         let others = format!("{} other ratings", reason.contributions.len() - SHOWN);
         table.row([others, String::new(), format!("{rest:+.3}")]);
     }
-    format!(
+    let of_features = |parts: &[FeaturePart], table: &mut Table| {
+        for part in parts.iter().take(SHOWN) {
+            table.row([part.feature.clone(), String::new(), format!("{:+.3}", part.adds)]);
+        }
+        let rest: f32 = parts.iter().skip(SHOWN).map(|part| part.adds).sum();
+        if parts.len() > SHOWN {
+            let others = format!("{} other features", parts.len() - SHOWN);
+            table.row([others, String::new(), format!("{rest:+.3}")]);
+        }
+    };
+    of_features(&reason.user_features, &mut table);
+    let mut text = format!(
         "\nwhy {}: {:.3} = {:.3} for anyone, and\n{table}",
         named(item.item, item.title),
         reason.score,
         reason.base
-    )
+    );
+    if !reason.item_features.is_empty() {
+        let mut table = Table::new(&["features of the item", ">", ">adds"]);
+        of_features(&reason.item_features, &mut table);
+        text.push_str(&format!("\n{table}"));
+    }
+    text
 }
 
 /// `ITEM=RATING`.

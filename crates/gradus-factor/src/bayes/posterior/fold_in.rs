@@ -10,6 +10,7 @@
 
 use super::Posterior;
 use crate::bayes::implicit;
+use crate::latent::no_features;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
 use gradus_kernel::{padded, solve_semidefinite};
@@ -78,6 +79,7 @@ impl Posterior {
                 let profile = profile.sorted(self.items.len())?;
                 Ok((self.fold_in(&profile), Some(profile.items)))
             }
+            Recipient::Described { .. } => Err(no_features()),
         }
     }
 
@@ -97,6 +99,7 @@ impl Posterior {
                 sorted = profile.sorted(self.items.len())?;
                 Rated::of(&sorted)
             }
+            Recipient::Described { .. } => return Err(no_features()),
         };
         let per_draw: Vec<Vec<f64>> = parallel::map(0..self.samples(), |sample| {
             let Conditional { vectors, residuals, mut system, .. } = self.condition(sample, &rated);
@@ -121,7 +124,8 @@ impl Posterior {
         self.widen_item(Some(item), &mut wide);
         let score = self.rating(gradus_kernel::dot(self.level, &vector, &wide));
         let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
-        Ok(Explanation { score, base: (f64::from(score) - total) as f32, contributions })
+        let base = (f64::from(score) - total) as f32;
+        Ok(Explanation { score, base, contributions, ..Explanation::default() })
     }
 
     /// An item of one draw: its factors with a 1 for the user's bias, and its own bias.
