@@ -203,7 +203,7 @@ fn call(py: Python<'_>, progress: &Py<PyAny>, step: &Step) -> PyResult<()> {
     progress.call1(py, arguments).map(drop)
 }
 
-fn record(params: &str) -> PyResult<Map<String, Value>> {
+pub fn record(params: &str) -> PyResult<Map<String, Value>> {
     serde_json::from_str(params)
         .map_err(|error| PyRuntimeError::new_err(format!("parameters: {error}")))
 }

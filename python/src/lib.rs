@@ -4,6 +4,7 @@
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
+mod batches;
 mod data;
 mod describe;
 mod error;
@@ -20,6 +21,8 @@ static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages
 /// The compiled part of gradus.
 #[pymodule]
 mod _gradus {
+    #[pymodule_export]
+    use super::batches::Batches;
     #[pymodule_export]
     use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]

@@ -4,6 +4,7 @@
 //! not depend on the number of threads; callers cut large work into blocks.
 
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use gradus_base::{Error, Result};
 
@@ -166,6 +167,18 @@ pub fn add_transposed_product(
     matmul(to, Accum::Add, b.transpose(), a, 1.0, Par::Seq);
 }
 
+/// Adds `Aᵀ A` to the lower triangle of a matrix, for a `k × n` matrix; what is above the diagonal is left as it is.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn add_gram(n: usize, k: usize, a: &[f64], to: &mut [f64]) {
+    let a = MatRef::from_row_major_slice(a, k, n);
+    // By columns, the triangle that is lower by rows is the upper one.
+    let to = MatMut::from_column_major_slice_mut(to, n, n);
+    let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
+    triangular::matmul(to, upper, Accum::Add, a.transpose(), full, a, full, 1.0, Par::Seq);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +226,12 @@ mod tests {
             let mut twice = gram.clone();
             add_transposed_product((m, m, n), &a, &a, &mut twice);
             near(&twice, &gram.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+            let mut lower = vec![7.0; m * m];
+            add_gram(m, n, &a, &mut lower);
+            for (at, (got, want)) in lower.iter().zip(&gram).enumerate() {
+                let want = if at % m <= at / m { want + 7.0 } else { 7.0 };
+                assert!((got - want).abs() < 1e-10, "{got} {want}");
+            }
             let b = numbers(n * 3, 2);
             let mut cross = vec![0.0; m * 3];
             add_transposed_product((m, 3, n), &a, &b, &mut cross);

@@ -32,10 +32,9 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Largest number of columns of the basis: twice the number wanted, so that restarts are few; less
-    /// for many columns, where each costs more.
+    /// Largest number of columns of the basis: three times the number wanted, so that restarts are few.
     fn most(&self, n: usize) -> usize {
-        (2 * self.k + 2 * WIDTH).max(self.k + 4 * WIDTH).min(n)
+        (3 * self.k + 4 * WIDTH).max(self.k + 8 * WIDTH).min(n)
     }
 
     /// Capacity of the basis: the last block that is multiplied may begin just before its full size, and
@@ -46,7 +45,7 @@ impl Aim {
 
     /// Vectors kept over a restart: some more than wanted, so that the last of these converge, too.
     fn kept(&self, n: usize) -> usize {
-        (self.k + WIDTH / 2).min(n)
+        (self.k + WIDTH).min(n)
     }
 }
 

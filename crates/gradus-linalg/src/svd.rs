@@ -53,7 +53,7 @@ pub struct Svd {
 /// The `k` largest singular values of a matrix and their vectors: its best approximation of rank `k`.
 ///
 /// Block Lanczos on `AᵀA` or `AAᵀ`, whichever is smaller, with full orthogonalisation, restarted from
-/// the best vectors; blocks of 16 columns, so that repeated values (up to 16 times) are found. Since
+/// the best vectors; blocks of 8 columns, so that repeated values (up to 8 times) are found. Since
 /// the method works on squares, values below `1e-7 σ₁` are right to about `1e-8 σ₁` only. The result
 /// does not depend on the number of threads.
 ///

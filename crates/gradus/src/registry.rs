@@ -8,6 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
     Spectral, Svdpp,
 };
+use gradus_latent::Pca;
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -37,6 +38,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Logistic>()
         .with::<Svm>()
         .with::<Svr>()
+        .with::<Pca>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.
