@@ -12,7 +12,7 @@
 //! | [`Matrix`], [`Inputs`] | the features of samples, dense or sparse, and the columns they came from |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
-//! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
+//! | [`NpyArray`], [`NpyRows`], [`Npz`] | NumPy's `.npy`, whole or row by row, and `.npz` |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
 //! | [`TextColumns`], [`TableRecords`] | columns of a file as text, and where its rows begin and end |
@@ -55,7 +55,7 @@ pub use inputs::{
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use matrix::Matrix;
 pub use merge::{Kept, Merged};
-pub use npy::{NpyArray, NpyValue};
+pub use npy::{NpyArray, NpyRows, NpyValue, RowBlocks};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use read::{

@@ -13,7 +13,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 mod header;
+mod rows;
 use header::{Header, Kind, Layout};
+pub use rows::{NpyRows, RowBlocks};
 
 /// A header longer than this is no header; NumPy itself stops at 10,000 characters.
 const LONGEST_HEADER: usize = 1 << 16;

@@ -76,6 +76,8 @@ mod book {
     struct Linear;
     #[doc = include_str!("../../../docs/optimisation.md")]
     struct Optimisation;
+    #[doc = include_str!("../../../docs/spectra.md")]
+    struct Spectra;
 }
 
 /// What most programs need.

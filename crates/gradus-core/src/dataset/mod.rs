@@ -20,7 +20,7 @@ mod samples;
 mod table;
 
 pub use ratings::RatingsFile;
-pub use samples::{Features, SamplesFile};
+pub use samples::{Features, SamplesFile, is_npy};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 
 use crate::estimator::Traits;

@@ -10,7 +10,7 @@ use gradus_base::text::{csv_field, grouped};
 use gradus_base::{Error, Result};
 use gradus_data::{
     Column, Dense, EncodeOptions, Encoded, Fill, Id, Ids, Inputs, Libsvm, LibsvmOptions, Matrix,
-    OnError, Samples, SamplesOptions, Sketch, Table, Target,
+    NpyArray, OnError, Samples, SamplesOptions, Sketch, Table, Target,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ impl Params for SamplesFile {}
 enum Source {
     Table(Table),
     Libsvm(Libsvm),
+    /// A matrix of NumPy.
+    Array(Dense<f64>),
 }
 
 /// The features of a file.
@@ -67,6 +69,9 @@ impl TableFile {
         names: &[String],
         remarks: &mut Remarks<'_>,
     ) -> Result<Source> {
+        if self.format.is_none() && is_npy(path) {
+            return Ok(Source::Array(NpyArray::read(path)?.into_dense()?));
+        }
         let libsvm = match self.format {
             Some(format) => format == FileFormat::Libsvm,
             None => is_libsvm(path),
@@ -99,6 +104,7 @@ impl TableFile {
         match self.read(path, None, &[column.to_owned()], remarks)? {
             Source::Table(table) => ranks(&table, table.resolve(column)?),
             Source::Libsvm(data) => Ok(ranks_of(&data.labels)),
+            Source::Array(_) => Err(unnamed(path, column)),
         }
     }
 
@@ -117,6 +123,10 @@ impl TableFile {
             Source::Libsvm(data) => {
                 let rows = (0..data.labels.len() as u32).collect();
                 return Ok(Features { matrix: data.features.into(), table: None, rows });
+            }
+            Source::Array(x) => {
+                let rows = (0..x.n_rows() as u32).collect();
+                return Ok(Features { matrix: x.into(), table: None, rows });
             }
             Source::Table(table) => table,
         };
@@ -190,11 +200,15 @@ impl SamplesFile {
         }
         for (column, place) in apart.iter().zip(&mut places) {
             let Some(column) = column else { continue };
-            let Source::Table(table) = &source else {
-                return Err(Error::data(format!(
-                    "column `{column}`: {} is a libsvm file, which has no named columns",
-                    path.display()
-                )));
+            let table = match &source {
+                Source::Table(table) => table,
+                Source::Array(_) => return Err(unnamed(path, column)),
+                Source::Libsvm(_) => {
+                    return Err(Error::data(format!(
+                        "column `{column}`: {} is a libsvm file, which has no named columns",
+                        path.display()
+                    )));
+                }
             };
             let column = table.resolve(column)?;
             *place = Some(ranks(table, column)?);
@@ -233,7 +247,15 @@ impl SamplesFile {
 
     /// That a column to predict is named, where the model predicts.
     fn check_target(&self, path: &Path, source: &Source, traits: &Traits) -> Result<()> {
-        let Source::Table(table) = source else { return Ok(()) };
+        let table = match source {
+            Source::Table(table) => table,
+            Source::Libsvm(_) => return Ok(()),
+            Source::Array(_) => {
+                let column = self.target.first().map_or("target", String::as_str);
+                let named = traits.predicts() || !self.target.is_empty();
+                return if named { Err(unnamed(path, column)) } else { Ok(()) };
+            }
+        };
         if !self.target.is_empty() || !traits.predicts() {
             return Ok(());
         }
@@ -245,6 +267,21 @@ impl SamplesFile {
             path.display()
         )))
     }
+}
+
+/// Whether a file is a matrix of NumPy, by its name.
+pub fn is_npy(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    plain.ends_with(".npy")
+}
+
+/// The error of a column that a matrix cannot have.
+fn unnamed(path: &Path, column: &str) -> Error {
+    let path = path.display();
+    Error::data(format!(
+        "column `{column}`: {path} is a matrix of features, which has no named columns"
+    ))
 }
 
 /// Whether a file is one of libsvm by its name or its first line.
@@ -299,6 +336,19 @@ fn samples(
                 .map_err(|error| advise_on_target(error, &options.target))?;
             remark(path, &encoded, remarks);
             Ok(samples)
+        }
+        Source::Array(x) => {
+            let named = options.target.first().or(options.weight.as_ref());
+            let named =
+                named.or(options.encode.leave_out.first()).or(options.encode.categories.first());
+            if let Some(column) = named {
+                return Err(unnamed(path, column));
+            }
+            let samples = Samples::unlabelled(x)?;
+            Ok(match inputs {
+                Some(inputs) => samples.with_inputs(inputs.clone())?,
+                None => samples,
+            })
         }
         Source::Libsvm(data) => {
             let samples = if options.classes {

@@ -30,7 +30,7 @@ use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{LoopOptions, LoopOutcome, own_loop};
 use gradus_core::params::{self, Params};
 use gradus_core::report::{Certificate, Choice, StopReason};
-use gradus_data::{Inputs, Samples};
+use gradus_data::{Inputs, RowBlocks, Samples};
 use model::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -244,8 +244,17 @@ impl Fit for Pca {
     type Model = PcaModel;
     const TRAITS: Traits = Traits {
         capabilities: &[Capability::Transform, Capability::Density, Capability::Generate],
+        streams: true,
         ..Traits::TRANSFORMER
     };
+
+    fn fit_rows(
+        &self,
+        rows: &mut dyn RowBlocks,
+        job: &Job<'_, Samples>,
+    ) -> Option<Result<Fitted<Self>>> {
+        Some(stream::fit_rows(self, rows, job))
+    }
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let started = Instant::now();

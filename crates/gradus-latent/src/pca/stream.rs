@@ -4,8 +4,13 @@ use super::Pca;
 use super::choose::{self, FOLDS};
 use crate::moments::Moments;
 use gradus_base::{Error, Result};
-use gradus_core::estimator::Fitted;
-use gradus_data::{Inputs, Matrix};
+use gradus_core::estimator::{Fitted, Job};
+use gradus_data::{Inputs, Matrix, RowBlocks, Samples};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Instant;
+
+/// Features of rows that are read once, at most: their scatter takes 3 GiB.
+const FEATURES: usize = 20_000;
 
 /// Batches of samples that a model is fitted to at the end: the same as a fit to all of them at once, but for
 /// rounding. Memory is a matrix of features × features (six of them if the number of components is to be chosen),
@@ -149,4 +154,57 @@ impl Batches {
         self.rows = *rows as u64;
         Ok(())
     }
+}
+
+/// The fit to rows that are read once: while some are multiplied, the next are read.
+pub(super) fn fit_rows(
+    params: &Pca,
+    rows: &mut dyn RowBlocks,
+    job: &Job<'_, Samples>,
+) -> Result<Fitted<Pca>> {
+    let started = Instant::now();
+    let (d, n) = (rows.n_cols(), rows.n_rows());
+    if n == 0 {
+        return Err(Error::data("pca: no samples to learn from"));
+    }
+    if d > FEATURES {
+        return Err(Error::data(format!(
+            "pca: {d} features; of a file that is read once, at most {FEATURES} are possible: the matrix of features × \
+             features is held"
+        )));
+    }
+    let mut batches = Batches::new(params, d)?;
+    params.wanted(n, d)?;
+    let used: &Mutex<Vec<Vec<f64>>> = &Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let (send, receive) = mpsc::sync_channel::<Result<Vec<f64>>>(1);
+        scope.spawn(move || {
+            loop {
+                // Blocks that were used are filled again.
+                let block = used.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut block = block.unwrap_or_default();
+                let read = rows.next_block(&mut block);
+                let last = read.is_err() || block.is_empty();
+                if send.send(read.map(|()| block)).is_err() || last {
+                    return;
+                }
+            }
+        });
+        for block in receive {
+            let block = block?;
+            if job.stop.requested() {
+                return Err(Error::data("pca: stopped before all rows were read"));
+            }
+            let first = batches.n_samples();
+            batches.push(&block, None).map_err(|error| match first {
+                0 => error,
+                _ => Error::data(format!("after row {first}: {error}")),
+            })?;
+            used.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        }
+        Ok(())
+    })?;
+    let mut fitted = batches.finish()?;
+    fitted.report.seconds = started.elapsed().as_secs_f64();
+    Ok(fitted)
 }

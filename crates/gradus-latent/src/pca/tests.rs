@@ -477,3 +477,27 @@ fn held_out_data_is_scored_and_the_certificate_holds() {
     assert_eq!(loaded.model, fitted.model);
     assert!(fitted.summary().iter().any(|(name, _)| *name == "explained variance"));
 }
+
+#[test]
+fn a_file_that_is_read_once_gives_the_fit_to_all_of_it() {
+    let x = normal(4000, 300, 19);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    gradus_data::NpyArray::from(x.clone()).write(&path).unwrap();
+    let fit = |params: &Pca| {
+        let mut rows = gradus_data::NpyRows::open(&path).unwrap();
+        params.fit_rows(&mut rows, &Job::default()).unwrap()
+    };
+    let params = Pca::new().n_components(4.0).solver(PcaSolver::Covariance);
+    let (streamed, whole) = (fit(&params).unwrap(), params.fit(&unlabelled(&x)).unwrap());
+    assert_eq!(streamed.n_samples(), 4000);
+    for (a, b) in streamed.components().values().iter().zip(whole.components().values()) {
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+    }
+    assert!(fit(&Pca::new().n_components(301.0)).unwrap_err().to_string().contains("at most 300"));
+    let mut bad = x;
+    bad[(3999, 7)] = f64::NAN;
+    gradus_data::NpyArray::from(bad).write(&path).unwrap();
+    let text = fit(&params).unwrap_err().to_string();
+    assert!(text.contains("after row 3495") && text.contains("row 505, column 8: NaN"), "{text}");
+}
