@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import svm, svmgrid, text, top, versions
+from suites import pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -30,6 +30,7 @@ SUITES = {
     "top": top,
     "svm": svm,
     "svmgrid": svmgrid,
+    "pca": pca,
     "python": python,
     "text": text,
     "versions": versions,

@@ -28,7 +28,7 @@ BASES = {
     "cluster": "Clusterer",
 }
 #: Models with a base of their own.
-SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor"}
+SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor", "pca": "PrincipalComponents"}
 SOURCES = {
     "Regressor": "_features",
     "Classifier": "_features",
@@ -38,6 +38,7 @@ SOURCES = {
     "SupportVectorClassifier": "_machines",
     "SupportVectorRegressor": "_machines",
     "TextTransformer": "_text",
+    "PrincipalComponents": "_latent",
 }
 
 
@@ -71,6 +72,7 @@ MORE = {
 }
 ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
+    "latent": "Models of latent structure.",
     "linear": "Linear models and support vector machines.",
     "text": "Texts as features.",
 }
@@ -269,6 +271,16 @@ ATTRIBUTES = {
         ("support_vectors_", "Of a kernel: the support vectors in that order, in the units of the features."),
         ("n_support_", "Of a kernel: their number, as an array of one."),
         ("dual_coef_", "Of a kernel: their coefficients, targets × support vectors."),
+    ],
+    "PrincipalComponents": [
+        ("components_", "The components, components × features: orthonormal rows, the largest entry of each positive."),
+        ("explained_variance_", "The variance of each component."),
+        ("explained_variance_ratio_", "The share of each component of the variance."),
+        ("singular_values_", "The singular values of the centred data."),
+        ("mean_", "The mean of the features; zeros with `center=False`."),
+        ("noise_variance_", "The mean variance in the directions left out, over features less components."),
+        ("n_components_", "The number of components."),
+        ("n_samples_", "The number of samples of training."),
     ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),

@@ -23,6 +23,9 @@ pub fn check(bytes: &[u8]) -> Option<&'static str> {
     if let Some(model) = fitted.model.predictor() {
         predict(model);
     }
+    if let Some(model) = fitted.model.transformer() {
+        transform(model);
+    }
     let _ = gradus::page::any_page(&fitted, "fuzz").to_html();
     Some(fitted.kind)
 }
@@ -39,6 +42,18 @@ fn recommend(model: &dyn Recommend) {
     let _ = model.explain(&Recipient::User(0), 0);
     let profile = Profile { items: vec![0], values: vec![1.0] };
     let _ = model.top(&Recipient::Profile(&profile), 3, &Filter::default());
+}
+
+fn transform(model: &dyn Transform) {
+    let n_features = model.inputs().n_features();
+    if n_features > FEATURES {
+        return;
+    }
+    let features = Matrix::from(Dense::full(2, n_features, -1.5));
+    if let Ok(transformed) = model.transform(&features) {
+        let _ = model.inverse(&transformed);
+    }
+    let _ = model.output_names();
 }
 
 fn predict(model: &dyn Predict) {

@@ -5,6 +5,7 @@
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
+mod batches;
 mod compare;
 mod data;
 mod describe;
@@ -24,6 +25,8 @@ static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages
 /// The compiled part of gradus.
 #[pymodule]
 mod _gradus {
+    #[pymodule_export]
+    use super::batches::Batches;
     #[pymodule_export]
     use super::compare::compare;
     #[pymodule_export]

@@ -19,7 +19,7 @@ use gradus_core::recommend::{
     Categories, FeatureContribution, Filter, Profile, Recipient, Recommend, Scored,
 };
 use gradus_core::update::UpdateOptions;
-use gradus_data::{Dense, IdVec, Input, Inputs, Matrix};
+use gradus_data::{Dense, IdVec, Input, Inputs, Matrix, Samples};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -447,6 +447,33 @@ impl Model {
             sparse @ Matrix::Sparse(_) => model.inverse(&sparse.to_dense()),
         })?;
         back.map(|back| to_array(py, back.map_err(raise)?)).transpose()
+    }
+
+    /// The natural logarithm of the density of each sample.
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let model = self.fitted.density().map_err(raise)?;
+        let matrix = features.matrix.clone();
+        let logs = inside(py, || model.log_density(&Samples::unlabelled(matrix)?))?;
+        Ok(PyArray1::from_vec(py, logs.map_err(raise)?))
+    }
+
+    /// New samples like those of training.
+    fn generate<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.fitted.generator().map_err(raise)?;
+        let drawn = inside(py, || {
+            let drawn = model.generate(n, seed)?;
+            Ok(drawn.of_kind::<Samples>()?.features().to_dense())
+        })?;
+        to_array(py, drawn.map_err(raise)?)
     }
 
     /// The number of clusters.

@@ -1,6 +1,6 @@
 """Transformers and clusterings: the base classes and the generator, with a compiled part made up in Python.
 
-No model of gradus transforms or clusters yet. What these tests replace is the compiled `fit` and its model; the checks of
+What these tests replace is the compiled `fit` and its model; the checks of
 the features, the conventions of scikit-learn and the code that the generator writes are those of the package.
 """
 

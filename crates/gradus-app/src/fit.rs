@@ -2,11 +2,14 @@
 
 use crate::App;
 use crate::data::{Opened, Source};
-use gradus_base::Result;
-use gradus_core::dataset::{Dataset, Held, RANDOM, Remarks};
+use gradus_base::text::grouped;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::{Dataset, Held, RANDOM, Remarks, is_npy};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
+use gradus_data::{NpyRows, RowBlocks as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 
 /// What to fit, and to what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,14 +58,20 @@ pub struct FitData {
 pub struct Fit {
     model: &'static dyn Estimator,
     params: Map<String, Value>,
-    /// What it learns from.
-    pub train: Box<dyn Dataset>,
+    train: Training,
     /// What it is scored on.
     pub validation: Option<Box<dyn Dataset>>,
     /// All data that was read, in words.
     pub description: String,
     /// What is told of the data.
     pub data: FitData,
+}
+
+/// What a fit learns from.
+enum Training {
+    Held(Box<dyn Dataset>),
+    /// A matrix that is read once, while the fit runs.
+    Streamed(PathBuf),
 }
 
 impl App {
@@ -72,6 +81,9 @@ impl App {
     /// If there is no such model, or the data cannot be used.
     pub fn prepare_fit(&self, request: &FitRequest, remarks: &mut Remarks<'_>) -> Result<Fit> {
         let model = self.registry.find(&request.model)?;
+        if let Some(fit) = streamed(model, request)? {
+            return Ok(fit);
+        }
         let times = request.holdout.is_some() && request.split == "last";
         let Opened { data, seconds } = request.data.open(model, None, times, remarks)?;
         let description = data.describe();
@@ -95,8 +107,32 @@ impl App {
             skipped: remarks.skipped,
             load_seconds: seconds,
         };
+        let train = Training::Held(train);
         Ok(Fit { model, params: request.params.clone(), train, validation, description, data })
     }
+}
+
+/// The fit of a model that need not hold its data to a matrix of NumPy, of which nothing is held out.
+fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Option<Fit>> {
+    let path = &request.data.path;
+    let all = request.holdout.is_none() && request.validation.is_none();
+    // Options name columns, which the reader of matrices refuses.
+    let plain = request.data.options.is_empty();
+    if !(model.traits().streams && is_npy(path) && all && plain) {
+        return Ok(None);
+    }
+    let rows = NpyRows::open(path)?;
+    let (n, d) = (rows.n_rows(), rows.n_cols());
+    let mut facts = Map::new();
+    facts.insert("samples".into(), n.into());
+    facts.insert("features".into(), d.into());
+    let description =
+        format!("{} samples, {} features, read while the model is fitted", grouped(n), grouped(d));
+    let file = path.display().to_string();
+    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let train = Training::Streamed(path.clone());
+    let params = request.params.clone();
+    Ok(Some(Fit { model, params, train, validation: None, description, data }))
 }
 
 impl Fit {
@@ -107,8 +143,18 @@ impl Fit {
     /// If a parameter is outside its range, or the data cannot be used.
     pub fn run(&self, run: &Run<'_>) -> Result<AnyFitted> {
         let validation = self.validation.as_deref();
-        let mut fitted = self.model.fit(&self.params, self.train.as_ref(), validation, run)?;
-        fitted.report.training = Some(self.train.sketch());
-        Ok(fitted)
+        match &self.train {
+            Training::Held(train) => {
+                let mut fitted = self.model.fit(&self.params, train.as_ref(), validation, run)?;
+                fitted.report.training = Some(train.sketch());
+                Ok(fitted)
+            }
+            Training::Streamed(path) => {
+                let mut rows = NpyRows::open(path)?;
+                let fitted = self.model.fit_rows(&self.params, &mut rows, run);
+                fitted
+                    .ok_or_else(|| Error::data(format!("{} holds its data", self.model.name())))?
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::topics::Topics;
 use crate::transform::{Gradient, Transform};
 use crate::update::{Update, UpdateOptions, Updated};
 use gradus_base::{Error, Result};
-use gradus_data::{Ratings, Sketch, Titles};
+use gradus_data::{Ratings, RowBlocks, Sketch, Titles};
 use gradus_file::output::Output;
 use gradus_file::{Reader, Writer};
 use serde_json::{Map, Value};
@@ -54,6 +54,15 @@ pub trait Fit: Params {
     /// If a parameter is outside its range or the data cannot be used.
     fn fit(&self, data: &Self::Data) -> Result<Fitted<Self>> {
         self.fit_job(data, &Job::default())
+    }
+
+    /// Fits the model to rows of features that are read once and not held; `None` of a model that has to hold them.
+    fn fit_rows(
+        &self,
+        _rows: &mut dyn RowBlocks,
+        _job: &Job<'_, Self::Data>,
+    ) -> Option<Result<Fitted<Self>>> {
+        None
     }
 
     /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
@@ -93,6 +102,8 @@ pub struct Traits {
     pub early_stopping: bool,
     /// A simple, cheap model that others have to beat: it takes part in every comparison of models.
     pub baseline: bool,
+    /// A fit can read its rows once, without holding them ([`Fit::fit_rows`]): for files larger than memory.
+    pub streams: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -132,6 +143,7 @@ impl Traits {
         warm_path: false,
         early_stopping: true,
         baseline: false,
+        streams: false,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 
@@ -623,6 +635,15 @@ pub trait Estimator: Send + Sync {
         validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
+    /// Fits it to rows of features that are read once and not held; `None` of a model that has to hold them.
+    fn fit_rows(
+        &self,
+        _params: &Map<String, Value>,
+        _rows: &mut dyn RowBlocks,
+        _run: &Run<'_>,
+    ) -> Option<Result<AnyFitted>> {
+        None
+    }
     /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
     /// go; `None` if this model has no faster way than one fit after another.
     fn fit_path(
@@ -729,6 +750,20 @@ impl<P: Fit> Estimator for Entry<P> {
         };
         let data = data.of_kind::<P::Data>()?;
         Ok(P::from_record(params)?.fit_job(data, &job)?.into_any())
+    }
+
+    fn fit_rows(
+        &self,
+        params: &Map<String, Value>,
+        rows: &mut dyn RowBlocks,
+        run: &Run<'_>,
+    ) -> Option<Result<AnyFitted>> {
+        let params = match P::from_record(params) {
+            Ok(params) => params,
+            Err(error) => return Some(Err(error)),
+        };
+        let job = Job { observer: run.observer, stop: run.stop.clone(), ..Job::default() };
+        Some(params.fit_rows(rows, &job)?.map(Fitted::into_any))
     }
 
     fn fit_path(

@@ -14,7 +14,7 @@
 //! | [`Images`] | images of one size, from a folder of pictures, IDX or `.npy` |
 //! | [`Dense`], [`DenseView`] | a dense matrix by rows, owned or borrowed |
 //! | [`Buffer`] | the numbers of a matrix, its own or lent by an array of another language |
-//! | [`NpyArray`], [`Npz`] | NumPy's `.npy` and `.npz` |
+//! | [`NpyArray`], [`NpyRows`], [`Npz`] | NumPy's `.npy`, whole or row by row, and `.npz` |
 //! | [`Libsvm`] | labels and sparse features, as libsvm and svmlight write them |
 //! | [`Table`], [`Column`] | named columns of numbers, truth values and words, from memory or from CSV, TSV, JSON Lines, Parquet |
 //! | [`Vectorizer`] | documents as counts of their words, or tf-idf |
@@ -65,7 +65,7 @@ pub use inputs::{
 pub use libsvm::{Libsvm, LibsvmOptions};
 pub use matrix::Matrix;
 pub use merge::{Kept, Merged};
-pub use npy::{NpyArray, NpyValue};
+pub use npy::{NpyArray, NpyRows, NpyValue, RowBlocks};
 pub use npz::{Npz, NpzWriter};
 pub use ratings::{Duplicates, Rating, Ratings};
 pub use read::{

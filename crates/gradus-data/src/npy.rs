@@ -13,7 +13,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 pub(crate) mod header;
+mod rows;
 use header::{Header, Kind, Layout};
+pub use rows::{NpyRows, RowBlocks};
 
 /// A header longer than this is no header; NumPy itself stops at 10,000 characters.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -233,6 +235,11 @@ fn fill(
         }
         _ => Error::io(name, source),
     })
+}
+
+/// The number of axes of an array, from the start of its file; `None` if that is no such start.
+pub(crate) fn n_axes(mut start: &[u8]) -> Option<usize> {
+    read_header(&mut start, Path::new("")).ok().map(|header| header.shape.len())
 }
 
 fn read_header(reader: &mut (impl Read + ?Sized), name: &Path) -> Result<Header> {

@@ -47,6 +47,18 @@ pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses>
     })
 }
 
+/// Further losses of a model that has several: of one that tells how probable data is and also transforms it, the
+/// squared error of features that were transformed and taken back.
+///
+/// # Errors
+/// If the data is of the wrong kind.
+pub fn further_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Vec<UnitLosses>> {
+    match (fitted.model.density(), fitted.model.transformer()) {
+        (Some(_), Some(model)) => Ok(reconstruction(model, data.of_kind()?)?.into_iter().collect()),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// What a model without losses lacks; see [`unit_losses`].
 pub const NO_LOSS: &str = "be measured on data it has not seen";
 

@@ -8,6 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
     Spectral, Svdpp,
 };
+use gradus_latent::Pca;
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -40,6 +41,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Svr>()
         .with::<Counts>()
         .with::<Tfidf>()
+        .with::<Pca>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.

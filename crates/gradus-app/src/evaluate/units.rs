@@ -8,7 +8,7 @@ use gradus_core::dataset::{RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params;
 use gradus_metrics::bounds::{Bootstrap, Interval};
-use gradus_select::{UnitLosses, unit_losses};
+use gradus_select::{UnitLosses, further_losses, unit_losses};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -27,6 +27,31 @@ pub struct UnitsAnswer {
     pub value: f64,
     /// Where the truth is with 95 % confidence.
     pub interval: Interval,
+    /// Further measures, where the model has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<UnitsScore>,
+}
+
+/// One measure of a model.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitsScore {
+    /// What is measured.
+    pub metric: &'static str,
+    /// Its value; smaller is better.
+    pub value: f64,
+    /// Where the truth is with 95 % confidence.
+    pub interval: Interval,
+}
+
+/// The mean of losses, or its root.
+fn score(losses: &UnitLosses) -> Result<UnitsScore> {
+    let found = Bootstrap::default().mean(&losses.values, None)?;
+    let (mut value, mut interval) = (found.estimate, found.interval);
+    if losses.root {
+        value = value.sqrt();
+        (interval.low, interval.high) = (interval.low.max(0.0).sqrt(), interval.high.sqrt());
+    }
+    Ok(UnitsScore { metric: losses.metric, value, interval })
 }
 
 pub(super) fn evaluate(
@@ -47,13 +72,11 @@ pub(super) fn evaluate(
     options.extend(request.others.clone());
     let source = Source { path: request.data.clone(), options };
     let data = source.open(model, None, false, remarks)?.data;
-    let UnitLosses { metric, values, root } = unit_losses(fitted, data.as_ref())?;
-    let found = Bootstrap::default().mean(&values, None)?;
-    let (mut value, mut interval) = (found.estimate, found.interval);
-    if root {
-        value = value.sqrt();
-        (interval.low, interval.high) = (interval.low.max(0.0).sqrt(), interval.high.sqrt());
-    }
-    let (count, units) = (values.len(), data.kind());
-    Ok(UnitsAnswer { model: fitted.kind.to_owned(), count, units, metric, value, interval })
+    let losses = unit_losses(fitted, data.as_ref())?;
+    let UnitsScore { metric, value, interval } = score(&losses)?;
+    let further = further_losses(fitted, data.as_ref())?;
+    let further = further.iter().map(score).collect::<Result<_>>()?;
+    let (count, units) = (losses.values.len(), data.kind());
+    let model = fitted.kind.to_owned();
+    Ok(UnitsAnswer { model, count, units, metric, value, interval, further })
 }

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct FitArgs {
-    /// The data: CSV, TSV, JSON Lines or Parquet (for features also libsvm), plain, .gz or .zst; `-`
-    /// for standard input
+    /// The data: CSV, TSV, JSON Lines or Parquet (for features also libsvm, and .npy without a target),
+    /// plain, .gz or .zst; `-` for standard input
     data: PathBuf,
 
     /// Where to save the model

@@ -23,7 +23,7 @@ mod table;
 
 pub use images::{ImageSet, ImagesFile};
 pub use ratings::{RatingsFile, in_file, read_side_table};
-pub use samples::{Features, SamplesFile};
+pub use samples::{Features, SamplesFile, is_npy};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 
 use crate::estimator::Traits;

@@ -10,7 +10,8 @@ use gradus_base::text::{csv_field, grouped};
 use gradus_base::{Error, Result};
 use gradus_data::{
     Column, Dense, EncodeOptions, Encoded, Fill, Id, Ids, Images, Inputs, Libsvm, LibsvmOptions,
-    Matrix, OnError, Samples, SamplesOptions, Sketch, Table, Target, TextOptions, TextWeights,
+    Matrix, NpyArray, OnError, Samples, SamplesOptions, Sketch, Table, Target, TextOptions,
+    TextWeights,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,8 @@ enum Source {
     Table(Table),
     Libsvm(Libsvm),
     Images(Images),
+    /// A matrix of NumPy.
+    Array(Dense<f64>),
 }
 
 /// The features of a file.
@@ -130,6 +133,9 @@ impl TableFile {
                 "option `labels` = {labels} is about images, and {} holds none",
                 path.display()
             )));
+        }
+        if self.format.is_none() && is_npy(path) {
+            return Ok(Source::Array(NpyArray::read(path)?.into_dense()?));
         }
         let libsvm = match self.format {
             Some(format) => format == FileFormat::Libsvm,
@@ -191,6 +197,7 @@ impl TableFile {
                 let samples = images.to_samples(Some(true))?;
                 Ok(samples.classes()?.0.to_vec())
             }
+            Source::Array(_) => Err(unnamed(path, column)),
         }
     }
 
@@ -213,6 +220,10 @@ impl TableFile {
             Source::Images(images) => {
                 let rows = (0..images.len() as u32).collect();
                 return Ok(Features { matrix: images.features()?.into(), table: None, rows });
+            }
+            Source::Array(x) => {
+                let rows = (0..x.n_rows() as u32).collect();
+                return Ok(Features { matrix: x.into(), table: None, rows });
             }
             Source::Table(table) => table,
         };
@@ -310,7 +321,7 @@ impl SamplesFile {
             // The labels of images are names of what they show.
             (Source::Images(_), _) => return Ok(true),
             // Several targets are numbers; none is an error later.
-            (Source::Table(_), _) => return Ok(false),
+            (Source::Table(_) | Source::Array(_), _) => return Ok(false),
         };
         let mut different: Vec<f64> = Vec::new();
         let known = values.iter().copied().filter(|value| !value.is_nan());
@@ -356,11 +367,15 @@ impl SamplesFile {
         }
         for (column, place) in apart.iter().zip(&mut places) {
             let Some(column) = column else { continue };
-            let Source::Table(table) = &source else {
-                return Err(Error::data(format!(
-                    "column `{column}`: {} is no table, and has no named columns",
-                    path.display()
-                )));
+            let table = match &source {
+                Source::Table(table) => table,
+                Source::Array(_) => return Err(unnamed(path, column)),
+                Source::Libsvm(_) | Source::Images(_) => {
+                    return Err(Error::data(format!(
+                        "column `{column}`: {} is no table, and has no named columns",
+                        path.display()
+                    )));
+                }
             };
             let column = table.resolve(column)?;
             *place = Some(ranks(table, column)?);
@@ -428,7 +443,15 @@ impl SamplesFile {
 
     /// That a column to predict is named, where the model predicts.
     fn check_target(&self, path: &Path, source: &Source, traits: &Traits) -> Result<()> {
-        let Source::Table(table) = source else { return Ok(()) };
+        let table = match source {
+            Source::Table(table) => table,
+            Source::Libsvm(_) | Source::Images(_) => return Ok(()),
+            Source::Array(_) => {
+                let column = self.target.first().map_or("target", String::as_str);
+                let named = traits.predicts() || !self.target.is_empty();
+                return if named { Err(unnamed(path, column)) } else { Ok(()) };
+            }
+        };
         if !self.target.is_empty() || !traits.predicts() {
             return Ok(());
         }
@@ -440,6 +463,21 @@ impl SamplesFile {
             path.display()
         )))
     }
+}
+
+/// Whether a file is a matrix of NumPy, by its name.
+pub fn is_npy(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    plain.ends_with(".npy")
+}
+
+/// The error of a column that a matrix cannot have.
+fn unnamed(path: &Path, column: &str) -> Error {
+    let path = path.display();
+    Error::data(format!(
+        "column `{column}`: {path} is a matrix of features, which has no named columns"
+    ))
 }
 
 /// Whether a file is one of libsvm by its name or its first line.
@@ -495,6 +533,19 @@ fn samples(
                 .map_err(|error| advise_on_target(error, &options.target))?;
             remark(path, &encoded, remarks);
             Ok(samples)
+        }
+        Source::Array(x) => {
+            let named = options.target.first().or(options.weight.as_ref());
+            let named =
+                named.or(options.encode.leave_out.first()).or(options.encode.categories.first());
+            if let Some(column) = named {
+                return Err(unnamed(path, column));
+            }
+            let samples = Samples::unlabelled(x)?;
+            Ok(match inputs {
+                Some(inputs) => samples.with_inputs(inputs.clone())?,
+                None => samples,
+            })
         }
         Source::Libsvm(data) => {
             let samples = if options.classes {

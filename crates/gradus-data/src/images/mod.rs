@@ -192,21 +192,28 @@ impl Images {
         idx::images(path, &bytes)
     }
 
-    /// Whether a path is one that [`read`](Self::read) takes: a folder that holds a picture, an IDX file, or an array.
+    /// Whether a path is one that [`read`](Self::read) takes: a folder that holds a picture, an IDX file, or an array
+    /// of three or four axes (one of two is a matrix of features).
     pub fn are_at(path: &Path) -> bool {
         if path.is_dir() {
             return folder::has_pictures(path);
         }
         let start = || -> std::io::Result<Vec<u8>> {
             let mut head = Vec::new();
-            File::open(path)?.take(8).read_to_end(&mut head)?;
+            File::open(path)?.take(HEAD).read_to_end(&mut head)?;
             let Some(packing) = Packing::of(&head) else { return Ok(head) };
             let mut start = Vec::new();
-            packing.unpack(BufReader::new(File::open(path)?))?.take(8).read_to_end(&mut start)?;
+            packing
+                .unpack(BufReader::new(File::open(path)?))?
+                .take(HEAD)
+                .read_to_end(&mut start)?;
             Ok(start)
         };
         // A pipe can be read only once.
-        path.is_file() && start().is_ok_and(|start| start.starts_with(NPY) || idx::is_idx(&start))
+        path.is_file()
+            && start().is_ok_and(|start| {
+                crate::npy::n_axes(&start).is_some_and(|axes| axes > 2) || idx::is_idx(&start)
+            })
     }
 
     /// Reads a label for each image: an IDX file, a NumPy array, or text with a label a line.
@@ -353,6 +360,8 @@ impl Images {
 
 /// How NumPy arrays begin.
 const NPY: &[u8] = b"\x93NUMPY";
+/// How much of a file is read to tell what it holds: more than the header of any array of images.
+const HEAD: u64 = 4096;
 
 /// The bytes of a file, decompressed.
 fn unpacked(path: &Path) -> Result<Vec<u8>> {

@@ -1,12 +1,14 @@
 //! Points, one mark each.
 
 use super::density::Density;
+use super::line::series_class;
 use super::{
-    AxesSpec, Chart, Labels, axes, counted, diagonal, draw_trend, header, label_setters, level,
-    no_data, sane, trend,
+    AxesSpec, Chart, Key, Labels, axes, counted, diagonal, draw_trend, header, label_setters,
+    legend, level, no_data, sane, trend,
 };
 use crate::scale::{Domain, drawable, number};
 use crate::svg::{Canvas, Drawing};
+use crate::theme::N_SERIES;
 
 /// More points than this are drawn as a density: marks would only hide one another.
 const MAX_POINTS: usize = 4000;
@@ -23,6 +25,8 @@ const MAX_POINTS: usize = 4000;
 pub struct Scatter {
     pub(crate) labels: Labels,
     points: Vec<(f64, f64)>,
+    /// The names of groups, each with the number of points up to its end; points lie group after group.
+    groups: Vec<(String, usize)>,
     diagonal: bool,
     level: Option<f64>,
     trend: bool,
@@ -36,6 +40,29 @@ impl Scatter {
         let ok = |p: &(f64, f64)| drawable(p.0, false) && drawable(p.1, false);
         let points = points.into_iter().filter(ok).collect();
         Self { points, ..Self::default() }
+    }
+
+    /// A plot of groups of points, each in a colour of its own, with a legend. Of more points than can be told
+    /// apart, an even selection is drawn.
+    pub fn grouped<N: Into<String>>(
+        groups: impl IntoIterator<Item = (N, Vec<(f64, f64)>)>,
+    ) -> Self {
+        let groups: Vec<(String, Vec<(f64, f64)>)> =
+            groups.into_iter().map(|(name, points)| (name.into(), points)).collect();
+        let all: usize = groups.iter().map(|(_, points)| points.len()).sum();
+        let every = all.div_ceil(MAX_POINTS).max(1);
+        let mut scatter = Self::default();
+        for (name, points) in groups {
+            let ok = |p: &(f64, f64)| drawable(p.0, false) && drawable(p.1, false);
+            scatter.points.extend(points.into_iter().filter(ok).step_by(every));
+            scatter.groups.push((name, scatter.points.len()));
+        }
+        scatter
+    }
+
+    /// The group of a point.
+    fn group(&self, at: usize) -> usize {
+        self.groups.partition_point(|(_, end)| *end <= at)
     }
 
     /// Draws the line on which both coordinates are equal, and gives both axes the same range.
@@ -63,7 +90,7 @@ impl Scatter {
 impl Chart for Scatter {
     fn draw(&self, width: f64) -> Drawing {
         let width = if self.diagonal { sane(width).min(440.0) } else { sane(width) };
-        if self.points.len() > MAX_POINTS {
+        if self.points.len() > MAX_POINTS && self.groups.is_empty() {
             let mut density = Density::of(&self.points, self.diagonal);
             density.labels = self.labels.clone();
             density.level = self.level;
@@ -91,12 +118,20 @@ impl Chart for Scatter {
 
         let mut c = Canvas::default();
         let top = header(&mut c, &self.labels, width, "");
+        let keys = self.groups.iter().enumerate();
+        let keys: Vec<Key<'_>> =
+            keys.map(|(at, (name, _))| Key { name, class: series_class(at % N_SERIES) }).collect();
+        let top = legend(&mut c, &keys, width, top);
         let plot = axes(
             &mut c,
             &AxesSpec {
                 labels: &self.labels,
                 width,
-                height: self.labels.height_for(width),
+                height: self.labels.height_for(width).max(if keys.is_empty() {
+                    0.0
+                } else {
+                    top + 260.0
+                }),
                 top,
                 right: 10.0,
                 x: Some(x),
@@ -113,9 +148,13 @@ impl Chart for Scatter {
         if let Some(at) = self.level {
             level(&mut c, &plot, y, at);
         }
-        for &(px, py) in &self.points {
-            let tip = format!("{} at {}", number(py), number(px));
-            c.circle("gr-f1 gr-dot", plot.x.map(px), plot.y.map(py), 2.75).tip(&tip);
+        for (at, &(px, py)) in self.points.iter().enumerate() {
+            let group = self.group(at);
+            let of =
+                self.groups.get(group).map(|(name, _)| format!("{name}: ")).unwrap_or_default();
+            let tip = format!("{of}{} at {}", number(py), number(px));
+            let class = format!("gr-f{} gr-dot", group % N_SERIES + 1);
+            c.circle(&class, plot.x.map(px), plot.y.map(py), 2.75).tip(&tip);
         }
         if self.trend {
             draw_trend(&mut c, &plot, &trend(&self.points));

@@ -2,6 +2,7 @@
 //! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
 mod compare;
+mod components;
 mod path;
 mod recommender;
 mod samples;
@@ -12,17 +13,33 @@ pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
 pub use tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
 
+use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
+use gradus_data::Samples;
 use gradus_report::{Bars, Line, Page, PageTable, TableColumn, number};
 use serde_json::Value;
 
 /// The page of a model of any kind, as far as the model itself knows.
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
+    if let Some(Ok(page)) = latent_page(fitted, title, None) {
+        return page;
+    }
     match samples_page(fitted, title, None) {
         Ok(page) => page,
         // Not a model that predicts: the page tells of the fit, and of recommendations if there are any.
         Err(_) => page(fitted, title, None),
     }
+}
+
+/// The page of a model of latent structure, with samples drawn in its components if there are some; `None` of
+/// other models.
+pub fn latent_page(
+    fitted: &AnyFitted,
+    title: &str,
+    samples: Option<(&str, &Samples)>,
+) -> Option<Result<Page>> {
+    let model = components::components(fitted)?;
+    Some(components::components_page(fitted, model, title, samples))
 }
 
 /// Headline numbers, with the shape of the model after them.

@@ -146,6 +146,10 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             let mut table = Table::new(&["", ">score", "95 %"]);
             let interval = samples::between(&found.interval);
             table.row([found.metric.to_owned(), samples::short(found.value), interval]);
+            for other in &found.further {
+                let interval = samples::between(&other.interval);
+                table.row([other.metric.to_owned(), samples::short(other.value), interval]);
+            }
             context.say(table)?;
             let n = grouped(found.count);
             context.say(format_args!("on {n} {}; interval by bootstrap", found.units))

@@ -1,0 +1,100 @@
+"""Principal components and truncated SVD beside scikit-learn's: seconds to an accuracy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+WORK = """
+import json, sys, time
+import numpy as np, scipy.sparse
+
+what, method, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rng = np.random.default_rng(0)
+if what == "dense":
+    X = rng.normal(size=(50_000, 500)) @ (rng.normal(size=(500, 500)) / np.arange(1, 501)[:, None]) + 3
+    total = X.var(axis=0, ddof=1).sum()
+else:
+    X = scipy.sparse.random(20_000, 10_000, density=0.005, random_state=0, format="csr")
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    left, right = rng.gamma(0.3, size=(X.shape[0], 40)), rng.gamma(0.3, size=(X.shape[1], 40))
+    X.data = np.log1p(3 * (left[rows] * right[X.indices]).sum(axis=1))
+    total = (X.data**2).sum()
+side, name, *rest = method.split(" ")
+if side == "gradus":
+    import gradus
+    from gradus.latent import Pca
+
+    gradus.set_threads(threads)
+    tol = {"tol": float(rest[0])} if rest else {}
+    model = Pca(n_components=50, solver=name, center=what == "dense", random_state=0, **tol)
+else:
+    from sklearn.decomposition import PCA, TruncatedSVD
+
+    if what == "dense":
+        model = PCA(50, svd_solver=name, random_state=0)
+    else:
+        model = TruncatedSVD(50, algorithm=name, n_iter=int(rest[0]) if rest else 5, random_state=0)
+begun, cpu = time.perf_counter(), time.process_time()
+model.fit(X)
+seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+explained = model.explained_variance_.sum() if what == "dense" else (model.singular_values_**2).sum()
+print(json.dumps({"seconds": seconds, "cpu": cpu, "share": explained / total}))
+"""
+
+TABLES = {
+    "PCA, 50 components of 50,000 × 500": (
+        "dense",
+        ["gradus covariance", "gradus randomized", "sklearn covariance_eigh", "sklearn randomized", "sklearn full"],
+    ),
+    "Truncated SVD, 50 values of 20,000 × 10,000, 1,000,000 entries": (
+        "sparse",
+        [
+            "gradus randomized 1e-2",
+            "gradus randomized 1e-3",
+            "gradus randomized 1e-6",
+            "sklearn randomized 5",
+            "sklearn randomized 15",
+            "sklearn arpack",
+        ],
+    ),
+}
+
+
+def run(options):
+    import processes
+    from report import Section, busy, number
+
+    build = ["cargo", "build", "--release", "--workspace", "--lib", "--examples"]
+    processes.run([*build, "--manifest-path", ROOT / "Cargo.toml"])
+    library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
+    library.unlink(missing_ok=True)
+    library.write_bytes((ROOT / "target" / "release" / "lib_gradus.so").read_bytes())
+    for title, (what, methods) in TABLES.items():
+        best = {}
+        for _ in range(options.repeat):
+            for method in methods:
+                found = once(what, method, options.threads)
+                before = best.setdefault(method, found)
+                best[method] = {key: min(before[key], found[key]) for key in found}
+        section = Section(title, ["method", "s", "CPU s", "share of the squares that is lost"])
+        most = max(found["share"] for found in best.values())
+        for method, found in best.items():
+            lost = 1 - found["share"] / most
+            section.rows.append([method, number(found["seconds"]), number(found["cpu"]), f"{max(lost, 0):.1e}"])
+        section.notes = [
+            f"the best of {options.repeat} alternating rounds, {options.threads} threads, each fit in its own process; load "
+            f"average {busy():.1f}",
+            "the share is that of the best of the table; gradus's last number is `tol`, scikit-learn's `n_iter`",
+        ]
+        yield section
+
+
+def once(what, method, threads):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    env |= {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRADUS_THREADS")}
+    command = [sys.executable, "-c", WORK, what, method, str(threads)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout)

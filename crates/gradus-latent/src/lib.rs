@@ -1,0 +1,24 @@
+//! Models of latent structure: few numbers that many features depend on.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`pca`] | principal component analysis, and its probabilistic model |
+//! | [`moments`] | the mean and the scatter of samples, batch by batch |
+//!
+//! ```
+//! use gradus_core::estimator::Fit;
+//! use gradus_core::transform::Transform;
+//! use gradus_data::{Dense, Samples};
+//! use gradus_latent::Pca;
+//! let x = Dense::from_rows(&[[1.0, 2.1], [2.0, 3.9], [3.0, 6.1], [4.0, 7.9]]);
+//! let fitted = Pca::new().n_components(1.0).fit(&Samples::unlabelled(x.clone())?)?;
+//! assert!(fitted.explained_ratio()[0] > 0.99);
+//! assert_eq!(fitted.transform(&x.into())?.shape(), (4, 1));
+//! # Ok::<(), gradus_base::Error>(())
+//! ```
+
+pub mod moments;
+pub mod pca;
+
+pub use moments::Moments;
+pub use pca::{Pca, PcaModel};
