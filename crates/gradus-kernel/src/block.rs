@@ -12,9 +12,9 @@ use super::{Kernel, Level};
 /// # Shapes
 /// Row `r` lies at `indptr[r]..indptr[r + 1]` of `indices` and `values`; `x` has a row of `width`
 /// values for each column, `y` one for each row. Panics on other lengths.
-pub fn sparse_times(
+pub fn sparse_times<T: Copy + Into<f64>>(
     level: Level,
-    (indptr, indices, values): (&[usize], &[u32], &[f32]),
+    (indptr, indices, values): (&[usize], &[u32], &[T]),
     width: usize,
     x: &[f64],
     y: &mut [f64],
@@ -72,22 +72,22 @@ fn check(a: &[f64], stride: usize, n_inner: usize, width: usize, tall: usize, in
 
 /// Calls a function of constant width for pieces that make up the whole width.
 macro_rules! in_pieces {
-    ($width:expr, $call:ident ( $($argument:expr),* )) => {{
+    ($width:expr, $call:ident <$($type:tt),+> ( $($argument:expr),* )) => {{
         let mut column = 0;
         while column + 16 <= $width {
-            $call::<16>(column, $($argument),*);
+            $call::<16, $($type),+>(column, $($argument),*);
             column += 16;
         }
         if column + 8 <= $width {
-            $call::<8>(column, $($argument),*);
+            $call::<8, $($type),+>(column, $($argument),*);
             column += 8;
         }
         if column + 4 <= $width {
-            $call::<4>(column, $($argument),*);
+            $call::<4, $($type),+>(column, $($argument),*);
             column += 4;
         }
         while column < $width {
-            $call::<1>(column, $($argument),*);
+            $call::<1, $($type),+>(column, $($argument),*);
             column += 1;
         }
     }};
@@ -104,47 +104,48 @@ fn put<const N: usize>(values: &mut [f64], at: usize, piece: [f64; N]) {
 }
 
 #[inline(always)]
-fn add<const N: usize>(sums: &mut [f64; N], by: f64, x: [f64; N]) {
+fn add<const N: usize, L: Lanes>(lanes: L, sums: &mut [f64; N], by: f64, x: [f64; N]) {
     for i in 0..N {
-        sums[i] += by * x[i];
+        sums[i] = lanes.fma64(by, x[i], sums[i]);
     }
 }
 
-struct Sparse<'a> {
+struct Sparse<'a, T> {
     indptr: &'a [usize],
     indices: &'a [u32],
-    values: &'a [f32],
+    values: &'a [T],
     width: usize,
     x: &'a [f64],
     y: &'a mut [f64],
 }
 
-impl Kernel for Sparse<'_> {
+impl<T: Copy + Into<f64>> Kernel for Sparse<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _: L) {
+    fn run<L: Lanes>(self, lanes: L) {
         let Sparse { indptr, indices, values, width, x, y } = self;
         for (row, bounds) in indptr.windows(2).enumerate() {
             let (indices, values) = (&indices[bounds[0]..bounds[1]], &values[bounds[0]..bounds[1]]);
             let y = &mut y[row * width..][..width];
-            in_pieces!(width, sparse_row(indices, values, width, x, y));
+            in_pieces!(width, sparse_row < L, T > (lanes, indices, values, width, x, y));
         }
     }
 }
 
 #[inline(always)]
-fn sparse_row<const N: usize>(
+fn sparse_row<const N: usize, L: Lanes, T: Copy + Into<f64>>(
     column: usize,
+    lanes: L,
     indices: &[u32],
-    values: &[f32],
+    values: &[T],
     width: usize,
     x: &[f64],
     y: &mut [f64],
 ) {
     let mut sums = [0.0; N];
     for (&index, &value) in indices.iter().zip(values) {
-        add(&mut sums, f64::from(value), piece(x, index as usize * width + column));
+        add(lanes, &mut sums, value.into(), piece(x, index as usize * width + column));
     }
     put(y, column, sums);
 }
@@ -163,31 +164,56 @@ impl Kernel for Times<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _: L) {
+    fn run<L: Lanes>(self, lanes: L) {
         let Times { a, stride, n_inner, sign, width, x, y } = self;
-        for (row, y) in y.chunks_exact_mut(width).enumerate() {
-            let a = &a[row * stride..][..n_inner];
-            in_pieces!(width, times_row(a, sign, width, x, y));
+        // Four rows share a pass over the block; each sum is the same alone.
+        for (group, y) in y.chunks_mut(4 * width).enumerate() {
+            let a = &a[4 * group * stride..];
+            if y.len() == 4 * width {
+                in_pieces!(
+                    width,
+                    times_rows < 4,
+                    L > (lanes, a, (stride, n_inner), sign, width, x, y)
+                );
+            } else {
+                for (row, y) in y.chunks_exact_mut(width).enumerate() {
+                    let a = &a[row * stride..];
+                    in_pieces!(
+                        width,
+                        times_rows < 1,
+                        L > (lanes, a, (stride, n_inner), sign, width, x, y)
+                    );
+                }
+            }
         }
     }
 }
 
 #[inline(always)]
-fn times_row<const N: usize>(
+#[allow(clippy::too_many_arguments)]
+fn times_rows<const N: usize, const R: usize, L: Lanes>(
     column: usize,
+    lanes: L,
     a: &[f64],
+    (stride, n_inner): (usize, usize),
     sign: f64,
     width: usize,
     x: &[f64],
     y: &mut [f64],
 ) {
-    let mut sums = [0.0; N];
-    for (i, &value) in a.iter().enumerate() {
-        add(&mut sums, value, piece(x, i * width + column));
+    let a: [&[f64]; R] = std::array::from_fn(|r| &a[r * stride..][..n_inner]);
+    let mut sums = [[0.0; N]; R];
+    for i in 0..n_inner {
+        let x = piece(x, i * width + column);
+        for r in 0..R {
+            add(lanes, &mut sums[r], a[r][i], x);
+        }
     }
-    let mut before: [f64; N] = piece(y, column);
-    add(&mut before, sign, sums);
-    put(y, column, before);
+    for r in 0..R {
+        let mut before: [f64; N] = piece(y, r * width + column);
+        add(lanes, &mut before, sign, sums[r]);
+        put(y, r * width + column, before);
+    }
 }
 
 struct TransposedTimes<'a> {
@@ -203,17 +229,17 @@ impl Kernel for TransposedTimes<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _: L) {
+    fn run<L: Lanes>(self, lanes: L) {
         let TransposedTimes { a, stride, n_inner, width, z, c } = self;
         // Four rows share a pass over the result.
         for (group, z) in z.chunks(4 * width).enumerate() {
             let a = &a[4 * group * stride..];
             if z.len() == 4 * width {
-                in_pieces!(width, four_rows(a, stride, n_inner, width, z, c));
+                in_pieces!(width, four_rows<L>(lanes, a, stride, n_inner, width, z, c));
             } else {
                 for (row, z) in z.chunks_exact(width).enumerate() {
                     let a = &a[row * stride..][..n_inner];
-                    in_pieces!(width, one_row(a, width, z, c));
+                    in_pieces!(width, one_row<L>(lanes, a, width, z, c));
                 }
             }
         }
@@ -221,8 +247,10 @@ impl Kernel for TransposedTimes<'_> {
 }
 
 #[inline(always)]
-fn four_rows<const N: usize>(
+#[allow(clippy::too_many_arguments)]
+fn four_rows<const N: usize, L: Lanes>(
     column: usize,
+    lanes: L,
     a: &[f64],
     stride: usize,
     n_inner: usize,
@@ -235,18 +263,25 @@ fn four_rows<const N: usize>(
     for i in 0..n_inner {
         let mut sums: [f64; N] = piece(c, i * width + column);
         for r in 0..4 {
-            add(&mut sums, a[r][i], z[r]);
+            add(lanes, &mut sums, a[r][i], z[r]);
         }
         put(c, i * width + column, sums);
     }
 }
 
 #[inline(always)]
-fn one_row<const N: usize>(column: usize, a: &[f64], width: usize, z: &[f64], c: &mut [f64]) {
+fn one_row<const N: usize, L: Lanes>(
+    column: usize,
+    lanes: L,
+    a: &[f64],
+    width: usize,
+    z: &[f64],
+    c: &mut [f64],
+) {
     let z: [f64; N] = piece(z, column);
     for (i, &value) in a.iter().enumerate() {
         let mut sums: [f64; N] = piece(c, i * width + column);
-        add(&mut sums, value, z);
+        add(lanes, &mut sums, value, z);
         put(c, i * width + column, sums);
     }
 }

@@ -147,6 +147,25 @@ pub fn add_product_transposed(
     matmul(to, Accum::Add, a, b.transpose(), alpha, Par::Seq);
 }
 
+/// Adds `Aᵀ B` to a matrix, for a `k × n` and a `k × m` matrix.
+///
+/// # Shapes
+/// `shape` is `(n, m, k)`; `to` is `n × m`.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn add_transposed_product(
+    (n, m, k): (usize, usize, usize),
+    a: &[f64],
+    b: &[f64],
+    to: &mut [f64],
+) {
+    let (a, b) = (MatRef::from_row_major_slice(a, k, n), MatRef::from_row_major_slice(b, k, m));
+    // Transposed, so that the result lies by rows.
+    let to = MatMut::from_column_major_slice_mut(to, m, n);
+    matmul(to, Accum::Add, b.transpose(), a, 1.0, Par::Seq);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +210,13 @@ mod tests {
             near(&product(m, k, m, &transposed(k, m, &r), &r), &gram);
             let at = transposed(n, m, &a);
             near(&product_transposed(m, m, n, &at, &at), &gram);
+            let mut twice = gram.clone();
+            add_transposed_product((m, m, n), &a, &a, &mut twice);
+            near(&twice, &gram.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+            let b = numbers(n * 3, 2);
+            let mut cross = vec![0.0; m * 3];
+            add_transposed_product((m, 3, n), &a, &b, &mut cross);
+            near(&cross, &product(m, n, 3, &at, &b));
             if n >= m {
                 let lower = cholesky(m, &gram).unwrap();
                 near(&product(m, m, m, &lower, &transposed(m, m, &lower)), &gram);

@@ -1,10 +1,10 @@
 //! The normalised matrix of users and items, and products with it.
 
-use crate::svd;
 use gradus_base::{Result, parallel};
 use gradus_data::Csr;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, sum_rows};
+use gradus_linalg::{Options, right_vectors};
 
 /// The iteration for the singular vectors ends when no residual is above this share of the largest
 /// eigenvalue, or after so many restarts. Only the space that the vectors span matters, and vectors near the
@@ -115,9 +115,8 @@ impl Graph {
         stopped: &dyn Fn() -> bool,
     ) -> Option<Vectors> {
         let k = k.clamp(1, self.by_user.n_rows().min(self.by_item.n_rows()));
-        let limits = svd::Options { tol: TOLERANCE, max_iter: RESTARTS, seed };
-        let (values, right) =
-            svd::right_vectors((&self.by_user, &self.by_item), k, &limits, stopped)?;
+        let limits = Options { tol: TOLERANCE, max_iter: RESTARTS, seed };
+        let (values, right) = right_vectors((&self.by_user, &self.by_item), k, &limits, stopped)?;
         Some(Vectors { values, right })
     }
 

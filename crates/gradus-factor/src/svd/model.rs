@@ -1,12 +1,8 @@
 //! The recommender made of a truncated singular value decomposition.
 
-use super::lanczos::{Aim, Lanczos};
-use super::matrix::{Matrix, Sparse, Transposed};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::{FoldIn, LatentFactors, Parts, Projection};
 use crate::ranking::{HeldOutItems, Over};
-use crate::svd::REAL;
-use crate::svd::basis::Basis;
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -15,6 +11,7 @@ use gradus_core::params::Params;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows};
+use gradus_linalg::{Aim, Basis, Lanczos, Operator, REAL, Sparse, Transposed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -180,7 +177,7 @@ impl Solver for Decomposition<'_> {
 
     fn step(&self, state: &mut Lanczos, watch: &Watch<'_>) -> Result<Step> {
         let flipped = Transposed(&self.matrix);
-        let matrix: &dyn Matrix = if self.of_items() { &self.matrix } else { &flipped };
+        let matrix: &dyn Operator = if self.of_items() { &self.matrix } else { &flipped };
         if !state.cycle(matrix, &self.aim, &|| watch.stopped()) {
             return Ok(Step::Stopped);
         }

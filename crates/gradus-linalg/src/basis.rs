@@ -3,13 +3,13 @@
 // Several arrays share the index of a row or column.
 #![allow(clippy::needless_range_loop)]
 
-use super::matrix::ROWS;
+use crate::operator::ROWS;
 use gradus_base::parallel;
 use gradus_base::random::Stream;
 use gradus_kernel::{Level, block};
 
 /// Columns in a block.
-pub(super) const WIDTH: usize = 16;
+pub(crate) const WIDTH: usize = 16;
 
 /// A column is linearly dependent if less than this share of it is orthogonal to the others.
 const NEW: f64 = 1e-11;
@@ -18,34 +18,36 @@ const STILL_NEW: f64 = 1e-2;
 
 /// Orthonormal columns, by rows: `n` rows of `len` values at a distance of `capacity`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Basis {
-    pub(super) n: usize,
-    pub(super) len: usize,
+pub struct Basis {
+    /// The length of a column.
+    pub n: usize,
+    /// The number of columns.
+    pub len: usize,
     capacity: usize,
     values: Vec<f64>,
 }
 
 /// A block split into what lies in a basis and what is new: `Z = Q inside + new · outside`.
-pub(super) struct Split {
+pub(crate) struct Split {
     /// `len` rows of [`WIDTH`] coefficients, for the basis as it was.
-    pub(super) inside: Vec<f64>,
+    pub(crate) inside: Vec<f64>,
     /// One row of [`WIDTH`] coefficients for each column that was added.
-    pub(super) outside: Vec<f64>,
+    pub(crate) outside: Vec<f64>,
 }
 
 impl Basis {
-    pub(super) fn new(n: usize, capacity: usize) -> Self {
+    pub(crate) fn new(n: usize, capacity: usize) -> Self {
         let capacity = capacity.max(1);
         Self { n, len: 0, capacity, values: vec![0.0; n * capacity] }
     }
 
     /// The columns packed without spare capacity, by rows.
-    pub(super) fn packed(&self) -> Vec<f64> {
+    pub fn packed(&self) -> Vec<f64> {
         self.values.chunks_exact(self.capacity).flat_map(|row| &row[..self.len]).copied().collect()
     }
 
-    /// The basis of packed columns.
-    pub(super) fn from_packed(n: usize, len: usize, capacity: usize, packed: &[f64]) -> Self {
+    /// The basis of packed columns, which must be orthonormal.
+    pub fn from_packed(n: usize, len: usize, capacity: usize, packed: &[f64]) -> Self {
         let mut basis = Self::new(n, capacity.max(len));
         basis.len = len;
         if len > 0 {
@@ -56,7 +58,7 @@ impl Basis {
     }
 
     /// Columns `first..first + WIDTH` as a block; what is past the last column is 0.
-    pub(super) fn block(&self, first: usize) -> Vec<f64> {
+    pub(crate) fn block(&self, first: usize) -> Vec<f64> {
         let count = (self.len - first).min(WIDTH);
         let mut block = vec![0.0; self.n * WIDTH];
         parallel::each_row(&mut block, WIDTH, |row, to| {
@@ -66,7 +68,7 @@ impl Basis {
     }
 
     /// The first `inner` columns times a matrix of `inner` rows of `width` values, by rows.
-    pub(super) fn times(&self, inner: usize, width: usize, y: &[f64]) -> Vec<f64> {
+    pub(crate) fn times(&self, inner: usize, width: usize, y: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; self.n * width];
         if width > 0 {
             let rows = product.chunks_mut(ROWS * width).zip(self.parts());
@@ -80,7 +82,7 @@ impl Basis {
     /// Splits a block and adds what is new of it, as far as the capacity allows. The block is used up.
     ///
     /// The projection is subtracted twice: the second time removes what rounding left the first time.
-    pub(super) fn extend(&mut self, z: &mut [f64]) -> Split {
+    pub(crate) fn extend(&mut self, z: &mut [f64]) -> Split {
         let scale = sums(z, |row, sums| {
             for i in 0..WIDTH {
                 sums[i] += row[i] * row[i];
@@ -118,7 +120,7 @@ impl Basis {
     }
 
     /// Adds up to [`WIDTH`] random columns.
-    pub(super) fn extend_at_random(&mut self, seed: u64, index: u64) {
+    pub(crate) fn extend_at_random(&mut self, seed: u64, index: u64) {
         let mut z = random_block(self.n, seed, index);
         self.extend(&mut z);
     }
@@ -148,7 +150,7 @@ impl Basis {
 }
 
 /// A block of random columns.
-pub(super) fn random_block(n: usize, seed: u64, index: u64) -> Vec<f64> {
+pub(crate) fn random_block(n: usize, seed: u64, index: u64) -> Vec<f64> {
     let mut block = vec![0.0; n * WIDTH];
     parallel::each(block.chunks_mut(ROWS * WIDTH).enumerate(), |(part, block)| {
         let mut stream = Stream::new(seed, "svd.block", (index << 32) + part as u64);

@@ -15,7 +15,7 @@ const QL_STEPS: usize = 100;
 ///
 /// Householder reflections make the matrix tridiagonal, QL iterations with implicit shifts then
 /// diagonal.
-pub(super) fn symmetric_eigen(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn symmetric_eigen(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
     let (mut diagonal, mut beside) = (vec![0.0; n], vec![0.0; n]);
     // Row `j` of `reflectors` holds the vector of the j-th reflection, scaled so that it is
     // I − v vᵀ.
@@ -127,7 +127,7 @@ fn implicit_ql(diagonal: &mut [f64], beside: &mut [f64], vectors: &mut [f64]) {
 ///
 /// One-sided Jacobi: columns are turned in pairs until all are orthogonal; small singular values
 /// keep their relative accuracy. Gives `(U, σ, V)`: rows of `U` and `V` are singular vectors.
-pub(super) fn jacobi_svd(n: usize, mut columns: Vec<f64>) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+pub(crate) fn jacobi_svd(n: usize, mut columns: Vec<f64>) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let mut right = vec![0.0; n * n];
     (0..n).for_each(|i| right[i * n + i] = 1.0);
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

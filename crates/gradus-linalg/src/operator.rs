@@ -1,4 +1,4 @@
-//! The matrices that can be decomposed: all that is needed is products with a block of columns.
+//! The operators that can be decomposed: all that is needed is products with a block of columns.
 
 use gradus_base::parallel;
 use gradus_data::{Csr, Dense};
@@ -6,12 +6,12 @@ use gradus_kernel::{Level, block};
 use std::borrow::Cow;
 
 /// Rows handed to a thread at a time.
-pub(super) const ROWS: usize = 512;
+pub(crate) const ROWS: usize = 512;
 
 /// A matrix that can be multiplied with a block of columns, from both sides.
 ///
 /// Results must not depend on the number of threads.
-pub trait Matrix: Sync {
+pub trait Operator: Sync {
     /// `(n_rows, n_cols)`.
     fn shape(&self) -> (usize, usize);
 
@@ -31,7 +31,7 @@ pub trait Matrix: Sync {
     fn squares(&self) -> f64;
 }
 
-impl Matrix for Dense<f64> {
+impl Operator for Dense<f64> {
     fn shape(&self) -> (usize, usize) {
         self.shape()
     }
@@ -68,27 +68,37 @@ impl Matrix for Dense<f64> {
     }
 }
 
-/// A sparse matrix with its transpose; what is absent is 0.
+/// A sparse matrix with its transpose; what is absent is 0. Values are `f32` or `f64`.
 #[derive(Clone, Debug)]
-pub struct Sparse<'a> {
-    rows: Cow<'a, Csr>,
-    columns: Cow<'a, Csr>,
+pub struct Sparse<'a, T: Copy + 'static = f32> {
+    rows: Cow<'a, Csr<T>>,
+    columns: Cow<'a, Csr<T>>,
 }
 
-impl<'a> Sparse<'a> {
+impl<'a, T: Copy + Default> Sparse<'a, T> {
     /// The matrix of these rows. Its transpose is made and kept: both products are then sums over
     /// rows, which threads can share.
-    pub fn new(rows: &'a Csr) -> Self {
+    pub fn new(rows: &'a Csr<T>) -> Self {
         Self { rows: Cow::Borrowed(rows), columns: Cow::Owned(rows.transpose()) }
     }
 
     /// A matrix whose transpose is at hand.
-    pub(super) fn from_both(rows: Cow<'a, Csr>, columns: Cow<'a, Csr>) -> Self {
+    ///
+    /// # Panics
+    /// If one is not as wide as the other is long.
+    pub fn from_both(rows: Cow<'a, Csr<T>>, columns: Cow<'a, Csr<T>>) -> Self {
+        let fits = (rows.n_rows(), rows.n_cols()) == (columns.n_cols(), columns.n_rows());
+        assert!(fits, "the second matrix is the transpose of the first");
         Self { rows, columns }
     }
 }
 
-fn sparse_times(matrix: &Csr, width: usize, x: &[f64], y: &mut [f64]) {
+fn sparse_times<T: Copy + Default + Into<f64> + Send + Sync>(
+    matrix: &Csr<T>,
+    width: usize,
+    x: &[f64],
+    y: &mut [f64],
+) {
     let level = Level::best();
     // Short pieces: rows differ much in length.
     const ROWS: usize = 64;
@@ -101,7 +111,7 @@ fn sparse_times(matrix: &Csr, width: usize, x: &[f64], y: &mut [f64]) {
     });
 }
 
-impl Matrix for Sparse<'_> {
+impl<T: Copy + Default + Into<f64> + Send + Sync> Operator for Sparse<'_, T> {
     fn shape(&self) -> (usize, usize) {
         (self.rows.n_rows(), self.rows.n_cols())
     }
@@ -115,14 +125,14 @@ impl Matrix for Sparse<'_> {
     }
 
     fn squares(&self) -> f64 {
-        self.rows.values().iter().map(|&x| f64::from(x) * f64::from(x)).sum()
+        self.rows.values().iter().map(|&x| x.into() * x.into()).sum()
     }
 }
 
-/// The transpose of a matrix.
-pub(super) struct Transposed<'m, M: ?Sized>(pub(super) &'m M);
+/// The transpose of an operator.
+pub struct Transposed<'m, M: ?Sized>(pub &'m M);
 
-impl<M: Matrix + ?Sized> Matrix for Transposed<'_, M> {
+impl<M: Operator + ?Sized> Operator for Transposed<'_, M> {
     fn shape(&self) -> (usize, usize) {
         let (n_rows, n_cols) = self.0.shape();
         (n_cols, n_rows)

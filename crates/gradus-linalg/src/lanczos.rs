@@ -5,28 +5,30 @@
 //! the basis grows again. Since the best vectors so far are always kept, the sum of the leading values
 //! never falls.
 
-use super::basis::{Basis, WIDTH, random_block};
-use super::matrix::Matrix;
-use super::small::symmetric_eigen;
+use crate::basis::{Basis, WIDTH, random_block};
+use crate::operator::Operator;
+use crate::small::symmetric_eigen;
 
 /// The state of the iteration between two restarts.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Lanczos {
+pub struct Lanczos {
     /// The best vectors so far, then the block that comes next.
-    pub(super) basis: Basis,
+    pub basis: Basis,
     /// The values `σ²` of these vectors, largest first.
-    pub(super) squares: Vec<f64>,
+    pub squares: Vec<f64>,
     /// How far the leading vectors are from being singular vectors: `max ‖AᵀA v − σ² v‖ / σ₁²`.
-    pub(super) residual: f64,
+    pub residual: f64,
     /// Restarts so far.
-    pub(super) cycles: u64,
+    pub cycles: u64,
 }
 
 /// The options of the method.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    pub(super) k: usize,
-    pub(super) seed: u64,
+pub struct Aim {
+    /// The number of singular values wanted.
+    pub k: usize,
+    /// The seed of the random start.
+    pub seed: u64,
 }
 
 impl Aim {
@@ -38,7 +40,7 @@ impl Aim {
 
     /// Capacity of the basis: the last block that is multiplied may begin just before its full size, and
     /// brings another.
-    pub(super) fn capacity(&self, n: usize) -> usize {
+    pub fn capacity(&self, n: usize) -> usize {
         (self.most(n) + 2 * WIDTH).min(n)
     }
 
@@ -50,7 +52,7 @@ impl Aim {
 
 impl Lanczos {
     /// A random start for a matrix of `n` columns.
-    pub(super) fn start(n: usize, aim: &Aim) -> Self {
+    pub fn start(n: usize, aim: &Aim) -> Self {
         let mut basis = Basis::new(n, aim.capacity(n));
         basis.extend(&mut random_block(n, aim.seed, 0));
         Self { basis, squares: Vec::new(), residual: f64::INFINITY, cycles: 0 }
@@ -58,12 +60,7 @@ impl Lanczos {
 
     /// One cycle: the basis grows to its full size and is cut down to the best. `false` if `stopped`
     /// said to stop; the state is then as it was.
-    pub(super) fn cycle(
-        &mut self,
-        matrix: &dyn Matrix,
-        aim: &Aim,
-        stopped: &dyn Fn() -> bool,
-    ) -> bool {
+    pub fn cycle(&mut self, matrix: &dyn Operator, aim: &Aim, stopped: &dyn Fn() -> bool) -> bool {
         let (m, n) = matrix.shape();
         let (most, capacity) = (aim.most(n), aim.capacity(n));
         let mut basis = self.basis.clone();
@@ -153,12 +150,12 @@ impl Lanczos {
     }
 
     /// Whether there is nothing left to find: the basis is the whole space.
-    pub(super) fn complete(&self) -> bool {
+    pub fn complete(&self) -> bool {
         self.basis.len == self.squares.len() && self.cycles > 0
     }
 
     /// The leading vectors, by rows.
-    pub(super) fn vectors(&self, k: usize) -> Vec<f64> {
+    pub fn vectors(&self, k: usize) -> Vec<f64> {
         let len = self.basis.len;
         self.basis.packed().chunks_exact(len.max(1)).flat_map(|row| &row[..k]).copied().collect()
     }
