@@ -93,6 +93,8 @@ pub struct Traits {
     pub early_stopping: bool,
     /// A simple, cheap model that others have to beat: it takes part in every comparison of models.
     pub baseline: bool,
+    /// Features must be 0 or more, and negative ones are refused.
+    pub non_negative: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -129,6 +131,7 @@ impl Traits {
         warm_path: false,
         early_stopping: true,
         baseline: false,
+        non_negative: false,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 

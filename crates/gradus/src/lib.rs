@@ -19,7 +19,8 @@
 //! |---|---|
 //! | [`data`] | ratings, samples, tables and matrices: reading, writing, making them |
 //! | [`model`] | the contract: parameters, fits, what models can do, the model file; to define a model of your own |
-//! | [`recommenders`], [`linear`], [`text`] | the models, by family |
+//! | [`recommenders`], [`linear`], [`latent`], [`text`] | the models, by family |
+//! | [`linalg`] | linear operators and their truncated SVD |
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
 //! | [`select`] | evaluating a model, and choosing parameters by trying them |
@@ -27,6 +28,8 @@
 
 pub use gradus_base::{Error, Result};
 pub use gradus_data as data;
+pub use gradus_latent as latent;
+pub use gradus_linalg as linalg;
 pub use gradus_linear as linear;
 pub use gradus_metrics as metrics;
 pub use gradus_optim as optim;
@@ -88,5 +91,6 @@ pub mod prelude {
     pub use gradus_core::update::{UpdateOptions, Updated};
     pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
     pub use gradus_factor::{Als, Bayes, Ials, LatentFactors};
+    pub use gradus_latent::{Nmf, NmfModel};
     pub use gradus_linear::{ElasticNet, Lasso, Linear, LinearModel, Logistic, Ridge, Svm, Svr};
 }
