@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
+from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, nmf, python, quality, svdpp
 from suites import svm, svmgrid, text, top, versions
 
 SUITES = {
@@ -32,6 +32,7 @@ SUITES = {
     "svmgrid": svmgrid,
     "python": python,
     "text": text,
+    "nmf": nmf,
     "versions": versions,
 }
 

@@ -28,7 +28,7 @@ BASES = {
     "cluster": "Clusterer",
 }
 #: Models with a base of their own.
-SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor"}
+SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor", "nmf": "NonNegativeFactors"}
 SOURCES = {
     "Regressor": "_features",
     "Classifier": "_features",
@@ -38,6 +38,7 @@ SOURCES = {
     "SupportVectorClassifier": "_machines",
     "SupportVectorRegressor": "_machines",
     "TextTransformer": "_text",
+    "NonNegativeFactors": "_nmf",
 }
 
 
@@ -71,6 +72,7 @@ MORE = {
 }
 ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
+    "latent": "Models of latent structure.",
     "linear": "Linear models and support vector machines.",
     "text": "Texts as features.",
 }
@@ -95,6 +97,14 @@ array(['yes'], dtype='<U3')
 >>> import numpy as np
 >>> from gradus.{family} import {name}
 >>> X = np.random.default_rng(0).normal(size=(60, 4))
+>>> model = {name}().fit(X)
+>>> model.transform(X).shape[0]
+60
+""",
+    "non_negative": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).exponential(size=(60, 4))
 >>> model = {name}().fit(X)
 >>> model.transform(X).shape[0]
 60
@@ -270,6 +280,15 @@ ATTRIBUTES = {
         ("n_support_", "Of a kernel: their number, as an array of one."),
         ("dual_coef_", "Of a kernel: their coefficients, targets × support vectors."),
     ],
+    "NonNegativeFactors": [
+        ("components_", "The components, components × features, those that contribute most first."),
+        ("n_components_", "The number of components."),
+        (
+            "reconstruction_err_",
+            "The Frobenius norm of the difference between the data and the product of the factors; of `kl`, the root of "
+            "twice the divergence.",
+        ),
+    ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
@@ -310,6 +329,7 @@ def class_text(model: dict) -> str:
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
+    kind = "non_negative" if model["non_negative"] else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")

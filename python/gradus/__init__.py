@@ -4,15 +4,17 @@ Estimators live in family modules and behave as scikit-learn's do::
 
     from gradus.linear import Ridge
     from gradus.factor import Als
+    from gradus.latent import Nmf
 
     Ridge().fit(X, y).predict(X_new)
+    Nmf(n_components=8).fit_transform(X)
     Als(rank=32).fit((users, items, ratings)).recommend(["ann", "bob"], n=10)
 
 `gradus.load` opens a model file, whichever of Python, Rust and the command line wrote it.
 `gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
-from gradus import factor, linear, text
+from gradus import factor, latent, linear, text
 from gradus._base import load, models
 from gradus._compare import Comparison, compare
 from gradus._gradus import __version__, get_threads, set_threads
@@ -31,6 +33,7 @@ __all__ = [
     "factor",
     "get_threads",
     "info",
+    "latent",
     "linear",
     "load",
     "models",

@@ -38,7 +38,8 @@ pub(super) struct Facts {
     pub(super) unit: f64,
     pub(super) l1: f64,
     pub(super) l2: f64,
-    /// `‖X − W H‖`, or the root of twice the divergence.
+    /// `‖X − W H‖`, or the root of twice the divergence: a tensor of its own in a file, which other languages read.
+    #[serde(skip)]
     pub(super) error: f64,
     /// Its share of that of `W H = 0`, or for `kl` of that of the best single component; 0 of data that is 0.
     pub(super) relative_error: f64,
@@ -228,6 +229,7 @@ impl Model for NmfModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.inputs.write(file);
         file.set("facts", &self.facts);
+        file.tensor("reconstruction_error", &[1], std::slice::from_ref(&self.facts.error));
         let shape = [self.components.n_rows(), self.components.n_cols()];
         file.tensor("components", &shape, self.components.values());
     }
@@ -235,7 +237,8 @@ impl Model for NmfModel {
     fn read(file: &mut Reader) -> Result<Self> {
         let inputs = Inputs::read(file)?;
         inputs.check().map_err(|error| file.broken(error))?;
-        let facts: Facts = file.get("facts")?;
+        let mut facts: Facts = file.get("facts")?;
+        facts.error = file.finite("reconstruction_error", &[1])?[0];
         let (k, d) = (facts.n_components, inputs.n_features());
         let numbers = [facts.l1, facts.l2, facts.error, facts.relative_error];
         let fits = numbers.iter().all(|x| x.is_finite() && *x >= 0.0);

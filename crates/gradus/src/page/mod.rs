@@ -2,6 +2,7 @@
 //! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
 mod compare;
+mod parts;
 mod path;
 mod recommender;
 mod samples;
@@ -18,6 +19,9 @@ use serde_json::Value;
 
 /// The page of a model of any kind, as far as the model itself knows.
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
+    if let Some(model) = parts::factors(fitted) {
+        return parts::parts_page(fitted, model, title);
+    }
     match samples_page(fitted, title, None) {
         Ok(page) => page,
         // Not a model that predicts: the page tells of the fit, and of recommendations if there are any.
