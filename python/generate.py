@@ -28,7 +28,12 @@ BASES = {
     "cluster": "Clusterer",
 }
 #: Models with a base of their own.
-SPECIAL = {"svm": "SupportVectorClassifier", "svr": "SupportVectorRegressor", "pca": "PrincipalComponents"}
+SPECIAL = {
+    "svm": "SupportVectorClassifier",
+    "svr": "SupportVectorRegressor",
+    "pca": "PrincipalComponents",
+    "nmf": "NonNegativeFactors",
+}
 SOURCES = {
     "Regressor": "_features",
     "Classifier": "_features",
@@ -39,6 +44,7 @@ SOURCES = {
     "SupportVectorRegressor": "_machines",
     "TextTransformer": "_text",
     "PrincipalComponents": "_latent",
+    "NonNegativeFactors": "_nmf",
 }
 
 
@@ -97,6 +103,14 @@ array(['yes'], dtype='<U3')
 >>> import numpy as np
 >>> from gradus.{family} import {name}
 >>> X = np.random.default_rng(0).normal(size=(60, 4))
+>>> model = {name}().fit(X)
+>>> model.transform(X).shape[0]
+60
+""",
+    "non_negative": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).exponential(size=(60, 4))
 >>> model = {name}().fit(X)
 >>> model.transform(X).shape[0]
 60
@@ -282,6 +296,15 @@ ATTRIBUTES = {
         ("n_components_", "The number of components."),
         ("n_samples_", "The number of samples of training."),
     ],
+    "NonNegativeFactors": [
+        ("components_", "The components, components × features, those that contribute most first."),
+        ("n_components_", "The number of components."),
+        (
+            "reconstruction_err_",
+            "The Frobenius norm of the difference between the data and the product of the factors; of `kl`, the root of "
+            "twice the divergence.",
+        ),
+    ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
@@ -322,6 +345,7 @@ def class_text(model: dict) -> str:
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
+    kind = "non_negative" if model["non_negative"] else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")

@@ -104,6 +104,8 @@ pub struct Traits {
     pub baseline: bool,
     /// A fit can read its rows once, without holding them ([`Fit::fit_rows`]): for files larger than memory.
     pub streams: bool,
+    /// Features must be 0 or more, and negative ones are refused.
+    pub non_negative: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -144,6 +146,7 @@ impl Traits {
         early_stopping: true,
         baseline: false,
         streams: false,
+        non_negative: false,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 

@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
 //!
@@ -18,7 +19,9 @@
 //! ```
 
 pub mod moments;
+pub mod nmf;
 pub mod pca;
 
 pub use moments::Moments;
+pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};

@@ -50,6 +50,7 @@ pub use chart::heat::Heat;
 pub use chart::line::Line;
 pub use chart::marks::Marks;
 pub use chart::path::coefficient_path;
+pub use chart::pictures::Pictures;
 pub use chart::reliability::{Reliability, ReliabilityBin};
 pub use chart::residuals::{qq_plot, residual_plot};
 pub use chart::scatter::Scatter;

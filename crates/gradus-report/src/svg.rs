@@ -186,6 +186,33 @@ impl Canvas {
         self.element("path", class).attr("fill-rule", "evenodd").attr("d", &d)
     }
 
+    /// The pixels of a picture that are set, as runs along its rows; `to` is where it begins and the size of a pixel.
+    pub(crate) fn runs(
+        &mut self,
+        class: &str,
+        ((x, y), scale): ((f64, f64), f64),
+        width: usize,
+        set: &[bool],
+        opacity: f64,
+    ) {
+        let mut d = String::new();
+        for (row, set) in set.chunks_exact(width).enumerate() {
+            let mut at = 0;
+            while at < width {
+                let run = set[at..].iter().take_while(|set| **set).count();
+                if run > 0 {
+                    let _ = write!(d, "M{at} {row}h{run}v1h-{run}z");
+                }
+                at += run.max(1);
+            }
+        }
+        if !d.is_empty() {
+            let place = format!("translate({} {}) scale({scale:.4})", coord(x), coord(y));
+            let path = self.element("path", class).attr("d", &d).attr("transform", &place);
+            path.num("fill-opacity", opacity).end();
+        }
+    }
+
     /// Puts a finished drawing here.
     pub(crate) fn place(&mut self, drawing: &Drawing, x: f64, y: f64) {
         let _ = write!(self.out, "<g transform=\"translate({} {})\">", coord(x), coord(y));

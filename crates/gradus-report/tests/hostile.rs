@@ -1,9 +1,9 @@
 //! Whatever numbers and names come in, what goes out is well-formed, finite and repeatable.
 
 use gradus_report::{
-    Bars, Boxes, Chart, Confusions, Curves, Density, Forest, Heat, Line, Marks, Page, Reliability,
-    ReliabilityBin, Scatter, Stack, coefficient_path, escape, predicted_vs_true, qq_plot,
-    residual_plot,
+    Bars, Boxes, Chart, Confusions, Curves, Density, Forest, Heat, Line, Marks, Page, Pictures,
+    Reliability, ReliabilityBin, Scatter, Stack, coefficient_path, escape, predicted_vs_true,
+    qq_plot, residual_plot,
 };
 use proptest::prelude::*;
 
@@ -76,6 +76,7 @@ fn charts(values: &[f64]) -> Vec<Box<dyn Chart>> {
         Box::new(Bars::new(named()).title(NAME).reference(first, NAME)),
         Box::new(Bars::new(named()).vertical().decimals(40).reference(first, NAME).highlight(NAME)),
         Box::new(Heat::new([values, &values[..values.len() / 2]]).rows([NAME]).max(first)),
+        Box::new(Pictures::new().picture(NAME, 3, values).picture(NAME, 1, values).title(NAME)),
         Box::new(Heat::new(values.iter().map(|&v| [v])).columns([NAME])),
     ]
 }

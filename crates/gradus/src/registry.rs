@@ -8,7 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
     Spectral, Svdpp,
 };
-use gradus_latent::Pca;
+use gradus_latent::{Nmf, Pca};
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -39,6 +39,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Logistic>()
         .with::<Svm>()
         .with::<Svr>()
+        .with::<Nmf>()
         .with::<Counts>()
         .with::<Tfidf>()
         .with::<Pca>()

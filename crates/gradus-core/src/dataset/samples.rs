@@ -737,7 +737,8 @@ impl DataKind for Samples {
     fn example(n: usize, seed: u64, traits: &Traits) -> Result<Self> {
         const FEATURES: usize = 4;
         let mut stream = Stream::new(seed, "samples.example", 0);
-        let x = Dense::from_fn(n, FEATURES, |_, _| stream.normal());
+        let sign = |x: f64| if traits.non_negative { x.abs() } else { x };
+        let x = Dense::from_fn(n, FEATURES, |_, _| sign(stream.normal()));
         let w: Vec<f64> = (0..FEATURES).map(|_| stream.normal()).collect();
         let y: Vec<f64> = x
             .rows()

@@ -12,6 +12,7 @@ pub(crate) mod heat;
 pub(crate) mod line;
 pub(crate) mod marks;
 pub(crate) mod path;
+pub(crate) mod pictures;
 pub(crate) mod reliability;
 pub(crate) mod residuals;
 pub(crate) mod scatter;

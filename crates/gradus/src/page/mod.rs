@@ -3,6 +3,7 @@
 
 mod compare;
 mod components;
+mod parts;
 mod path;
 mod recommender;
 mod samples;
@@ -23,6 +24,9 @@ use serde_json::Value;
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     if let Some(Ok(page)) = latent_page(fitted, title, None) {
         return page;
+    }
+    if let Some(model) = parts::factors(fitted) {
+        return parts::parts_page(fitted, model, title);
     }
     match samples_page(fitted, title, None) {
         Ok(page) => page,

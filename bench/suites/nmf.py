@@ -1,0 +1,121 @@
+"""Non-negative matrix factorisation beside scikit-learn's: the time to the objective at which scikit-learn ends.
+
+scikit-learn's `NMF` is fitted with its own stopping rule (coordinate descent for the squared error, multiplicative
+updates for the divergence, 200 iterations at most). gradus is then fitted with as many iterations as it needs to come
+at least as low, and the whole `fit` is timed. Both begin at NNDSVDa; both sides run in processes of their own.
+"""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+WORK = """
+import json, sys, time, warnings
+import numpy as np, scipy.sparse as sp
+warnings.simplefilter("ignore")
+side, path, loss, k, goal, steps, threads = sys.argv[1:8]
+k = int(k)
+X = sp.load_npz(path) if "sparse" in path else np.load(path)
+if side == "sklearn":
+    from sklearn.decomposition import NMF
+    from threadpoolctl import threadpool_limits
+    beta, solver = ("frobenius", "cd") if loss == "frobenius" else ("kullback-leibler", "mu")
+    model = NMF(k, init="nndsvda", solver=solver, beta_loss=beta, random_state=0)
+    with threadpool_limits(int(threads)):
+        begun = time.perf_counter()
+        model.fit(X)
+        seconds = time.perf_counter() - begun
+    print(json.dumps({"seconds": seconds, "objective": 0.5 * model.reconstruction_err_**2, "iterations": int(model.n_iter_)}))
+else:
+    import gradus
+    gradus.set_threads(int(threads))
+    from gradus.latent import Nmf
+    steps, goal = int(steps), float(goal)
+    model = Nmf(n_components=k, loss=loss, init="nndsvda", max_iter=steps, tol=0.0)
+    begun = time.perf_counter()
+    model.fit(X)
+    seconds = time.perf_counter() - begun
+    trace = [point["objective"] for point in json.loads(model.model_.report)["trace"]]
+    needed = next((at + 1 for at, value in enumerate(trace) if value <= goal), None)
+    print(json.dumps({"seconds": seconds, "objective": trace[-1], "iterations": len(trace), "needed": needed}))
+"""
+
+
+def run(options):
+    import processes
+    from datasets import DATA, WORK as FOLDER
+    from progress import say
+    from report import Section, median, number, ratio
+
+    build = ["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"]
+    processes.run(build)
+    library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
+    library.unlink(missing_ok=True)
+    library.write_bytes((ROOT / "target" / "release" / "lib_gradus.so").read_bytes())
+    threads = str(options.threads)
+    environment = {"PYTHONPATH": str(ROOT / "python"), "RAYON_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+    section = Section(
+        "Non-negative matrix factorisation",
+        ["data", "loss", "gradus, s", "scikit-learn, s", "scikit-learn ÷ gradus", "iterations", "objective", "scikit-learn's"],
+    )
+    FOLDER.mkdir(exist_ok=True)
+    for title, path in matrices(DATA, FOLDER):
+        if path is None:
+            say(f"nmf: {title} skipped: not in {DATA}")
+            continue
+        for loss in ("frobenius", "kl"):
+
+            def one(side, goal=0.0, steps=1):
+                command = [sys.executable, "-c", WORK, side, path, loss, "20", repr(goal), str(steps), threads]
+                return json.loads(processes.run(command, environment, options.timeout).stdout)
+
+            say(f"nmf: {title}: {loss}: how many iterations")
+            theirs = one("sklearn")
+            steps, needed = 25, None
+            while needed is None and steps <= 1600:
+                steps *= 2
+                needed = one("gradus", theirs["objective"], steps)["needed"]
+            ours, peers = [], [theirs]
+            for turn in range(options.repeat):
+                say(f"nmf: {title}: {loss}: round {turn + 1} of {options.repeat}")
+                ours.append(one("gradus", theirs["objective"], needed or steps))
+                peers.append(one("sklearn"))
+            a, b = (median([run["seconds"] for run in runs]) for runs in (ours, peers))
+            reached = f"{ours[0]['objective']:.6g}" + ("" if needed else " (not reached)")
+            counts = f"{ours[0]['iterations']} and {theirs['iterations']}"
+            row = [title, loss, number(a), number(b), ratio(b, a), counts, reached, f"{theirs['objective']:.6g}"]
+            section.rows.append(row)
+    section.notes = [
+        f"20 components, NNDSVDa, {threads} threads, the median of {options.repeat} alternating processes; scikit-learn with "
+        "its default tolerance and 200 iterations at most; gradus with the number of iterations after which its objective is "
+        "at most scikit-learn's; the time is that of the whole `fit`",
+    ]
+    if section.rows:
+        yield section
+
+
+def matrices(data, folder):
+    """Titles and files of matrices; None where the data is absent."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    source = data / "olivetti" / "olivetti_400x64x64.u8.gz"
+    path = None
+    if source.exists():
+        path = folder / "nmf-dense.npy"
+        np.save(path, np.frombuffer(gzip.open(source).read(), np.uint8).reshape(400, -1) / 255.0)
+    yield "olivetti, 400 × 4,096", path and str(path)
+    source, path, title = data / "20newsgroups" / "20newsgroups-train.tab.gz", None, "20 Newsgroups, tf-idf"
+    if source.exists():
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        lines = gzip.open(source, "rt", encoding="utf-8", errors="replace").read().splitlines()[3:]
+        texts = [line.split("\t", 1)[1] for line in lines if "\t" in line]
+        x = TfidfVectorizer(min_df=2, max_df=0.5, stop_words="english").fit_transform(texts)
+        path = folder / "nmf-sparse.npz"
+        sp.save_npz(path, x)
+        title = f"20 Newsgroups, tf-idf, {x.shape[0]:,} × {x.shape[1]:,}, {x.nnz:,} entries"
+    yield title, path and str(path)

@@ -1,0 +1,307 @@
+//! Half a step for the Kullback–Leibler divergence: one factor, the other one fixed. Zeros cost nothing: what they
+//! contribute is the product of the sums of both factors.
+
+use super::data::Entries;
+use super::nnls;
+use gradus_base::parallel;
+use gradus_kernel::nonnegative::{self, Penalty};
+use gradus_kernel::{Level, dense};
+
+/// How a row moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    /// A multiplicative update.
+    Multiply,
+    /// A Newton step, its quadratic model minimised by sweeps of coordinate descent.
+    Newton,
+    /// A Newton step, its quadratic model minimised exactly.
+    ExactNewton,
+}
+
+/// Sweeps over the quadratic model of a Newton step.
+const SWEEPS: usize = 8;
+/// Trials of the line search.
+const TRIALS: usize = 12;
+
+/// The factor that is fixed: a row of `stride` values for each entry of a row of the data, padded by zeros.
+pub(super) struct Basis {
+    pub(super) k: usize,
+    stride: usize,
+    values: Vec<f64>,
+    /// The weighted sum of its rows.
+    sums: Vec<f64>,
+}
+
+impl Basis {
+    /// # Shapes
+    /// `factor` holds rows of `k` values, `sums` their (weighted) sum.
+    pub(super) fn new(k: usize, factor: &[f64], mut sums: Vec<f64>) -> Self {
+        let stride = k.next_multiple_of(8);
+        let mut values = vec![0.0; factor.len() / k * stride];
+        for (to, from) in values.chunks_exact_mut(stride).zip(factor.chunks_exact(k)) {
+            to[..k].copy_from_slice(from);
+        }
+        sums.resize(stride, 0.0);
+        Self { k, stride, values, sums }
+    }
+
+    fn row(&self, at: usize) -> &[f64] {
+        &self.values[at * self.stride..][..self.stride]
+    }
+}
+
+/// What a row needs while it moves.
+#[derive(Default)]
+pub(super) struct Scratch {
+    x: Vec<f64>,
+    gathered: Vec<f64>,
+    y: Vec<f64>,
+    v: Vec<f64>,
+    ratio: Vec<f64>,
+    curvature: Vec<f64>,
+    sum: Vec<f64>,
+    hessian: Vec<f64>,
+    gradient: Vec<f64>,
+    z: Vec<f64>,
+    d: Vec<f64>,
+}
+
+/// A row after a move.
+pub(super) struct Moved {
+    /// `Σ x ln y`, if it was asked for.
+    pub(super) logs: f64,
+    /// How much the quadratic model said that the objective falls, twice.
+    pub(super) decrement: f64,
+}
+
+/// Moves every row `z` of a factor; gives `Σ x ln y` after it, if asked for.
+///
+/// # Shapes
+/// `z` holds a row of `k` values for each row of `entries`.
+pub(super) fn half(
+    entries: &Entries<'_>,
+    basis: &Basis,
+    (by, penalty, how, logs): (f64, Penalty, Move, bool),
+    z: &mut [f64],
+) -> f64 {
+    let k = basis.k;
+    let rows = match entries {
+        Entries::Dense { .. } => 4,
+        Entries::Sparse(_) => 64,
+    };
+    let pieces = z.chunks_mut(rows * k).enumerate();
+    let sums = parallel::map(pieces, |(piece, z)| {
+        let mut scratch = Scratch::default();
+        let mut sum = 0.0;
+        for (row, z) in z.chunks_exact_mut(k).enumerate() {
+            let row = piece * rows + row;
+            sum += one(entries, row, basis, (by, penalty, how, logs), z, &mut scratch).logs;
+        }
+        sum
+    });
+    sums.iter().sum()
+}
+
+/// Moves one row.
+pub(super) fn one(
+    entries: &Entries<'_>,
+    row: usize,
+    basis: &Basis,
+    (by, penalty, how, logs): (f64, Penalty, Move, bool),
+    z: &mut [f64],
+    scratch: &mut Scratch,
+) -> Moved {
+    let stride = basis.stride;
+    scratch.x.clear();
+    let mut gathered = std::mem::take(&mut scratch.gathered);
+    let rows: &[f64] = match entries {
+        Entries::Dense { width, values } => {
+            scratch.x.extend(values[row * width..][..*width].iter().map(|x| x * by));
+            &basis.values
+        }
+        Entries::Sparse(x) => {
+            gathered.clear();
+            let (columns, values) = x.row(row);
+            for (&column, value) in columns.iter().zip(values).filter(|(_, x)| **x > 0.0) {
+                scratch.x.push(value * by);
+                gathered.extend_from_slice(basis.row(column as usize));
+            }
+            &gathered
+        }
+    };
+    scratch.z.clear();
+    scratch.z.extend_from_slice(z);
+    scratch.z.resize(stride, 0.0);
+    let moved = go(rows, basis, (penalty, how, logs), scratch);
+    z.copy_from_slice(&scratch.z[..z.len()]);
+    scratch.gathered = gathered;
+    moved
+}
+
+fn go(
+    rows: &[f64],
+    basis: &Basis,
+    (penalty, how, logs): (Penalty, Move, bool),
+    scratch: &mut Scratch,
+) -> Moved {
+    let (k, stride, level) = (basis.k, basis.stride, Level::best());
+    let Scratch { x, y, v, ratio, curvature, sum, hessian, gradient, z, d, .. } = scratch;
+    let n = x.len();
+    if x.iter().all(|x| *x == 0.0) {
+        z.fill(0.0);
+        return Moved { logs: 0.0, decrement: 0.0 };
+    }
+    y.resize(n, 0.0);
+    ratio.resize(n, 0.0);
+    curvature.resize(n, 0.0);
+    dense::dots(level, rows, z, y);
+    nonnegative::ratios(level, x, y, ratio, curvature);
+    sum.clear();
+    sum.resize(stride, 0.0);
+    dense::add_rows(level, rows, ratio, sum);
+    let log_sum = |y: &[f64]| -> f64 {
+        let terms = x.iter().zip(y).filter(|(x, _)| **x > 0.0);
+        terms.map(|(x, y)| x * y.max(f64::MIN_POSITIVE).ln()).sum()
+    };
+    if how == Move::Multiply {
+        for a in 0..k {
+            let below = basis.sums[a] + penalty.l1 + penalty.l2 * z[a];
+            z[a] = if below > 0.0 { z[a] * sum[a] / below } else { 0.0 };
+        }
+        if logs {
+            dense::dots(level, rows, z, y);
+        }
+        return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
+    }
+    hessian.resize(stride * stride, 0.0);
+    nonnegative::lower_gram(level, stride, rows, curvature, hessian);
+    for a in 0..k {
+        hessian[a * stride + a] += penalty.l2;
+        for b in 0..a {
+            hessian[b * stride + a] = hessian[a * stride + b];
+        }
+    }
+    gradient.clear();
+    gradient.extend((0..k).map(|a| basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a]));
+    d.clear();
+    d.resize(stride, 0.0);
+    if how == Move::ExactNewton {
+        let mut square = vec![0.0; k * k];
+        let mut target = vec![0.0; k];
+        for a in 0..k {
+            square[a * k..][..k].copy_from_slice(&hessian[a * stride..][..k]);
+            let product: f64 = square[a * k..][..k].iter().zip(&*z).map(|(h, z)| h * z).sum();
+            target[a] = product - gradient[a];
+        }
+        let mut new = z[..k].to_vec();
+        nnls::solve(&square, &target, &mut new);
+        (0..k).for_each(|a| d[a] = new[a] - z[a]);
+    } else {
+        descend(k, stride, hessian, gradient, z, d);
+    }
+    let slope: f64 = (0..k).map(|a| gradient_at(basis, penalty, z, sum, a) * d[a]).sum();
+    if slope >= 0.0 || !slope.is_finite() {
+        return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
+    }
+    v.resize(n, 0.0);
+    dense::dots(level, rows, d, v);
+    let linear: f64 = (0..k).map(|a| d[a] * (basis.sums[a] + penalty.l1 + penalty.l2 * z[a])).sum();
+    let square = penalty.l2 * d.iter().map(|d| d * d).sum::<f64>();
+    let slope_at = |t: f64| linear + t * square - nonnegative::log_slope(level, x, y, v, t);
+    let step = line_search(slope, slope_at);
+    for a in 0..k {
+        z[a] = (z[a] + step * d[a]).max(0.0);
+    }
+    if logs {
+        y.iter_mut().zip(&*v).for_each(|(y, v)| *y += step * v);
+    }
+    Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: -slope }
+}
+
+fn gradient_at(basis: &Basis, penalty: Penalty, z: &[f64], sum: &[f64], a: usize) -> f64 {
+    basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a]
+}
+
+/// Sweeps of coordinate descent over the quadratic model; `gradient` is that of the model, `z + d ≥ 0`.
+fn descend(
+    k: usize,
+    stride: usize,
+    hessian: &[f64],
+    gradient: &mut [f64],
+    z: &[f64],
+    d: &mut [f64],
+) {
+    let mut first = 0.0;
+    for sweep in 0..SWEEPS {
+        let mut change = 0.0;
+        for a in 0..k {
+            let row = &hessian[a * stride..][..k];
+            let at = z[a] + d[a];
+            let curvature = row[a];
+            let new = if curvature > 0.0 { (at - gradient[a] / curvature).max(0.0) } else { 0.0 };
+            let moved = new - at;
+            if moved != 0.0 {
+                d[a] += moved;
+                gradient.iter_mut().zip(row).for_each(|(g, h)| *g += moved * h);
+                change += curvature * moved * moved;
+            }
+        }
+        if sweep == 0 {
+            first = change;
+        }
+        if change <= 1e-3 * first {
+            break;
+        }
+    }
+}
+
+/// A step along a direction in which a convex function falls, by its slopes alone, such that it does not rise.
+fn line_search(at_zero: f64, slope_at: impl Fn(f64) -> f64) -> f64 {
+    let at_one = slope_at(1.0);
+    // Slopes of a convex function rise, so the mean of those at ½ and 1 bounds what it gains.
+    if at_one <= 0.0 || (at_one.is_finite() && slope_at(0.5) + at_one <= 0.0) {
+        return 1.0;
+    }
+    let (mut low, mut high) = ((0.0, at_zero), (1.0, at_one));
+    for _ in 0..TRIALS {
+        let middle = 0.5 * (low.0 + high.0);
+        let t = if high.1.is_finite() {
+            let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
+            secant.clamp(low.0 + 0.05 * (high.0 - low.0), middle.max(0.9 * high.0 + 0.1 * low.0))
+        } else {
+            middle
+        };
+        let slope = slope_at(t);
+        if slope > 0.0 {
+            high = (t, slope);
+        } else {
+            low = (t, slope);
+            if slope >= 0.5 * at_zero {
+                break;
+            }
+        }
+    }
+    low.0
+}
+
+/// `Σ x ln y` of rows as they are.
+pub(super) fn logs(entries: &Entries<'_>, basis: &Basis, by: f64, z: &[f64]) -> f64 {
+    let k = basis.k;
+    let sum = |(row, z): (usize, &[f64])| {
+        let log = |at: usize, x: f64| {
+            let y: f64 = basis.row(at)[..k].iter().zip(z).map(|(h, z)| h * z).sum();
+            if x > 0.0 { x * by * y.max(f64::MIN_POSITIVE).ln() } else { 0.0 }
+        };
+        match entries {
+            Entries::Dense { width, values } => {
+                let row = &values[row * width..][..*width];
+                row.iter().enumerate().map(|(at, x)| log(at, *x)).sum::<f64>()
+            }
+            Entries::Sparse(x) => {
+                let (columns, values) = x.row(row);
+                columns.iter().zip(values).map(|(&at, x)| log(at as usize, *x)).sum()
+            }
+        }
+    };
+    parallel::map(z.chunks_exact(k).enumerate(), sum).iter().sum()
+}

@@ -1,0 +1,82 @@
+//! Half a step for the squared error: one factor, the other one fixed.
+
+use super::NmfSolver;
+use gradus_base::parallel;
+use gradus_kernel::nonnegative::{self, Penalty};
+use gradus_kernel::{Level, linalg};
+
+/// Rows that a thread takes at a time.
+const ROWS: usize = 16 * nonnegative::ROWS;
+
+/// Lowers `Σ ½ zᵀ G z − bᵀ z + penalty` in every row `z ≥ 0`.
+///
+/// # Shapes
+/// `gram` is `k × k`, `b` and `z` hold rows of `k` values.
+pub(super) fn half(
+    solver: NmfSolver,
+    (gram, penalty, sweeps): (&[f64], Penalty, usize),
+    b: &[f64],
+    z: &mut [f64],
+) {
+    let k = gram.len().isqrt();
+    let level = Level::best();
+    let lower = match solver {
+        NmfSolver::ProjectedAls => {
+            let mut system = gram.to_vec();
+            (0..k).for_each(|a| system[a * k + a] += penalty.l2);
+            linalg::cholesky(k, &system)
+        }
+        _ => None,
+    };
+    parallel::each(z.chunks_mut(ROWS * k).zip(b.chunks(ROWS * k)), |(z, b)| match solver {
+        NmfSolver::Multiplicative => {
+            for (z, b) in z.chunks_exact_mut(k).zip(b.chunks_exact(k)) {
+                multiply(gram, penalty, b, z);
+            }
+        }
+        NmfSolver::ProjectedAls if lower.is_some() => {
+            for (z, b) in z.chunks_exact_mut(k).zip(b.chunks_exact(k)) {
+                let mut s: Vec<f64> = b.iter().map(|b| b - penalty.l1).collect();
+                linalg::cholesky_solve(k, lower.as_deref().unwrap_or_default(), &mut s);
+                s.iter_mut().for_each(|s| *s = s.max(0.0));
+                // A projection may raise the error; coordinate descent cannot.
+                if value(gram, penalty, b, &s) <= value(gram, penalty, b, z) {
+                    z.copy_from_slice(&s);
+                } else {
+                    nonnegative::hals(level, gram, penalty, 1, b, z);
+                }
+            }
+        }
+        _ => {
+            let pieces = z.chunks_mut(nonnegative::ROWS * k).zip(b.chunks(nonnegative::ROWS * k));
+            for (z, b) in pieces {
+                nonnegative::hals(level, gram, penalty, sweeps, b, z);
+            }
+        }
+    });
+}
+
+fn multiply(gram: &[f64], penalty: Penalty, b: &[f64], z: &mut [f64]) {
+    let k = z.len();
+    let below: Vec<f64> = gram
+        .chunks_exact(k)
+        .zip(z.iter())
+        .map(|(row, z_a)| {
+            let product: f64 = row.iter().zip(z.iter()).map(|(g, z)| g * z).sum();
+            product + penalty.l1 + penalty.l2 * z_a
+        })
+        .collect();
+    for ((z, b), below) in z.iter_mut().zip(b).zip(below) {
+        *z = if below > 0.0 { *z * b.max(0.0) / below } else { 0.0 };
+    }
+}
+
+fn value(gram: &[f64], penalty: Penalty, b: &[f64], z: &[f64]) -> f64 {
+    let k = z.len();
+    let mut value = 0.0;
+    for ((row, z_a), b) in gram.chunks_exact(k).zip(z).zip(b) {
+        let product: f64 = row.iter().zip(z).map(|(g, z)| g * z).sum();
+        value += z_a * (0.5 * (product + penalty.l2 * z_a) - b + penalty.l1);
+    }
+    value
+}

@@ -1,0 +1,323 @@
+//! Non-negative matrix factorisation.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `data.rs` | the data, the unit it is measured in, entries by rows and by columns |
+//! | `start.rs` | where the iterations begin: NNDSVD, random |
+//! | `solve.rs` | the iterations |
+//! | `frobenius.rs`, `divergence.rs` | half a step, by loss |
+//! | `nnls.rs` | small non-negative quadratic problems, exactly |
+//! | `model.rs` | what is learned: transform, inverse |
+
+mod data;
+mod divergence;
+mod frobenius;
+mod model;
+mod nnls;
+mod solve;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use model::NmfModel;
+
+use data::{Data, check_non_negative, column_sums};
+use derive_setters::Setters;
+use gradus_base::{Error, Result};
+use gradus_core::dataset::Dataset as _;
+use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::iterate::{self, LoopOptions};
+use gradus_core::params::{self, Params};
+use gradus_core::report::Choice;
+use gradus_core::transform::Transform as _;
+use gradus_data::Samples;
+use model::Facts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use solve::{Alternation, Plan};
+use start::Factors;
+use std::time::Instant;
+
+/// How far the product of the factors is from the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Half the sum of the squared errors: errors alike in size everywhere.
+    #[default]
+    Frobenius,
+    /// The Kullback–Leibler divergence `Σ x ln(x / y) − x + y`: for counts, whose errors grow with their size. Its cost
+    /// grows with the entries that are not 0.
+    Kl,
+}
+
+/// How the factors are improved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NmfSolver {
+    /// `hals` for `frobenius`, `newton` for `kl`.
+    #[default]
+    Auto,
+    /// Hierarchical alternating least squares, which is coordinate descent: one entry of a row at a time, several
+    /// sweeps where a product with the data costs more than they do. For `frobenius`.
+    Hals,
+    /// Alternating least squares with what is negative set to 0, row by row; a row that this does not improve takes
+    /// a sweep of `hals` instead. For `frobenius`.
+    ProjectedAls,
+    /// The multiplicative updates of Lee and Seung: slow, and an entry that is 0 stays 0. For both losses.
+    Multiplicative,
+    /// A Newton step for each row of a factor, its quadratic model minimised over non-negative rows by coordinate
+    /// descent, with a line search. For `kl`.
+    Newton,
+}
+
+/// Where the iterations begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which needs products above 0, zeros are
+    /// replaced by a millionth of the mean of the data. Past the rank of the data components are random.
+    Nndsvd,
+    /// The same with zeros replaced by the mean of the data.
+    #[default]
+    Nndsvda,
+    /// Absolute values of normal deviates, such that products have the mean of the data.
+    Random,
+}
+
+/// Non-negative matrix factorisation: samples as sums of parts.
+///
+/// The samples `X ≥ 0` (`N × D`) are approximated by `W H`, where `H ≥ 0` has a row for each of `k` components and
+/// `W ≥ 0` says how much of each component a sample has. Nothing can be subtracted, so that components tend to be parts:
+/// of faces, or topics of documents. The objective is
+///
+/// `loss(X / s, W H) + l1 (D Σ W + N Σ H) + ½ l2 (D Σ W² + N Σ H²)`,
+///
+/// with half the squared error or the divergence as loss, and `s` the root of the mean square of the entries of `X`
+/// (their mean for `kl`). So penalties mean the same whatever the unit and the size of the data, and data times `c`
+/// gives a reconstruction times `c`. A sample of weight 3 is three samples. The trace of the report is the objective in
+/// the unit of the data: times `s²`, or `s` for `kl`.
+///
+/// Each iteration improves all rows of `W` and then all columns of `H`; no step raises the objective. The problem is not
+/// convex: another start may end elsewhere. Cost of an iteration: `4 n k` operations for `n` entries (those that are not 0,
+/// of sparse data) and some `10 (N + D) k²` for `frobenius`; `n k²` for `kl` by `newton`, `8 n k` by `multiplicative`.
+/// A sample is transformed by the best `W` for the components, to the last digits: an active set method, or Newton steps.
+/// Components are ordered by how much they contribute to the data. Missing entries are not taken: impute them first.
+///
+/// References: Lee, Seung: Learning the parts of objects, 1999. Cichocki, Phan: Fast local algorithms for large scale
+/// non-negative matrix and tensor factorizations, 2009. Gillis, Glineur: Accelerated multiplicative updates and
+/// hierarchical ALS, 2012. Hsieh, Dhillon: Fast coordinate descent methods with variable selection for NMF, 2011.
+/// Boutsidis, Gallopoulos: SVD based initialization, 2008.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
+#[serde(default, deny_unknown_fields)]
+#[setters(strip_option)]
+pub struct Nmf {
+    /// Number of components. Left out, half of the number of samples or of features, whichever is smaller, and 10 at
+    /// most. It may be larger than both.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub n_components: Option<usize>,
+
+    /// What is minimised.
+    pub loss: Loss,
+
+    /// How it is minimised.
+    pub solver: NmfSolver,
+
+    /// Where the iterations begin.
+    pub init: Init,
+
+    /// Strength of the penalty on the entries of both factors, for data divided by the root of its mean square (its
+    /// mean for `kl`). Some 0.001 to 0.1 makes factors sparse.
+    #[schemars(range(min = 0.0))]
+    pub l1: f64,
+
+    /// Strength of the penalty on half the squares of the entries of both factors, in the same unit.
+    #[schemars(range(min = 0.0))]
+    pub l2: f64,
+
+    /// Largest number of iterations.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_iter: usize,
+
+    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub tol: f64,
+
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Default for Nmf {
+    fn default() -> Self {
+        Self {
+            n_components: None,
+            loss: Loss::Frobenius,
+            solver: NmfSolver::Auto,
+            init: Init::Nndsvda,
+            l1: 0.0,
+            l2: 0.0,
+            max_iter: 500,
+            tol: 1e-5,
+            seed: 0,
+        }
+    }
+}
+
+impl Params for Nmf {
+    fn check_together(&self) -> Result<()> {
+        for (name, value) in [("l1", self.l1), ("l2", self.l2)] {
+            if !value.is_finite() {
+                return Err(Error::parameter(name, value, "must be a finite number of at least 0"));
+            }
+        }
+        let (name, fits) = match self.solver {
+            NmfSolver::Auto | NmfSolver::Multiplicative => return Ok(()),
+            NmfSolver::Hals => ("hals", Loss::Frobenius),
+            NmfSolver::ProjectedAls => ("projected_als", Loss::Frobenius),
+            NmfSolver::Newton => ("newton", Loss::Kl),
+        };
+        if fits == self.loss {
+            return Ok(());
+        }
+        let rule = match self.loss {
+            Loss::Frobenius => {
+                "must be auto, hals, projected_als or multiplicative for loss = frobenius"
+            }
+            Loss::Kl => "must be auto, multiplicative or newton for loss = kl",
+        };
+        Err(Error::parameter("solver", name, rule))
+    }
+}
+
+impl Nmf {
+    /// The default preset.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn plan(&self, k: usize) -> Plan {
+        let solver = match (self.solver, self.loss) {
+            (NmfSolver::Auto, Loss::Frobenius) => NmfSolver::Hals,
+            (NmfSolver::Auto, Loss::Kl) => NmfSolver::Newton,
+            (given, _) => given,
+        };
+        let Self { loss, init, l1, l2, seed, .. } = *self;
+        Plan { k, loss, solver, init, l1, l2, seed }
+    }
+
+    fn loop_options(&self, started: Instant, samples: &Samples) -> LoopOptions<'static> {
+        LoopOptions {
+            started: Some(started),
+            model: Self::NAME,
+            metric: "reconstruction RMSE",
+            max_iter: self.max_iter,
+            tol: self.tol,
+            seed: self.seed,
+            restarts: 1,
+            params: params::record(self),
+            fingerprint: samples.fingerprint(),
+            ..LoopOptions::default()
+        }
+    }
+}
+
+/// The components in the order of what they contribute to the data, largest first.
+fn ordered(k: usize, factors: &Factors, weights: Option<&[f64]>) -> Vec<f64> {
+    let (w, h) = (column_sums(k, &factors.w, weights), column_sums(k, &factors.h, None));
+    let mut order: Vec<usize> = (0..k).collect();
+    order.sort_by(|&a, &b| (w[b] * h[b]).total_cmp(&(w[a] * h[a])).then(a.cmp(&b)));
+    factors.h.chunks_exact(k).flat_map(|h| order.iter().map(|&a| h[a])).collect()
+}
+
+impl Fit for Nmf {
+    const NAME: &'static str = "nmf";
+    const CLASS: &'static str = "Nmf";
+    const FAMILY: &'static str = "latent";
+    type Data = Samples;
+    type Model = NmfModel;
+    const TRAITS: Traits =
+        Traits { iterative: true, resumable: true, non_negative: true, ..Traits::TRANSFORMER };
+
+    fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        let started = Instant::now();
+        self.check()?;
+        let (n, d) = samples.features().shape();
+        if n == 0 {
+            return Err(Error::data("nmf: no samples to learn from"));
+        }
+        if d == 0 {
+            return Err(Error::data("nmf: the samples have no features"));
+        }
+        check_non_negative(samples.features())?;
+        if let Some(held_out) = job.validation {
+            if held_out.is_empty() {
+                return Err(Error::data("nmf: the held-out data has no samples"));
+            }
+            samples.inputs().check_width(held_out.n_features())?;
+            check_non_negative(held_out.features())?;
+        }
+        let k = self.n_components.unwrap_or((n.min(d) / 2).clamp(1, 10));
+        let fits = n.max(d).checked_mul(k).is_some_and(|len| len <= isize::MAX as usize / 16);
+        if !fits {
+            let rule = format!(
+                "must be fewer: factors of {n} samples and {d} features do not fit into memory"
+            );
+            return Err(Error::parameter("n_components", k, rule));
+        }
+        let mut options = self.loop_options(started, samples);
+        if self.n_components.is_none() {
+            let reason = "half of the smaller number of samples and features, 10 at most";
+            options.chosen.push(Choice::new("n_components", k as f64, reason));
+        }
+        let solver = Alternation::new(self.plan(k), Data::new(samples, self.loss));
+        let (factors, mut report) = iterate::run(&solver, &options, job)?;
+        let data = solver.data();
+        let loss = solver.loss(&factors);
+        // What it is compared with: no component at all, of which there is no divergence, or the best single one.
+        let whole = match self.loss {
+            Loss::Frobenius => 0.5 * data.squares,
+            Loss::Kl => solver.divergence_from_margins(),
+        };
+        let facts = Facts {
+            n_components: k,
+            loss: self.loss,
+            unit: data.unit,
+            l1: self.l1,
+            l2: self.l2,
+            error: (2.0 * loss * solver.loss_unit()).sqrt(),
+            relative_error: if whole > 0.0 { (loss / whole).sqrt() } else { 0.0 },
+            n_samples: n as u64,
+        };
+        if data.squares == 0.0 {
+            report.notes.push("every entry is 0, and so are the components".into());
+        }
+        if k > n.min(d) && self.init != Init::Random {
+            report.notes.push(format!(
+                "{n} samples of {d} features have {} singular vectors; the other components begin at random",
+                n.min(d)
+            ));
+        }
+        let h = ordered(k, &factors, samples.weights());
+        let model = NmfModel::new(samples.inputs().clone(), h, facts);
+        if let Some(held_out) = job.validation {
+            report.validation = Some(held_out_error(&model, held_out)?);
+        }
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+/// The root of the mean squared error of held-out samples, transformed and back.
+fn held_out_error(model: &NmfModel, held_out: &Samples) -> Result<f64> {
+    let z = model.transform(held_out.features())?;
+    let (mut sum, mut total) = (0.0, 0.0);
+    for row in 0..held_out.len() {
+        let x = held_out.features().select_rows(&[row as u32]).to_dense();
+        let y = z.row(row);
+        let weight = held_out.weights().map_or(1.0, |weights| weights[row]);
+        for (column, x) in x.values().iter().enumerate() {
+            let y: f64 = (0..y.len()).map(|a| y[a] * model.components()[(a, column)]).sum();
+            sum += weight * (x - y) * (x - y);
+        }
+        total += weight * held_out.n_features() as f64;
+    }
+    Ok((sum / total.max(f64::MIN_POSITIVE)).sqrt())
+}

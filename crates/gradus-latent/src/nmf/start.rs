@@ -1,0 +1,102 @@
+//! Where the iterations begin.
+
+use super::data::Data;
+use super::{Init, Loss};
+use gradus_base::random::Stream;
+use gradus_base::{Result, parallel};
+use gradus_data::Matrix;
+use gradus_linalg::{Operator, Options, Scaled, Sparse, truncated};
+
+/// Both factors, by rows of `k` values: of the samples, and of the features.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Factors {
+    pub(super) w: Vec<f64>,
+    pub(super) h: Vec<f64>,
+}
+
+/// The factors at the start.
+pub(super) fn factors(
+    data: &Data<'_>,
+    k: usize,
+    (loss, init, seed): (Loss, Init, u64),
+) -> Result<Factors> {
+    let (n, d) = data.features.shape();
+    if data.squares == 0.0 {
+        return Ok(Factors { w: vec![0.0; n * k], h: vec![0.0; d * k] });
+    }
+    let mut factors = random(data, k, seed);
+    if init == Init::Random {
+        return Ok(factors);
+    }
+    let known = k.min(n).min(d);
+    let sparse;
+    let plain: &dyn Operator = match data.features {
+        Matrix::Dense(x) => x,
+        Matrix::Sparse(x) => {
+            sparse = Sparse::new(x);
+            &sparse
+        }
+    };
+    let by = 1.0 / data.unit;
+    let roots: Vec<f64> = match data.weights {
+        None => vec![by; n],
+        Some(weights) => weights.iter().map(|w| w.sqrt() * by).collect(),
+    };
+    let scaled = Scaled::new(plain, Some(roots), None, data.squares);
+    // A start: a few digits are enough.
+    let options = Options { tol: 1e-4, max_iter: 30, seed };
+    let svd = truncated(&scaled, known, &options)?;
+    // 0 stays 0 in multiplicative updates, and a divergence needs entries above 0.
+    let fill = match (init, loss) {
+        (Init::Nndsvda, _) => data.mean,
+        (_, Loss::Kl) => 1e-6 * data.mean,
+        _ => 0.0,
+    };
+    for a in 0..known {
+        let (u, v) = (column(svd.u.values(), known, a), column(svd.v.values(), known, a));
+        let part = |x: &[f64], sign: f64| -> Vec<f64> {
+            // The first pair is of one sign, but for rounding.
+            x.iter().map(|x| if a == 0 { x.abs() } else { (sign * x).max(0.0) }).collect()
+        };
+        let sides = [1.0, -1.0].map(|sign| (part(&u, sign), part(&v, sign)));
+        let strength = |(u, v): &(Vec<f64>, Vec<f64>)| norm(u) * norm(v);
+        let (u, v) = if strength(&sides[0]) >= strength(&sides[1]) { &sides[0] } else { &sides[1] };
+        let both = norm(u) * norm(v);
+        let size = (svd.s[a] * both).sqrt();
+        let (by_u, by_v) = if both > 0.0 { (size / norm(u), size / norm(v)) } else { (0.0, 0.0) };
+        let filled = |x: f64| if x > 1e-12 { x } else { fill };
+        for (row, u) in u.iter().enumerate() {
+            let root = data.weights.map_or(1.0, |weights| weights[row].sqrt());
+            let u = if root > 0.0 { u * by_u / root } else { data.mean };
+            factors.w[row * k + a] = filled(u);
+        }
+        for (row, v) in v.iter().enumerate() {
+            factors.h[row * k + a] = filled(v * by_v);
+        }
+    }
+    Ok(factors)
+}
+
+fn column(values: &[f64], width: usize, at: usize) -> Vec<f64> {
+    values.iter().skip(at).step_by(width).copied().collect()
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Random factors whose product has the mean of the data.
+fn random(data: &Data<'_>, k: usize, seed: u64) -> Factors {
+    let (n, d) = data.features.shape();
+    // The mean of |x| for a normal deviate is √(2/π).
+    let size = (data.mean / k as f64 * std::f64::consts::FRAC_PI_2).sqrt();
+    let side = |rows: usize, purpose: &str| {
+        let mut values = vec![0.0; rows * k];
+        parallel::each_row(&mut values, k, |row, z| {
+            let mut stream = Stream::new(seed, purpose, row as u64);
+            z.iter_mut().for_each(|z| *z = size * stream.normal().abs());
+        });
+        values
+    };
+    Factors { w: side(n, "nmf.samples"), h: side(d, "nmf.features") }
+}
