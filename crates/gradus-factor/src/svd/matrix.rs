@@ -83,7 +83,7 @@ impl<'a> Sparse<'a> {
     }
 
     /// A matrix whose transpose is at hand.
-    pub(super) fn from_both(rows: Cow<'a, Csr>, columns: Cow<'a, Csr>) -> Self {
+    pub(crate) fn from_both(rows: Cow<'a, Csr>, columns: Cow<'a, Csr>) -> Self {
         Self { rows, columns }
     }
 }

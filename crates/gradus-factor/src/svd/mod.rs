@@ -17,9 +17,12 @@ mod model;
 mod small;
 #[cfg(test)]
 mod tests;
+mod warm;
 
 pub use matrix::{Matrix, Sparse};
 pub use model::PureSvd;
+pub(crate) use small::symmetric_eigen;
+pub(crate) use warm::truncated_from;
 
 use basis::{Basis, WIDTH};
 use gradus_base::{Error, Result};
