@@ -173,6 +173,8 @@ impl Chart for Heat {
             let points = points.iter().copied().filter(inside);
             let points: Vec<_> = points.map(|(x, y)| (left + pitch * x, top + high * y)).collect();
             if points.len() > 1 {
+                // A light line under the curve keeps it visible on dark cells.
+                c.polyline("gr-line gr-under", &points).end();
                 c.polyline(&class(index), &points).end();
             }
         }

@@ -122,7 +122,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 
 const ABOUT: &str = "The share observed is the one from which at least half of the matrices of a rank were recovered. The \
     degrees of freedom bound every method; the curve of the nuclear norm is where theory puts the transition of softimpute \
-    and svt. svp is told the rank.";
+    and svt in large matrices. svp is told the rank.";
 
 /// The methods and the grid, if the options make sense.
 fn check(args: &RecoveryArgs) -> Outcome<(Vec<Method>, Grid)> {
