@@ -26,8 +26,11 @@ __all__ = [
     "PureSvd",
     "Sgd",
     "Slim",
+    "SoftImpute",
     "Spectral",
     "Svdpp",
+    "Svp",
+    "Svt",
 ]
 
 
@@ -968,6 +971,330 @@ class Gd(Recommender):
         self.keep_history = keep_history
         self.random_state = random_state
         self.warm_start = warm_start
+        self.verbose = verbose
+
+
+class SoftImpute(Recommender):
+    """Matrix completion with the nuclear norm (soft-impute): the rank is found, not given.
+
+    The model is `r̂ = α + β_u + β_i + x_ui`: a mean, a bias for each user and each item, and a matrix `X` of low
+    rank. The fit minimises
+
+    `½ Σ w (r − r̂)² + τ ‖X‖_* + ½ d_u Σ_u β_u² + ½ d_i Σ_i β_i²`
+
+    over the ratings that are there. The nuclear norm `‖X‖_*` is the sum of the singular values; it makes all but some
+    of them 0. The problem is convex: there is one optimal value, and the fit says how far it is from it at most (the
+    duality gap, a share of the objective). `τ = λσ`, where `σ` is the standard deviation of the noise about the biases
+    and λ the `regularization`; `d_u`, `d_i` are estimated from the data (see `bias`). So the result does not depend on
+    the scale of the ratings.
+
+    Since `‖X‖_* = min ½‖U‖² + ½‖V‖²` over all `X = U Vᵀ`, the fit alternates ridge regressions for the items and the
+    users, biases included. After each sweep the factors are turned into those of the singular value decomposition,
+    which lowers the penalty and leaves `X` as it is. An iteration is a sweep or two; then the largest singular values of
+    the matrix of residuals are computed, and each that is above τ brings a factor in. None above τ means that the
+    solution is optimal. The objective never rises. The result does not depend on the number of threads.
+
+    Cost of an iteration: `4 n k²` operations for `n` ratings at rank `k`, and some 160 products of the sparse residuals
+    with a vector. Nothing is as large as users × items.
+
+    `als` has the same model with a penalty that grows with the number of ratings of a row (`scaling = sqrt`), and
+    often predicts a little better; use `softimpute` for a solution that is certified, and for its rank.
+
+    References: Mazumder, Hastie, Tibshirani: Spectral regularization algorithms for learning large incomplete matrices,
+    2010; Hastie, Mazumder, Lee, Zadeh: Matrix completion and low-rank SVD via fast alternating least squares, 2015.
+
+    Parameters
+    ----------
+    regularization : float or None, default None
+        Strength λ of the nuclear norm, in units of the standard deviation of the ratings about the
+        biases. Left out, it is chosen on held-out ratings along a path of strengths, from the one
+        at which the rank is 0 down, each fit starting from the one before. Must be a finite number
+        at least 0, or left out.
+    max_rank : int, default 256
+        The largest rank. The fit finds the rank; where this is smaller, the result is a solution of
+        this rank, and the duality gap says how much that costs. Must be an integer from 1 to 4096.
+    bias_regularization : float or None, default None
+        Strength of the penalty on biases: the number of ratings at the mean that every user and
+        item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
+        Must be a finite number at least 0, or left out.
+    biases : bool, default True
+        Whether users and items have biases.
+    max_iter : int, default 100
+        Largest number of iterations. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-05
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    patience : int, default 5
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import SoftImpute
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = SoftImpute().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "softimpute"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        regularization: float | None = None,
+        max_rank: int = 256,
+        bias_regularization: float | None = None,
+        biases: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-05,
+        patience: int = 5,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.regularization = regularization
+        self.max_rank = max_rank
+        self.bias_regularization = bias_regularization
+        self.biases = biases
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+
+class Svp(Recommender):
+    """Singular value projection: completes a matrix of a given rank by projected gradient descent.
+
+    The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
+
+    `½ Σ w (r − α − β_u − β_i − x_ui)²` over all `X` of rank at most `rank`.
+
+    An iteration is a step along the gradient, `X + η w (r − x)` on the observed pairs, and then the best approximation
+    of that of the rank given, by a truncated singular value decomposition of a sparse matrix plus one of low rank. The
+    step is the best one along the gradient within the column space of `X` (normalised iterative hard thresholding), so
+    that it fits ratings that are not spread evenly; the iteration is extrapolated from the last two iterates where that
+    lowers the objective further. The objective never rises. Without biases a matrix of low rank that is incoherent and
+    seen at enough pairs is recovered exactly. The result does not depend on the number of threads.
+
+    Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, and `O(rank²)` for each
+    user and item. There is no penalty: on ratings with noise, few factors are all that it can fit without overfitting,
+    and `als` or `softimpute` predict better.
+
+    References: Jain, Meka, Dhillon: Guaranteed rank minimization via singular value projection, 2010; Tanner, Wei:
+    Normalized iterative hard thresholding for matrix completion, 2013.
+
+    Parameters
+    ----------
+    rank : int or None, default None
+        The rank. Left out, it is chosen on held-out ratings. Must be an integer from 1 to 4096, or
+        left out.
+    biases : bool, default True
+        Whether the biases of users and items are taken off first. Without them the ratings are
+        completed as they are.
+    max_iter : int, default 200
+        Largest number of iterations. Must be an integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    patience : int, default 5
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Svp
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Svp(rank=4).fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "svp"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        rank: int | None = None,
+        biases: bool = True,
+        max_iter: int = 200,
+        tol: float = 0.0001,
+        patience: int = 5,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.biases = biases
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Svt(Recommender):
+    """Singular value thresholding: completes a matrix by the smallest nuclear norm that agrees with what is observed.
+
+    The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
+
+    `τ ‖X‖_* + ½ ‖X‖_F²` subject to `x_ui = r − α − β_u − β_i` on the observed pairs.
+
+    For a large τ this is the matrix of the smallest nuclear norm. The iteration is Uzawa's, ascent on the dual: `Y` is a
+    sparse matrix of multipliers on the observed pairs, `X` is `Y` with its singular values reduced by τ (and 0 below),
+    and `Y + δ (r − x)` is the next. The step δ starts at `1.2 m n / |Ω|`, is halved where the dual value would
+    fall, and extrapolated where that raises it further; so the objective (minus the dual value) never rises, on ratings
+    that are not spread evenly as well. The rank follows from τ. The result does not depend on the number of threads.
+
+    Ratings have noise, and a fit that agrees with them exactly agrees with the noise. So the iteration ends at a
+    `residual`: the root mean square of what `X` leaves of the observed entries, relative to the entries. Left out, it
+    is chosen on held-out ratings. With `residual = 1e-4` and without biases, a matrix of low rank that is incoherent and
+    seen at enough pairs is recovered exactly.
+
+    The constraint knows no weights: a rating of weight 0 is absent, all others count alike, and the biases alone
+    make use of weights.
+
+    Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, `O(rank²)` for each user and
+    item. For noisy ratings `softimpute` has the better objective: prefer it.
+
+    Reference: Cai, Candès, Shen: A singular value thresholding algorithm for matrix completion, 2010.
+
+    Parameters
+    ----------
+    threshold : float, default 5.0
+        The threshold τ, in units of `√(m n)` times the root mean square of the observed entries. 5
+        is the authors' choice; larger ones are nearer to the smallest nuclear norm and take longer.
+        Must be a number at least 0.001 and at most 1000000.
+    residual : float or None, default None
+        What is left of the observed entries when the fit ends: the root mean square of the
+        residuals relative to that of the entries. Left out, it is chosen on held-out ratings. Must
+        be a number at least 0 and at most 1, or left out.
+    max_rank : int, default 256
+        The largest rank of an iterate. Singular values past it are lost, and the note of the report
+        says so. Must be an integer from 1 to 4096.
+    biases : bool, default True
+        Whether the biases of users and items are taken off first. Without them the ratings are
+        completed as they are.
+    max_iter : int, default 500
+        Largest number of iterations. Must be an integer from 1 to 1000000.
+    patience : int, default 10
+        With held-out ratings: stop when their error has not fallen for this many iterations; 0
+        turns this off. Must be an integer from 0 to 1000000.
+    clip : bool, default True
+        Whether predictions are clipped to the range of the training ratings.
+    keep_history : bool, default True
+        Whether the model keeps the training ratings, to leave out what a user has seen and to
+        explain.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    users_, items_
+        The ids of training, ascending.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.factor import Svt
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    >>> model = Svt().fit((users, items, rng.integers(1, 6, 400)))
+    >>> items, scores = model.recommend(7, n=3)
+    >>> items.shape
+    (3,)
+    """
+
+    _kind = "svt"
+    _updates = True
+
+    def __init__(
+        self,
+        *,
+        threshold: float = 5.0,
+        residual: float | None = None,
+        max_rank: int = 256,
+        biases: bool = True,
+        max_iter: int = 500,
+        patience: int = 10,
+        clip: bool = True,
+        keep_history: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.threshold = threshold
+        self.residual = residual
+        self.max_rank = max_rank
+        self.biases = biases
+        self.max_iter = max_iter
+        self.patience = patience
+        self.clip = clip
+        self.keep_history = keep_history
+        self.random_state = random_state
         self.verbose = verbose
 
 

@@ -64,6 +64,7 @@ const CASES: &[Case] = &[
         "html",
         &["s.csv"],
     ),
+    case("lab recovery --size 6 --steps 1 --rounds 1 -o OUT", "html", &[]),
 ];
 
 /// Who runs a command.

@@ -284,6 +284,38 @@ fn bias_and_variance_add_up_to_the_error() {
 }
 
 #[test]
+fn recovery_is_drawn_with_the_curves_of_theory() {
+    let folder = Folder::new();
+    let line = "lab recovery --size 20 --steps 4 --rounds 2 --ranks 0.2";
+    let told = folder.json(&format!("{line} -o r.html"));
+    assert_eq!(told["ranks"], serde_json::json!([1, 2, 3, 4]));
+    for method in told["methods"].as_array().unwrap() {
+        let success = &method["success"];
+        // Everything observed is recovered, a quarter of a matrix of rank 4 is not.
+        assert_eq!(success[0][3], 1.0, "{method}");
+        assert_eq!(success[3][0], 0.0, "{method}");
+    }
+    assert!(told["nuclear_norm"][1].as_f64() > told["degrees_of_freedom"][1].as_f64());
+    let page = folder.read("r.html");
+    for words in ["degrees of freedom", "theory of the nuclear norm", "svp", "svt", "softimpute"] {
+        assert!(page.contains(words), "{words}");
+    }
+    folder.out(&format!("{line} --methods svp -o r.svg"));
+    assert!(folder.read("r.svg").starts_with("<svg"));
+    for (line, part) in [
+        ("lab recovery --methods als", "softimpute, svt or svp"),
+        ("lab recovery -o r.svg", "one method"),
+        ("lab recovery -o r.png", ".svg or .html"),
+        ("lab recovery --size 3", "from 4 to 1000"),
+        ("lab recovery --ranks 2", "at most 1"),
+        ("lab recovery --rounds 0", "from 1 to"),
+    ] {
+        let said = folder.err(line);
+        assert!(said.contains(part), "{line}: {said}");
+    }
+}
+
+#[test]
 fn classifiers_are_chosen_judged_and_drawn() {
     let folder = Folder::new();
     folder.out("make regression --target class --samples 500 --features 5 --scale 2 -o all.csv");

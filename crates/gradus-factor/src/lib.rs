@@ -10,6 +10,10 @@
 //! | [`ccd`] | cyclic coordinate descent |
 //! | [`gd`] | gradient descent on the whole objective at once |
 //! | [`loss`] | how errors are judged, where a gradient is followed |
+//! | [`softimpute`] | completion with the nuclear norm, by alternating ridge regressions |
+//! | [`svp`] | completion by projection on the matrices of a rank |
+//! | [`svt`] | completion by singular value thresholding |
+//! | [`recovery`] | exact recovery: theory, and planted matrices |
 //! | [`ials`] | alternating least squares for signs of interest |
 //! | [`bpr`] | Bayesian personalised ranking |
 //! | [`svd`] | truncated singular value decomposition, and the recommender made of it |
@@ -26,6 +30,7 @@ pub mod bpr;
 mod catalogue;
 pub mod ccd;
 mod choice;
+mod completion;
 pub mod ease;
 mod fitting;
 pub mod gd;
@@ -36,13 +41,17 @@ mod interest;
 pub mod latent;
 pub mod loss;
 mod ranking;
+pub mod recovery;
 mod scorer;
 pub mod sgd;
 mod side;
 pub mod slim;
+pub mod softimpute;
 pub mod spectral;
 pub mod svd;
 pub mod svdpp;
+pub mod svp;
+pub mod svt;
 mod tuning;
 mod vectors;
 
@@ -59,6 +68,9 @@ pub use latent::LatentFactors;
 pub use scorer::Scorer;
 pub use sgd::Sgd;
 pub use slim::Slim;
+pub use softimpute::SoftImpute;
 pub use spectral::Spectral;
 pub use svd::PureSvd;
 pub use svdpp::Svdpp;
+pub use svp::Svp;
+pub use svt::Svt;

@@ -223,21 +223,7 @@ struct Search<'s, P> {
 
 impl<'s, P: Tunable> Search<'s, P> {
     fn new(params: &'s P, data: &Ratings, job: &'s Job<'s, Ratings>, start: f32) -> Result<Self> {
-        let seed = params.stopping().seed;
-        // A rating of weight 0 counts as absent: it may not change what is held out.
-        let weighty = data.weights_by_user().filter(|weights| weights.contains(&0.0));
-        let weighty = weighty.map(|weights| data.filter(|at| weights[at] > 0.0));
-        let data = weighty.as_ref().unwrap_or(data);
-        let data = sample(data, seed)?.unwrap_or_else(|| data.clone());
-        let per_part = data.len().div_ceil(PARTS).max(1);
-        let turns = ENOUGH.div_ceil(per_part).clamp(1, TURNS);
-        let mut parts = Vec::new();
-        if data.len() >= PARTS {
-            let folds = split::folds(&data, PARTS, seed)?;
-            for fold in 0..turns {
-                parts.push(folds.get(fold)?);
-            }
-        }
+        let (data, parts) = parts(data, params.stopping().seed)?;
         let traits = P::TRAITS;
         Ok(Self {
             params,
@@ -394,6 +380,29 @@ impl<'s, P: Tunable> Search<'s, P> {
         }
         Chosen { rank: best.rank, regularization, further: best.further, choices }
     }
+}
+
+/// Ratings with some of them held out: what is trained on, and what is tested on.
+pub(crate) type Part = (Ratings, Ratings);
+
+/// The ratings that a choice is made of, and the parts of them to train on and to test on; no parts of too
+/// few ratings.
+pub(crate) fn parts(data: &Ratings, seed: u64) -> Result<(Ratings, Vec<Part>)> {
+    // A rating of weight 0 counts as absent: it may not change what is held out.
+    let weighty = data.weights_by_user().filter(|weights| weights.contains(&0.0));
+    let weighty = weighty.map(|weights| data.filter(|at| weights[at] > 0.0));
+    let data = weighty.as_ref().unwrap_or(data);
+    let data = sample(data, seed)?.unwrap_or_else(|| data.clone());
+    let per_part = data.len().div_ceil(PARTS).max(1);
+    let turns = ENOUGH.div_ceil(per_part).clamp(1, TURNS);
+    let mut parts = Vec::new();
+    if data.len() >= PARTS {
+        let folds = split::folds(&data, PARTS, seed)?;
+        for fold in 0..turns {
+            parts.push(folds.get(fold)?);
+        }
+    }
+    Ok((data, parts))
 }
 
 /// The ratings of a sample of the users, where ratings are too many to choose by all of them.

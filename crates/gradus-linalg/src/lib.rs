@@ -35,4 +35,5 @@ pub use basis::Basis;
 pub use composed::{Centred, LowRankSum, Scaled};
 pub use lanczos::{Aim, Lanczos};
 pub use operator::{Operator, Sparse, Transposed};
-pub use svd::{Options, REAL, Svd, right_vectors, truncated, truncated_until};
+pub use small::symmetric_eigen;
+pub use svd::{Options, REAL, Svd, right_vectors, truncated, truncated_from, truncated_until};

@@ -15,7 +15,7 @@ const QL_STEPS: usize = 100;
 ///
 /// Householder reflections make the matrix tridiagonal, QL iterations with implicit shifts then
 /// diagonal.
-pub(crate) fn symmetric_eigen(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+pub fn symmetric_eigen(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
     let (mut diagonal, mut beside) = (vec![0.0; n], vec![0.0; n]);
     // Row `j` of `reflectors` holds the vector of the j-th reflection, scaled so that it is
     // I − v vᵀ.

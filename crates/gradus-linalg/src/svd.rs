@@ -88,12 +88,53 @@ pub fn truncated_until(
     options: &Options,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Svd>> {
+    decompose(matrix, k, options, stopped, |n, _, aim| Lanczos::start(n, aim))
+}
+
+/// As [`truncated`], from columns that span a space near that of the leading vectors, as those of a matrix near this
+/// one: left ones by rows, right ones by rows, and the number of each.
+///
+/// # Errors
+/// As [`truncated`].
+pub fn truncated_from(
+    matrix: &dyn Operator,
+    k: usize,
+    (left, right, width): (&[f64], &[f64], usize),
+    options: &Options,
+) -> Result<Svd> {
+    let start = |n: usize, flipped: bool, aim: &Aim| {
+        let near = if flipped { left } else { right };
+        let mut basis = Basis::new(n, aim.capacity(n));
+        for first in (0..width.min(k)).step_by(WIDTH) {
+            let count = WIDTH.min(width - first);
+            let mut z = vec![0.0; n * WIDTH];
+            for (to, from) in z.chunks_exact_mut(WIDTH).zip(near.chunks_exact(width)) {
+                to[..count].copy_from_slice(&from[first..first + count]);
+            }
+            basis.extend(&mut z);
+        }
+        // What the start does not know of has to be found as well.
+        basis.extend_at_random(aim.seed, 0);
+        Lanczos { basis, squares: Vec::new(), residual: f64::INFINITY, cycles: 0 }
+    };
+    let found = decompose(matrix, k, options, &|| false, start)?;
+    found.ok_or_else(|| Error::data("svd: stopped"))
+}
+
+/// The iteration from a start that is given the smaller side, whether that is the one of the rows, and the aim.
+fn decompose(
+    matrix: &dyn Operator,
+    k: usize,
+    options: &Options,
+    stopped: &dyn Fn() -> bool,
+    start: impl FnOnce(usize, bool, &Aim) -> Lanczos,
+) -> Result<Option<Svd>> {
     let total = check(matrix, k, options)?;
     let (m, n) = matrix.shape();
     let flipped = Transposed(matrix);
     let tall: &dyn Operator = if n <= m { matrix } else { &flipped };
     let aim = Aim { k, seed: options.seed };
-    let mut lanczos = Lanczos::start(m.min(n), &aim);
+    let mut lanczos = start(m.min(n), n > m, &aim);
     let (mut converged, mut iterations) = (false, 0);
     while !converged && iterations < options.max_iter && lanczos.cycle(tall, &aim, stopped) {
         iterations += 1;

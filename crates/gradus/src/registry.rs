@@ -6,7 +6,7 @@ use gradus_core::estimator::{AnyFitted, Estimator};
 use gradus_core::registry::Registry;
 use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
-    Spectral, Svdpp,
+    SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
 use gradus_latent::{Nmf, Pca};
 use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
@@ -22,6 +22,9 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Sgd>()
         .with::<Ccd>()
         .with::<Gd>()
+        .with::<SoftImpute>()
+        .with::<Svp>()
+        .with::<Svt>()
         .with::<Ials>()
         .with::<Bpr>()
         .with::<PureSvd>()

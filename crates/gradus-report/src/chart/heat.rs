@@ -1,6 +1,8 @@
 //! Heat maps of small matrices.
 
-use super::{Chart, Labels, SIZE, counted, header, label_setters, no_data, ramp, sane, thinning};
+use super::{
+    Chart, Key, Labels, SIZE, counted, header, label_setters, legend, no_data, ramp, sane, thinning,
+};
 use crate::scale::{drawable, fixed, number};
 use crate::svg::{Anchor, Canvas, Drawing};
 use crate::text;
@@ -28,6 +30,7 @@ pub struct Heat {
     columns: Vec<String>,
     max: Option<f64>,
     decimals: usize,
+    curves: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 impl Heat {
@@ -66,6 +69,18 @@ impl Heat {
         self.decimals = decimals;
         self
     }
+
+    /// Adds a line over the cells. Its points are in columns from the left and rows from the top: the centre of the
+    /// first cell is at (0.5, 0.5). What lies outside the cells is left out.
+    #[must_use]
+    pub fn curve(
+        mut self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        self.curves.push((name.into(), points.into_iter().collect()));
+        self
+    }
 }
 
 /// Opacity for a share of the largest magnitude: never quite invisible.
@@ -98,6 +113,14 @@ impl Chart for Heat {
         swatches.extend(steps.iter().map(|&s| ("gr-heat", opacity(s))));
         let lo = if signed { number(-max) } else { "0".to_owned() };
         top = ramp(&mut c, top, &swatches, &lo, &number(max)) + 2.0;
+        let class = |index: usize| format!("gr-line gr-s{}", index % 6 + 2);
+        let keys: Vec<Key<'_>> = self
+            .curves
+            .iter()
+            .enumerate()
+            .map(|(i, (name, _))| Key { name, class: class(i) })
+            .collect();
+        top = legend(&mut c, &keys, width, top);
         let names = (0..n_rows).map(|i| text::width(&row(i), SIZE)).fold(0.0_f64, f64::max);
         let names = names.min(width * 0.3);
         if !self.labels.y.is_empty() {
@@ -143,6 +166,18 @@ impl Chart for Heat {
                 }
             }
         }
+        for (index, (_, points)) in self.curves.iter().enumerate() {
+            let inside = |&(x, y): &(f64, f64)| {
+                (0.0..=n_cols as f64).contains(&x) && (0.0..=n_rows as f64).contains(&y)
+            };
+            let points = points.iter().copied().filter(inside);
+            let points: Vec<_> = points.map(|(x, y)| (left + pitch * x, top + high * y)).collect();
+            if points.len() > 1 {
+                // A light line under the curve keeps it visible on dark cells.
+                c.polyline("gr-line gr-under", &points).end();
+                c.polyline(&class(index), &points).end();
+            }
+        }
         let shown = text_width_of_last(n_cols, every, &col, room);
         for j in (0..n_cols).step_by(every) {
             let centre = left + pitch * (j as f64 + 0.5);
@@ -177,6 +212,15 @@ mod tests {
         let svg = Heat::new([vec![1.0, f64::NAN], vec![-0.5]]).to_svg();
         assert!(svg.contains("class=\"gr-void\"") && svg.contains("class=\"gr-cold\""));
         assert!(svg.contains("1 × 2: no value"));
+    }
+
+    #[test]
+    fn a_curve_stays_on_the_cells() {
+        let heat = Heat::new([[0.0, 1.0], [0.5, 1.0]]);
+        let svg =
+            heat.curve("theory", [(0.5, 0.5), (1.5, 1.5), (9.0, 9.0), (f64::NAN, 1.0)]).to_svg();
+        assert!(svg.contains("theory") && svg.contains("gr-line gr-s2"));
+        assert!(!svg.contains("NaN"));
     }
 
     #[test]

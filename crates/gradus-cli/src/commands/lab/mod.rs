@@ -2,13 +2,17 @@
 
 mod bias_variance;
 mod optimize;
+mod recovery;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
 use clap::{ArgMatches, Command};
 
-const LABS: &[Entry] =
-    &[(optimize::command, optimize::run), (bias_variance::command, bias_variance::run)];
+const LABS: &[Entry] = &[
+    (optimize::command, optimize::run),
+    (bias_variance::command, bias_variance::run),
+    (recovery::command, recovery::run),
+];
 
 pub fn command() -> Command {
     Command::new("lab")
