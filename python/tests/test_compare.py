@@ -115,7 +115,7 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_threads():
 
 def test_an_interruption_gives_what_is_complete():
     data = ratings(users=3000, items=1500, n=400_000)
-    timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer = threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     try:
         with pytest.warns(UserWarning, match="interrupted"):
