@@ -1555,8 +1555,8 @@ class Spectral(Recommender):
     operations an interaction of all the data and `rank` for each item. Memory: 16 bytes an interaction and
     `8 rank` an item. The result does not depend on the number of threads.
 
-    `rank`, `low_pass` and `sharpening` that are left out are chosen together: a fifth of the items of up to 2,000
-    users is held out and ranked by the filters of what is left, which takes about as long as the fit itself.
+    `rank`, `low_pass` and `sharpening` that are left out are chosen together: a fifth of the items of all users is
+    held out, and for up to 4,000 of them ranked by the filters of what is left, which takes longer than the fit itself.
     The report says what was chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the
     report is the share of `‖R̃‖²` that the low-pass leaves out.
 
@@ -1579,12 +1579,12 @@ class Spectral(Recommender):
         chosen. Must be a number at least 0 and at most 1000, or left out.
     sharpening : float or None, default None
         The time T of sharpening; 0 leaves it out, and a user takes a sixth of the time then. Left
-        out, it is chosen from 0 to 3. Must be a number at least 0 and at most 5, or left out.
-    user_exponent : float, default 0.5
-        The exponent a of the degrees of users: more gives users with many items less say. 0.5, for
-        users and for items, is that of the papers and better on the test part of Gowalla; 0.4 for
-        both ranks items better that are held out at random (MovieLens 1M and 100K, Gowalla). Must
-        be a number at least 0 and at most 2.
+        out, it is chosen among 0, 1.5 and 2.5. Must be a number at least 0 and at most 5, or left
+        out.
+    user_exponent : float, default 0.4
+        The exponent a of the degrees of users: more gives users with many items less say. 0.4 ranks
+        better than the 0.5 of the papers on Gowalla and on MovieLens 1M and 100K. Must be a number
+        at least 0 and at most 2.
     item_exponent : float, default 0.5
         The exponent b of the degrees of items: more recommends less popular items. Must be a number
         at least 0 and at most 2.
@@ -1630,7 +1630,7 @@ class Spectral(Recommender):
         max_rank: int = 512,
         low_pass: float | None = None,
         sharpening: float | None = None,
-        user_exponent: float = 0.5,
+        user_exponent: float = 0.4,
         item_exponent: float = 0.5,
         strength: Literal["presence", "log", "value"] = 'presence',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
