@@ -50,8 +50,11 @@ fn numbers(text: &str) -> Vec<Vec<f64>> {
 fn fitted_transformed_back_evaluated_drawn() {
     let folder = Folder::new();
     let fit = folder.json("fit pca t.csv --ignore kind -o m.gradus");
-    // Two dimensions and noise; the number is chosen, and the report says why.
-    assert_eq!(fit["report"]["chosen"][0]["value"], 2.0, "{fit}");
+    // Left out, the number is chosen, and the report says why.
+    let chosen = &fit["report"]["chosen"][0];
+    assert_eq!(chosen["parameter"], "n_components");
+    assert!(chosen["reason"].as_str().unwrap().contains("held-out"), "{fit}");
+    folder.out("fit pca t.csv --ignore kind -o m.gradus --n-components 2");
     let info = folder.out("info m.gradus");
     assert!(info.contains("explained variance") && info.contains("99."), "{info}");
     let z = folder.out("transform m.gradus t.csv");

@@ -4,7 +4,7 @@ use super::EvaluateRequest;
 use crate::App;
 use crate::data::Source;
 use gradus_base::Result;
-use gradus_core::dataset::{RatingsFile, Remarks};
+use gradus_core::dataset::{Dataset, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params;
 use gradus_metrics::bounds::{Bootstrap, Interval};
@@ -70,8 +70,19 @@ pub(super) fn evaluate(
     });
     let mut options: Map<String, Value> = shared.collect();
     options.extend(request.others.clone());
-    let source = Source { path: request.data.clone(), options };
-    let data = source.open(model, None, false, remarks)?.data;
+    let inputs = fitted.model.transformer().map(|model| model.inputs());
+    let inputs = inputs.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
+    let data: Box<dyn Dataset> = match inputs {
+        // The columns that the model takes, whatever else the file has.
+        Some(inputs) if request.others.is_empty() => {
+            let table = &request.options.table;
+            Box::new(table.samples_for(&request.data, (inputs, &[]), false, remarks)?)
+        }
+        _ => {
+            let source = Source { path: request.data.clone(), options };
+            source.open(model, None, false, remarks)?.data
+        }
+    };
     let losses = unit_losses(fitted, data.as_ref())?;
     let UnitsScore { metric, value, interval } = score(&losses)?;
     let further = further_losses(fitted, data.as_ref())?;

@@ -253,10 +253,10 @@ fn from_products(operator: &dyn Operator, products: &[f64]) -> Result<(Vec<f64>,
 fn orthonormalise(rows: &mut [f64], d: usize, squares: &[f64]) {
     let level = Level::best();
     let largest = squares.first().copied().unwrap_or(0.0);
-    for at in 0..squares.len() {
+    for (at, &square) in squares.iter().enumerate() {
         let (before, row) = rows.split_at_mut(at * d);
         let row = &mut row[..d];
-        let real = squares[at] > 1e-14 * largest && squares[at] > 0.0;
+        let real = square > 1e-14 * largest && square > 0.0;
         let mut axis = at;
         loop {
             if !real {
@@ -266,7 +266,7 @@ fn orthonormalise(rows: &mut [f64], d: usize, squares: &[f64]) {
             }
             let norm = dense::dot(level, row, row).sqrt();
             row.iter_mut().for_each(|x| *x /= norm);
-            if !real || squares[at] < 1e-4 * largest {
+            if !real || square < 1e-4 * largest {
                 for _ in 0..2 {
                     for other in before.chunks_exact(d) {
                         let along = dense::dot(level, other, row);
