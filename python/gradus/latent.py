@@ -56,14 +56,14 @@ class Nmf(NonNegativeFactors):
         How it is minimised.
         - "auto": `hals` for `frobenius`, `newton` for `kl`.
         - "hals": Hierarchical alternating least squares, which is coordinate descent: one entry of
-          a row at a time, several sweeps where a product with the data costs more than they do. For
-          `frobenius`.
+          a row at a time, two sweeps for each product with the data. For `frobenius`.
         - "projected_als": Alternating least squares with what is negative set to 0, row by row; a
           row that this does not improve takes a sweep of `hals` instead. For `frobenius`.
         - "multiplicative": The multiplicative updates of Lee and Seung: slow, and an entry that is
           0 stays 0. For both losses.
-        - "newton": A Newton step for each row of a factor, its quadratic model minimised over non-
-          negative rows by coordinate descent, with a line search. For `kl`.
+        - "newton": A Newton step for each row of a factor in its entries that are not held at 0,
+          the quadratic model minimised over non-negative rows by coordinate descent, with a line
+          search. For `kl`.
     init : {"nndsvd", "nndsvda", "random"}, default 'nndsvda'
         Where the iterations begin.
         - "nndsvd": The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which

@@ -11,8 +11,9 @@ use gradus_file::{Reader, Writer};
 use gradus_kernel::nonnegative::Penalty;
 use gradus_linalg::{Operator, Sparse};
 
-/// Most sweeps of coordinate descent in half a step.
-const MOST_SWEEPS: usize = 10;
+/// Sweeps of coordinate descent in half a step: they cost less than the product with the data. The number must not
+/// depend on the number of samples, or a weight of 3 would not be three samples.
+const SWEEPS: usize = 2;
 
 /// What a fit is asked for, with every choice made.
 #[derive(Clone, Copy, Debug)]
@@ -88,12 +89,6 @@ impl<'a> Alternation<'a> {
             Held::Sparse(x) => x,
             Held::Entries { .. } => unreachable!("the divergence takes entries one by one"),
         }
-    }
-
-    /// Sweeps that are worth their time: about half of what the product with the data takes.
-    fn sweeps(&self, rows: usize) -> usize {
-        let per_row = self.data.features.values().len() / rows.max(1);
-        (1 + per_row / (2 * self.plan.k)).min(MOST_SWEEPS)
     }
 
     fn penalty_of(&self, state: &Factors) -> f64 {
@@ -235,19 +230,18 @@ impl Solver for Alternation<'_> {
                 self.divergence(&new, logs)
             }
             _ => {
-                let (n, d) = self.data.features.shape();
                 let mut b = vec![0.0; new.w.len()];
                 self.operator().times(k, &state.h, &mut b);
                 b.iter_mut().for_each(|b| *b *= by);
                 let g = gram(k, &state.h);
-                let system = (&g[..], self.penalties[0], self.sweeps(n));
+                let system = (&g[..], self.penalties[0], SWEEPS);
                 frobenius::half(self.plan.solver, system, &b, &mut new.w);
                 if watch.stopped() {
                     return Ok(Step::Stopped);
                 }
                 new.h.clone_from(&state.h);
                 let (b, g) = self.feature_system(&new);
-                let system = (&g[..], self.penalties[1], self.sweeps(d));
+                let system = (&g[..], self.penalties[1], SWEEPS);
                 frobenius::half(self.plan.solver, system, &b, &mut new.h);
                 self.squared(&new.h, &b, &g)
             }

@@ -43,8 +43,9 @@ pub(super) fn factors(
         Some(weights) => weights.iter().map(|w| w.sqrt() * by).collect(),
     };
     let scaled = Scaled::new(plain, Some(roots), None, data.squares);
-    // A start: a few digits are enough.
-    let options = Options { tol: 1e-4, max_iter: 30, seed };
+    // A start: a few digits are enough, unless they cost nothing.
+    let tol = if n.min(d) <= 500 { 1e-10 } else { 1e-4 };
+    let options = Options { tol, max_iter: 30, seed };
     let svd = truncated(&scaled, known, &options)?;
     // 0 stays 0 in multiplicative updates, and a divergence needs entries above 0.
     let fill = match (init, loss) {
