@@ -44,8 +44,8 @@ class Nmf(NonNegativeFactors):
     Parameters
     ----------
     n_components : int or None, default None
-        Number of components. Left out, half of the number of samples or of features, whichever is
-        smaller, and 10 at most. It may be larger than both. Must be an integer from 1 to 100000, or
+        Number of components. Left out, half of the number of features, and 10 at most. It may be
+        larger than the numbers of samples and of features. Must be an integer from 1 to 100000, or
         left out.
     loss : {"frobenius", "kl"}, default 'frobenius'
         What is minimised.
