@@ -151,9 +151,9 @@ impl<'a> Alternation<'a> {
         let (n, d) = data.features.shape();
         let (mut rows, mut columns) = (vec![0.0; n], vec![0.0; d]);
         let weight = |row: usize| data.weights.map_or(1.0, |weights| weights[row]);
-        for row in 0..n {
+        for (row, sum) in rows.iter_mut().enumerate() {
             let mut add = |column: usize, x: f64| {
-                rows[row] += x / data.unit;
+                *sum += x / data.unit;
                 columns[column] += weight(row) * (x / data.unit);
             };
             match data.features {
