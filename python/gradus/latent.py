@@ -56,7 +56,7 @@ class Nmf(NonNegativeFactors):
         How it is minimised.
         - "auto": `hals` for `frobenius`, `newton` for `kl`.
         - "hals": Hierarchical alternating least squares, which is coordinate descent: one entry of
-          a row at a time, two sweeps for each product with the data. For `frobenius`.
+          a row at a time, eight sweeps for each product with the data. For `frobenius`.
         - "projected_als": Alternating least squares with what is negative set to 0, row by row; a
           row that this does not improve takes a sweep of `hals` instead. For `frobenius`.
         - "multiplicative": The multiplicative updates of Lee and Seung: slow, and an entry that is

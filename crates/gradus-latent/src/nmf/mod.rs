@@ -57,7 +57,7 @@ pub enum NmfSolver {
     /// `hals` for `frobenius`, `newton` for `kl`.
     #[default]
     Auto,
-    /// Hierarchical alternating least squares, which is coordinate descent: one entry of a row at a time, two
+    /// Hierarchical alternating least squares, which is coordinate descent: one entry of a row at a time, eight
     /// sweeps for each product with the data. For `frobenius`.
     Hals,
     /// Alternating least squares with what is negative set to 0, row by row; a row that this does not improve takes

@@ -13,7 +13,7 @@ use gradus_linalg::{Operator, Sparse};
 
 /// Sweeps of coordinate descent in half a step: they cost less than the product with the data. The number must not
 /// depend on the number of samples, or a weight of 3 would not be three samples.
-const SWEEPS: usize = 2;
+const SWEEPS: usize = 8;
 
 /// What a fit is asked for, with every choice made.
 #[derive(Clone, Copy, Debug)]
