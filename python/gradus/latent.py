@@ -10,10 +10,152 @@ from typing import Literal
 import numpy as np
 
 from gradus._latent import PrincipalComponents
+from gradus._nmf import NonNegativeFactors
 
 __all__ = [
+    "Nmf",
     "Pca",
 ]
+
+
+class Nmf(NonNegativeFactors):
+    """Non-negative matrix factorisation: samples as sums of parts.
+
+    The samples `X ≥ 0` (`N × D`) are approximated by `W H`, where `H ≥ 0` has a row for each of `k` components and
+    `W ≥ 0` says how much of each component a sample has. Nothing can be subtracted, so that components tend to be parts:
+    of faces, or topics of documents. The objective is
+
+    `loss(X / s, W H) + l1 (D Σ W + N Σ H) + ½ l2 (D Σ W² + N Σ H²)`,
+
+    with half the squared error or the divergence as loss, and `s` the root of the mean square of the entries of `X`
+    (their mean for `kl`). So penalties mean the same whatever the unit and the size of the data, and data times `c`
+    gives a reconstruction times `c`. A sample of weight 3 is three samples. The trace of the report is the objective in
+    the unit of the data: times `s²`, or `s` for `kl`.
+
+    Each iteration improves all rows of `W` and then all columns of `H`; no step raises the objective. The problem is not
+    convex: another start may end elsewhere. Cost of an iteration: `4 n k` operations for `n` entries (those that are not 0,
+    of sparse data) and some `10 (N + D) k²` for `frobenius`; `n k²` for `kl` by `newton`, `8 n k` by `multiplicative`.
+    A sample is transformed by the best `W` for the components, to the last digits: an active set method, or Newton steps.
+    Components are ordered by how much they contribute to the data. Missing entries are not taken: impute them first.
+
+    References: Lee, Seung: Learning the parts of objects, 1999. Cichocki, Phan: Fast local algorithms for large scale
+    non-negative matrix and tensor factorizations, 2009. Gillis, Glineur: Accelerated multiplicative updates and
+    hierarchical ALS, 2012. Hsieh, Dhillon: Fast coordinate descent methods with variable selection for NMF, 2011.
+    Boutsidis, Gallopoulos: SVD based initialization, 2008.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components. Left out, half of the number of features, and 10 at most. It may be
+        larger than the numbers of samples and of features. Must be an integer from 1 to 100000, or
+        left out.
+    loss : {"frobenius", "kl"}, default 'frobenius'
+        What is minimised.
+        - "frobenius": Half the sum of the squared errors: errors alike in size everywhere.
+        - "kl": The Kullback–Leibler divergence `Σ x ln(x / y) − x + y`: for counts, whose errors
+          grow with their size. Its cost grows with the entries that are not 0.
+    solver : {"auto", "hals", "projected_als", "multiplicative", "newton"}, default 'auto'
+        How it is minimised.
+        - "auto": `hals` for `frobenius`, `newton` for `kl`.
+        - "hals": Hierarchical alternating least squares, which is coordinate descent: one entry of
+          a row at a time, eight sweeps for each product with the data. For `frobenius`.
+        - "projected_als": Alternating least squares with what is negative set to 0, row by row; a
+          row that this does not improve takes a sweep of `hals` instead. For `frobenius`.
+        - "multiplicative": The multiplicative updates of Lee and Seung: slow, and an entry that is
+          0 stays 0. For both losses.
+        - "newton": A Newton step for each row of a factor in its entries that are not held at 0,
+          the quadratic model minimised over non-negative rows by coordinate descent, with a line
+          search. For `kl`.
+    init : {"nndsvd", "nndsvda", "random"}, default 'nndsvda'
+        Where the iterations begin.
+        - "nndsvd": The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which
+          needs products above 0, zeros are replaced by a millionth of the mean of the data. Past
+          the rank of the data components are random.
+        - "nndsvda": The same with zeros replaced by the mean of the data.
+        - "random": Absolute values of normal deviates, such that products have the mean of the
+          data.
+    l1 : float, default 0.0
+        Strength of the penalty on the entries of both factors, for data divided by the root of its
+        mean square (its mean for `kl`). Some 0.001 to 0.1 makes factors sparse. Must be a finite
+        number at least 0.
+    l2 : float, default 0.0
+        Strength of the penalty on half the squares of the entries of both factors, in the same
+        unit. Must be a finite number at least 0.
+    max_iter : int, default 500
+        Largest number of iterations. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-05
+        Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    components_
+        The components, components × features, those that contribute most first.
+    n_components_
+        The number of components.
+    reconstruction_err_
+        The Frobenius norm of the difference between the data and the product of the factors; of
+        `kl`, the root of twice the divergence.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import Nmf
+    >>> X = np.random.default_rng(0).exponential(size=(60, 4))
+    >>> model = Nmf().fit(X)
+    >>> model.transform(X).shape[0]
+    60
+    """
+
+    _kind = "nmf"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        loss: Literal["frobenius", "kl"] = 'frobenius',
+        solver: Literal["auto", "hals", "projected_als", "multiplicative", "newton"] = 'auto',
+        init: Literal["nndsvd", "nndsvda", "random"] = 'nndsvda',
+        l1: float = 0.0,
+        l2: float = 0.0,
+        max_iter: int = 500,
+        tol: float = 1e-05,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.loss = loss
+        self.solver = solver
+        self.init = init
+        self.l1 = l1
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.missing = missing
+        self.verbose = verbose
 
 
 class Pca(PrincipalComponents):

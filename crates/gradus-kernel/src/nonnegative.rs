@@ -20,8 +20,7 @@ pub struct Penalty {
 
 /// Sweeps of coordinate descent for `½ zᵀ G z − bᵀ z + penalty` over `z ≥ 0`, for up to eight rows at once.
 ///
-/// Ends after `sweeps`, or when a sweep changes less than a tenth of what the first one changed. A coordinate without
-/// curvature becomes 0.
+/// A coordinate without curvature becomes 0. Rows do not depend on each other.
 ///
 /// # Shapes
 /// `gram` is `k × k` and symmetric; `b` and `z` hold the same number of rows of `k` values. Panics on other lengths.
@@ -58,9 +57,7 @@ impl Kernel for Hals<'_> {
                 wide_z[a][row] = z[row * k + a];
             }
         }
-        let mut first = 0.0;
-        for sweep in 0..sweeps {
-            let mut change = [0.0; ROWS];
+        for _ in 0..sweeps {
             for a in 0..k {
                 let row = &gram[a * k..][..k];
                 let curvature = row[a] + penalty.l2;
@@ -86,18 +83,8 @@ impl Kernel for Hals<'_> {
                 let by = 1.0 / curvature;
                 for i in 0..ROWS {
                     let descent = even[i] + odd[i] - penalty.l2 * old[i];
-                    let new = (old[i] + by * descent).max(0.0);
-                    wide_z[a][i] = new;
-                    let moved = new - old[i];
-                    change[i] = lanes.fma64(moved * curvature, moved, change[i]);
+                    wide_z[a][i] = (old[i] + by * descent).max(0.0);
                 }
-            }
-            let change: f64 = change.iter().sum();
-            if sweep == 0 {
-                first = change;
-            }
-            if change <= 0.01 * first {
-                break;
             }
         }
         for row in 0..rows {

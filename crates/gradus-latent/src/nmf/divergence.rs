@@ -19,7 +19,7 @@ pub(super) enum Move {
 }
 
 /// Sweeps over the quadratic model of a Newton step.
-const SWEEPS: usize = 8;
+const SWEEPS: usize = 6;
 /// Trials of the line search.
 const TRIALS: usize = 12;
 
@@ -55,6 +55,8 @@ impl Basis {
 pub(super) struct Scratch {
     x: Vec<f64>,
     gathered: Vec<f64>,
+    compact: Vec<f64>,
+    free: Vec<usize>,
     y: Vec<f64>,
     v: Vec<f64>,
     ratio: Vec<f64>,
@@ -145,7 +147,8 @@ fn go(
     scratch: &mut Scratch,
 ) -> Moved {
     let (k, stride, level) = (basis.k, basis.stride, Level::best());
-    let Scratch { x, y, v, ratio, curvature, sum, hessian, gradient, z, d, .. } = scratch;
+    let Scratch { x, y, v, ratio, curvature, sum, hessian, gradient, z, d, compact, free, .. } =
+        scratch;
     let n = x.len();
     if x.iter().all(|x| *x == 0.0) {
         z.fill(0.0);
@@ -173,53 +176,73 @@ fn go(
         }
         return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
     }
-    hessian.resize(stride * stride, 0.0);
-    nonnegative::lower_gram(level, stride, rows, curvature, hessian);
-    for a in 0..k {
-        hessian[a * stride + a] += penalty.l2;
+    // Entries that are 0 and would become negative stay where they are, and their curvature is not needed.
+    let gradient_at = |a: usize| basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a];
+    free.clear();
+    free.extend((0..k).filter(|&a| z[a] > 0.0 || gradient_at(a) < 0.0));
+    let m = free.len();
+    let stay = |y: &[f64]| Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
+    if m == 0 {
+        return stay(y);
+    }
+    let (width, rows) = if m == k {
+        (stride, rows)
+    } else {
+        let width = m.next_multiple_of(8);
+        compact.clear();
+        compact.resize(n * width, 0.0);
+        for (to, from) in compact.chunks_exact_mut(width).zip(rows.chunks_exact(stride)) {
+            to.iter_mut().zip(&*free).for_each(|(to, &a)| *to = from[a]);
+        }
+        (width, &compact[..])
+    };
+    hessian.resize(width * width, 0.0);
+    let hessian = &mut hessian[..width * width];
+    nonnegative::lower_gram(level, width, rows, curvature, hessian);
+    for a in 0..m {
+        hessian[a * width + a] += penalty.l2;
         for b in 0..a {
-            hessian[b * stride + a] = hessian[a * stride + b];
+            hessian[b * width + a] = hessian[a * width + b];
         }
     }
     gradient.clear();
-    gradient.extend((0..k).map(|a| basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a]));
+    gradient.extend(free.iter().map(|&a| gradient_at(a)));
+    let from: Vec<f64> = free.iter().map(|&a| z[a]).collect();
     d.clear();
-    d.resize(stride, 0.0);
+    d.resize(width, 0.0);
+    let start = gradient.clone();
     if how == Move::ExactNewton {
-        let mut square = vec![0.0; k * k];
-        let mut target = vec![0.0; k];
-        for a in 0..k {
-            square[a * k..][..k].copy_from_slice(&hessian[a * stride..][..k]);
-            let product: f64 = square[a * k..][..k].iter().zip(&*z).map(|(h, z)| h * z).sum();
+        let mut square = vec![0.0; m * m];
+        let mut target = vec![0.0; m];
+        for a in 0..m {
+            square[a * m..][..m].copy_from_slice(&hessian[a * width..][..m]);
+            let product: f64 = square[a * m..][..m].iter().zip(&from).map(|(h, z)| h * z).sum();
             target[a] = product - gradient[a];
         }
-        let mut new = z[..k].to_vec();
+        let mut new = from.clone();
         nnls::solve(&square, &target, &mut new);
-        (0..k).for_each(|a| d[a] = new[a] - z[a]);
+        (0..m).for_each(|a| d[a] = new[a] - from[a]);
     } else {
-        descend(k, stride, hessian, gradient, z, d);
+        descend(m, width, hessian, gradient, &from, d);
     }
-    let slope: f64 = (0..k).map(|a| gradient_at(basis, penalty, z, sum, a) * d[a]).sum();
+    let slope: f64 = start.iter().zip(&*d).map(|(g, d)| g * d).sum();
     if slope >= 0.0 || !slope.is_finite() {
-        return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
+        return stay(y);
     }
     v.resize(n, 0.0);
     dense::dots(level, rows, d, v);
-    let linear: f64 = (0..k).map(|a| d[a] * (basis.sums[a] + penalty.l1 + penalty.l2 * z[a])).sum();
+    let linear: f64 =
+        (0..m).map(|t| d[t] * (basis.sums[free[t]] + penalty.l1 + penalty.l2 * from[t])).sum();
     let square = penalty.l2 * d.iter().map(|d| d * d).sum::<f64>();
     let slope_at = |t: f64| linear + t * square - nonnegative::log_slope(level, x, y, v, t);
     let step = line_search(slope, slope_at);
-    for a in 0..k {
-        z[a] = (z[a] + step * d[a]).max(0.0);
+    for (t, &a) in free.iter().enumerate() {
+        z[a] = (from[t] + step * d[t]).max(0.0);
     }
     if logs {
         y.iter_mut().zip(&*v).for_each(|(y, v)| *y += step * v);
     }
     Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: -slope }
-}
-
-fn gradient_at(basis: &Basis, penalty: Penalty, z: &[f64], sum: &[f64], a: usize) -> f64 {
-    basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a]
 }
 
 /// Sweeps of coordinate descent over the quadratic model; `gradient` is that of the model, `z + d ≥ 0`.

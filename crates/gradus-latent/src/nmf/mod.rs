@@ -57,16 +57,16 @@ pub enum NmfSolver {
     /// `hals` for `frobenius`, `newton` for `kl`.
     #[default]
     Auto,
-    /// Hierarchical alternating least squares, which is coordinate descent: one entry of a row at a time, several
-    /// sweeps where a product with the data costs more than they do. For `frobenius`.
+    /// Hierarchical alternating least squares, which is coordinate descent: one entry of a row at a time, eight
+    /// sweeps for each product with the data. For `frobenius`.
     Hals,
     /// Alternating least squares with what is negative set to 0, row by row; a row that this does not improve takes
     /// a sweep of `hals` instead. For `frobenius`.
     ProjectedAls,
     /// The multiplicative updates of Lee and Seung: slow, and an entry that is 0 stays 0. For both losses.
     Multiplicative,
-    /// A Newton step for each row of a factor, its quadratic model minimised over non-negative rows by coordinate
-    /// descent, with a line search. For `kl`.
+    /// A Newton step for each row of a factor in its entries that are not held at 0, the quadratic model minimised over
+    /// non-negative rows by coordinate descent, with a line search. For `kl`.
     Newton,
 }
 
@@ -111,8 +111,8 @@ pub enum Init {
 #[serde(default, deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct Nmf {
-    /// Number of components. Left out, half of the number of samples or of features, whichever is smaller, and 10 at
-    /// most. It may be larger than both.
+    /// Number of components. Left out, half of the number of features, and 10 at most. It may be larger than the numbers
+    /// of samples and of features.
     #[schemars(range(min = 1, max = 100_000))]
     pub n_components: Option<usize>,
 
@@ -255,7 +255,8 @@ impl Fit for Nmf {
             samples.inputs().check_width(held_out.n_features())?;
             check_non_negative(held_out.features())?;
         }
-        let k = self.n_components.unwrap_or((n.min(d) / 2).clamp(1, 10));
+        // Not by the number of samples: a weight of 3 is three of them.
+        let k = self.n_components.unwrap_or((d / 2).clamp(1, 10));
         let fits = n.max(d).checked_mul(k).is_some_and(|len| len <= isize::MAX as usize / 16);
         if !fits {
             let rule = format!(
@@ -265,7 +266,7 @@ impl Fit for Nmf {
         }
         let mut options = self.loop_options(started, samples);
         if self.n_components.is_none() {
-            let reason = "half of the smaller number of samples and features, 10 at most";
+            let reason = "half of the number of features, 10 at most";
             options.chosen.push(Choice::new("n_components", k as f64, reason));
         }
         let solver = Alternation::new(self.plan(k), Data::new(samples, self.loss));

@@ -5,7 +5,7 @@ use super::{Init, Loss};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_data::Matrix;
-use gradus_linalg::{Operator, Options, Scaled, Sparse, truncated};
+use gradus_linalg::{Operator, Options, REAL, Scaled, Sparse, truncated};
 
 /// Both factors, by rows of `k` values: of the samples, and of the features.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +43,9 @@ pub(super) fn factors(
         Some(weights) => weights.iter().map(|w| w.sqrt() * by).collect(),
     };
     let scaled = Scaled::new(plain, Some(roots), None, data.squares);
-    // A start: a few digits are enough.
-    let options = Options { tol: 1e-4, max_iter: 30, seed };
+    // A start: a few digits are enough, unless they cost nothing.
+    let tol = if n.min(d) <= 500 { 1e-10 } else { 1e-4 };
+    let options = Options { tol, max_iter: 30, seed };
     let svd = truncated(&scaled, known, &options)?;
     // 0 stays 0 in multiplicative updates, and a divergence needs entries above 0.
     let fill = match (init, loss) {
@@ -52,7 +53,14 @@ pub(super) fn factors(
         (_, Loss::Kl) => 1e-6 * data.mean,
         _ => 0.0,
     };
-    for a in 0..known {
+    // Past the rank of the data vectors are arbitrary: features at random, and all samples alike, so that the start does
+    // not depend on the order and the repetition of samples.
+    let real = svd.s.iter().take_while(|s| **s > REAL * svd.s[0]).count();
+    let alike = (data.mean / k as f64).sqrt();
+    for z in factors.w.chunks_exact_mut(k) {
+        z[real..].fill(alike);
+    }
+    for a in 0..real {
         let (u, v) = (column(svd.u.values(), known, a), column(svd.v.values(), known, a));
         let part = |x: &[f64], sign: f64| -> Vec<f64> {
             // The first pair is of one sign, but for rounding.

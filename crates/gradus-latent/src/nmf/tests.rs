@@ -243,8 +243,7 @@ fn planted_factors_are_recovered() {
 
 #[test]
 fn sparse_and_dense_data_give_the_same_model() {
-    // So large that the number of stored entries does not change the number of sweeps.
-    let x = made(130, 140, 3, 0.2, 8);
+    let x = made(50, 40, 3, 0.2, 8);
     for model in methods() {
         let model = model.max_iter(20).tol(0.0);
         let (a, b) =
