@@ -52,8 +52,13 @@ fn stats(
     fitted: &AnyFitted,
 ) -> Vec<(String, String, String)> {
     for (name, fact) in fitted.model.summary() {
-        let fact = fact.parse::<u32>().map_or(fact, |whole| number(f64::from(whole)));
-        stats.push((name.into(), fact, String::new()));
+        // What stands in brackets is set small below the number.
+        let (value, note) = match fact.split_once(" (") {
+            Some((value, note)) => (value, note.strip_suffix(')').unwrap_or(note)),
+            None => (fact.as_str(), ""),
+        };
+        let value = value.parse::<f64>().map_or_else(|_| value.to_owned(), number);
+        stats.push((name.into(), value, note.to_owned()));
     }
     stats
 }
