@@ -1,6 +1,12 @@
-"""Counts scikit-learn's checks, and says at the end how many there were."""
+"""Lets every test be interrupted; counts scikit-learn's checks, and says at the end how many there were."""
 
 import collections
+import signal
+import threading
+
+# A shell that runs the tests in the background, as `./check` does, makes them and their children ignore Ctrl-C.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _outcomes = collections.Counter()
 _estimators = set()
