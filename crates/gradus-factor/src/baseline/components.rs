@@ -2,10 +2,15 @@
 
 use super::bias::{Side, sum};
 use crate::latent::{Scaling, Squares};
+use crate::tuning;
 use gradus_base::parallel;
 use gradus_core::progress::Stop;
 use gradus_data::Ratings;
 
+/// The variances of so many ratings are known to more digits than any fit needs.
+const ENOUGH: usize = 4_000_000;
+/// A sample of fewer users says too little of how much they differ.
+const LEAST_USERS: usize = 1000;
 /// Largest number of steps of EM.
 const STEPS: usize = 200;
 /// EM has converged when no ratio of variances changes by more than this share.
@@ -48,8 +53,19 @@ impl Components {
     /// Estimates the variances by EM, with the posterior covariance of the biases taken for diagonal.
     /// Without biases, σ is the standard deviation of the ratings.
     ///
-    /// σ is never 0: ratings that are all explained have the unit of a millionth of their spread.
+    /// σ is never 0: ratings that are all explained have the unit of a millionth of their spread. Of more than
+    /// [`ENOUGH`] ratings those of a sample of the users are taken: EM would take longer than the fit.
     pub(crate) fn estimate(data: &Ratings, biases: bool, stop: &Stop) -> Self {
+        let sample = (data.len() > ENOUGH).then(|| tuning::sample(data, 0));
+        match sample {
+            Some(Ok(Some(sample))) if sample.n_users() >= LEAST_USERS && has_weight(&sample) => {
+                Self::of_all(&sample, biases, stop)
+            }
+            _ => Self::of_all(data, biases, stop),
+        }
+    }
+
+    fn of_all(data: &Ratings, biases: bool, stop: &Stop) -> Self {
         let weight: f64 = data.iter().map(|r| f64::from(r.weight)).sum();
         let mut mean: f64 =
             data.iter().map(|r| f64::from(r.weight) * f64::from(r.value)).sum::<f64>() / weight;
@@ -102,4 +118,9 @@ impl Components {
         debug_assert!(sum(&users).is_finite() && sum(&items).is_finite());
         Self { noise, damping }
     }
+}
+
+/// Whether some rating counts.
+fn has_weight(data: &Ratings) -> bool {
+    data.weights_by_user().is_none_or(|weights| weights.iter().any(|&weight| weight > 0.0))
 }
