@@ -429,7 +429,8 @@ fn a_killed_command_leaves_the_old_file_and_nothing_else() {
     folder.put("big.csv", "user,item,rating\n1,1,1\n");
     let old = folder.read("big.csv");
     let names = folder.names();
-    let line = "make ratings --users 20000 --items 5000 --count 4000000 -o big.csv";
+    // Minutes of work on any machine, so that the kill always comes first.
+    let line = "make ratings --users 200000 --items 5000 --count 400000000 -o big.csv";
     for (n, signal) in ["-KILL", "-INT", "-TERM", "-KILL", "-INT"].iter().enumerate() {
         let mut child = folder.command(line).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(150 + 130 * n as u64));
