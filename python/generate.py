@@ -99,6 +99,14 @@ EXAMPLES = {
 >>> model.predict([[2.0, 0.0]])
 array(['yes'], dtype='<U3')
 """,
+    "baseline": """
+>>> import numpy as np
+>>> from gradus.{family} import {name}
+>>> X = np.random.default_rng(0).normal(size=(60, 2))
+>>> model = {name}().fit(X, np.repeat(["yes", "no"], [45, 15]))
+>>> model.predict([[2.0, 0.0]])
+array(['yes'], dtype='<U3')
+""",
     "transform": """
 >>> import numpy as np
 >>> from gradus.{family} import {name}
@@ -346,6 +354,7 @@ def class_text(model: dict) -> str:
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
     kind = "non_negative" if model.get("non_negative") else kind
+    kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)
     doc += ["", "Examples", "--------", example.strip()]
     body = textwrap.indent("\n".join(doc), "    ").replace("\\", "\\\\")
@@ -355,6 +364,8 @@ def class_text(model: dict) -> str:
     lines += [f'    _kind = "{model["name"]}"']
     if model["updates"]:
         lines += ["    _updates = True"]
+    if model.get("baseline") and base in ("Regressor", "Classifier"):
+        lines += ["    _is_baseline = True"]
     lines += ["", "    def __init__(", "        self,", "        *,"]
     for name, param in params:
         typed = "int | np.random.RandomState | np.random.Generator | None" if name == "random_state" else python_type(param)

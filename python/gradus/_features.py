@@ -39,6 +39,9 @@ class _FeatureEstimator(Estimator):
     #: Whether the fit was given `float32`, which coefficients and predictions then are, too.
     _single = False
 
+    #: Whether the model is a baseline, which learns nothing from the features.
+    _is_baseline = False
+
     #: What the model turns into features by itself: the columns of a "frame", or those of an "array"
     #: with missing values.
     _encodes: str | None = None
@@ -283,6 +286,7 @@ class Regressor(RegressorMixin, _FeatureEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
+        tags.regressor_tags.poor_score = self._is_baseline
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -392,6 +396,11 @@ class Regressor(RegressorMixin, _FeatureEstimator):
 
 class Classifier(ClassifierMixin, _FeatureEstimator):
     """A model that predicts classes."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._is_baseline
+        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fits the model.

@@ -13,10 +13,12 @@ from gradus._features import Classifier, Regressor
 from gradus._machines import SupportVectorClassifier, SupportVectorRegressor
 
 __all__ = [
+    "Constant",
     "ElasticNet",
     "Lasso",
     "Linear",
     "Logistic",
+    "Majority",
     "Ridge",
     "Svm",
     "Svr",
@@ -1105,4 +1107,126 @@ class Svr(SupportVectorRegressor):
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start
+        self.verbose = verbose
+
+
+class Constant(Regressor):
+    """The mean of the target: predicts the same number for every sample.
+
+    `ŷ = Σ w y / Σ w`, which minimises `Σ w (y − ŷ)²` over all constants; of several targets, the mean of each.
+    Its R² is 0 on the data it was fitted to, so a regression that does not beat it has learned nothing.
+    scikit-learn's `DummyRegressor`. The features are not looked at; missing or useless ones do no harm.
+
+    Use it as the baseline of a regression, and `majority` as that of a classification. `gradus compare` takes both.
+
+    Parameters
+    ----------
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients, features (targets × features, if y has columns); none of a kernel.
+    intercept_
+        The intercept.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Constant
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Constant().fit(X, X @ [2.0, -1.0] + 3.0)
+    >>> model.predict([[1.0, 1.0]]).shape
+    (1,)
+    """
+
+    _kind = "constant"
+    _is_baseline = True
+
+    def __init__(
+        self,
+        *,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        verbose: int = 0,
+    ) -> None:
+        self.missing = missing
+        self.verbose = verbose
+
+
+class Majority(Classifier):
+    """The most frequent class: predicts the same class for every sample, with the shares of the classes as probabilities.
+
+    The probability of a class is its share of the weight, which minimises the log loss over all constants. A
+    classification that does not beat it has learned nothing: where nine of ten samples are of one class, an
+    accuracy of .9 is no merit. scikit-learn's `DummyClassifier`. The features are not looked at.
+
+    Use it as the baseline of a classification, and `constant` as that of a regression. `gradus compare` takes both.
+
+    Parameters
+    ----------
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    coef_
+        Coefficients, 1 × features for two classes, else classes × features; none of a kernel.
+    intercept_
+        The intercepts.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.linear import Majority
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = Majority().fit(X, np.repeat(["yes", "no"], [45, 15]))
+    >>> model.predict([[2.0, 0.0]])
+    array(['yes'], dtype='<U3')
+    """
+
+    _kind = "majority"
+    _is_baseline = True
+
+    def __init__(
+        self,
+        *,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        verbose: int = 0,
+    ) -> None:
+        self.missing = missing
         self.verbose = verbose

@@ -5,6 +5,7 @@
 //! | `design.rs` | the features as solvers see them: centred and scaled without being copied, with deterministic parallel products |
 //! | `lasso.rs`, `elasticnet.rs` | the estimators [`Lasso`] and [`ElasticNet`] |
 //! | `sparse/` | their solver, [paths](path) of penalties, cross-validation |
+//! | `constant.rs` | the baselines [`Constant`] and [`Majority`] |
 //! | `conjugate.rs` | conjugate gradients, for least squares and Newton steps of many features |
 //! | `parallel.rs` | small work on the caller's thread, large work on all |
 //! | `model.rs` | [`LinearModel`], what all but kernel machines learn |
@@ -15,6 +16,7 @@
 //! | `svm/` | [`Svm`] and [`Svr`], support vector machines |
 
 mod conjugate;
+mod constant;
 mod design;
 mod elasticnet;
 mod fitting;
@@ -38,6 +40,7 @@ pub mod path {
     pub use crate::sparse::{Path, PathOptions, Validation, lambda_max, path};
 }
 
+pub use constant::{Constant, Majority};
 pub use elasticnet::ElasticNet;
 pub use lasso::Lasso;
 pub use linear::{Linear, RegressionLoss};

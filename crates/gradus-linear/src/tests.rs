@@ -1,5 +1,6 @@
 //! Laws that hold for several models at once.
 
+mod baselines;
 mod extremes;
 mod penalties;
 mod separation;

@@ -9,7 +9,7 @@ use gradus_factor::{
     SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
 use gradus_latent::{Nmf, Pca};
-use gradus_linear::{ElasticNet, Lasso, Linear, Logistic, Ridge, Svm, Svr};
+use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -42,6 +42,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Logistic>()
         .with::<Svm>()
         .with::<Svr>()
+        .with::<Constant>()
+        .with::<Majority>()
         .with::<Nmf>()
         .with::<Counts>()
         .with::<Tfidf>()

@@ -214,7 +214,7 @@ fn a_tiny_budget_leaves_the_baselines_and_none_is_an_error() {
     assert!(comparison.others.iter().all(|one| one.reason.contains("budget")));
     assert_eq!(comparison.rows.len() + comparison.others.len(), comparing.models.len());
     assert_eq!(best.unwrap().kind, comparison.winner.unwrap());
-    // Models of features have no baselines.
+    // Without a baseline nothing is done in time.
     let slow = Shifted { slow: 1e6, ..Shifted::by("slow", 0.0) };
     let comparing = Compare { budget: tiny, ..compare(vec![&slow], Metric::Rmse) };
     let error = comparing.run(&samples(300), &silent).err().unwrap().to_string();

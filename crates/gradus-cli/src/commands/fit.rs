@@ -214,13 +214,18 @@ fn show(
     if context.quiet {
         return Ok(());
     }
-    context.say(format_args!(
-        "{}: {} iterations in {}, {}",
-        fitted.kind,
-        report.iterations,
-        seconds(report.seconds),
-        report.stop_reason
-    ))?;
+    let took = seconds(report.seconds);
+    match (report.iterations, report.stop_reason) {
+        (1, StopReason::Solved) => {
+            context.say(format_args!("{}: {} in {took}", fitted.kind, report.stop_reason))?;
+        }
+        (1, reason) => {
+            context.say(format_args!("{}: 1 iteration in {took}, {reason}", fitted.kind))?;
+        }
+        (n, reason) => {
+            context.say(format_args!("{}: {n} iterations in {took}, {reason}", fitted.kind))?;
+        }
+    }
     if let Some(score) = report.validation {
         let metric = report.metric.to_uppercase();
         let mut table = Table::new(&["held-out", &format!(">{metric}")]);

@@ -228,6 +228,12 @@ fn outcome(spectrum: &Spectrum, validation: Option<f64>) -> LoopOutcome {
     };
     let mut notes = vec![spectrum.how.clone()];
     let (k, rank) = (spectrum.values.len(), spectrum.rank());
+    let (explained, all) = (spectrum.values.iter().sum::<f64>(), spectrum.total);
+    if all > 0.0 {
+        let share = (100.0 * explained / all).min(100.0);
+        let plural = if k == 1 { " explains" } else { "s explain" };
+        notes.push(format!("{k} component{plural} {share:.2} % of the variance"));
+    }
     if rank < k {
         notes.push(format!(
             "the data varies in {rank} directions only; components past {rank} have no variance"
