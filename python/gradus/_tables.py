@@ -11,6 +11,7 @@ def read_table(
     delimiter=None,
     header=None,
     decimal_comma=None,
+    quotes=None,
     missing_values=(),
     on_error="fail",
     return_info=False,
@@ -30,6 +31,8 @@ def read_table(
         Whether the first row holds names.
     decimal_comma : bool, optional
         Whether numbers are written with a decimal comma.
+    quotes : bool, optional
+        Whether quotes hold cells together, or are characters like any other.
     missing_values : sequence of str
         Further words that mean a missing value.
     on_error : {"fail", "skip"}
@@ -44,7 +47,7 @@ def read_table(
         missing). ``pandas.DataFrame(read_table(path))`` makes a frame of it.
     """
     columns, info = _gradus.read_table(
-        path, delimiter, header, decimal_comma, [str(word) for word in missing_values], on_error
+        path, delimiter, header, decimal_comma, quotes, [str(word) for word in missing_values], on_error
     )
     if return_info:
         return columns, info

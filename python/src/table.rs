@@ -12,13 +12,14 @@ use std::path::PathBuf;
 
 /// The columns of a file by name, and what was found out about it.
 #[pyfunction]
-#[pyo3(signature = (path, delimiter=None, header=None, decimal_comma=None, missing_values=vec![], on_error="fail"))]
+#[pyo3(signature = (path, delimiter=None, header=None, decimal_comma=None, quotes=None, missing_values=vec![], on_error="fail"))]
 pub fn read_table<'py>(
     py: Python<'py>,
     path: PathBuf,
     delimiter: Option<String>,
     header: Option<bool>,
     decimal_comma: Option<bool>,
+    quotes: Option<bool>,
     missing_values: Vec<String>,
     on_error: &str,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
@@ -26,6 +27,7 @@ pub fn read_table<'py>(
         delimiter,
         header,
         decimal_comma,
+        quotes,
         missing_values,
         on_error: option::<TableFile, _>("on_error", on_error)?,
         ..TableFile::default()

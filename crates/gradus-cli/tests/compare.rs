@@ -92,7 +92,10 @@ fn it_ranks_models_of_interest_and_of_features() {
         .success();
     let found = json(folder, "compare b.csv --target y --models logistic,svm");
     assert_eq!(found["title"], "accuracy");
-    assert_eq!(found["rows"].as_array().unwrap().len(), 2);
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    let last = rows.last().unwrap();
+    assert_eq!((&last["model"], &last["baseline"]), (&"majority".into(), &true.into()));
     // A model without probabilities has no log loss, and says so.
     let found = json(folder, "compare b.csv --target y --models logistic,svm --metric log-loss");
     assert_eq!(found["winner"], "logistic");

@@ -85,6 +85,7 @@ impl RatingsFile {
             .header(self.table.header)
             .implicit(self.implicit)
             .decimal_comma(self.table.decimal_comma)
+            .quotes(self.table.quotes)
             .on_error(self.table.on_error)
             .duplicates(self.duplicates)
             .times(false);

@@ -39,6 +39,8 @@ pub struct TableFile {
     pub header: Option<bool>,
     /// Whether numbers are written with a decimal comma; detected by default.
     pub decimal_comma: Option<bool>,
+    /// Whether quotes hold cells together, or are characters like any other; detected by default.
+    pub quotes: Option<bool>,
     /// Further words that mean a missing value, besides NA, N/A, NaN, null, None, ?, - and the like.
     pub missing_values: Vec<String>,
     /// What to do with a row that cannot be read: fail at the first, or skip and count them.
@@ -105,6 +107,7 @@ impl TableFile {
             delimiter: self.delimiter()?,
             header: self.header,
             decimal_comma: self.decimal_comma,
+            quotes: self.quotes,
             missing_values: self.missing_values.clone(),
             on_error: self.on_error,
             names,

@@ -17,11 +17,13 @@ pub(crate) struct Dialect {
     /// Whether a backslash before a quote makes it a character of the text (`\"`); two quotes do so
     /// in any case.
     pub backslash: bool,
+    /// Whether quotes hold fields together; otherwise they are characters like any other.
+    pub quotes: bool,
 }
 
 impl Dialect {
     pub(crate) const fn new(delimiter: Delimiter) -> Self {
-        Self { delimiter, backslash: false }
+        Self { delimiter, backslash: false, quotes: true }
     }
 
     /// The dialect with this delimiter of a text that starts so. Quotes are escaped by backslashes if
@@ -33,7 +35,7 @@ impl Dialect {
                 && !delimiter.is_at(sample, at + 2)
         };
         let backslash = memchr::memmem::find_iter(sample, b"\\\"").any(escaped);
-        Self { delimiter, backslash }
+        Self { delimiter, backslash, quotes: true }
     }
 
     /// The closing quote of a field whose text starts at `at`.
@@ -106,7 +108,7 @@ fn quoted_end(text: &[u8], start: usize, limit: usize, dialect: Dialect) -> Opti
         while text.get(at) == Some(&b' ') && delimiter.byte != b' ' {
             at += 1;
         }
-        if text.get(at) == Some(&b'"') {
+        if dialect.quotes && text.get(at) == Some(&b'"') {
             at = dialect.closing_quote(text, at + 1)? + 1;
         }
         // Somewhere in a field, outside quotes.
@@ -199,7 +201,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
 
     /// How far the whole records in `text` go.
     fn whole(&self, text: &[u8]) -> usize {
-        if self.quotes.is_none() || memchr(b'"', text).is_none() {
+        if self.quotes.is_none_or(|dialect| !dialect.quotes) || memchr(b'"', text).is_none() {
             return memrchr(b'\n', text).map_or(0, |at| at + 1);
         }
         let mut start = 0;

@@ -270,7 +270,7 @@ impl<'a> Iterator for Fields<'a> {
         while text.get(open) == Some(&b' ') && self.dialect.delimiter.byte != b' ' {
             open += 1;
         }
-        let quoted = text.get(open) == Some(&b'"');
+        let quoted = self.dialect.quotes && text.get(open) == Some(&b'"');
         let outside = if quoted {
             match self.dialect.closing_quote(text, open + 1) {
                 Some(close) => close + 1,

@@ -278,7 +278,8 @@ pub(super) fn csv(
         let header: Vec<u8> = input.sample.drain(..first_end).collect();
         lines_before = memchr::memchr_iter(b'\n', &header).count() as u64;
     }
-    let dialect = Dialect::of(delimiter, &input.sample);
+    let quotes = options.quotes.unwrap_or(true);
+    let dialect = Dialect { quotes, ..Dialect::of(delimiter, &input.sample) };
     let n_columns = first.len();
     Ok(Layout { format, dialect, n_columns, lines_before, by_name: false, chosen })
 }

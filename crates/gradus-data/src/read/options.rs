@@ -141,6 +141,7 @@ pub struct ReadOptions {
     pub(super) times: bool,
     pub(super) implicit: bool,
     pub(super) decimal_comma: Option<bool>,
+    pub(super) quotes: Option<bool>,
     pub(super) optional_rating: bool,
     pub(super) on_error: OnError,
     pub(super) duplicates: Duplicates,
@@ -162,6 +163,7 @@ impl Default for ReadOptions {
             times: false,
             implicit: false,
             decimal_comma: None,
+            quotes: None,
             optional_rating: false,
             on_error: OnError::default(),
             duplicates: Duplicates::default(),
@@ -248,6 +250,12 @@ impl ReadOptions {
     /// no comma stands between columns.
     pub fn decimal_comma(mut self, decimal_comma: impl Into<Option<bool>>) -> Self {
         self.decimal_comma = decimal_comma.into();
+        self
+    }
+
+    /// Whether quotes hold fields together, which they do by default, or are characters like any other.
+    pub fn quotes(mut self, quotes: impl Into<Option<bool>>) -> Self {
+        self.quotes = quotes.into();
         self
     }
 

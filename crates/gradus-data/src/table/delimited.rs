@@ -11,6 +11,7 @@ use crate::{Delimiter, Format, OnError};
 use gradus_base::{Error, Result};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
+use std::fmt;
 
 /// The longest row of a table.
 pub(super) const MAX_ROW: usize = 1 << 26;
@@ -85,7 +86,12 @@ pub(super) fn layout(
         Some(told) => told,
         None => sniff(input, format, options),
     };
-    let dialect = Dialect::of(delimiter, &input.sample);
+    let mut dialect = Dialect::of(delimiter, &input.sample);
+    let usual_quotes = options.like.as_ref().is_none_or(|like| !like.plain_quotes);
+    dialect.quotes = match options.quotes {
+        Some(quotes) => quotes,
+        None => usual_quotes && !has_plain_quotes(input, dialect, options.cells),
+    };
     let mut rows = sample(input, dialect, options.cells);
     let usual = usual(&rows);
     let skipped = rows.iter().take_while(|row| {
@@ -173,6 +179,40 @@ fn sample(input: &Input<'_>, dialect: Dialect, mode: CellMode) -> Vec<Row> {
         rows.push(Row { cells, end: next, is_comment });
     }
     rows
+}
+
+/// Whether quotes are characters of the text, as in `"All the world's a stage" begins it`: there are cells that
+/// quotes cannot hold together, and all rows have equally many cells without that.
+fn has_plain_quotes(input: &Input<'_>, dialect: Dialect, mode: CellMode) -> bool {
+    let text = &input.sample;
+    // Tab-separated files have no quotes by rights; in others one that is not closed is a fault.
+    let without_close = dialect.delimiter.byte == b'\t';
+    let is_broken = |line: &[u8]| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match split(line, dialect, mode, &mut |_, _| ()) {
+            Ok(()) => false,
+            Err(QuoteFault::NotClosed(_)) => without_close,
+            Err(QuoteFault::TextAfter(_)) => true,
+        }
+    };
+    let (mut broken, mut at, mut n_rows) = (false, 0, 0);
+    while at < text.len() && n_rows < LOOKED_AT && !broken {
+        match record(text, at, Some(dialect), input.is_whole, MAX_ROW) {
+            Record::Whole { end, next } => {
+                broken = is_broken(&text[at..end]);
+                (at, n_rows) = (next, n_rows + 1);
+            }
+            // A quote that is not closed.
+            Record::TooLong { .. } => broken = without_close,
+            Record::Cut => break,
+        }
+    }
+    if !broken {
+        return false;
+    }
+    let rows = sample(input, Dialect { quotes: false, ..dialect }, mode);
+    let n = usual(&rows);
+    rows.iter().all(|row| row.is_comment || row.cells.len() == n)
 }
 
 /// How many cells most rows have.
@@ -317,13 +357,29 @@ fn sniff(input: &Input<'_>, format: Format, options: &TableOptions) -> Delimiter
     }
 }
 
+/// What is wrong with the quotes of a row, and the text from there on.
+enum QuoteFault {
+    NotClosed(String),
+    TextAfter(String),
+}
+
+impl fmt::Display for QuoteFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotClosed(text) => write!(f, "the quote of `{text}` is not closed")?,
+            Self::TextAfter(text) => write!(f, "text after the closing quote in `{text}`")?,
+        }
+        f.write_str(" (option `quotes` = false takes quotes as characters)")
+    }
+}
+
 /// Hands the cells of a row on, with whether they were quoted; or says what is wrong.
 fn split(
     line: &[u8],
     dialect: Dialect,
     mode: CellMode,
     take: &mut dyn FnMut(&[u8], bool),
-) -> std::result::Result<(), String> {
+) -> std::result::Result<(), QuoteFault> {
     let delimiter = dialect.delimiter;
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t') && *byte != delimiter.byte;
     let is_gap = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -336,9 +392,10 @@ fn split(
         while line.get(open).is_some_and(is_blank) {
             open += 1;
         }
-        let (cell, quoted, mut end): (Cow<'_, [u8]>, _, _) = if line.get(open) == Some(&b'"') {
+        let is_quoted = dialect.quotes && line.get(open) == Some(&b'"');
+        let (cell, quoted, mut end): (Cow<'_, [u8]>, _, _) = if is_quoted {
             let Some(close) = dialect.closing_quote(line, open + 1) else {
-                return Err(format!("the quote of `{}` is not closed", shown(&line[open..])));
+                return Err(QuoteFault::NotClosed(shown(&line[open..]).into_owned()));
             };
             let mut end = close + 1;
             while line.get(end).is_some_and(is_blank) {
@@ -349,7 +406,7 @@ fn split(
             if done {
                 (unescape(&line[open + 1..close], dialect.backslash), true, end)
             } else if mode == CellMode::Infer {
-                return Err(format!("text after the closing quote in `{}`", shown(&line[open..])));
+                return Err(QuoteFault::TextAfter(shown(&line[open..]).into_owned()));
             } else {
                 // As in `"Great Performances" Cats`: the quotes belong to the text.
                 let end = delimiter.find(line, close + 1).unwrap_or(line.len());
@@ -560,7 +617,7 @@ impl DelimitedParser {
             return Ok(true);
         }
         chunk.cells.truncate(start);
-        outcome.map_err(|reason| (None, reason))?;
+        outcome.map_err(|fault| (None, fault.to_string()))?;
         let first = if self.names.is_empty() { "first row" } else { "header" };
         let more = if n > self.n_cols { "more" } else { "fewer" };
         Err((

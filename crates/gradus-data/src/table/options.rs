@@ -34,6 +34,9 @@ pub struct TableOptions {
     /// Whether a comma stands before the fraction of a number; `None` says so if that is how most
     /// fractions at the start of the file are written.
     pub decimal_comma: Option<bool>,
+    /// Whether quotes hold cells together; `None` says so unless they cannot at the start of the file: text follows
+    /// closing quotes, and the rows have equally many cells if quotes are characters like any other.
+    pub quotes: Option<bool>,
     /// Further spellings of missing values, besides the empty cell, `NA`, `N/A`, `#N/A`, `n.a.`, `NaN`,
     /// `null`, `None`, `<NA>` (in any case), `\N`, `-`, `.` and `?`.
     pub missing_values: Vec<String>,
@@ -58,6 +61,7 @@ impl Default for TableOptions {
             delimiter: None,
             header: None,
             decimal_comma: None,
+            quotes: None,
             missing_values: Vec::new(),
             on_error: OnError::Fail,
             names: Vec::new(),
@@ -95,6 +99,9 @@ pub struct TableLayout {
     /// Whether a comma stood before the fraction of a number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decimal_comma: bool,
+    /// Whether quotes were characters like any other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_quotes: bool,
     /// How the text was encoded, if not in UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
@@ -113,7 +120,8 @@ impl TableLayout {
     pub fn is_usual(&self) -> bool {
         let delimiter = self.delimiter.as_deref().unwrap_or(",");
         let usual = delimiter == "," || (delimiter == "tab" && self.format == Format::Tsv);
-        usual && self.header && !self.decimal_comma && self.encoding.is_none()
+        let odd = self.decimal_comma || self.plain_quotes || self.encoding.is_some();
+        usual && self.header && !odd
     }
 }
 
@@ -129,6 +137,9 @@ impl fmt::Display for TableLayout {
         }
         if self.decimal_comma {
             f.write_str(", decimal comma")?;
+        }
+        if self.plain_quotes {
+            f.write_str(", quotes taken as characters")?;
         }
         match &self.encoding {
             Some(encoding) => write!(f, ", {encoding}"),

@@ -132,6 +132,7 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
         delimiter: Some(delimiter.to_string()),
         header: layout.names.is_some(),
         decimal_comma: layout.mark == b',',
+        plain_quotes: !layout.dialect.quotes,
         encoding: (!input.encoding.is_empty()).then(|| input.encoding.to_owned()),
         missing_values: added(options),
     };
@@ -241,6 +242,7 @@ fn json(input: &mut Input<'_>, options: &TableOptions) -> Result<Table> {
         delimiter: None,
         header: true,
         decimal_comma: false,
+        plain_quotes: false,
         encoding: (!input.encoding.is_empty()).then(|| input.encoding.to_owned()),
         missing_values: added(options),
     };
@@ -380,6 +382,7 @@ fn parquet(mut input: Input<'_>) -> Result<Table> {
             delimiter: None,
             header: true,
             decimal_comma: false,
+            plain_quotes: false,
             encoding: None,
             missing_values: Vec::new(),
         },

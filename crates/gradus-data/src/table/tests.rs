@@ -275,3 +275,38 @@ fn cells_can_be_kept_as_text() {
         assert_eq!(table.n_rows(), 7);
     }
 }
+
+#[test]
+fn quotes_that_hold_nothing_together_are_characters() {
+    let text = "stars\treview\n\
+                9\t\"All the world's a stage\" begins it, and so on\n\
+                2\tno quote here\n\
+                7\t\"a quote that is never closed\n\
+                4\t\"all in quotes\"\n";
+    let table = Table::from_bytes(text.as_bytes(), Format::Tsv).unwrap();
+    assert_eq!((table.n_rows(), table.n_cols()), (4, 2));
+    let reviews = table.texts("review").unwrap();
+    assert_eq!(reviews[0].as_deref(), Some("\"All the world's a stage\" begins it, and so on"));
+    assert_eq!(reviews[2].as_deref(), Some("\"a quote that is never closed"));
+    assert_eq!(reviews[3].as_deref(), Some("\"all in quotes\""));
+    let layout = &table.source().unwrap().layout;
+    assert!(layout.plain_quotes && !layout.is_usual(), "{layout}");
+    assert!(layout.to_string().contains("quotes taken as characters"), "{layout}");
+
+    // Where the first rows do not show it, the message says what to do; and one may say it.
+    let rows: String = (0..5000).map(|row| format!("{row}\tplain text\n")).collect();
+    let late = format!("stars\treview\n{rows}1\t\"so\" it ends\n");
+    let error = Table::from_bytes(late.as_bytes(), Format::Tsv).unwrap_err().to_string();
+    assert!(error.contains("line 5002") && error.contains("option `quotes` = false"), "{error}");
+    let options = TableOptions { quotes: Some(false), ..TableOptions::format(Format::Tsv) };
+    assert_eq!(Table::read_from(late.as_bytes(), "<memory>", &options).unwrap().n_rows(), 5001);
+
+    // A file of the same kind is read as the one before it, whatever its first rows show.
+    let like = TableOptions { like: Some(layout.clone()), ..TableOptions::format(Format::Tsv) };
+    let table = Table::read_from(&b"stars\treview\n3\t\"fine\"\n"[..], "<memory>", &like).unwrap();
+    assert_eq!(table.texts("review").unwrap()[0].as_deref(), Some("\"fine\""));
+
+    // Quotes that hold delimiters together stay quotes, and a fault stays a fault.
+    let csv = "a,b\n1,\"x, y\"\n2,\"u\" v\n";
+    assert!(Table::from_bytes(csv.as_bytes(), Format::Csv).is_err());
+}
