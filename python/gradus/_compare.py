@@ -98,7 +98,8 @@ class Comparison:
         table = [["model", self.metric, f"all within, {100 * self.level:.0f} %", "less the best", "", "fit"]]
         for at, row in enumerate(self.rows):
             less = "" if at == 0 else f"{row['difference']:+.{digits + 1}f}"
-            verdict = "best" if at == 0 else "" if row["told_apart"] else "not told apart"
+            told_apart = "baseline" if row["baseline"] else ""
+            verdict = "best" if at == 0 else told_apart if row["told_apart"] else "not told apart"
             within = f"{row['low']:.{digits}f} to {row['high']:.{digits}f}"
             table.append(
                 [row["model"], f"{row['score']:.{digits}f}", within, less, verdict, f"{row['seconds']:.3g} s"]
