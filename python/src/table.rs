@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 /// The columns of a file by name, and what was found out about it.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the arguments of one Python function")]
 #[pyo3(signature = (path, delimiter=None, header=None, decimal_comma=None, quotes=None, missing_values=vec![], on_error="fail"))]
 pub fn read_table<'py>(
     py: Python<'py>,
