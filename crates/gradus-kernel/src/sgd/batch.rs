@@ -10,10 +10,10 @@ struct Gathered {
     row: usize,
     /// The step it will take, fixed at the start of the batch, of the factors and of the bias.
     steps: (f32, f32),
-    /// By how much the batch can move a prediction through this row, for each unit of pull.
+    /// By how much the batch can move a prediction through this row, for each unit of pseudo-residual.
     reach: f32,
-    /// Sum of the pulls, and of the weights.
-    pull: f32,
+    /// Sum of the pseudo-residuals, and of the weights.
+    pseudo_residual: f32,
     weight: f32,
 }
 
@@ -48,7 +48,13 @@ impl Gathering {
     fn place(&mut self, rule: &StepRule, stride: usize, row: usize, extra: &Extra) -> usize {
         if self.places[row] == 0 {
             let steps = lengths(rule, extra);
-            self.touched.push(Gathered { row, steps, reach: 0.0, pull: 0.0, weight: 0.0 });
+            self.touched.push(Gathered {
+                row,
+                steps,
+                reach: 0.0,
+                pseudo_residual: 0.0,
+                weight: 0.0,
+            });
             self.sums.resize(self.touched.len() * stride, 0.0);
             self.places[row] = self.touched.len() as u32;
         }
@@ -56,14 +62,21 @@ impl Gathering {
     }
 
     #[inline(always)]
-    fn gather<L: Lanes>(&mut self, lanes: L, place: usize, pull: f32, weight: f32, from: &[f32]) {
+    fn gather<L: Lanes>(
+        &mut self,
+        lanes: L,
+        place: usize,
+        pseudo_residual: f32,
+        weight: f32,
+        from: &[f32],
+    ) {
         let gathered = &mut self.touched[place];
-        gathered.pull += pull;
+        gathered.pseudo_residual += pseudo_residual;
         gathered.weight += weight;
         let sums = &mut self.sums[place * from.len()..][..from.len()];
-        let pull = lanes.splat(pull);
+        let pseudo_residual = lanes.splat(pseudo_residual);
         for (sum, from) in sums.chunks_exact_mut(L::N).zip(from.chunks_exact(L::N)) {
-            let moved = lanes.fma(pull, lanes.load(from), lanes.load(sum));
+            let moved = lanes.fma(pseudo_residual, lanes.load(from), lanes.load(sum));
             lanes.store(sum, moved);
         }
     }
@@ -92,12 +105,13 @@ impl Gathering {
             }
             if rule.biases {
                 let penalty = gathered.weight * extra.bias_penalty;
-                let gradient = gathered.pull - penalty * extra.bias;
+                let gradient = gathered.pseudo_residual - penalty * extra.bias;
                 if rule.adaptive {
                     extra.bias_squares += gradient * gradient;
                 }
                 let step = gathered.steps.1;
-                extra.bias = (extra.bias + step * gathered.pull) / (1.0 + step * penalty);
+                extra.bias =
+                    (extra.bias + step * gathered.pseudo_residual) / (1.0 + step * penalty);
             }
             self.places[gathered.row] = 0;
         }
@@ -146,12 +160,13 @@ impl Kernel for Batches<'_> {
             for (at, (entry, plan)) in batch.iter().zip(&planned).enumerate() {
                 let weight = weight(at);
                 let reach = of_users.touched[plan.user].reach + of_items.touched[plan.item].reach;
-                let pull = weight * rule.loss.pull(entry.value, plan.predicted, reach);
+                let pseudo_residual =
+                    weight * rule.loss.pseudo_residual(entry.value, plan.predicted, reach);
                 total += f64::from(weight) * rule.loss.of(entry.value, plan.predicted);
                 let p = &users.rows[entry.user as usize * stride..][..stride];
                 let q = &items.rows[entry.item as usize * stride..][..stride];
-                of_users.gather(lanes, plan.user, pull, weight, q);
-                of_items.gather(lanes, plan.item, pull, weight, p);
+                of_users.gather(lanes, plan.user, pseudo_residual, weight, q);
+                of_items.gather(lanes, plan.item, pseudo_residual, weight, p);
             }
             of_users.apply(lanes, rule, &mut users);
             of_items.apply(lanes, rule, &mut items);

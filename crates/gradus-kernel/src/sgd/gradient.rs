@@ -107,16 +107,19 @@ impl Gradient<'_> {
             let predicted = constant + data.biases[index as usize] + lanes.sum(product);
             let value = (value - data.units.0) * data.units.1;
             let weight = data.weights.map_or(1.0, |weights| weights[at]);
-            let pull = weight * loss.pull(value, predicted, 0.0);
-            result.bias += pull;
+            let pseudo_residual = weight * loss.pseudo_residual(value, predicted, 0.0);
+            result.bias += pseudo_residual;
             result.loss += f64::from(weight) * loss.of(value, predicted);
-            let pull = lanes.splat(pull);
+            let pseudo_residual = lanes.splat(pseudo_residual);
             for v in 0..vectors {
                 if V > 0 {
-                    sums[v] = lanes.fma(pull, other[v], sums[v]);
+                    sums[v] = lanes.fma(pseudo_residual, other[v], sums[v]);
                 } else {
-                    let moved =
-                        lanes.fma(pull, lanes.load(&q[v * L::N..]), lanes.load(&out[v * L::N..]));
+                    let moved = lanes.fma(
+                        pseudo_residual,
+                        lanes.load(&q[v * L::N..]),
+                        lanes.load(&out[v * L::N..]),
+                    );
                     lanes.store(&mut out[v * L::N..], moved);
                 }
             }

@@ -46,12 +46,12 @@ impl ResidualLoss {
     }
 
     /// Minus half the derivative of the loss by the prediction, as it will be after a step that
-    /// moves the prediction by `reach` times this pull.
+    /// moves the prediction by `reach` times this pseudo-residual.
     ///
     /// For the first three losses that is exact: the error never changes its sign. The logistic
     /// loss is bounded by its largest curvature. With `reach = 0` it is the plain derivative.
     #[inline(always)]
-    pub fn pull(self, value: f32, predicted: f32, reach: f32) -> f32 {
+    pub fn pseudo_residual(self, value: f32, predicted: f32, reach: f32) -> f32 {
         let error = value - predicted;
         match self {
             ResidualLoss::Squared => error / (1.0 + reach),

@@ -3,13 +3,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | what a step works on, and [`sweep`], one step after the other |
-//! | `loss.rs` | [`ResidualLoss`], how an error is judged and by how much it pulls |
+//! | `loss.rs` | [`ResidualLoss`], the loss of a residual and its pseudo-residual |
 //! | `batch.rs` | the sweep that gathers the gradients of several values before it moves |
 //! | `gradient.rs` | [`row_gradient`], the gradient of one row over all its values |
 //! | `pairs.rs` | [`sweep_pairs`], steps on pairs of items of which one should rank higher |
 //!
-//! A step is *implicit to first order*: the pull of an error is what remains of it after the step
-//! (see [`ResidualLoss::pull`]), and the penalty divides instead of subtracting. So no learning rate makes
+//! A step is *implicit to first order*: the pseudo-residual of an error is what remains of it after the step
+//! (see [`ResidualLoss::pseudo_residual`]), and the penalty divides instead of subtracting. So no learning rate makes
 //! the factors overshoot and diverge, whatever the data.
 
 mod batch;
@@ -96,7 +96,7 @@ pub struct StepRule {
 
 /// Takes one step for each value, in order. Gives the sum of the losses, each just before its step.
 ///
-/// With weights `w`, steps `η_u`, `η_i` of the two rows and the pull `g` of the error, a step is
+/// With weights `w`, steps `η_u`, `η_i` of the two rows and the pseudo-residual `g` of the error, a step is
 ///
 /// `p ← (p + η_u g q) / (1 + η_u w λ_u)`, `q ← (q + η_i g p) / (1 + η_i w λ_i)`
 ///
@@ -166,7 +166,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The steps of the two rows and their biases, and the pull of the error.
+/// The steps of the two rows and their biases, and the pseudo-residual of the error.
 #[derive(Clone, Copy)]
 struct Steps {
     /// Of the user's factors and bias, then of the item's.
@@ -174,7 +174,7 @@ struct Steps {
     item: (f32, f32),
     /// What the penalty leaves of the user's and the item's factors, and of their biases.
     keep: [f32; 4],
-    pull: f32,
+    pseudo_residual: f32,
     loss: f64,
 }
 
@@ -216,7 +216,7 @@ fn steps(
         user,
         item,
         keep: penalties.map(|penalty| 1.0 / (1.0 + penalty)),
-        pull: weight * rule.loss.pull(value, predicted, weight * reach),
+        pseudo_residual: weight * rule.loss.pseudo_residual(value, predicted, weight * reach),
         loss: f64::from(weight) * rule.loss.of(value, predicted),
     }
 }
@@ -228,23 +228,24 @@ fn move_extra(
     rule: &StepRule,
     weight: f32,
     extra: &mut Extra,
-    (bias_step, keep, pull): (f32, f32, f32),
+    (bias_step, keep, pseudo_residual): (f32, f32, f32),
     (product, norm, other): (f32, f32, f32),
 ) {
     let penalty = weight * extra.penalty;
     if rule.adaptive {
         let share = 1.0 / rule.k as f32;
         // ‖g q − λp‖², from the three products there are already.
-        let squares =
-            pull * pull * other - 2.0 * pull * penalty * product + penalty * penalty * norm;
+        let squares = pseudo_residual * pseudo_residual * other
+            - 2.0 * pseudo_residual * penalty * product
+            + penalty * penalty * norm;
         extra.squares += squares.max(0.0) * share;
     }
     if rule.biases {
         if rule.adaptive {
-            let gradient = pull - weight * extra.bias_penalty * extra.bias;
+            let gradient = pseudo_residual - weight * extra.bias_penalty * extra.bias;
             extra.bias_squares += gradient * gradient;
         }
-        extra.bias = (extra.bias + bias_step * pull) * keep;
+        extra.bias = (extra.bias + bias_step * pseudo_residual) * keep;
     }
 }
 
@@ -275,7 +276,10 @@ fn step<L: Lanes, const V: usize>(
     let (product, p_norm, q_norm) = (lanes.sum(sums[0]), lanes.sum(sums[1]), lanes.sum(sums[2]));
     let steps = steps(rule, weight, value, (u, i), (product, p_norm, q_norm));
     let [keep_p, keep_q, keep_u, keep_i] = steps.keep;
-    let (from_q, from_p) = (steps.user.0 * steps.pull * keep_p, steps.item.0 * steps.pull * keep_q);
+    let (from_q, from_p) = (
+        steps.user.0 * steps.pseudo_residual * keep_p,
+        steps.item.0 * steps.pseudo_residual * keep_q,
+    );
     let (keep_p, keep_q) = (lanes.splat(keep_p), lanes.splat(keep_q));
     let (from_p, from_q) = (lanes.splat(from_p), lanes.splat(from_q));
     for v in 0..vectors {
@@ -287,7 +291,19 @@ fn step<L: Lanes, const V: usize>(
         lanes.store(&mut p[v * L::N..], lanes.fma(from_q, y, lanes.mul(keep_p, x)));
         lanes.store(&mut q[v * L::N..], lanes.fma(from_p, x, lanes.mul(keep_q, y)));
     }
-    move_extra(rule, weight, u, (steps.user.1, keep_u, steps.pull), (product, p_norm, q_norm));
-    move_extra(rule, weight, i, (steps.item.1, keep_i, steps.pull), (product, q_norm, p_norm));
+    move_extra(
+        rule,
+        weight,
+        u,
+        (steps.user.1, keep_u, steps.pseudo_residual),
+        (product, p_norm, q_norm),
+    );
+    move_extra(
+        rule,
+        weight,
+        i,
+        (steps.item.1, keep_i, steps.pseudo_residual),
+        (product, q_norm, p_norm),
+    );
     steps.loss
 }

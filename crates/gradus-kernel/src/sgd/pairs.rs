@@ -47,7 +47,7 @@ pub struct PairSums {
 
 /// Takes one step for each pair, in order.
 ///
-/// With `x = p·(q − r) + β_q − β_r` and the pull `g = w (1 − σ(x))`, damped as in [`super::sweep`],
+/// With `x = p·(q − r) + β_q − β_r` and the pseudo-residual `g = w (1 − σ(x))`, damped as in [`super::sweep`],
 /// a step moves `p` by `η g (q − r)`, `q` by `η g p` and `r` by `−η g p`, and then shrinks each.
 ///
 /// # Shapes
@@ -143,7 +143,7 @@ fn step<L: Lanes, const V: usize>(
     let difference = product + better.bias - worse.bias;
     let reach = by_user * apart_norm + (by_better + by_worse) * p_norm + bias_better + bias_worse;
     // The curvature of the loss is at most a quarter.
-    let pull = pair.weight * sigmoid(-difference) / (1.0 + pair.weight * reach / 4.0);
+    let pseudo_residual = pair.weight * sigmoid(-difference) / (1.0 + pair.weight * reach / 4.0);
     let apart = f64::from(difference);
     sums.loss +=
         f64::from(pair.weight) * (libm::log1p(libm::exp(-apart.abs())) + (-apart).max(0.0));
@@ -153,9 +153,9 @@ fn step<L: Lanes, const V: usize>(
     let [keep_p, keep_q, keep_r] =
         [by_user, by_better, by_worse].map(|step| 1.0 / (1.0 + step * penalty));
     let (into_p, into_q, into_r) = (
-        lanes.splat(by_user * pull * keep_p),
-        lanes.splat(by_better * pull * keep_q),
-        lanes.splat(by_worse * pull * keep_r),
+        lanes.splat(by_user * pseudo_residual * keep_p),
+        lanes.splat(by_better * pseudo_residual * keep_q),
+        lanes.splat(by_worse * pseudo_residual * keep_r),
     );
     let [keep_p, keep_q, keep_r] = [keep_p, keep_q, keep_r].map(|keep| lanes.splat(keep));
     for v in (0..stride).step_by(L::N) {
@@ -171,21 +171,22 @@ fn step<L: Lanes, const V: usize>(
     }
 
     if rule.adaptive {
-        let share = pull * pull / rule.k as f32;
+        let share = pseudo_residual * pseudo_residual / rule.k as f32;
         users.extras[pair.user as usize].squares += share * apart_norm;
         items.extras[pair.better as usize].squares += share * p_norm;
         items.extras[pair.worse as usize].squares += share * p_norm;
     }
     if rule.biases {
         let penalty = pair.weight * rule.bias_penalty;
-        for (item, step, pull) in
-            [(pair.better, bias_better, pull), (pair.worse, bias_worse, -pull)]
-        {
+        for (item, step, pseudo_residual) in [
+            (pair.better, bias_better, pseudo_residual),
+            (pair.worse, bias_worse, -pseudo_residual),
+        ] {
             let extra = &mut items.extras[item as usize];
             if rule.adaptive {
-                extra.bias_squares += pull * pull;
+                extra.bias_squares += pseudo_residual * pseudo_residual;
             }
-            extra.bias = (extra.bias + step * pull) / (1.0 + step * penalty);
+            extra.bias = (extra.bias + step * pseudo_residual) / (1.0 + step * penalty);
         }
     }
 }

@@ -47,7 +47,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn pull(loss: ResidualLoss, y: f64, x: f64, reach: f64) -> f64 {
+fn pseudo_residual(loss: ResidualLoss, y: f64, x: f64, reach: f64) -> f64 {
     let e = y - x;
     match loss {
         ResidualLoss::Squared => e / (1.0 + reach),
@@ -107,7 +107,7 @@ fn oracle(
             .map(|(e, &w)| (if user.is_some() { e.item } else { e.user } as usize, f64::from(w)))
             .collect()
         };
-        let mut pulls = Vec::new();
+        let mut pseudo_residuals = Vec::new();
         for (e, &w) in batch.iter().zip(weights) {
             let (u, i) = (e.user as usize, e.item as usize);
             let x = f64::from(rule.mean)
@@ -118,7 +118,7 @@ fn oracle(
                 + reach_through(&before_i, i, &of(None, Some(e.item)), &before_u);
             let y = f64::from(e.value);
             total += f64::from(w) * value(rule.loss, y, x);
-            pulls.push(f64::from(w) * pull(rule.loss, y, x, reach));
+            pseudo_residuals.push(f64::from(w) * pseudo_residual(rule.loss, y, x, reach));
         }
         let one_side = |own: &mut Plain, other: &Plain, by_user: bool| {
             for row in 0..own.rows.len() {
@@ -131,7 +131,7 @@ fn oracle(
                     continue;
                 }
                 let w: f64 = mine.iter().map(|&n| f64::from(weights[n])).sum();
-                let g: f64 = mine.iter().map(|&n| pulls[n]).sum();
+                let g: f64 = mine.iter().map(|&n| pseudo_residuals[n]).sum();
                 let [bias, squares, bias_squares, penalty, bias_penalty] = own.extras[row];
                 let lambda = w * penalty;
                 let mut norm = 0.0;
@@ -140,7 +140,7 @@ fn oracle(
                         .iter()
                         .map(|&n| {
                             let o = if by_user { batch[n].item } else { batch[n].user } as usize;
-                            pulls[n] * other.rows[o][c]
+                            pseudo_residuals[n] * other.rows[o][c]
                         })
                         .sum();
                     norm += (sum - lambda * own.rows[row][c]).powi(2);
@@ -319,8 +319,11 @@ fn a_pull_is_half_the_slope_of_the_loss() {
         for (y, x) in [(0.9f32, 0.2f32), (0.1, 0.25), (0.3, -2.0), (0.0, 3.0)] {
             let h = 1e-3f32;
             let slope = (loss.of(y, x + h) - loss.of(y, x - h)) / (2.0 * f64::from(h));
-            let pull = f64::from(loss.pull(y, x, 0.0));
-            assert!((pull + slope / 2.0).abs() < 1e-3, "{loss:?} {y} {x}: {pull} and {slope}");
+            let pseudo_residual = f64::from(loss.pseudo_residual(y, x, 0.0));
+            assert!(
+                (pseudo_residual + slope / 2.0).abs() < 1e-3,
+                "{loss:?} {y} {x}: {pseudo_residual} and {slope}"
+            );
         }
     }
 }
@@ -329,7 +332,7 @@ fn a_pull_is_half_the_slope_of_the_loss() {
 fn no_learning_rate_makes_a_step_overshoot() {
     for loss in [ResidualLoss::Squared, ResidualLoss::Absolute, ResidualLoss::Huber(1.0)] {
         for reach in [0.1f32, 1.0, 1e6] {
-            let moved = reach * loss.pull(5.0, 1.0, reach);
+            let moved = reach * loss.pseudo_residual(5.0, 1.0, reach);
             assert!(moved > 0.0 && moved <= 4.0 * (1.0 + 1e-6), "{loss:?} {reach}: {moved}");
         }
     }

@@ -9,6 +9,7 @@
 //! | `subgradient.rs` | the primal by stochastic subgradients |
 //! | `crammer.rs` | all classes at once |
 //! | `kernel.rs` | kernel functions and rows of the kernel matrix |
+//! | `gradient.rs` | the gradient of the scores of a kernel machine by the features |
 //! | `smo.rs` | kernel machines by sequential minimal optimisation |
 //! | `direction.rs` | Newton directions from few samples |
 //! | `rowspace.rs` | fewer samples than features |
@@ -25,6 +26,7 @@ mod auto;
 mod crammer;
 mod direction;
 mod dual;
+mod gradient;
 mod kernel;
 mod kernels;
 mod l1;

@@ -136,24 +136,7 @@ impl KernelMachine {
         let mut out = Dense::full(n, k, 0.0);
         let blocks = out.values_mut().chunks_mut((8 * k).max(1)).enumerate();
         parallel::each(blocks, |(block, out)| {
-            let rows = out.len() / k;
-            let mut vectors = vec![0.0; 8 * self.center.len()];
-            for lane in 0..rows {
-                let mut put = |j: usize, value: f64| {
-                    vectors[8 * j + lane] = (value - self.center[j]) / self.scale[j];
-                };
-                match features {
-                    Matrix::Dense(x) => {
-                        let row = x.row(8 * block + lane);
-                        row.iter().enumerate().for_each(|(j, value)| put(j, *value));
-                    }
-                    Matrix::Sparse(x) => {
-                        (0..self.center.len()).for_each(|j| put(j, 0.0));
-                        let (columns, values) = x.row(8 * block + lane);
-                        columns.iter().zip(values).for_each(|(&j, value)| put(j as usize, *value));
-                    }
-                }
-            }
+            let vectors = self.interleaved(features, 8 * block, out.len() / k);
             let mut values = vec![0.0; 8 * n_support];
             self.points.against(&self.function, &vectors, &all, &mut values);
             for (machine, (w, b)) in self.coefficients.rows().zip(&self.intercepts).enumerate() {
@@ -167,6 +150,28 @@ impl KernelMachine {
             }
         });
         Ok(out)
+    }
+
+    /// Up to eight samples from `first` on as the kernel sees them, centred and scaled, side by side.
+    pub(super) fn interleaved(&self, features: &Matrix, first: usize, rows: usize) -> Vec<f64> {
+        let mut vectors = vec![0.0; 8 * self.center.len()];
+        for lane in 0..rows {
+            let mut put = |j: usize, value: f64| {
+                vectors[8 * j + lane] = (value - self.center[j]) / self.scale[j];
+            };
+            match features {
+                Matrix::Dense(x) => {
+                    let row = x.row(first + lane);
+                    row.iter().enumerate().for_each(|(j, value)| put(j, *value));
+                }
+                Matrix::Sparse(x) => {
+                    (0..self.center.len()).for_each(|j| put(j, 0.0));
+                    let (columns, values) = x.row(first + lane);
+                    columns.iter().zip(values).for_each(|(&j, value)| put(j as usize, *value));
+                }
+            }
+        }
+        vectors
     }
 
     fn scores(&self, features: &Matrix) -> Result<Dense<f64>> {
@@ -379,7 +384,7 @@ impl Model for SvmModel {
     fn gradient(&self) -> Option<&dyn Gradient> {
         match &self.machine {
             Machine::Linear(model) => Some(model),
-            Machine::Kernel(_) => None,
+            Machine::Kernel(machine) => Some(machine),
         }
     }
 }

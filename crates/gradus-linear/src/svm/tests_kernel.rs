@@ -2,7 +2,8 @@
 
 use super::tests::{line, near, noisy, sparse};
 use super::*;
-use gradus_data::{Dense, Id, Target};
+use gradus_core::transform::Gradient as _;
+use gradus_data::{Dense, Id, Matrix, Target};
 
 fn shifted(samples: &Samples, by: f64, factor: f64) -> Samples {
     let x = samples.features().to_dense();
@@ -125,4 +126,47 @@ fn a_model_tells_its_support_vectors() {
     let large = Samples::classification(x, (0..6).map(|i| Id::Int(i64::from(i > 2)))).unwrap();
     let svm = Svm::new().kernel(Kernel::Polynomial).gamma(1.0).degree(5);
     assert!(svm.fit(&large).unwrap_err().to_string().contains("overflow"));
+}
+
+#[test]
+fn the_gradient_of_every_kernel_is_that_of_the_scores_by_differences() {
+    const STEP: f64 = 1e-5;
+    let (two, three) = (noisy(60, 3, 2), noisy(60, 3, 3));
+    for samples in [two.clone(), sparse(&two), three.clone(), sparse(&three)] {
+        let x = samples.features().to_dense();
+        for kernel in [Kernel::Rbf, Kernel::Polynomial, Kernel::Sigmoid] {
+            let fitted = Svm::new()
+                .kernel(kernel)
+                .standardize(true)
+                .gamma(0.3)
+                .coef0(0.5)
+                .fit(&samples)
+                .unwrap();
+            let gradient = fitted.kernel().unwrap();
+            let scores = |x: Dense<f64>| fitted.scores(&Matrix::from(x)).unwrap();
+            for output in 0..gradient.n_outputs() {
+                let exact = gradient.input_gradient(samples.features(), output).unwrap();
+                let size = exact.values().iter().fold(0f64, |most, g| most.max(g.abs()));
+                assert!(size > 0.0);
+                for column in 0..3 {
+                    let moved = |by: f64| {
+                        let at = |i, j| x[(i, j)] + if j == column { by } else { 0.0 };
+                        scores(Dense::from_fn(60, 3, at))
+                    };
+                    let (up, down) = (moved(STEP), moved(-STEP));
+                    for row in 0..60 {
+                        let rise = (up[(row, output)] - down[(row, output)]) / (2.0 * STEP);
+                        // A vote that changes within the step is a jump, not a slope.
+                        if rise.abs() < 0.1 / STEP {
+                            assert!(
+                                (rise - exact[(row, column)]).abs() < 1e-4 * size,
+                                "{kernel:?} {rise}"
+                            );
+                        }
+                    }
+                }
+            }
+            assert!(gradient.input_gradient(samples.features(), gradient.n_outputs()).is_err());
+        }
+    }
 }
