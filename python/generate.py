@@ -33,6 +33,7 @@ SPECIAL = {
     "svr": "SupportVectorRegressor",
     "pca": "PrincipalComponents",
     "nmf": "NonNegativeFactors",
+    "linearautoencoder": "Autoencoder",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -45,6 +46,7 @@ SOURCES = {
     "TextTransformer": "_text",
     "PrincipalComponents": "_latent",
     "NonNegativeFactors": "_nmf",
+    "Autoencoder": "_autoencoder",
 }
 
 
@@ -312,6 +314,13 @@ ATTRIBUTES = {
             "The Frobenius norm of the difference between the data and the product of the factors; of `kl`, the root of "
             "twice the divergence.",
         ),
+    ],
+    "Autoencoder": [
+        ("encoder_", "The matrix W that makes a code of a centred sample, components × features."),
+        ("decoder_", "The matrix V that makes a centred sample of a code, features × components."),
+        ("mean_", "The mean of the features."),
+        ("angles_", "The angles between the space of the decoder and the first principal components, in degrees, the largest first."),
+        ("n_components_", "The number of components."),
     ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),

@@ -25,6 +25,9 @@ MORE = [
     Gradus("gradus-sgd", "sgd", "SGD, biases", "epoch"),
     Gradus("gradus-svdpp", "svdpp", "SVD++, ALS and CG"),
     Gradus("gradus-bayes", "bayes", "Gibbs sampling"),
+    Gradus("gradus-nmf", "nmfratings", "non-negative factors, coordinate descent"),
+    Libmf("libmf-nmf", non_negative=True),
+    Surprise("surprise-nmf", "NMF", largest=2_000_000),
     Myfm(),
     Cmfrec("cmfrec-implicit", use_cg=True, implicit=True),
 ]

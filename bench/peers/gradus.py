@@ -146,6 +146,8 @@ class Gradus(Peer):
             command += ["--implicit-side", "both" if job.implicit else "none"]
             if not job.defaults:
                 command += ["--rank", job.rank, "--max-iter", job.iterations, "--seed", job.seed]
+        elif self.model == "nmfratings" and not job.defaults:
+            command += ["--no-biases", "--rank", job.rank, "--max-iter", job.iterations, "--seed", job.seed]
         elif not job.defaults:
             if self.model == "sgd":
                 command += ["--schedule", "adaptive", "--learning-rate", 0.1]

@@ -4,12 +4,14 @@ from peers.base import Peer
 
 
 class Libmf(Peer):
-    key = "libmf"
     name = "libmf"
-    solver = "SGD"
     iteration = "epoch"
     comparable = False
     note = "no biases; not deterministic with several threads"
+
+    def __init__(self, key="libmf", non_negative=False):
+        self.key, self.non_negative = key, non_negative
+        self.solver = "non-negative factors, SGD" if non_negative else "SGD"
 
     def load_library(self):
         from libmf import mf
@@ -32,6 +34,7 @@ class Libmf(Peer):
             lambda_q1=0.0,
             lambda_p2=job.regularization,
             lambda_q2=job.regularization,
+            do_nmf=self.non_negative,
             quiet=True,
         )
         self.model.fit(triples)

@@ -16,6 +16,7 @@ class Surprise(Peer):
             "SVD": "SVD, SGD",
             "SVDpp": "SVD++, SGD",
             "BaselineOnly": "biases only, ALS",
+            "NMF": "non-negative factors, SGD",
         }[algorithm]
         self.note = "one thread only"
         if algorithm == "BaselineOnly":

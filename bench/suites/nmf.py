@@ -1,4 +1,5 @@
-"""Non-negative matrix factorisation beside scikit-learn's: the time to the objective at which scikit-learn ends.
+"""Non-negative matrix factorisation: of samples beside scikit-learn's, the time to the objective at which scikit-learn ends; of
+ratings beside LIBMF's and Surprise's, the held-out error.
 
 scikit-learn's `NMF` is fitted with its own stopping rule (coordinate descent for the squared error, multiplicative
 updates for the divergence, 200 iterations at most). gradus is then fitted with as many iterations as it needs to come
@@ -95,6 +96,63 @@ def run(options):
     ]
     if section.rows:
         yield section
+    yield from ratings(options)
+
+
+def ratings(options):
+    """Five folds of MovieLens: gradus by default and without biases, LIBMF's and Surprise's as they come, LIBMF's tuned."""
+    import datasets
+    from progress import say
+    from suites.quality import Setting
+
+    tuned = {"rank": 20, "regularization": 0.05, "iterations": 30}
+    settings = [
+        Setting("gradus nmfratings, defaults", "gradus-nmf", {"defaults": True}),
+        Setting("gradus nmfratings without biases, rank 15", "gradus-nmf", {"rank": 15, "iterations": 60}),
+        Setting("gradus als, defaults", "gradus", {"defaults": True}),
+        Setting("LIBMF NMF (k = 20, λ = 0.05, 30 epochs)", "libmf-nmf", tuned),
+        Setting("Surprise NMF, defaults", "surprise-nmf", {"defaults": True}),
+    ]
+    settings = [setting for setting in settings if options.gradus or not setting.peer.startswith("gradus")]
+    for title, make in (
+        ("ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
+        ("ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
+    ):
+        try:
+            folds = [make(fold) for fold in range(5)]
+        except datasets.Absent as absent:
+            say(f"nmf: {title} is skipped: {absent}")
+            continue
+        yield errors(title, folds, settings, options)
+
+
+def errors(title, folds, settings, options):
+    """The held-out error of each setting on each fold."""
+    import statistics
+
+    import peers
+    import processes
+    from peers.base import Job
+    from progress import say
+    from report import Section, number, rmse
+
+    columns = ["setting", "mean RMSE", *(f"fold {at + 1}" for at in range(len(folds))), "fit s (mean)"]
+    section = Section(f"Non-negative factors of ratings, held-out error, {title}", columns)
+    section.notes = ["peers' predictions are clipped to the range of the training ratings"]
+    for setting in settings:
+        try:
+            fits = []
+            for at, fold in enumerate(folds):
+                say(f"nmf: {title}: fold {at + 1}, {setting.title}")
+                job = Job(str(fold.folder), threads=options.threads, **setting.job)
+                fits.append(peers.by_key(setting.peer).run(job, options.timeout))
+        except processes.Failed as failure:
+            section.notes.append(f"{setting.title} failed: {failure}")
+            continue
+        scores = [fit.rmse for fit in fits]
+        seconds = statistics.mean(fit.seconds for fit in fits)
+        section.rows.append([setting.title, rmse(statistics.mean(scores)), *map(rmse, scores), number(seconds)])
+    return section
 
 
 def matrices(data, folder):

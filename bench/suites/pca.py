@@ -91,6 +91,88 @@ def run(options):
             "the share is that of the best of the table; gradus's last number is `tol`, scikit-learn's `n_iter`",
         ]
         yield section
+    if options.gradus:
+        yield large(options)
+
+
+# Rows and columns of the file that is read once: 4 GB of double precision.
+ROWS, COLUMNS = 1_000_000, 500
+
+
+def large(options, rows=ROWS):
+    """50 components of a file that is not held in memory, beside reading the file."""
+    import tempfile
+    import time
+
+    import peers
+    import processes
+    from datasets import WORK as FOLDER
+    from progress import say
+    from report import Section, busy, mebibytes, median, number, ratio
+
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / "pca-large.npy"
+    times = {what: {"read": [], "fit": []} for what in ("from the disk", "from the page cache")}
+    peak = 0
+    try:
+        say("pca: making a file of 4 GB")
+        processes.run([sys.executable, "-c", MAKE, path, str(rows), str(COLUMNS)])
+        size = path.stat().st_size
+        for turn in range(options.repeat):
+            for what, found in times.items():
+                for step in ("read", "fit"):
+                    say(f"pca: large, round {turn + 1} of {options.repeat}, {what}, {step}")
+                    if what == "from the disk":
+                        forget(path)
+                    if step == "read":
+                        begun = time.perf_counter()
+                        with open(path, "rb", buffering=0) as file:
+                            block = bytearray(1 << 24)
+                            while file.readinto(block):
+                                pass
+                        found[step].append(time.perf_counter() - begun)
+                        continue
+                    with tempfile.TemporaryDirectory() as scratch:
+                        command = [peers.by_key("gradus").binary, "fit", "pca", path, "--n-components", 50, "--quiet"]
+                        child = processes.run([*command, "-o", Path(scratch) / "m.gradus", "--threads", options.threads])
+                    found[step].append(child.wall)
+                    peak = max(peak, child.peak or 0)
+    finally:
+        path.unlink(missing_ok=True)
+    section = Section(
+        f"Incremental PCA, 50 components of {rows:,} × {COLUMNS} in a file of {size / 1e9:.1f} GB",
+        ["the file comes", "reading it, s", "gradus fit pca, s", "fit ÷ reading"],
+    )
+    for what, found in times.items():
+        read, fit = median(found["read"]), median(found["fit"])
+        section.rows.append([what, number(read), number(fit), ratio(fit, read)])
+    section.notes = [
+        f"{options.threads} threads, medians of {options.repeat} rounds, load average {busy():.1f}; the fit is the whole process; "
+        f"its peak memory: {mebibytes(peak)} MiB",
+        "reading is one thread and one buffer of 16 MiB; before each reading from the disk the pages are dropped (posix_fadvise)",
+    ]
+    return section
+
+
+MAKE = """
+import sys
+import numpy as np
+path, rows, columns = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = np.random.default_rng(0)
+mix = rng.normal(size=(60, columns)) / np.arange(1, 61)[:, None]
+file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(rows, columns))
+for at in range(0, rows, 20_000):
+    part = min(20_000, rows - at)
+    file[at : at + part] = rng.normal(size=(part, 60)) @ mix + 0.1 * rng.standard_normal((part, columns), dtype=np.float32) + 3
+file.flush()
+"""
+
+
+def forget(path):
+    """Drops the pages of a file from the cache."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def once(what, method, threads):

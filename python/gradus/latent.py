@@ -9,10 +9,12 @@ from typing import Literal
 
 import numpy as np
 
+from gradus._autoencoder import Autoencoder
 from gradus._latent import PrincipalComponents
 from gradus._nmf import NonNegativeFactors
 
 __all__ = [
+    "LinearAutoencoder",
     "Nmf",
     "Pca",
 ]
@@ -36,7 +38,11 @@ class Nmf(NonNegativeFactors):
     convex: another start may end elsewhere. Cost of an iteration: `4 n k` operations for `n` entries (those that are not 0,
     of sparse data) and some `10 (N + D) k²` for `frobenius`; `n k²` for `kl` by `newton`, `8 n k` by `multiplicative`.
     A sample is transformed by the best `W` for the components, to the last digits: an active set method, or Newton steps.
-    Components are ordered by how much they contribute to the data. Missing entries are not taken: impute them first.
+    Components are ordered by how much they contribute to the data.
+
+    With `absent = missing` the loss is a sum over the entries that sparse features store (`known` makes such features of
+    dense ones with `NaN`), or over entries with weights (`Nmf::fit_weighted`), and the penalty of a row grows with the weight of its
+    entries; an iteration then costs `2 n k²`. New samples are fitted by the entries they have, and their inverse completes them.
 
     References: Lee, Seung: Learning the parts of objects, 1999. Cichocki, Phan: Fast local algorithms for large scale
     non-negative matrix and tensor factorizations, 2009. Gillis, Glineur: Accelerated multiplicative updates and
@@ -74,6 +80,10 @@ class Nmf(NonNegativeFactors):
         - "nndsvda": The same with zeros replaced by the mean of the data.
         - "random": Absolute values of normal deviates, such that products have the mean of the
           data.
+    absent : {"zero", "missing"}, default 'zero'
+        What entries are that sparse features do not store.
+        - "zero": 0, as usual.
+        - "missing": Not known: only the entries that are stored count, zeros among them included.
     l1 : float, default 0.0
         Strength of the penalty on the entries of both factors, for data divided by the root of its
         mean square (its mean for `kl`). Some 0.001 to 0.1 makes factors sparse. Must be a finite
@@ -137,6 +147,7 @@ class Nmf(NonNegativeFactors):
         loss: Literal["frobenius", "kl"] = 'frobenius',
         solver: Literal["auto", "hals", "projected_als", "multiplicative", "newton"] = 'auto',
         init: Literal["nndsvd", "nndsvda", "random"] = 'nndsvda',
+        absent: Literal["zero", "missing"] = 'zero',
         l1: float = 0.0,
         l2: float = 0.0,
         max_iter: int = 500,
@@ -149,6 +160,7 @@ class Nmf(NonNegativeFactors):
         self.loss = loss
         self.solver = solver
         self.init = init
+        self.absent = absent
         self.l1 = l1
         self.l2 = l2
         self.max_iter = max_iter
@@ -286,6 +298,134 @@ class Pca(PrincipalComponents):
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
+        self.missing = missing
+        self.verbose = verbose
+
+
+class LinearAutoencoder(Autoencoder):
+    """Linear autoencoder: a code of few numbers from which the features come back best, learned by gradient.
+
+    The encoder `W` makes `z = W (x − μ)` of a sample, the decoder `V` makes `V z + μ` of that, and the fit minimises
+
+    `½ E‖(x − μ) − V W (x − μ)‖²`
+
+    over both matrices by the gradients `∇_V = E[(V W − I) x xᵀ Wᵀ]` and `∇_W = E[Vᵀ (V W − I) x xᵀ]`. The least is
+    reached exactly where `V` spans the space of the first principal components (Baldi and Hornik, 1989): every other
+    point without gradient is a saddle. So the fit is compared with `pca`, which has a closed form: the trace
+    holds the principal angles between the column space of `V` and those components after every iteration, in degrees,
+    and the certificate is the excess of the error over theirs, as a share of the variance. The codes themselves are not
+    the principal components but a mixture of them, since `V M⁻¹` and `M W` are as good as `V` and `W`.
+
+    The start is an orthonormal `V` at random with `W = Vᵀ`. After the last step `W` becomes `(VᵀV)⁻¹ Vᵀ`, which is the
+    best encoder of `V`, so that decoding and encoding a code gives the code. Samples are scaled so that the largest
+    variance is 1, which makes steps and tolerance independent of the unit. Features in units of their own are best brought
+    to one scale first, as for `pca`.
+
+    A sample of weight 3 is three samples; with `batch_size` in expectation only. Cost of a gradient, and of a product with the Hessian: `8 k D²` operations through the covariance matrix of up to
+    1000 features `D`, else `8 k` for each entry of the data. To see what gradients do; for results `pca` is exact
+    and faster.
+
+    References: Bourlard, Kamp: Auto-association by multilayer perceptrons and singular value decomposition, 1988. Baldi,
+    Hornik: Neural networks and principal component analysis, 1989.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components: the length of a code. Left out, as many as `pca` chooses by the log-
+        likelihood of held-out samples. Must be an integer from 1 to 100000, or left out.
+    optimizer : {"newton", "lbfgs", "gd", "momentum", "nesterov", "adam"}, default 'newton'
+        How the gradient becomes a step.
+        - "newton": Truncated Newton: conjugate gradients on products with the Hessian, in a trust
+          region. Nothing to choose, some dozens of iterations, and it converges however unlike the
+          variances are.
+        - "lbfgs": L-BFGS with a line search: nothing to choose; thousands of iterations where
+          variances are unlike.
+        - "gd": Steepest descent.
+        - "momentum": The heavy ball, with a momentum of 0.9.
+        - "nesterov": Nesterov's method, with a momentum that grows.
+        - "adam": Adam, its rate falling to 0 along a cosine.
+    learning_rate : float or None, default None
+        Length of the first step, for samples scaled so that the largest variance is 1; not for
+        `newton` and `lbfgs`. Left out, 0.25 for `gd` and `momentum`, 0.1 for `nesterov` (less for
+        small batches), and 0.2 / √features for `adam`. Must be a number at least 0.000000000001 and
+        at most 1000000, or left out.
+    batch_size : int or None, default None
+        Samples in a batch; an iteration then goes over all samples once in random order, and the
+        rate falls to 0 along a cosine. Not for `newton` and `lbfgs`. Left out, each step follows
+        the gradient over all samples. Must be an integer from 1 to 1000000000, or left out.
+    max_iter : int, default 1000
+        Largest number of iterations. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-06
+        Stop when the norm of the gradient is at most this share of the smallest variance to be
+        found; 0 turns this off. Must be a number at least 0 and at most 1.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    encoder_
+        The matrix W that makes a code of a centred sample, components × features.
+    decoder_
+        The matrix V that makes a centred sample of a code, features × components.
+    mean_
+        The mean of the features.
+    angles_
+        The angles between the space of the decoder and the first principal components, in degrees,
+        the largest first.
+    n_components_
+        The number of components.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import LinearAutoencoder
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> model = LinearAutoencoder().fit(X)
+    >>> model.transform(X).shape[0]
+    60
+    """
+
+    _kind = "linearautoencoder"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        optimizer: Literal["newton", "lbfgs", "gd", "momentum", "nesterov", "adam"] = 'newton',
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-06,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
         self.missing = missing
         self.verbose = verbose

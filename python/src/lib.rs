@@ -9,6 +9,7 @@ mod batches;
 mod compare;
 mod data;
 mod describe;
+mod entries;
 mod error;
 mod fit;
 mod model;
@@ -33,6 +34,8 @@ mod _gradus {
     use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]
     use super::describe::describe;
+    #[pymodule_export]
+    use super::entries::fit_entries;
     #[pymodule_export]
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]

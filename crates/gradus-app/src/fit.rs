@@ -121,6 +121,10 @@ fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
     if !(model.traits().streams && is_npy(path) && all && plain) {
         return Ok(None);
     }
+    // An array of images has more dimensions; it is read as samples are.
+    if !NpyRows::is_matrix(path)? {
+        return Ok(None);
+    }
     let rows = NpyRows::open(path)?;
     let (n, d) = (rows.n_rows(), rows.n_cols());
     let mut facts = Map::new();

@@ -104,3 +104,39 @@ fn an_array_is_read_while_it_is_fitted() {
     assert!(folder.err("fit pca cut.npy -o o.gradus --n-components 3").contains("ends within"));
     assert!(!folder.0.path().join("o.gradus").exists());
 }
+
+#[test]
+fn images_in_an_array_are_drawn_as_pictures() {
+    let folder = Folder::new();
+    // 12 pictures of 3 × 4 bytes, as NumPy writes them.
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (12, 3, 4), }";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    let padded = format!("{header:<117}\n");
+    bytes.extend_from_slice(&(padded.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(padded.as_bytes());
+    bytes.extend((0..144u32).map(|at| (at * at % 251) as u8));
+    std::fs::write(folder.0.path().join("faces.npy"), bytes).unwrap();
+    folder.out("fit pca faces.npy -o m.gradus --n-components 2");
+    folder.out("report m.gradus -o page.html");
+    let page = std::fs::read_to_string(folder.0.path().join("page.html")).unwrap();
+    assert!(page.contains("as pictures") && page.contains("component 2"), "no pictures");
+}
+
+#[test]
+fn the_page_of_an_autoencoder_draws_angles() {
+    let folder = Folder::new();
+    let x =
+        Dense::from_fn(200, 5, |r, c| (((r * 31 + c * 17) % 101) as f64).sin() * (c + 1) as f64);
+    NpyArray::from(x).write(folder.0.path().join("x.npy")).unwrap();
+    let fit = folder.json("fit linearautoencoder x.npy -o m.gradus --n-components 2");
+    let first = &fit["report"]["trace"][0]["measures"][0];
+    assert_eq!(first["name"], "angle 1");
+    assert_eq!(numbers(&folder.out("transform m.gradus x.npy")).len(), 200);
+    folder.out("report m.gradus --data x.npy -o page.html");
+    let page = std::fs::read_to_string(folder.0.path().join("page.html")).unwrap();
+    assert!(page.contains("Angles to the principal components") && page.contains("code 1"));
+    assert!(folder.out("info m.gradus").contains("angle to the principal components"));
+    assert!(folder.out("evaluate m.gradus x.npy").contains("reconstruction"));
+    let refused = folder.err("fit linearautoencoder x.npy -o n.gradus --learning-rate 0.1");
+    assert!(refused.contains("newton"), "{refused}");
+}

@@ -41,6 +41,11 @@ pub trait Transform: Send + Sync {
         let _ = transformed;
         None
     }
+
+    /// Whether entries that sparse features do not store are missing instead of 0, so that no measure looks at them.
+    fn absent_is_missing(&self) -> bool {
+        false
+    }
 }
 
 /// A model whose outputs have a gradient with respect to its features.

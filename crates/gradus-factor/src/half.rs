@@ -70,6 +70,8 @@ pub(crate) enum Method {
     Cg(usize),
     /// By so many rounds over its coordinates from where it is.
     Coordinates(usize),
+    /// The same with factors of 0 or more.
+    NonNegative(usize),
 }
 
 /// The workspace of a method, one for each thread.
@@ -85,6 +87,9 @@ impl Worker {
             Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(k, level))),
             Method::Cg(steps) => Self::Cg(Box::new(RowCg::new(k, level, None)), steps),
             Method::Coordinates(rounds) => Self::Coordinates(RowCoordinates::new(k, level), rounds),
+            Method::NonNegative(rounds) => {
+                Self::Coordinates(RowCoordinates::non_negative(k, level), rounds)
+            }
         }
     }
 
@@ -140,7 +145,7 @@ impl Half<'_> {
         let k = self.fixed.factors.k();
         let mut solved = match self.method {
             Method::Cholesky => Vectors::zeros(self.side.rows.n_rows(), k),
-            Method::Cg(_) | Method::Coordinates(_) => self.start.clone(),
+            Method::Cg(_) | Method::Coordinates(_) | Method::NonNegative(_) => self.start.clone(),
         };
         let work = || Work {
             solver: Worker::new(self.method, k, self.level),

@@ -9,6 +9,7 @@
 //! | [`sgd`] | stochastic gradient descent |
 //! | [`ccd`] | cyclic coordinate descent |
 //! | [`gd`] | gradient descent on the whole objective at once |
+//! | [`nmfratings`] | non-negative matrix factorisation of ratings |
 //! | [`loss`] | how errors are judged, where a gradient is followed |
 //! | [`softimpute`] | completion with the nuclear norm, by alternating ridge regressions |
 //! | [`svp`] | completion by projection on the matrices of a rank |
@@ -40,6 +41,7 @@ pub mod ials;
 mod interest;
 pub mod latent;
 pub mod loss;
+pub mod nmfratings;
 mod ranking;
 pub mod recovery;
 mod scorer;
@@ -65,6 +67,7 @@ pub use gd::Gd;
 pub use ials::Ials;
 pub use interest::Strength;
 pub use latent::LatentFactors;
+pub use nmfratings::NmfRatings;
 pub use scorer::Scorer;
 pub use sgd::Sgd;
 pub use slim::Slim;

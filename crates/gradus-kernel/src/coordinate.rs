@@ -32,13 +32,21 @@ pub struct RowCoordinates {
     errors: Vec<f32>,
     weights: Vec<f32>,
     exact: Option<Box<RowSolver>>,
+    /// The least value of a factor.
+    floor: f32,
 }
 
 impl RowCoordinates {
     /// A workspace for rows of `k` values.
     pub fn new(k: usize, level: Level) -> RowCoordinates {
         let (panel, errors, weights) = (Vec::new(), Vec::new(), Vec::new());
-        RowCoordinates { level, k, panel, errors, weights, exact: None }
+        RowCoordinates { level, k, panel, errors, weights, exact: None, floor: f32::NEG_INFINITY }
+    }
+
+    /// The same for rows whose factors must be 0 or more: each becomes the best such number, all others held
+    /// fixed. The bias is free.
+    pub fn non_negative(k: usize, level: Level) -> RowCoordinates {
+        RowCoordinates { floor: 0.0, ..RowCoordinates::new(k, level) }
     }
 
     /// Goes `rounds` times over all coordinates from the factors `x` and the bias given, and leaves
@@ -83,13 +91,16 @@ impl RowCoordinates {
             panel: &mut self.panel[..self.k * length],
             errors: &mut self.errors[..length],
             weights: &mut self.weights,
+            floor: self.floor,
         });
         if solution.bias.is_finite() && x.iter().all(|x| x.is_finite()) {
             return solution;
         }
         let (k, level) = (self.k, self.level);
         let exact = self.exact.get_or_insert_with(|| Box::new(RowSolver::new(k, level)));
-        RowSolution { fallback: true, ..exact.solve(problem, x) }
+        let solution = exact.solve(problem, x);
+        x[..k].iter_mut().for_each(|x| *x = x.max(self.floor));
+        RowSolution { fallback: true, ..solution }
     }
 }
 
@@ -195,6 +206,7 @@ struct Improve<'a> {
     panel: &'a mut [f32],
     errors: &'a mut [f32],
     weights: &'a mut [f32],
+    floor: f32,
 }
 
 impl Kernel for Improve<'_> {
@@ -202,7 +214,7 @@ impl Kernel for Improve<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> RowSolution {
-        let Improve { problem, rounds, k, x, bias, panel, errors, weights } = self;
+        let Improve { problem, rounds, k, x, bias, panel, errors, weights, floor } = self;
         let (n, length) = (problem.indices.len(), errors.len());
         transpose(problem, k, x.len(), length, panel);
         errors[..n].copy_from_slice(problem.targets);
@@ -214,14 +226,18 @@ impl Kernel for Improve<'_> {
             take_off(lanes, &panel[t * length..][..length], x[t], errors);
         }
         let bias = match problem.weights {
-            None => descend::<L, false>(lanes, problem, rounds, k, x, bias, panel, errors, &[]),
+            None => {
+                let how = (rounds, floor);
+                descend::<L, false>(lanes, problem, how, k, x, bias, panel, errors, &[])
+            }
             Some(given) => {
                 let weights = &mut weights[..length];
                 for (to, &w) in weights.iter_mut().zip(given) {
                     *to = w.max(0.0);
                 }
                 weights[n..].fill(0.0);
-                descend::<L, true>(lanes, problem, rounds, k, x, bias, panel, errors, weights)
+                let how = (rounds, floor);
+                descend::<L, true>(lanes, problem, how, k, x, bias, panel, errors, weights)
             }
         };
         let (mut squares, mut sum) = (0.0, 0.0);
@@ -281,7 +297,7 @@ fn take_off<L: Lanes>(lanes: L, column: &[f32], by: f32, errors: &mut [f32]) {
 fn descend<L: Lanes, const WEIGHTED: bool>(
     lanes: L,
     problem: &RowProblem<'_>,
-    rounds: usize,
+    (rounds, floor): (usize, f32),
     k: usize,
     x: &mut [f32],
     mut bias: f32,
@@ -318,7 +334,7 @@ fn descend<L: Lanes, const WEIGHTED: bool>(
         for t in 0..k {
             let column = &panel[t * length..][..length];
             let (along, square) = sums::<L, WEIGHTED>(lanes, column, errors, weights);
-            let best = minimum(along, square, problem.lambda, x[t]);
+            let best = minimum(along, square, problem.lambda, x[t]).max(floor);
             take_off(lanes, column, best - x[t], errors);
             x[t] = best;
         }

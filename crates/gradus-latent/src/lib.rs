@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`autoencoder`] | the linear autoencoder: PCA's subspace by gradient |
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
@@ -18,10 +19,12 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+pub mod autoencoder;
 pub mod moments;
 pub mod nmf;
 pub mod pca;
 
+pub use autoencoder::{AutoencoderModel, LinearAutoencoder};
 pub use moments::Moments;
 pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};

@@ -9,6 +9,7 @@
 //! | `operator.rs` | [`Operator`], dense and [`Sparse`] matrices, [`Transposed`] |
 //! | `composed.rs` | operators made of others: [`Centred`], [`Scaled`], [`LowRankSum`] |
 //! | `svd.rs` | [`truncated`]: values, vectors and the error of Eckart and Young |
+//! | `power.rs` | [`rank_one`]: the same of rank 1 by alternating power steps |
 //! | `lanczos.rs` | the method: block Lanczos with restarts from a random block |
 //! | `basis.rs`, `small.rs` | orthonormal columns that grow; small dense eigenproblems |
 //!
@@ -26,6 +27,7 @@ mod basis;
 mod composed;
 mod lanczos;
 mod operator;
+mod power;
 mod small;
 mod svd;
 #[cfg(test)]
@@ -35,5 +37,6 @@ pub use basis::Basis;
 pub use composed::{Centred, LowRankSum, Scaled};
 pub use lanczos::{Aim, Lanczos};
 pub use operator::{Operator, Sparse, Transposed};
+pub use power::{RankOne, rank_one};
 pub use small::symmetric_eigen;
 pub use svd::{Options, REAL, Svd, right_vectors, truncated, truncated_from, truncated_until};

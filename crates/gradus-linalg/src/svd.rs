@@ -1,6 +1,7 @@
 //! Truncated singular value decomposition of an operator.
 
 use crate::basis::{Basis, WIDTH};
+use crate::composed::Scaled;
 use crate::lanczos::{Aim, Lanczos};
 use crate::operator::{Operator, Sparse, Transposed};
 use crate::small::jacobi_svd;
@@ -130,6 +131,30 @@ fn decompose(
     start: impl FnOnce(usize, bool, &Aim) -> Lanczos,
 ) -> Result<Option<Svd>> {
     let total = check(matrix, k, options)?;
+    // The method squares singular values twice: those near 1e-100 would vanish.
+    if total > 0.0 && !SAFE.contains(&total) {
+        let by = (-0.5 * total.log2()).round().exp2();
+        let scaled = Scaled::new(matrix, Some(vec![by; matrix.shape().0]), None, (total * by) * by);
+        let found = decompose_scaled(&scaled, scaled.squares(), k, options, stopped, start)?;
+        return Ok(found.map(|mut found| {
+            found.s.iter_mut().for_each(|s| *s /= by);
+            Svd { error: found.error / by, ..found }
+        }));
+    }
+    decompose_scaled(matrix, total, k, options, stopped, start)
+}
+
+/// The squares of norms that need no scaling.
+const SAFE: std::ops::Range<f64> = 1e-60..1e60;
+
+fn decompose_scaled(
+    matrix: &dyn Operator,
+    total: f64,
+    k: usize,
+    options: &Options,
+    stopped: &dyn Fn() -> bool,
+    start: impl FnOnce(usize, bool, &Aim) -> Lanczos,
+) -> Result<Option<Svd>> {
     let (m, n) = matrix.shape();
     let flipped = Transposed(matrix);
     let tall: &dyn Operator = if n <= m { matrix } else { &flipped };

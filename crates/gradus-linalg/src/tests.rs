@@ -137,6 +137,25 @@ fn deficient_graded_and_repeated_values_agree_with_jacobi() {
     check_all(&Dense::from_fn(110, 110, twos), 25, "30 times 2");
 }
 
+/// Regression: values near 1e-100 were squared twice, vanished, and gave wrong singular values without a word.
+#[test]
+fn tiny_and_huge_matrices_have_the_values_of_usual_ones() {
+    for (m, n) in [(30, 8), (8, 30), (20, 20)] {
+        let a = normal(m, n, 5);
+        let exact = oracle(&a);
+        for unit in [1e-140, 1e-100, 1e-40, 1e40, 1e100, 1e140] {
+            let b = Dense::from_fn(m, n, |r, c| unit * a[(r, c)]);
+            let found = truncated(&b, 3, &Options::default()).unwrap();
+            for (got, want) in found.s.iter().zip(&exact) {
+                assert!((got / unit / want - 1.0).abs() < 1e-11, "{unit}: {got} for {want}");
+            }
+            let tail: f64 = exact[3..].iter().map(|s| s * s).sum();
+            assert!((found.error / unit / tail.sqrt() - 1.0).abs() < 1e-9, "{unit}");
+            assert!(orthonormal(&found.u) && orthonormal(&found.v), "{unit}");
+        }
+    }
+}
+
 #[test]
 fn a_sparse_matrix_is_its_dense_form() {
     let data = RatingsSpec::new(120, 70, 1800).make(1).unwrap().ratings;

@@ -110,8 +110,10 @@ impl Page {
         if !self.stats.is_empty() {
             out.push_str("<dl class=\"stats\">\n");
             for [label, value, note] in &self.stats {
+                // A long value would be broken within a word.
+                let class = if value.chars().count() > 8 { "v long" } else { "v" };
                 let (label, value) = (escape(label), escape(value));
-                let _ = write!(out, "<div><dt>{label}</dt><dd class=\"v\">{value}</dd>");
+                let _ = write!(out, "<div><dt>{label}</dt><dd class=\"{class}\">{value}</dd>");
                 if !note.is_empty() {
                     let _ = write!(out, "<dd class=\"n\">{}</dd>", escape(note));
                 }

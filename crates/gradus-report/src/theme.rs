@@ -109,6 +109,7 @@ box-shadow:0 0 0 1px $rule$}\
 .stats dd{margin:0;overflow-wrap:anywhere}\
 .stats .v{font-size:26px;line-height:1.3;font-weight:600;letter-spacing:-.01em;\
 font-variant-numeric:tabular-nums}\
+.stats .long{font-size:18px;line-height:1.45}\
 .stats .n{font-size:12.5px;line-height:1.4;color:$muted$}\
 figure{margin:20px 0}\
 figure svg{display:block;max-width:100%;height:auto}\

@@ -6,7 +6,7 @@ use gradus_core::cluster::Cluster;
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::transform::Transform;
-use gradus_data::Samples;
+use gradus_data::{Matrix, Samples};
 use gradus_metrics::regression::squared_errors;
 
 /// How far a model is off at each unit of the data.
@@ -65,7 +65,19 @@ pub const NO_LOSS: &str = "be measured on data it has not seen";
 fn reconstruction(model: &dyn Transform, data: &Samples) -> Result<Option<UnitLosses>> {
     let features = data.features();
     let Some(back) = model.inverse(&model.transform(features)?) else { return Ok(None) };
-    let (dense, back) = (features.to_dense(), back?);
+    let back = back?;
+    if let (true, Matrix::Sparse(x)) = (model.absent_is_missing(), features) {
+        // The mean over the entries that there are.
+        let known = |row: usize| {
+            let (columns, values) = x.row(row);
+            let errors =
+                columns.iter().zip(values).map(|(&c, x)| (x - back[(row, c as usize)]).powi(2));
+            errors.sum::<f64>() / columns.len().max(1) as f64
+        };
+        let values = (0..x.n_rows()).map(known).collect();
+        return Ok(Some(UnitLosses { metric: "reconstruction RMSE", values, root: true }));
+    }
+    let dense = features.to_dense();
     let values = squared_errors(dense.values(), back.values(), dense.n_cols());
     Ok(Some(UnitLosses { metric: "reconstruction RMSE", values, root: true }))
 }

@@ -5,10 +5,10 @@ use gradus_base::Result;
 use gradus_core::estimator::{AnyFitted, Estimator};
 use gradus_core::registry::Registry;
 use gradus_factor::{
-    Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
-    SoftImpute, Spectral, Svdpp, Svp, Svt,
+    Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, NmfRatings, Popular, PureSvd,
+    Sgd, Slim, SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
-use gradus_latent::{Nmf, Pca};
+use gradus_latent::{LinearAutoencoder, Nmf, Pca};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -22,6 +22,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Sgd>()
         .with::<Ccd>()
         .with::<Gd>()
+        .with::<NmfRatings>()
         .with::<SoftImpute>()
         .with::<Svp>()
         .with::<Svt>()
@@ -48,6 +49,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Counts>()
         .with::<Tfidf>()
         .with::<Pca>()
+        .with::<LinearAutoencoder>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.

@@ -49,6 +49,16 @@ pub struct NpyRows {
 }
 
 impl NpyRows {
+    /// Whether the file holds an array of one or two dimensions.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no array of numbers.
+    pub fn is_matrix(path: impl AsRef<Path>) -> Result<bool> {
+        let path = path.as_ref();
+        let mut reader = open_decompressed(path)?;
+        Ok(matches!(read_header(&mut *reader, path)?.shape.len(), 1 | 2))
+    }
+
     /// Opens the file.
     ///
     /// # Errors

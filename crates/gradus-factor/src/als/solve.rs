@@ -2,7 +2,9 @@
 
 use crate::fitting;
 use crate::half::{Half, Method, Side, Sums};
-use crate::latent::{self, FoldIn, HeldOut, LatentFactors, Normalised, Parts, Squares};
+use crate::latent::{
+    self, FoldIn, HeldOut, LatentFactors, NonNegative, Normalised, Parts, Squares,
+};
 use crate::side::{FeatureMap, Prior, PriorHalf, Strength};
 use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::Result;
@@ -26,6 +28,17 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
 }
 
+impl Plan {
+    fn is_non_negative(&self) -> bool {
+        matches!(self.method, Method::NonNegative(_))
+    }
+
+    /// Whether predictions are products of factors and nothing else.
+    fn is_product(&self) -> bool {
+        self.is_non_negative() && !self.rule.biases
+    }
+}
+
 /// The solver, bound to its data.
 pub(crate) struct Solver<'a> {
     pub(crate) plan: Plan,
@@ -38,6 +51,8 @@ pub(crate) struct Solver<'a> {
     /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     mean: f64,
+    /// The mean of the ratings.
+    product: f64,
     pub(crate) weight: f64,
     pub(crate) users: Side<'a>,
     pub(crate) items: Side<'a>,
@@ -78,6 +93,7 @@ impl<'a> Solver<'a> {
     ) -> Result<Self> {
         let data = input.data();
         let (sum, weight) = fitting::total(plan.model, data)?;
+        let mean = if plan.is_product() { 0.0 } else { sum / weight };
         Ok(Self {
             input,
             data,
@@ -88,7 +104,8 @@ impl<'a> Solver<'a> {
             warm: warm.filter(|warm| warm.knows(data)),
             range: plan.clip.then(|| latent::range(input.source)),
             plan,
-            mean: sum / weight,
+            mean,
+            product: sum / weight,
             weight,
             users: Side::new(data.by_user(), data.weights_by_user()),
             items: Side::new(data.by_item(), data.weights_by_item()),
@@ -164,7 +181,10 @@ impl<'a> Solver<'a> {
                 item_bias: state.items.bias,
                 user_factors: state.users.factors,
                 item_factors: state.items.factors,
-                fold_in: FoldIn::Squares(self.plan.rule),
+                fold_in: match self.plan.is_non_negative() {
+                    true => FoldIn::NonNegative(NonNegative { non_negative: self.plan.rule }),
+                    false => FoldIn::Squares(self.plan.rule),
+                },
             },
             self.range,
             self.plan.keep_history,
@@ -185,6 +205,14 @@ impl iterate::Solver for Solver<'_> {
         if let Some(warm) = self.warm.filter(|_| restart == 0) {
             users.take_over(warm, self.plan.rule.biases);
         }
+        if self.plan.is_non_negative() {
+            // Such that products have the mean of the ratings, if nothing else has; of a normal deviate |x| has √(2/π).
+            let size = (self.product / rank as f64 * std::f64::consts::FRAC_PI_2).sqrt();
+            let usual = 0.1 * (unit / rank as f64).sqrt();
+            let fresh = self.warm.is_none() || restart > 0;
+            let by = if self.plan.is_product() && fresh { (size / usual) as f32 } else { 1.0 };
+            users.factors.as_mut_slice().iter_mut().for_each(|x| *x = by * x.abs());
+        }
         let items = Vectors::zeros(self.data.n_items(), rank);
         let map = |prior: &Option<Prior<'_>>| {
             let n = prior.as_ref()?.features.encoder().n_features();
@@ -202,7 +230,7 @@ impl iterate::Solver for Solver<'_> {
         let Some((users, user_map, by_user)) = by_user else { return Ok(Step::Stopped) };
         let objective = by_user.squares + by_user.penalty + by_item.penalty;
         let fallbacks = state.fallbacks + by_item.fallbacks + by_user.fallbacks;
-        let drift = by_user.errors / self.weight;
+        let drift = if self.plan.is_product() { 0.0 } else { by_user.errors / self.weight };
         let maps = [user_map, item_map];
         *state = State { mean, drift, users, items, maps, fallbacks };
         Ok(Step::Done(objective))

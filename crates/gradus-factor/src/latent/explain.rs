@@ -66,6 +66,11 @@ impl LatentFactors {
                 let (targets, weights) = self.working_ratings(&vector, rated.0, &free, rated.2);
                 self.square_contributions(rule, &vector, rated, (&targets, &weights), item)
             }
+            FoldIn::NonNegative(rule) => {
+                let weights: Vec<f32> = rated.2.map_or(vec![1.0; rated.0.len()], <[f32]>::to_vec);
+                let rule = &rule.non_negative;
+                self.square_contributions(rule, &vector, rated, (rated.1, &weights), item)
+            }
             FoldIn::Robust(rule) => {
                 let weights = self.robust_weights(rule, &vector, rated.0, rated.1, rated.2);
                 let squares = rule.squares();
@@ -111,7 +116,14 @@ impl LatentFactors {
     ) -> Vec<f64> {
         let (lambda, of_bias) = rule.of_users().of(items.len(), given);
         let (lambda, of_bias) = (f64::from(lambda), of_bias.map(f64::from));
-        let (weights, vectors) = (wide(weights), self.vectors(items, rule.biases));
+        let (weights, mut vectors) = (wide(weights), self.vectors(items, rule.biases));
+        if let FoldIn::NonNegative(_) = self.fold_in {
+            // Factors that are held at 0 have no part in the account; the others are least squares.
+            let held = vector.factors[..self.rank()].iter().map(|x| *x <= 0.0);
+            let held: Vec<usize> =
+                held.enumerate().filter(|(_, held)| *held).map(|(t, _)| t).collect();
+            vectors.iter_mut().for_each(|v| held.iter().for_each(|&t| v[t] = 0.0));
+        }
         let system = self.ridge(lambda, of_bias);
         let direction = self.direction(system, &vectors, &weights, item, rule.biases);
         // A score of 1 in the units of the fit.

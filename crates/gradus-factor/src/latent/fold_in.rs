@@ -5,7 +5,7 @@ use super::link::working;
 use super::{Affine, FactorVector, Implicit, LatentFactors, Pairs, RatingLink, Robust};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
-use gradus_kernel::{RowProblem, RowSolver, Rows, padded};
+use gradus_kernel::{RowCoordinates, RowProblem, RowSolver, Rows, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -39,6 +39,16 @@ pub enum FoldIn {
     Pairs(Pairs),
     /// Signs of interest, where pairs that were not observed count too.
     Implicit(Implicit),
+    /// Least squares with a penalty over factors of 0 or more.
+    NonNegative(NonNegative),
+}
+
+/// The least squares of [`Squares`] over factors of 0 or more; the bias is free.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NonNegative {
+    /// The penalties.
+    pub non_negative: Squares,
 }
 
 /// Projection on item factors whose columns are orthogonal: `x_t = Σ_j r_j v_jt / Σ_i v_it²` over the
@@ -114,6 +124,9 @@ impl RowRule {
     }
 }
 
+/// Rounds of coordinate descent over a row of non-negative factors at a time, and how often at most.
+const ROUNDS: (usize, usize) = (10, 100);
+
 /// Steps of Newton's method to fold in a user under a logistic link; six are enough from 0.
 const NEWTON_STEPS: usize = 8;
 
@@ -156,6 +169,12 @@ pub(super) struct Fixed<'a> {
 }
 
 impl LatentFactors {
+    /// How rows are solved.
+    #[cfg(test)]
+    pub(crate) fn rule_for_test(&self) -> FoldIn {
+        self.fold_in
+    }
+
     /// Solves for a new user from a handful of ratings, the items held fixed.
     ///
     /// For a user of the training data with the ratings of the training data this gives the very
@@ -211,6 +230,11 @@ impl LatentFactors {
                 let row = rule.squares().of_items();
                 Ok(self.solve_robust((rule, &row), &fixed, users, &targets, weights))
             }
+            FoldIn::NonNegative(rule) if plain => {
+                let targets = self.targets(&fixed, users, values);
+                let row = rule.non_negative.of_items();
+                Ok(self.solve_non_negative(&row, &fixed, users, &targets, weights))
+            }
             FoldIn::Implicit(rule) => {
                 let base = self.users_base(rule);
                 Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights)))
@@ -237,6 +261,12 @@ impl LatentFactors {
                 let targets = self.targets(&fixed, items, values);
                 let row = rule.squares().of_users();
                 self.solve_robust((rule, &row), &fixed, items, &targets, weights)
+            }
+            FoldIn::NonNegative(rule) => {
+                let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
+                let targets = self.targets(&fixed, items, values);
+                let row = rule.non_negative.of_users();
+                self.solve_non_negative(&row, &fixed, items, &targets, weights)
             }
             FoldIn::Pairs(rule) => self.solve_pairs(rule, items),
             FoldIn::Projection(_) => self.project(items, values, weights),
@@ -364,6 +394,42 @@ impl LatentFactors {
             &mut factors,
         );
         FactorVector { bias: solution.bias, factors, normal: Affine::IDENTITY }
+    }
+
+    /// Solves a row with factors of 0 or more: coordinate descent from 0, until no factor moves any more.
+    fn solve_non_negative(
+        &self,
+        rule: &RowRule,
+        fixed: &Fixed<'_>,
+        indices: &[u32],
+        targets: &[f32],
+        weights: Option<&[f32]>,
+    ) -> FactorVector {
+        let (lambda, of_bias) = rule.of(indices.len(), weights);
+        let problem = RowProblem {
+            factors: fixed.factors.as_slice(),
+            indices,
+            targets,
+            weights,
+            lambda,
+            bias: of_bias,
+            base: None,
+            linear: None,
+            residuals: false,
+            upcoming: &[],
+        };
+        let mut solver = RowCoordinates::non_negative(self.rank(), self.level);
+        let (mut factors, mut bias) = (vec![0.0; padded(self.rank())], 0.0);
+        for _ in 0..ROUNDS.1 {
+            let before = factors.clone();
+            bias = solver.improve(&problem, ROUNDS.0, &mut factors, bias).bias;
+            let size = factors.iter().fold(0.0f32, |most, &x| most.max(x));
+            let moved = factors.iter().zip(&before).map(|(a, b)| (a - b).abs());
+            if moved.fold(0.0, f32::max) <= 1e-6 * size {
+                break;
+            }
+        }
+        FactorVector { bias, factors, normal: Affine::IDENTITY }
     }
 
     /// The sum of the implicit factors of the items that a user rated: the centre of the user's penalty,

@@ -18,7 +18,7 @@ mod update;
 
 pub(crate) use features::{SideModel, no_features};
 pub(crate) use fold_in::RowRule;
-pub use fold_in::{FoldIn, Projection, Scaling, Squares};
+pub use fold_in::{FoldIn, NonNegative, Projection, Scaling, Squares};
 pub(crate) use fold_in::{implicit_scale, presence};
 pub(crate) use held_out::HeldOut;
 pub use implicit::{Confidence, Implicit, UnobservedOn};

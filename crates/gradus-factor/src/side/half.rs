@@ -117,7 +117,7 @@ impl PriorHalf<'_> {
         let n = self.side.rows.n_rows();
         let mut rows = match self.method {
             Method::Cholesky => Vectors::zeros(n, k),
-            Method::Cg(_) | Method::Coordinates(_) => self.start.clone(),
+            Method::Cg(_) | Method::Coordinates(_) | Method::NonNegative(_) => self.start.clone(),
         };
         let mut follow = self.direction.map(|_| Vectors::zeros(n, k));
         let stride = rows.factors.stride();

@@ -13,7 +13,8 @@ const ROWS: usize = 1024;
 /// # Errors
 /// Names the first one by row and column, both from 1.
 pub(super) fn check_non_negative(features: &Matrix) -> Result<()> {
-    let Some(at) = features.values().iter().position(|x| *x < 0.0) else { return Ok(()) };
+    let wrong = |x: &f64| *x < 0.0 || *x == f64::INFINITY;
+    let Some(at) = features.values().iter().position(wrong) else { return Ok(()) };
     let (row, column) = match features {
         Matrix::Dense(matrix) => (at / matrix.n_cols(), at % matrix.n_cols()),
         Matrix::Sparse(matrix) => {
@@ -22,8 +23,10 @@ pub(super) fn check_non_negative(features: &Matrix) -> Result<()> {
         }
     };
     let value = features.values()[at];
+    let what =
+        if value < 0.0 { "is negative; must be 0 or more" } else { "is not a finite number" };
     Err(Error::data(format!(
-        "nmf: features: row {}, column {}: {value} is negative; must be 0 or more",
+        "nmf: features: row {}, column {}: {value} {what}",
         row + 1,
         column + 1
     )))
@@ -41,33 +44,57 @@ pub(super) struct Data<'a> {
     pub(super) squares: f64,
     /// The sum of the weights.
     pub(super) total: f64,
+    /// The entries that count with their weights, if not all entries do alike.
+    pub(super) observed: Option<Known>,
 }
 
+/// Entries, and a weight for each of them if they differ.
+pub(super) type Known = (Csr<f64>, Option<Vec<f64>>);
+
 impl<'a> Data<'a> {
-    pub(super) fn new(samples: &'a Samples, loss: Loss) -> Self {
+    pub(super) fn new(samples: &'a Samples, loss: Loss, observed: Option<Known>) -> Self {
         let (features, weights) = (samples.features(), samples.weights());
         let (n, d) = features.shape();
+        let entry_weight = |at: usize| match &observed {
+            Some((_, Some(weights))) => weights[at],
+            _ => 1.0,
+        };
         let total = weights.map_or(n as f64, |weights| weights.iter().sum());
         // Relative to the largest, so that no square leaves the range of numbers.
         let largest = features.values().iter().fold(0.0f64, |most, x| most.max(*x));
         let by = if largest > 0.0 { 1.0 / largest } else { 1.0 };
         let sums = parallel::map(parallel::blocks(n, ROWS), |rows| {
-            let (mut sum, mut squares) = (0.0, 0.0);
+            let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for row in rows {
-                let (mut s, mut q) = (0.0, 0.0);
-                for x in row_values(features, row) {
-                    s += x * by;
-                    q += (x * by) * (x * by);
+                let (mut s, mut q, mut c) = (0.0, 0.0, 0.0);
+                match &observed {
+                    None => {
+                        for x in row_values(features, row) {
+                            s += x * by;
+                            q += (x * by) * (x * by);
+                        }
+                        c = d as f64;
+                    }
+                    Some((entries, _)) => {
+                        for (at, x) in entries.range(row).zip(entries.row(row).1) {
+                            let weight = entry_weight(at);
+                            s += weight * (x * by);
+                            q += weight * (x * by) * (x * by);
+                            c += weight;
+                        }
+                    }
                 }
                 let weight = weights.map_or(1.0, |weights| weights[row]);
                 sum += weight * s;
                 squares += weight * q;
+                count += weight * c;
             }
-            (sum, squares)
+            (sum, squares, count)
         });
-        let (sum, squares) =
-            sums.into_iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
-        let count = (total * d as f64).max(f64::MIN_POSITIVE);
+        let (sum, squares, count) = sums
+            .into_iter()
+            .fold((0.0, 0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1, all.2 + part.2));
+        let count: f64 = count.max(f64::MIN_POSITIVE);
         let relative = match loss {
             Loss::Frobenius => (squares / count).sqrt(),
             Loss::Kl => sum / count,
@@ -81,6 +108,7 @@ impl<'a> Data<'a> {
             mean: sum / count / relative,
             squares: squares / (relative * relative),
             total,
+            observed,
         }
     }
 }

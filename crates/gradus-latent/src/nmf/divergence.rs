@@ -45,8 +45,13 @@ impl Basis {
         Self { k, stride, values, sums }
     }
 
-    fn row(&self, at: usize) -> &[f64] {
+    pub(super) fn row(&self, at: usize) -> &[f64] {
         &self.values[at * self.stride..][..self.stride]
+    }
+
+    /// The length of a row: the number of components, padded.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
     }
 }
 
@@ -134,15 +139,34 @@ pub(super) fn one(
     scratch.z.clear();
     scratch.z.extend_from_slice(z);
     scratch.z.resize(stride, 0.0);
-    let moved = go(rows, basis, (penalty, how, logs), scratch);
+    let moved = go(rows, (basis, &basis.sums), (penalty, how, logs), scratch);
     z.copy_from_slice(&scratch.z[..z.len()]);
     scratch.gathered = gathered;
     moved
 }
 
+/// Moves one row that is given by its entries `x` and their rows of the basis, with the sum of those rows.
+pub(super) fn gathered(
+    rows: &[f64],
+    x: &[f64],
+    (basis, sums): (&Basis, &[f64]),
+    (penalty, how): (Penalty, Move),
+    z: &mut [f64],
+    scratch: &mut Scratch,
+) -> Moved {
+    scratch.x.clear();
+    scratch.x.extend_from_slice(x);
+    scratch.z.clear();
+    scratch.z.extend_from_slice(z);
+    scratch.z.resize(basis.stride, 0.0);
+    let moved = go(rows, (basis, sums), (penalty, how, false), scratch);
+    z.copy_from_slice(&scratch.z[..z.len()]);
+    moved
+}
+
 fn go(
     rows: &[f64],
-    basis: &Basis,
+    (basis, sums): (&Basis, &[f64]),
     (penalty, how, logs): (Penalty, Move, bool),
     scratch: &mut Scratch,
 ) -> Moved {
@@ -168,7 +192,7 @@ fn go(
     };
     if how == Move::Multiply {
         for a in 0..k {
-            let below = basis.sums[a] + penalty.l1 + penalty.l2 * z[a];
+            let below = sums[a] + penalty.l1 + penalty.l2 * z[a];
             z[a] = if below > 0.0 { z[a] * sum[a] / below } else { 0.0 };
         }
         if logs {
@@ -177,7 +201,7 @@ fn go(
         return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
     }
     // Entries that are 0 and would become negative stay where they are, and their curvature is not needed.
-    let gradient_at = |a: usize| basis.sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a];
+    let gradient_at = |a: usize| sums[a] + penalty.l1 + penalty.l2 * z[a] - sum[a];
     free.clear();
     free.extend((0..k).filter(|&a| z[a] > 0.0 || gradient_at(a) < 0.0));
     let m = free.len();
@@ -232,7 +256,7 @@ fn go(
     v.resize(n, 0.0);
     dense::dots(level, rows, d, v);
     let linear: f64 =
-        (0..m).map(|t| d[t] * (basis.sums[free[t]] + penalty.l1 + penalty.l2 * from[t])).sum();
+        (0..m).map(|t| d[t] * (sums[free[t]] + penalty.l1 + penalty.l2 * from[t])).sum();
     let square = penalty.l2 * d.iter().map(|d| d * d).sum::<f64>();
     let slope_at = |t: f64| linear + t * square - nonnegative::log_slope(level, x, y, v, t);
     let step = line_search(slope, slope_at);

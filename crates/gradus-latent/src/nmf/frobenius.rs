@@ -19,25 +19,53 @@ pub(super) fn half(
     z: &mut [f64],
 ) {
     let k = gram.len().isqrt();
-    let level = Level::best();
-    let lower = match solver {
-        NmfSolver::ProjectedAls => {
-            let mut system = gram.to_vec();
-            (0..k).for_each(|a| system[a * k + a] += penalty.l2);
-            linalg::cholesky(k, &system)
-        }
-        _ => None,
-    };
-    parallel::each(z.chunks_mut(ROWS * k).zip(b.chunks(ROWS * k)), |(z, b)| match solver {
-        NmfSolver::Multiplicative => {
+    let rows = z.chunks_mut(ROWS * k).zip(b.chunks(ROWS * k));
+    let lower = factored(solver, gram, penalty);
+    parallel::each(rows, |(z, b)| {
+        within(solver, (gram, penalty, sweeps), lower.as_deref(), b, z);
+    });
+}
+
+/// The same for a few rows, by the thread that asks.
+pub(super) fn block(
+    solver: NmfSolver,
+    (gram, penalty, sweeps): (&[f64], Penalty, usize),
+    b: &[f64],
+    z: &mut [f64],
+) {
+    let lower = factored(solver, gram, penalty);
+    within(solver, (gram, penalty, sweeps), lower.as_deref(), b, z);
+}
+
+/// The Cholesky factor that `projected_als` needs; `None` of other solvers, and where there is none.
+fn factored(solver: NmfSolver, gram: &[f64], penalty: Penalty) -> Option<Vec<f64>> {
+    if solver != NmfSolver::ProjectedAls {
+        return None;
+    }
+    let k = gram.len().isqrt();
+    let mut system = gram.to_vec();
+    (0..k).for_each(|a| system[a * k + a] += penalty.l2);
+    linalg::cholesky(k, &system)
+}
+
+fn within(
+    solver: NmfSolver,
+    (gram, penalty, sweeps): (&[f64], Penalty, usize),
+    lower: Option<&[f64]>,
+    b: &[f64],
+    z: &mut [f64],
+) {
+    let (k, level) = (gram.len().isqrt(), Level::best());
+    match (solver, lower) {
+        (NmfSolver::Multiplicative, _) => {
             for (z, b) in z.chunks_exact_mut(k).zip(b.chunks_exact(k)) {
                 multiply(gram, penalty, b, z);
             }
         }
-        NmfSolver::ProjectedAls if lower.is_some() => {
+        (NmfSolver::ProjectedAls, Some(lower)) => {
             for (z, b) in z.chunks_exact_mut(k).zip(b.chunks_exact(k)) {
                 let mut s: Vec<f64> = b.iter().map(|b| b - penalty.l1).collect();
-                linalg::cholesky_solve(k, lower.as_deref().unwrap_or_default(), &mut s);
+                linalg::cholesky_solve(k, lower, &mut s);
                 s.iter_mut().for_each(|s| *s = s.max(0.0));
                 // A projection may raise the error; coordinate descent cannot.
                 if value(gram, penalty, b, &s) <= value(gram, penalty, b, z) {
@@ -53,7 +81,7 @@ pub(super) fn half(
                 nonnegative::hals(level, gram, penalty, sweeps, b, z);
             }
         }
-    });
+    }
 }
 
 fn multiply(gram: &[f64], penalty: Penalty, b: &[f64], z: &mut [f64]) {

@@ -6,6 +6,7 @@
 //! | `start.rs` | where the iterations begin: NNDSVD, random |
 //! | `solve.rs` | the iterations |
 //! | `frobenius.rs`, `divergence.rs` | half a step, by loss |
+//! | `observed.rs` | both for data with missing entries, or with weights of entries |
 //! | `nnls.rs` | small non-negative quadratic problems, exactly |
 //! | `model.rs` | what is learned: transform, inverse |
 
@@ -14,12 +15,14 @@ mod divergence;
 mod frobenius;
 mod model;
 mod nnls;
+mod observed;
 mod solve;
 mod start;
 #[cfg(test)]
 mod tests;
 
 pub use model::NmfModel;
+pub use observed::known;
 
 use data::{Data, check_non_negative, column_sums};
 use derive_setters::Setters;
@@ -30,7 +33,7 @@ use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::report::Choice;
 use gradus_core::transform::Transform as _;
-use gradus_data::Samples;
+use gradus_data::{Matrix, Samples};
 use model::Facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +87,17 @@ pub enum Init {
     Random,
 }
 
+/// What entries are that sparse features do not store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Absent {
+    /// 0, as usual.
+    #[default]
+    Zero,
+    /// Not known: only the entries that are stored count, zeros among them included.
+    Missing,
+}
+
 /// Non-negative matrix factorisation: samples as sums of parts.
 ///
 /// The samples `X ≥ 0` (`N × D`) are approximated by `W H`, where `H ≥ 0` has a row for each of `k` components and
@@ -101,7 +115,11 @@ pub enum Init {
 /// convex: another start may end elsewhere. Cost of an iteration: `4 n k` operations for `n` entries (those that are not 0,
 /// of sparse data) and some `10 (N + D) k²` for `frobenius`; `n k²` for `kl` by `newton`, `8 n k` by `multiplicative`.
 /// A sample is transformed by the best `W` for the components, to the last digits: an active set method, or Newton steps.
-/// Components are ordered by how much they contribute to the data. Missing entries are not taken: impute them first.
+/// Components are ordered by how much they contribute to the data.
+///
+/// With `absent = missing` the loss is a sum over the entries that sparse features store (in Rust [`known`] makes such features
+/// of dense ones with `NaN`; Python takes `NaN` for missing), or over all entries with weights (Rust: [`Nmf::fit_weighted`], Python:
+/// `entry_weight`), and the penalty of a row grows with the weight of its entries; an iteration then costs `2 n k²`. New samples are fitted by the entries they have, and their inverse completes them.
 ///
 /// References: Lee, Seung: Learning the parts of objects, 1999. Cichocki, Phan: Fast local algorithms for large scale
 /// non-negative matrix and tensor factorizations, 2009. Gillis, Glineur: Accelerated multiplicative updates and
@@ -124,6 +142,9 @@ pub struct Nmf {
 
     /// Where the iterations begin.
     pub init: Init,
+
+    /// What entries are that sparse features do not store.
+    pub absent: Absent,
 
     /// Strength of the penalty on the entries of both factors, for data divided by the root of its mean square (its
     /// mean for `kl`). Some 0.001 to 0.1 makes factors sparse.
@@ -153,6 +174,7 @@ impl Default for Nmf {
             loss: Loss::Frobenius,
             solver: NmfSolver::Auto,
             init: Init::Nndsvda,
+            absent: Absent::Zero,
             l1: 0.0,
             l2: 0.0,
             max_iter: 500,
@@ -238,6 +260,33 @@ impl Fit for Nmf {
         Traits { iterative: true, resumable: true, non_negative: true, ..Traits::TRANSFORMER };
 
     fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
+        self.fit_entries(samples, None, job)
+    }
+}
+
+impl Nmf {
+    /// Fits with a weight for each entry: `Σ w (x − y)²` instead of `Σ (x − y)²`, and likewise for the divergence. An entry
+    /// of weight 0 is missing.
+    ///
+    /// # Shapes
+    /// `weights` is samples × features; what it does not store, if it is sparse, is 0.
+    ///
+    /// # Errors
+    /// As [`fit`](Fit::fit); and if the weights are of another shape, or one is negative or not finite.
+    pub fn fit_weighted(&self, samples: &Samples, weights: &Matrix) -> Result<Fitted<Self>> {
+        self.fit_entries(samples, Some(weights), &Job::default())
+    }
+
+    /// As [`fit_weighted`](Self::fit_weighted), with everything a long run may want.
+    ///
+    /// # Errors
+    /// As [`fit_weighted`](Self::fit_weighted).
+    pub fn fit_entries(
+        &self,
+        samples: &Samples,
+        weights: Option<&Matrix>,
+        job: &Job<'_, Samples>,
+    ) -> Result<Fitted<Self>> {
         let started = Instant::now();
         self.check()?;
         let (n, d) = samples.features().shape();
@@ -264,18 +313,33 @@ impl Fit for Nmf {
             );
             return Err(Error::parameter("n_components", k, rule));
         }
+        let partly = self.absent == Absent::Missing && samples.features().is_sparse();
+        let observed = match (weights, partly) {
+            (None, false) => None,
+            _ => Some(observed::entries(samples, weights, self.absent)?),
+        };
+        if observed.as_ref().is_some_and(|(entries, _)| entries.nnz() == 0) {
+            return Err(Error::data("nmf: every entry is missing: nothing to learn from"));
+        }
         let mut options = self.loop_options(started, samples);
+        if let Some((_, Some(weights))) = &observed {
+            // A checkpoint goes on with the weights it began with.
+            options.fingerprint = weights.iter().fold(options.fingerprint, |hash, w| {
+                (hash.rotate_left(23) ^ w.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            });
+        }
         if self.n_components.is_none() {
             let reason = "half of the number of features, 10 at most";
             options.chosen.push(Choice::new("n_components", k as f64, reason));
         }
-        let solver = Alternation::new(self.plan(k), Data::new(samples, self.loss));
+        let solver = Alternation::new(self.plan(k), Data::new(samples, self.loss, observed));
         let (factors, mut report) = iterate::run(&solver, &options, job)?;
         let data = solver.data();
         let loss = solver.loss(&factors);
         // What it is compared with: no component at all, of which there is no divergence, or the best single one.
         let whole = match self.loss {
             Loss::Frobenius => 0.5 * data.squares,
+            Loss::Kl if data.observed.is_some() => solver.divergence_from_mean(),
             Loss::Kl => solver.divergence_from_margins(),
         };
         let facts = Facts {
@@ -287,6 +351,7 @@ impl Fit for Nmf {
             error: (2.0 * loss * solver.loss_unit()).sqrt(),
             relative_error: if whole > 0.0 { (loss / whole).sqrt() } else { 0.0 },
             n_samples: n as u64,
+            observed: self.absent == Absent::Missing || data.observed.is_some(),
         };
         if data.squares == 0.0 {
             report.notes.push("every entry is 0, and so are the components".into());
@@ -306,19 +371,28 @@ impl Fit for Nmf {
     }
 }
 
-/// The root of the mean squared error of held-out samples, transformed and back.
+/// The root of the mean squared error of held-out samples, transformed and back, over the entries they have.
 fn held_out_error(model: &NmfModel, held_out: &Samples) -> Result<f64> {
     let z = model.transform(held_out.features())?;
     let (mut sum, mut total) = (0.0, 0.0);
     for row in 0..held_out.len() {
-        let x = held_out.features().select_rows(&[row as u32]).to_dense();
         let y = z.row(row);
         let weight = held_out.weights().map_or(1.0, |weights| weights[row]);
-        for (column, x) in x.values().iter().enumerate() {
+        let mut add = |column: usize, x: f64| {
             let y: f64 = (0..y.len()).map(|a| y[a] * model.components()[(a, column)]).sum();
             sum += weight * (x - y) * (x - y);
+            total += weight;
+        };
+        match held_out.features() {
+            Matrix::Sparse(x) if model.knows_missing() => {
+                let (columns, values) = x.row(row);
+                columns.iter().zip(values).for_each(|(&c, x)| add(c as usize, *x));
+            }
+            features => {
+                let x = features.select_rows(&[row as u32]).to_dense();
+                x.values().iter().enumerate().for_each(|(column, x)| add(column, *x));
+            }
         }
-        total += weight * held_out.n_features() as f64;
     }
     Ok((sum / total.max(f64::MIN_POSITIVE)).sqrt())
 }

@@ -2,7 +2,8 @@
 
 use super::data::{Entries, check_non_negative, column_sums, gram};
 use super::divergence::{self, Basis, Move, Scratch};
-use super::{Loss, nnls};
+use super::observed::{Options, Side, known};
+use super::{Loss, NmfSolver, nnls};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::predict::check_features;
@@ -44,6 +45,9 @@ pub(super) struct Facts {
     /// Its share of that of `W H = 0`, or for `kl` of that of the best single component; 0 of data that is 0.
     pub(super) relative_error: f64,
     pub(super) n_samples: u64,
+    /// Whether entries may be missing: those that sparse features do not store, and `NaN`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) observed: bool,
 }
 
 impl NmfModel {
@@ -74,6 +78,44 @@ impl NmfModel {
     /// The loss that was minimised.
     pub fn loss(&self) -> Loss {
         self.facts.loss
+    }
+
+    /// Whether entries of samples may be missing: those that sparse features do not store, and `NaN` of dense ones.
+    pub fn knows_missing(&self) -> bool {
+        self.facts.observed
+    }
+
+    /// Rows fitted by the entries they have.
+    fn by_known_entries(&self, features: &Matrix) -> Vec<f64> {
+        let (k, by) = (self.facts.n_components, 1.0 / self.facts.unit);
+        let entries = match features {
+            Matrix::Dense(x) => known(x),
+            Matrix::Sparse(x) => x.clone(),
+        };
+        // A feature that no component has cannot be explained by any mixture: it has no say.
+        let sums: Vec<f64> = self.columns.chunks_exact(k).map(|h| h.iter().sum()).collect();
+        let pairs = entries.indices().iter().zip(entries.values());
+        let explained = |(&c, x): (&u32, &f64)| if sums[c as usize] > 0.0 { x * by } else { 0.0 };
+        let entries = entries.with_values(pairs.map(explained).collect());
+        let mut z = vec![0.0; features.n_rows() * k];
+        let penalty = Penalty { l1: self.facts.l1, l2: self.facts.l2 };
+        match self.facts.loss {
+            Loss::Frobenius => {
+                let options = Options { solver: NmfSolver::Hals, penalty, sweeps: 0, exact: true };
+                Side::of_rows(entries).squares(k, &self.columns, options, &mut z);
+            }
+            Loss::Kl => {
+                for (row, z) in z.chunks_exact_mut(k).enumerate() {
+                    // All components alike, of the same sum as the entries.
+                    let (columns, x) = entries.row(row);
+                    let all: f64 = columns.iter().map(|&c| sums[c as usize]).sum();
+                    z.fill(if all > 0.0 { x.iter().sum::<f64>() / all } else { 0.0 });
+                }
+                let how = (penalty, Move::ExactNewton);
+                Side::of_rows(entries).divergence((k, &self.columns), how, STEPS, &mut z);
+            }
+        }
+        z
     }
 
     /// The share of the entries of the components that are 0.
@@ -188,12 +230,28 @@ impl Transform for NmfModel {
         (1..=self.facts.n_components).map(|at| format!("component{at}")).collect()
     }
 
+    fn absent_is_missing(&self) -> bool {
+        self.facts.observed
+    }
+
     /// # Shapes
     /// `features` is samples × features of training; the result samples × components.
     fn transform(&self, features: &Matrix) -> Result<Dense<f64>> {
-        check_features(&self.inputs, features)?;
+        let missing = self.facts.observed
+            && (features.is_sparse() || features.values().iter().any(|x| x.is_nan()));
+        if missing {
+            self.inputs.check_width(features.n_cols())?;
+        } else {
+            check_features(&self.inputs, features)?;
+        }
         check_non_negative(features)?;
+        if missing && features.is_sparse() && features.values().iter().any(|x| x.is_nan()) {
+            return Err(Error::data(
+                "nmf: features: a sparse matrix stores NaN; leave it out instead",
+            ));
+        }
         let z = match self.facts.loss {
+            _ if missing => self.by_known_entries(features),
             Loss::Frobenius => self.least_squares(features),
             Loss::Kl => self.least_divergence(features),
         };
@@ -262,18 +320,23 @@ impl Model for NmfModel {
         let error = format!("{:.4e}", self.facts.error);
         let of = match self.facts.loss {
             Loss::Frobenius => "of the norm of the data",
+            Loss::Kl if self.facts.observed => "of that of the mean",
             Loss::Kl => "of that of one component",
         };
         let share = 100.0 * self.facts.relative_error;
         let error = format!("{error} ({share:.2} % {of})");
-        vec![
+        let mut facts = vec![
             ("features", self.inputs.n_features().to_string()),
             ("components", self.facts.n_components.to_string()),
             ("loss", loss.into()),
             ("reconstruction error", error),
             ("entries that are 0", format!("{:.1} %", 100.0 * self.sparsity())),
             ("samples", self.facts.n_samples.to_string()),
-        ]
+        ];
+        if self.facts.observed {
+            facts.push(("entries not stored", "missing".into()));
+        }
+        facts
     }
 
     fn transformer(&self) -> Option<&dyn Transform> {

@@ -2,6 +2,7 @@
 
 use super::data::{Data, Entries, column_sums, gram, weighted};
 use super::divergence::{self, Basis, Move};
+use super::observed::{Observed, Options, Side};
 use super::start::{self, Factors};
 use super::{Init, Loss, NmfSolver, frobenius};
 use gradus_base::Result;
@@ -47,6 +48,8 @@ enum Held<'a> {
         rows: Entries<'a>,
         columns: Entries<'static>,
     },
+    /// Those that count, row by row.
+    Observed(Observed),
 }
 
 impl<'a> Alternation<'a> {
@@ -57,6 +60,11 @@ impl<'a> Alternation<'a> {
         let penalty = |by: f64| Penalty { l1: plan.l1 * by, l2: plan.l2 * by };
         let penalties = [penalty(d as f64), penalty(data.total)];
         let (held, constant) = match (plan.loss, features) {
+            _ if data.observed.is_some() => {
+                let (entries, weights) = data.observed.as_ref().expect("just seen");
+                let known = (entries, weights.as_deref());
+                (Held::Observed(Observed::new(known, data.weights, data.unit)), 0.0)
+            }
             (Loss::Frobenius, Matrix::Dense(x)) => (Held::Dense(x), 0.5 * data.squares),
             (Loss::Frobenius, Matrix::Sparse(x)) => {
                 (Held::Sparse(Sparse::new(x)), 0.5 * data.squares)
@@ -87,7 +95,9 @@ impl<'a> Alternation<'a> {
         match &self.held {
             Held::Dense(x) => *x,
             Held::Sparse(x) => x,
-            Held::Entries { .. } => unreachable!("the divergence takes entries one by one"),
+            Held::Entries { .. } | Held::Observed(_) => {
+                unreachable!("entries are taken one by one")
+            }
         }
     }
 
@@ -103,13 +113,60 @@ impl<'a> Alternation<'a> {
         if self.plan.l1 == 0.0 && self.plan.l2 == 0.0 {
             return 0.0;
         }
+        if let Held::Observed(observed) = &self.held {
+            let (k, each) = (self.plan.k, self.each());
+            return observed.rows.penalty_of((k, &state.w), each, self.data.weights)
+                + observed.columns.penalty_of((k, &state.h), each, None);
+        }
         sum(&state.w, self.data.weights, self.penalties[0]) + sum(&state.h, None, self.penalties[1])
+    }
+
+    /// The penalty for an entry that counts.
+    fn each(&self) -> Penalty {
+        Penalty { l1: self.plan.l1, l2: self.plan.l2 }
+    }
+
+    /// Half a step over the entries that count: one factor, the other one fixed; gives the loss after it.
+    fn observed_half(&self, side: &Side, fixed: &[f64], steps: usize, z: &mut [f64]) -> f64 {
+        let (k, penalty) = (self.plan.k, self.each());
+        match self.plan.loss {
+            Loss::Frobenius => {
+                let solver = if steps == 0 { NmfSolver::Hals } else { self.plan.solver };
+                let sweeps = if steps == 0 { 0 } else { SWEEPS };
+                side.squares(k, fixed, Options { solver, penalty, sweeps, exact: false }, z)
+            }
+            Loss::Kl => {
+                let how = match self.plan.solver {
+                    NmfSolver::Multiplicative => Move::Multiply,
+                    _ => Move::Newton,
+                };
+                side.divergence((k, fixed), (penalty, how), steps, z)
+            }
+        }
+    }
+
+    /// The divergence of the entries that count from their mean, which is 1 in the unit of the data.
+    pub(super) fn divergence_from_mean(&self) -> f64 {
+        let Some((entries, weights)) = &self.data.observed else { return 0.0 };
+        let by = 1.0 / self.data.unit;
+        let of_row = |row: usize| {
+            let terms = entries.range(row).zip(entries.row(row).1).map(|(at, x)| {
+                let (x, w) = (x * by, weights.as_ref().map_or(1.0, |w| w[at]));
+                w * (if x > 0.0 { x * x.ln() } else { 0.0 } - x + 1.0)
+            });
+            self.data.weights.map_or(1.0, |w| w[row]) * terms.sum::<f64>()
+        };
+        (0..entries.n_rows()).map(of_row).sum::<f64>().max(0.0)
     }
 
     /// The loss of factors, in units of the data, without penalties.
     pub(super) fn loss(&self, state: &Factors) -> f64 {
         let k = self.plan.k;
         match &self.held {
+            Held::Observed(observed) => {
+                let mut h = state.h.clone();
+                self.observed_half(&observed.columns, &state.w, 0, &mut h)
+            }
             Held::Entries { columns, .. } => {
                 // A column at a time, without a move: sums of logarithms only.
                 let sums = column_sums(k, &state.w, self.data.weights);
@@ -208,6 +265,14 @@ impl Solver for Alternation<'_> {
         let (k, by) = (self.plan.k, 1.0 / self.data.unit);
         let mut new = Factors { w: state.w.clone(), h: Vec::new() };
         let loss = match &self.held {
+            Held::Observed(observed) => {
+                self.observed_half(&observed.rows, &state.h, 1, &mut new.w);
+                if watch.stopped() {
+                    return Ok(Step::Stopped);
+                }
+                new.h.clone_from(&state.h);
+                self.observed_half(&observed.columns, &new.w, 1, &mut new.h)
+            }
             Held::Entries { rows, columns } => {
                 let how = match self.plan.solver {
                     NmfSolver::Multiplicative => Move::Multiply,

@@ -4,8 +4,8 @@ use super::data::Data;
 use super::{Init, Loss};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
-use gradus_data::Matrix;
-use gradus_linalg::{Operator, Options, REAL, Scaled, Sparse, truncated};
+use gradus_data::{Dense, Matrix};
+use gradus_linalg::{LowRankSum, Operator, Options, REAL, Scaled, Sparse, truncated};
 
 /// Both factors, by rows of `k` values: of the samples, and of the features.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +29,28 @@ pub(super) fn factors(
         return Ok(factors);
     }
     let known = k.min(n).min(d);
-    let sparse;
-    let plain: &dyn Operator = match data.features {
-        Matrix::Dense(x) => x,
-        Matrix::Sparse(x) => {
+    let (sparse, about, means, ones, filled);
+    let mut squares = data.squares;
+    let plain: &dyn Operator = match (&data.observed, data.features) {
+        // What is missing is taken for the mean, which is a matrix of rank 1.
+        (Some((entries, _)), _) => {
+            let mean = data.mean * data.unit;
+            about = entries.with_values(entries.values().iter().map(|x| x - mean).collect());
+            (means, ones) = (Dense::full(n, 1, mean), Dense::full(d, 1, 1.0));
+            sparse = Sparse::new(&about);
+            filled = LowRankSum::new(&sparse, &means, &ones);
+            let by = 1.0 / data.unit;
+            let of_row = |row: usize| {
+                let stored = entries.row(row).1;
+                let missing = (d - stored.len()) as f64 * data.mean * data.mean;
+                let known: f64 = stored.iter().map(|x| (x * by) * (x * by)).sum();
+                data.weights.map_or(1.0, |weights| weights[row]) * (known + missing)
+            };
+            squares = (0..n).map(of_row).sum();
+            &filled
+        }
+        (None, Matrix::Dense(x)) => x,
+        (None, Matrix::Sparse(x)) => {
             sparse = Sparse::new(x);
             &sparse
         }
@@ -42,7 +60,7 @@ pub(super) fn factors(
         None => vec![by; n],
         Some(weights) => weights.iter().map(|w| w.sqrt() * by).collect(),
     };
-    let scaled = Scaled::new(plain, Some(roots), None, data.squares);
+    let scaled = Scaled::new(plain, Some(roots), None, squares);
     // A start: a few digits are enough, unless they cost nothing.
     let tol = if n.min(d) <= 500 { 1e-10 } else { 1e-4 };
     let options = Options { tol, max_iter: 30, seed };

@@ -86,7 +86,8 @@ fn the_objective_falls_at_every_step_and_is_that_of_the_definition() {
             for (l1, l2) in [(0.0, 0.0), (0.02, 0.01)] {
                 for model in methods() {
                     let model = model.init(init).l1(l1).l2(l2);
-                    let solver = Alternation::new(model.plan(4), Data::new(&data, model.loss));
+                    let solver =
+                        Alternation::new(model.plan(4), Data::new(&data, model.loss, None));
                     let mut state = solver.start(0).unwrap();
                     let unit = solver.data().unit;
                     let mut last = objective(&model, &data, unit, &state);
@@ -151,7 +152,7 @@ fn plain_multiplicative_updates_come_no_lower() {
         let data = samples(x.clone());
         for model in methods() {
             let model = model.init(Init::Random).seed(seed).tol(0.0).max_iter(400);
-            let solver = Alternation::new(model.plan(4), Data::new(&data, model.loss));
+            let solver = Alternation::new(model.plan(4), Data::new(&data, model.loss, None));
             let unit = solver.data().unit;
             let scaled = Dense::from_fn(40, 30, |i, j| x[(i, j)] / unit);
             let oracle = slow(&scaled, 4, model.loss, solver.start(0).unwrap(), 400);
@@ -172,7 +173,7 @@ fn the_conditions_of_optimality_hold_at_convergence() {
         [(Loss::Frobenius, 0.0), (Loss::Frobenius, 0.01), (Loss::Kl, 0.0), (Loss::Kl, 0.01)]
     {
         let model = Nmf::new().loss(loss).n_components(3).l1(l1);
-        let solver = Alternation::new(model.plan(3), Data::new(&data, loss));
+        let solver = Alternation::new(model.plan(3), Data::new(&data, loss, None));
         let mut state = solver.start(0).unwrap();
         for _ in 0..3000 {
             solver.step(&mut state, &Watch::unwatched()).unwrap();
@@ -398,4 +399,109 @@ fn a_penalty_makes_factors_sparse_and_a_model_tells_so() {
     let left_out = Nmf::new().fit(&x).unwrap();
     assert_eq!(left_out.n_components(), 10);
     assert_eq!(left_out.report.chosen[0].parameter, "n_components");
+}
+
+/// Dense data with a share of its entries missing, and what they were.
+fn with_missing(n: usize, d: usize, k: usize, share: f64) -> (Dense<f64>, Dense<f64>) {
+    let mut stream = gradus_base::random::Stream::new(11, "test", 0);
+    let mut factor = |rows: usize| Dense::from_fn(rows, k, |_, _| stream.normal().abs());
+    let (w, h) = (factor(n), factor(d));
+    let whole = Dense::from_fn(n, d, |r, c| (0..k).map(|a| w[(r, a)] * h[(c, a)]).sum());
+    let mut stream = gradus_base::random::Stream::new(12, "test", 0);
+    let partly =
+        Dense::from_fn(n, d, |r, c| if stream.chance(share) { f64::NAN } else { whole[(r, c)] });
+    (whole, partly)
+}
+
+fn observed_models() -> Vec<Nmf> {
+    let base = Nmf::new().n_components(3).absent(Absent::Missing).max_iter(600).tol(0.0);
+    let solvers = [NmfSolver::Hals, NmfSolver::ProjectedAls, NmfSolver::Multiplicative];
+    let frobenius = solvers.map(|solver| base.clone().solver(solver));
+    let kl = [NmfSolver::Newton, NmfSolver::Multiplicative]
+        .map(|s| base.clone().loss(Loss::Kl).solver(s));
+    frobenius.into_iter().chain(kl).collect()
+}
+
+#[test]
+fn missing_entries_are_completed_from_the_others() {
+    let (whole, partly) = with_missing(60, 30, 3, 0.4);
+    let data = samples(known(&partly));
+    for model in observed_models() {
+        let fitted = model.fit(&data).unwrap();
+        let name = format!("{:?} {:?}", model.loss, model.solver);
+        let trace = &fitted.report.trace;
+        let falls =
+            trace.windows(2).all(|w| w[1].objective <= w[0].objective * (1.0 + 1e-9) + 1e-12);
+        assert!(falls, "{name}: the objective rises");
+        // Dense with NaN, or sparse without the entry: the same rows.
+        let z = fitted.transform(&partly.clone().into()).unwrap();
+        let sparse = fitted.transform(&known(&partly).into()).unwrap();
+        near(z.values(), sparse.values(), 1e-9);
+        let back = fitted.inverse(&z).unwrap().unwrap();
+        let (mut off, mut size) = (0.0, 0.0);
+        for (at, x) in partly.values().iter().enumerate().filter(|(_, x)| x.is_nan()) {
+            assert!(x.is_nan());
+            off += (back.values()[at] - whole.values()[at]).powi(2);
+            size += whole.values()[at].powi(2);
+        }
+        // Multiplicative updates are slow; all others come close.
+        let most = if model.solver == NmfSolver::Multiplicative { 0.1 } else { 0.02 };
+        assert!((off / size).sqrt() < most, "{name}: {}", (off / size).sqrt());
+        assert!(fitted.knows_missing() && fitted.absent_is_missing());
+    }
+}
+
+#[test]
+fn entry_weights_of_1_change_nothing_of_0_are_missing_and_of_a_row_are_those_of_the_sample() {
+    let (whole, partly) = with_missing(25, 12, 2, 0.3);
+    for loss in [Loss::Frobenius, Loss::Kl] {
+        let model = Nmf::new().n_components(2).loss(loss).l2(0.01).l1(0.01).max_iter(60).tol(0.0);
+        let plain = model.fit(&samples(whole.clone())).unwrap();
+        let ones: Matrix = Dense::full(25, 12, 1.0).into();
+        let weighted = model.fit_weighted(&samples(whole.clone()), &ones).unwrap();
+        let (a, b) = (plain.report.objective, weighted.report.objective);
+        assert!((a - b).abs() < 1e-6 * a, "{loss:?}: {a} {b}");
+        let missing = model.clone().absent(Absent::Missing).fit(&samples(known(&partly))).unwrap();
+        let zeros = Dense::from_fn(25, 12, |r, c| f64::from(u8::from(!partly[(r, c)].is_nan())));
+        let weights: Matrix = zeros.into();
+        let weighted = model.fit_weighted(&samples(whole.clone()), &weights).unwrap();
+        let (a, b) = (missing.report.objective, weighted.report.objective);
+        assert!((a - b).abs() < 1e-9 * a, "{loss:?}: {a} {b}");
+        near(missing.components().values(), weighted.components().values(), 1e-6);
+        let of_samples: Vec<f64> = (0..25).map(|r| f64::from(r % 3)).collect();
+        let by_sample =
+            model.fit(&samples(whole.clone()).with_weights(of_samples.clone()).unwrap()).unwrap();
+        let of_entries: Matrix = Dense::from_fn(25, 12, |r, _| of_samples[r]).into();
+        let by_entry = model.fit_weighted(&samples(whole.clone()), &of_entries).unwrap();
+        // The start differs: a start by weighted rows, and one without. Where they end is alike.
+        let (a, b) = (by_sample.report.objective, by_entry.report.objective);
+        assert!((a / b - 1.0).abs() < 0.05, "{loss:?}: {a} {b}");
+    }
+}
+
+/// The loss over known entries, term by term.
+#[test]
+fn the_objective_of_known_entries_by_hand() {
+    let (_, partly) = with_missing(20, 9, 2, 0.3);
+    let data = samples(known(&partly));
+    let fitted =
+        Nmf::new().n_components(2).absent(Absent::Missing).max_iter(300).fit(&data).unwrap();
+    let z = fitted.transform(data.features()).unwrap();
+    let back = fitted.inverse(&z).unwrap().unwrap();
+    let pairs = partly.values().iter().zip(back.values()).filter(|(x, _)| !x.is_nan());
+    let loss: f64 = pairs.map(|(x, y)| 0.5 * (x - y) * (x - y)).sum();
+    assert!((loss - fitted.report.objective).abs() < 1e-3 * fitted.report.objective + 1e-9);
+}
+
+#[test]
+fn wrong_entry_weights_and_nothing_known_are_refused() {
+    let x = samples(Dense::full(3, 2, 1.0));
+    let say =
+        |weights: Dense<f64>| Nmf::new().fit_weighted(&x, &weights.into()).unwrap_err().to_string();
+    assert!(say(Dense::full(2, 2, 1.0)).contains("entry weights: expected 3 × 2"));
+    assert!(say(Dense::full(3, 2, -1.0)).contains("-1 is not a finite number"));
+    assert!(say(Dense::full(3, 2, 0.0)).contains("every entry is missing"));
+    let refused = Nmf::new().n_components(1).fit(&x).unwrap();
+    let nan: Matrix = Dense::full(1, 2, f64::NAN).into();
+    assert!(refused.transform(&nan).is_err(), "NaN of a model that knows no missing entries");
 }

@@ -10,33 +10,33 @@ use gradus_linalg::{Centred, Operator, Scaled, Sparse};
 const ROWS: usize = 1024;
 
 /// The data of a fit.
-pub(super) struct Data<'a> {
-    pub(super) features: &'a Matrix,
-    pub(super) weights: Option<&'a [f64]>,
-    pub(super) centred: bool,
+pub(crate) struct Data<'a> {
+    pub(crate) features: &'a Matrix,
+    pub(crate) weights: Option<&'a [f64]>,
+    pub(crate) centred: bool,
 }
 
 /// The data about its mean.
-pub(super) struct About {
-    pub(super) mean: Vec<f64>,
+pub(crate) struct About {
+    pub(crate) mean: Vec<f64>,
     /// What rows are multiplied by, besides the root of their weight: a power of 2.
-    pub(super) scale: f64,
+    pub(crate) scale: f64,
     /// `Σ w ‖x − μ‖²` of scaled rows.
-    pub(super) squares: f64,
+    pub(crate) squares: f64,
 }
 
 impl<'a> Data<'a> {
-    pub(super) fn new(samples: &'a Samples, centred: bool) -> Self {
+    pub(crate) fn new(samples: &'a Samples, centred: bool) -> Self {
         Self { features: samples.features(), weights: samples.weights(), centred }
     }
 
-    pub(super) fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.weights.map_or(self.features.n_rows() as f64, |weights| weights.iter().sum())
     }
 
     /// What sums of squares are divided by: `Σ w − 1`, as of counted samples; of weights that are shares of 1,
     /// for which that has no meaning, half their sum at least.
-    pub(super) fn divisor(total: f64) -> f64 {
+    pub(crate) fn divisor(total: f64) -> f64 {
         (total - 1.0).max(0.5 * total)
     }
 
@@ -48,7 +48,7 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// If the values are so large that their sums are not finite.
-    pub(super) fn about(&self) -> Result<About> {
+    pub(crate) fn about(&self) -> Result<About> {
         let mean = if self.centred { self.mean() } else { vec![0.0; self.features.n_cols()] };
         if mean.iter().any(|mean| !mean.is_finite()) {
             return Err(Error::data("pca: the values are too large: their sums are not finite"));
@@ -138,7 +138,7 @@ impl<'a> Data<'a> {
     }
 
     /// Works on `diag(√w) (X − 1 μᵀ) s`, without a copy of the data.
-    pub(super) fn with_operator<R>(
+    pub(crate) fn with_operator<R>(
         &self,
         about: &About,
         work: impl FnOnce(&dyn Operator) -> R,
@@ -162,7 +162,7 @@ impl<'a> Data<'a> {
     }
 
     /// The same as a matrix of its own, of dense data.
-    pub(super) fn copied(&self, about: &About) -> Dense<f64> {
+    pub(crate) fn copied(&self, about: &About) -> Dense<f64> {
         let factors = self.factors(about.scale);
         let mut copy = self.features.to_dense();
         let d = copy.n_cols();

@@ -9,7 +9,7 @@
 //! | `stream.rs` | a fit to batches, or to a file larger than memory |
 
 mod choose;
-mod data;
+pub(crate) mod data;
 mod model;
 mod spectrum;
 mod stream;

@@ -136,7 +136,10 @@ impl Chart for Heat {
         let every = thinning(widest.min(room), pitch);
         let row_every = thinning(SIZE - 6.0, high);
         let written = values().map(|v| text::width(&fixed(v, self.decimals), 11.0));
-        let written = written.fold(0.0_f64, f64::max) + 6.0 <= pitch && high >= 18.0;
+        // Curves would run across the numbers; the tip of a cell has its number then.
+        let written = written.fold(0.0_f64, f64::max) + 6.0 <= pitch
+            && high >= 18.0
+            && self.curves.is_empty();
         let bottom = top + high * n_rows as f64;
         // Hairlines between cells cost too much of a small cell.
         let gap = if pitch >= 14.0 { 1.0 } else { 0.0 };

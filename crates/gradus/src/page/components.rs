@@ -4,9 +4,9 @@ use super::{close, objective, stats};
 use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
 use gradus_core::transform::Transform as _;
-use gradus_data::{Samples, Target};
+use gradus_data::{Inputs, Samples, Target};
 use gradus_latent::PcaModel;
-use gradus_report::{Cell, Line, Page, PageTable, Scatter, TableColumn, number};
+use gradus_report::{Cell, Line, Page, PageTable, Pictures, Scatter, Section, TableColumn, number};
 
 /// Components of the scree plot.
 const DRAWN: usize = 100;
@@ -14,6 +14,8 @@ const DRAWN: usize = 100;
 const FEATURES: usize = 5;
 /// Components whose features are named.
 const LOADINGS: usize = 8;
+/// Components of images that are drawn.
+const PICTURES: usize = 20;
 /// Classes that have a colour of their own.
 const CLASSES: usize = 6;
 
@@ -94,15 +96,40 @@ pub(super) fn components_page(
             )
         });
     }
-    page = page.section("Components", |section| section.table(&loadings(model)));
+    page = page.section("Components", |section| {
+        let section = match model.inputs() {
+            Inputs::Images(shape) => pictures(section, model, (shape.width, shape.channels)),
+            _ => section,
+        };
+        section.table(&loadings(model))
+    });
     if report.trace.len() > 1 {
         page = page.section("How the fit went", |section| section.chart(objective(fitted)));
     }
     Ok(close(page, fitted))
 }
 
+/// Components of images, as images: the mean over channels, each shaded from its smallest to its largest entry.
+fn pictures(section: Section, model: &PcaModel, (width, channels): (usize, usize)) -> Section {
+    let channels = channels.max(1);
+    let mean = |pixel: &[f64]| pixel.iter().sum::<f64>() / channels as f64;
+    let picture = |name: String, values: &[f64], drawn: Pictures| {
+        let pixels: Vec<f64> = values.chunks_exact(channels).map(mean).collect();
+        let least = pixels.iter().fold(f64::INFINITY, |least, x| least.min(*x));
+        let pixels: Vec<f64> = pixels.iter().map(|x| x - least).collect();
+        drawn.picture(name, width, &pixels)
+    };
+    let drawn = picture("mean".into(), model.mean(), Pictures::new());
+    let drawn = (0..model.n_components().min(PICTURES)).fold(drawn, |drawn, at| {
+        picture(format!("component {}", at + 1), model.components().row(at), drawn)
+    });
+    section
+        .text("The mean and the first components as pictures, each shaded from its smallest to its largest entry.")
+        .chart(drawn)
+}
+
 /// The rows of each class, or of each quarter of the numbers to predict; `None` without a target.
-fn groups(samples: &Samples) -> Option<Vec<(String, Vec<usize>)>> {
+pub(super) fn groups(samples: &Samples) -> Option<Vec<(String, Vec<usize>)>> {
     if !samples.has_target() {
         return None;
     }

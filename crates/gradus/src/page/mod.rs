@@ -1,6 +1,7 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
 //! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
+mod autoencoder;
 mod compare;
 mod components;
 mod parts;
@@ -42,6 +43,9 @@ pub fn latent_page(
     title: &str,
     samples: Option<(&str, &Samples)>,
 ) -> Option<Result<Page>> {
+    if let Some(model) = autoencoder::autoencoder(fitted) {
+        return Some(autoencoder::autoencoder_page(fitted, model, title, samples));
+    }
     let model = components::components(fitted)?;
     Some(components::components_page(fitted, model, title, samples))
 }
