@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import nmf, pca, svm, svmgrid, text, top, versions
+from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -31,6 +31,7 @@ SUITES = {
     "svm": svm,
     "svmgrid": svmgrid,
     "pca": pca,
+    "gmm": gmm,
     "python": python,
     "text": text,
     "nmf": nmf,

@@ -33,6 +33,7 @@ SPECIAL = {
     "svr": "SupportVectorRegressor",
     "pca": "PrincipalComponents",
     "nmf": "NonNegativeFactors",
+    "gmm": "MixtureClusterer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -45,6 +46,7 @@ SOURCES = {
     "TextTransformer": "_text",
     "PrincipalComponents": "_latent",
     "NonNegativeFactors": "_nmf",
+    "MixtureClusterer": "_mixture",
 }
 
 
@@ -234,9 +236,10 @@ def of_the_package(model: dict) -> list[dict]:
             {
                 "name": "missing",
                 "doc": "What stands for a missing value (NaN, None) in the features.",
-                "kind": _gradus.missing_choices(),
+                # Only some models take entries that are missing.
+                "kind": [choice for choice in _gradus.missing_choices() if model.get("missing") or choice[0] != "keep"],
                 "rule": "must be one of these",
-                "default": "refuse",
+                "default": "keep" if model.get("missing") else "refuse",
                 "optional": False,
             }
         )
@@ -312,6 +315,19 @@ ATTRIBUTES = {
             "The Frobenius norm of the difference between the data and the product of the factors; of `kl`, the root of "
             "twice the divergence.",
         ),
+    ],
+    "MixtureClusterer": [
+        ("weights_", "The share of each component."),
+        ("means_", "The means, components × features."),
+        (
+            "covariances_",
+            "The covariances: components × features × features (`full`), features × features (`tied`), components × features "
+            "(`diag`), components (`spherical`), one number (`unit`).",
+        ),
+        ("precisions_cholesky_", "`P` with `P Pᵀ` the inverse of a covariance, in the same shapes, as scikit-learn has it."),
+        ("n_components_", "The number of components."),
+        ("lower_bound_", "The mean log-likelihood of a training sample."),
+        ("converged_", "Whether the fit converged within its tolerance."),
     ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),

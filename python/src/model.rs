@@ -457,8 +457,20 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let model = self.fitted.density().map_err(raise)?;
         let matrix = features.matrix.clone();
-        let logs = inside(py, || model.log_density(&Samples::unlabelled(matrix)?))?;
+        // Missing entries are refused by the model, unless it takes them.
+        let logs = inside(py, || model.log_density(&Samples::with_missing(matrix)?))?;
         Ok(PyArray1::from_vec(py, logs.map_err(raise)?))
+    }
+
+    /// The features with missing entries filled in by their mean given the others; `None` of a model that does not know it.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.density().map_err(raise)?;
+        let filled = inside(py, || model.impute(&features.matrix))?;
+        filled.map(|filled| to_array(py, filled.map_err(raise)?)).transpose()
     }
 
     /// New samples like those of training.
