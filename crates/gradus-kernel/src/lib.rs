@@ -16,6 +16,7 @@
 //! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
 //! | `eight.rs` | [`eight`], products of rows with eight vectors at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
+//! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
 //! | `nonnegative.rs` | [`nonnegative`], the passes of non-negative matrix factorisation |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
@@ -49,6 +50,7 @@ mod half;
 mod inverse;
 mod lanes;
 pub mod linalg;
+pub mod nearest;
 pub mod nonnegative;
 pub mod pairs;
 mod row_cg;

@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`kmeans`] | k-means clustering |
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
@@ -18,10 +19,12 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+pub mod kmeans;
 pub mod moments;
 pub mod nmf;
 pub mod pca;
 
+pub use kmeans::{KMeans, KMeansModel};
 pub use moments::Moments;
 pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};
