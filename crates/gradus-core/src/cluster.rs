@@ -2,6 +2,7 @@
 
 use gradus_base::Result;
 use gradus_data::{Dense, Inputs, Matrix};
+use std::borrow::Cow;
 
 /// A model that groups samples without being told the groups.
 ///
@@ -33,6 +34,12 @@ pub trait Cluster: Send + Sync {
     fn distances(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
         let _ = features;
         Ok(None)
+    }
+
+    /// The features as the model measures distances: standardised, or divided by their norms, where it does so. Measures
+    /// of clusters, such as the silhouette, are taken of these. The number of features must be that of training.
+    fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
+        Cow::Borrowed(features)
     }
 
     /// The probability that each sample belongs to each cluster, of a model that knows it. The cluster of

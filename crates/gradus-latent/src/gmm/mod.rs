@@ -235,7 +235,7 @@ impl Fit for Gmm {
             }
         };
         let (features, weights) = (samples.features(), samples.weights());
-        let prepared = start::prepare(features, weights, self.covariance_type, (k, self.seed));
+        let prepared = start::prepare(features, weights, self.covariance_type, (k, self.seed))?;
         let names = samples.inputs().feature_names();
         if let Some(&j) = prepared.tiny.first() {
             return Err(Error::data(format!(

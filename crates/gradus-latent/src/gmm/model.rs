@@ -15,6 +15,7 @@ use gradus_data::{Dense, Inputs, Matrix, Samples};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::linalg;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The weights, means and covariances of the components.
 pub struct GmmModel {
@@ -317,6 +318,15 @@ impl Cluster for GmmModel {
 
     fn memberships(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
         self.shares(features).map(Some)
+    }
+
+    /// With missing entries filled in.
+    fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
+        if !features.values().iter().any(|x| x.is_nan()) {
+            return Cow::Borrowed(features);
+        }
+        // What cannot be imputed is refused by whatever measures it.
+        self.impute(features).map_or(Cow::Borrowed(features), |filled| Cow::Owned(filled.into()))
     }
 }
 

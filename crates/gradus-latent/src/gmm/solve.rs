@@ -125,7 +125,7 @@ impl Solver for Em {
         let labels = match restart {
             0 => &self.first,
             _ => {
-                again = start::labels(&self.rows, k, self.plan.seed.wrapping_add(restart as u64));
+                again = start::labels(&self.rows, k, self.plan.seed.wrapping_add(restart as u64))?;
                 &again
             }
         };

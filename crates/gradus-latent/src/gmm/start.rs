@@ -2,8 +2,8 @@
 
 use super::Covariance;
 use super::rows::{Rows, Space};
-use gradus_base::random::Stream;
-use gradus_data::Matrix;
+use gradus_base::Result;
+use gradus_data::{Dense, Matrix};
 
 /// The variance within clusters counts as at least this share of the variance of all samples: clusters may be a million
 /// times as far apart as they are wide.
@@ -22,12 +22,15 @@ pub(super) struct Prepared {
 
 /// Measures the samples in units of their spread within the clusters of k-means, which begins from features of
 /// variance 1. Kinds of covariances that know one variance for all features have one unit for all.
+///
+/// # Errors
+/// If there are fewer samples than clusters.
 pub(super) fn prepare(
     features: &Matrix,
     weights: Option<&[f64]>,
     kind: Covariance,
     (k, seed): (usize, u64),
-) -> Prepared {
+) -> Result<Prepared> {
     let d = features.n_cols();
     let mut space = Space { centre: vec![0.0; d], scale: vec![1.0; d] };
     let about = |space: &Space| -> (Rows, Vec<f64>, Vec<f64>) {
@@ -66,9 +69,9 @@ pub(super) fn prepare(
         };
     }
     let mut rows = Rows::new(features, weights, &space);
-    let labels = labels(&rows, k, seed);
+    let labels = labels(&rows, k, seed)?;
     if kind == Covariance::Unit {
-        return Prepared { rows, space, labels, constant, tiny };
+        return Ok(Prepared { rows, space, labels, constant, tiny });
     }
     let means = means_of(&rows, k, &labels);
     let w = &rows.weights;
@@ -92,7 +95,7 @@ pub(super) fn prepare(
     let by: Vec<f64> = within.iter().map(|x| 1.0 / x.sqrt()).collect();
     rows.rescale(&by);
     space.scale.iter_mut().zip(&within).for_each(|(scale, within)| *scale *= within.sqrt());
-    Prepared { rows, space, labels, constant, tiny }
+    Ok(Prepared { rows, space, labels, constant, tiny })
 }
 
 /// The mean of each cluster, feature by feature over the entries that are there; that of all samples of a cluster
@@ -124,47 +127,15 @@ fn means_of(rows: &Rows, k: usize, labels: &[u32]) -> Vec<f64> {
 }
 
 /// The cluster of each row by k-means, missing entries taken as the mean.
-pub(super) fn labels(rows: &Rows, k: usize, seed: u64) -> Vec<u32> {
-    let (n, d) = (rows.len(), rows.d);
-    let mut stream = Stream::new(seed, "gmm.start", 0);
-    let square =
-        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
-    let mut centres: Vec<f64> = rows.row(stream.index(n)).to_vec();
-    let mut nearest: Vec<f64> = (0..n).map(|row| square(rows.row(row), &centres)).collect();
-    while centres.len() < k * d {
-        let total: f64 = nearest.iter().zip(&rows.weights).map(|(x, w)| x * w).sum();
-        let mut left = stream.uniform() * total;
-        let mut picked = n - 1;
-        for row in 0..n {
-            left -= nearest[row] * rows.weights[row];
-            if left < 0.0 {
-                picked = row;
-                break;
-            }
-        }
-        let centre = rows.row(picked).to_vec();
-        for (row, nearest) in nearest.iter_mut().enumerate() {
-            *nearest = nearest.min(square(rows.row(row), &centre));
-        }
-        centres.extend(centre);
+///
+/// # Errors
+/// If there are fewer rows than clusters.
+pub(super) fn labels(rows: &Rows, k: usize, seed: u64) -> Result<Vec<u32>> {
+    if k == 1 {
+        return Ok(vec![0; rows.len()]);
     }
-    let mut labels = vec![0u32; n];
-    for _ in 0..30 {
-        let before = labels.clone();
-        for (row, label) in labels.iter_mut().enumerate() {
-            let mut best = (f64::INFINITY, 0);
-            for (c, centre) in centres.chunks_exact(d).enumerate() {
-                let distance = square(rows.row(row), centre);
-                if distance < best.0 {
-                    best = (distance, c as u32);
-                }
-            }
-            *label = best.1;
-        }
-        if labels == before {
-            break;
-        }
-        centres = means_of(rows, k, &labels);
-    }
-    labels
+    let features = Matrix::from(Dense::new(rows.len(), rows.d, rows.values.clone())?);
+    let alike = rows.weights.iter().all(|weight| *weight == rows.weights[0]);
+    let weights = (!alike).then_some(rows.weights.as_slice());
+    Ok(crate::kmeans::cluster(&features, weights, k, seed, 1)?.labels)
 }
