@@ -10,9 +10,11 @@ from typing import Literal
 import numpy as np
 
 from gradus._latent import PrincipalComponents
+from gradus._mixture import MixtureClusterer
 from gradus._nmf import NonNegativeFactors
 
 __all__ = [
+    "GaussianMixture",
     "Nmf",
     "Pca",
 ]
@@ -286,6 +288,146 @@ class Pca(PrincipalComponents):
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
+        self.missing = missing
+        self.verbose = verbose
+
+
+class GaussianMixture(MixtureClusterer):
+    """A Gaussian mixture: clusters as ellipsoids, with the probability of every sample.
+
+    The density is `p(x) = Σ_k π_k N(x; μ_k, Σ_k)`. Expectation gives `r_nk`, how probable component `k` is for sample
+    `n`; maximisation sets `π_k`, `μ_k` and `Σ_k` to the weighted moments. The mean log-likelihood `Σ w ln p(x) / Σ w` never
+    falls: every iteration checks that, and a fall beyond rounding ends the fit and is reported. Everything is computed in
+    logarithms and from differences `x − μ`, so that clusters far from the origin keep their digits.
+
+    A component that shrinks to a point would have an infinite likelihood. So the variance of every component is at least
+    `reg_covar` times the variance within the clusters of the k-means start, in every direction; eigenvalues below that are
+    set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. A
+    fit in other units of the features gives the same mixture in these units, but for `spherical` and `unit`, which compare
+    features with each other.
+
+    Missing entries (NaN) need no imputation: a sample counts by the features that it has, and maximisation takes the moments
+    of the others that are expected given them. This assumes that entries are missing at random. A sample of weight 3 is
+    three samples.
+
+    The problem is not convex: another start may end elsewhere, and `n_init` starts keep the best. Cost of an iteration:
+    `2 N k D²` operations for matrices, `6 N k D` for diagonals; for each pattern of missing entries `k D³` more. Sparse
+    features are made dense. With more features than samples in a cluster prefer `tied`, `diag` or `spherical`.
+
+    References: Dempster, Laird, Rubin: Maximum likelihood from incomplete data via the EM algorithm, 1977. Ghahramani,
+    Jordan: Supervised learning from incomplete data via an EM approach, 1994. Ingrassia, Rocci: Constrained monotone EM
+    algorithms for finite mixture of multivariate Gaussians, 2007.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components. Left out, the number with the lowest BIC is taken, from 1 upwards
+        until three in a row are no better. Must be an integer from 1 to 100000, or left out.
+    covariance_type : {"full", "tied", "diag", "spherical", "unit"}, default 'full'
+        What covariances the components have.
+        - "full": A matrix for each component: ellipsoids of any shape and direction.
+        - "tied": One matrix for all components.
+        - "diag": A variance for each component and feature: ellipsoids along the axes.
+        - "spherical": A variance for each component: spheres of different sizes.
+        - "unit": Variance 1 for all, in the units of the data: means and weights alone are learned.
+    reg_covar : float, default 1e-06
+        Smallest variance of a component in any direction, as a share of the variance within the
+        clusters of the k-means start, feature by feature. So it means the same in any unit. Must be
+        a number at least 0 and at most 1.
+    n_init : int, default 1
+        Number of k-means starts; the mixture with the highest likelihood is kept. Must be an
+        integer from 1 to 10000.
+    max_components : int, default 20
+        Largest number of components tried where `n_components` is left out. Must be an integer from
+        1 to 1000.
+    max_iter : int, default 300
+        Largest number of iterations of each start. Must be an integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration raises the mean log-likelihood of a sample by less than this; 0 turns
+        this off. Must be a finite number at least 0.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category", "keep"}, default 'keep'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+        - "keep": Nothing: a number stays missing (NaN), for models that take missing entries. A
+          missing word has the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    labels_
+        The cluster of each sample of training; −1 of one that belongs to none. Not in a model that
+        was loaded.
+    n_clusters_
+        The number of clusters.
+    cluster_sizes_
+        The number of training samples in each cluster.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    weights_
+        The share of each component.
+    means_
+        The means, components × features.
+    covariances_
+        The covariances: components × features × features (`full`), features × features (`tied`),
+        components × features (`diag`), components (`spherical`), one number (`unit`).
+    precisions_cholesky_
+        `P` with `P Pᵀ` the inverse of a covariance, in the same shapes, as scikit-learn has it.
+    n_components_
+        The number of components.
+    lower_bound_
+        The mean log-likelihood of a training sample.
+    converged_
+        Whether the fit converged within its tolerance.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import GaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = GaussianMixture().fit(X)
+    >>> np.array_equal(model.predict(X), model.labels_)
+    True
+    """
+
+    _kind = "gmm"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        covariance_type: Literal["full", "tied", "diag", "spherical", "unit"] = 'full',
+        reg_covar: float = 1e-06,
+        n_init: int = 1,
+        max_components: int = 20,
+        max_iter: int = 300,
+        tol: float = 0.0001,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category", "keep"] = 'keep',
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.n_init = n_init
+        self.max_components = max_components
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
         self.missing = missing
         self.verbose = verbose
