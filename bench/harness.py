@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import nmf, pca, svm, svmgrid, text, top, versions
+from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -33,6 +33,7 @@ SUITES = {
     "pca": pca,
     "python": python,
     "text": text,
+    "kmeans": kmeans,
     "nmf": nmf,
     "versions": versions,
 }

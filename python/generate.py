@@ -33,6 +33,7 @@ SPECIAL = {
     "svr": "SupportVectorRegressor",
     "pca": "PrincipalComponents",
     "nmf": "NonNegativeFactors",
+    "kmeans": "CentreClusterer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -45,6 +46,7 @@ SOURCES = {
     "TextTransformer": "_text",
     "PrincipalComponents": "_latent",
     "NonNegativeFactors": "_nmf",
+    "CentreClusterer": "_clusters",
 }
 
 
@@ -64,6 +66,7 @@ ALSO = {
     "kernel": ("function of two lists of samples", "Callable[[Any, Any], Any]"),
     "folds": ("splitter or pairs of indices", "Any"),
     "stop_words": ("str, set or None", "str | set[str] | None"),
+    "init": ("array, clusters × features", "Any"),
 }
 MORE = {
     "kernel": (
@@ -254,6 +257,17 @@ def of_the_package(model: dict) -> list[dict]:
                 "optional": False,
             }
         )
+    if model["name"] == "kmeans":
+        added.append(
+            {
+                "name": "init",
+                "doc": "Where the iterations begin.",
+                "kind": [("k-means++", "at samples drawn far from each other.")],
+                "rule": "must be 'k-means++' or an array",
+                "default": "k-means++",
+                "optional": False,
+            }
+        )
     if model["warm_start"]:
         added.append(
             {
@@ -323,6 +337,14 @@ ATTRIBUTES = {
         ("cluster_sizes_", "The number of training samples in each cluster."),
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "CentreClusterer": [
+        ("cluster_centers_", "The centres, clusters × features, in the units of the features."),
+        (
+            "inertia_",
+            "The weighted sum of the squared distances of the samples of training to their centres; of `cosine`, of one minus "
+            "the cosine.",
+        ),
     ],
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),
