@@ -12,6 +12,7 @@ import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
 from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
+from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -34,6 +35,7 @@ SUITES = {
     "gmm": gmm,
     "python": python,
     "text": text,
+    "kmeans": kmeans,
     "nmf": nmf,
     "versions": versions,
 }

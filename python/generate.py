@@ -34,6 +34,7 @@ SPECIAL = {
     "pca": "PrincipalComponents",
     "nmf": "NonNegativeFactors",
     "gmm": "MixtureClusterer",
+    "kmeans": "CentreClusterer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -47,6 +48,7 @@ SOURCES = {
     "PrincipalComponents": "_latent",
     "NonNegativeFactors": "_nmf",
     "MixtureClusterer": "_mixture",
+    "CentreClusterer": "_clusters",
 }
 
 
@@ -66,6 +68,7 @@ ALSO = {
     "kernel": ("function of two lists of samples", "Callable[[Any, Any], Any]"),
     "folds": ("splitter or pairs of indices", "Any"),
     "stop_words": ("str, set or None", "str | set[str] | None"),
+    "init": ("array, clusters × features", "Any"),
 }
 MORE = {
     "kernel": (
@@ -257,6 +260,17 @@ def of_the_package(model: dict) -> list[dict]:
                 "optional": False,
             }
         )
+    if model["name"] == "kmeans":
+        added.append(
+            {
+                "name": "init",
+                "doc": "Where the iterations begin.",
+                "kind": [("k-means++", "at samples drawn far from each other.")],
+                "rule": "must be 'k-means++' or an array",
+                "default": "k-means++",
+                "optional": False,
+            }
+        )
     if model["warm_start"]:
         added.append(
             {
@@ -339,6 +353,14 @@ ATTRIBUTES = {
         ("cluster_sizes_", "The number of training samples in each cluster."),
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "CentreClusterer": [
+        ("cluster_centers_", "The centres, clusters × features, in the units of the features."),
+        (
+            "inertia_",
+            "The weighted sum of the squared distances of the samples of training to their centres; of `cosine`, of one minus "
+            "the cosine.",
+        ),
     ],
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),

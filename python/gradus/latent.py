@@ -5,19 +5,161 @@ Written by python/generate.py from the definitions in crates/gradus-latent: chan
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from gradus._clusters import CentreClusterer
 from gradus._latent import PrincipalComponents
 from gradus._mixture import MixtureClusterer
 from gradus._nmf import NonNegativeFactors
 
 __all__ = [
     "GaussianMixture",
+    "KMeans",
     "Nmf",
     "Pca",
 ]
+
+
+class KMeans(CentreClusterer):
+    """K-means: clusters around centres, each sample in the cluster of the nearest.
+
+    It minimises the inertia `Σ w |x − c(x)|²`, the weighted sum of the squared distances of the samples `x` to their
+    centres `c(x)`. Lloyd's algorithm assigns each sample to the nearest centre, moves each centre to the mean of its
+    samples, and repeats; the inertia never rises. The problem is not convex, so the iterations begin at samples drawn far
+    from each other (greedy k-means++), and the best of several starts is kept. A cluster that loses all samples takes
+    the sample that is farthest from its own centre. Clusters are numbered by their weight, the largest first.
+
+    Distances are found by products in single precision and decided in double precision wherever rounding could matter, and
+    samples whose cluster cannot have changed are left out by Hamerly's bounds: the clusters are those of plain loops in
+    double precision. An iteration costs at most `2 N k D` operations (`2 n k` for `n` entries of sparse features, which stay
+    sparse), and late ones a fraction of that. Features far from 0 lose no digits.
+
+    K-means looks for round clusters of like width. Features in unlike units need `standardize`; missing entries are not
+    taken: impute them first.
+
+    References: Lloyd: Least squares quantization in PCM, 1982. Arthur, Vassilvitskii: k-means++, 2007. Hamerly: Making
+    k-means even faster, 2010. Sculley: Web-scale k-means clustering, 2010. Dhillon, Modha: Concept decompositions for large
+    sparse text data using clustering, 2001.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default None
+        Number of clusters. Left out, 8, or the number of samples where those are fewer. Must be an
+        integer from 1 to 1000000, or left out.
+    algorithm : {"lloyd", "mini_batch"}, default 'lloyd'
+        How the centres are improved.
+        - "lloyd": Lloyd's algorithm on all samples, exactly: it ends where no sample changes its
+          cluster.
+        - "mini_batch": Running means over batches in random order: an inertia some percent higher
+          after few passes.
+    metric : {"euclidean", "cosine"}, default 'euclidean'
+        How distances are measured.
+        - "euclidean": The distance in space.
+        - "cosine": One minus the cosine of the angle (spherical k-means), for texts: samples are
+          divided by their norms, and centres are directions. A sample without any feature is at a
+          distance of 1 from every centre.
+    standardize : bool or None, default None
+        Whether each feature is divided by its standard deviation before distances are taken. Left
+        out, it is where one feature has more than 90 % of the variance, as with features in unlike
+        units; never for sparse features.
+    n_init : int or None, default None
+        Number of starts, of which the best is kept. Left out, as many as make the work of an
+        iteration of all of them four billion products, at least 1 and 10 at most. Must be an
+        integer from 1 to 10000, or left out.
+    max_iter : int, default 300
+        Largest number of iterations of each start. Of mini-batches, an iteration goes over all
+        samples once. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-06
+        A start ends when an iteration lowers the inertia by less than this share of it; with 0,
+        when no sample changes its cluster. Must be a number at least 0 and at most 1.
+    batch_size : int, default 1024
+        Samples of a mini-batch. Must be an integer from 1 to 100000000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    init : {"k-means++"} or array, clusters × features, default 'k-means++'
+        Where the iterations begin.
+        - "k-means++": at samples drawn far from each other.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    labels_
+        The cluster of each sample of training; −1 of one that belongs to none. Not in a model that
+        was loaded.
+    n_clusters_
+        The number of clusters.
+    cluster_sizes_
+        The number of training samples in each cluster.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    cluster_centers_
+        The centres, clusters × features, in the units of the features.
+    inertia_
+        The weighted sum of the squared distances of the samples of training to their centres; of
+        `cosine`, of one minus the cosine.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import KMeans
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = KMeans().fit(X)
+    >>> np.array_equal(model.predict(X), model.labels_)
+    True
+    """
+
+    _kind = "kmeans"
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int | None = None,
+        algorithm: Literal["lloyd", "mini_batch"] = 'lloyd',
+        metric: Literal["euclidean", "cosine"] = 'euclidean',
+        standardize: bool | None = None,
+        n_init: int | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-06,
+        batch_size: int = 1024,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        init: Literal["k-means++"] | Any = 'k-means++',
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.metric = metric
+        self.standardize = standardize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.missing = missing
+        self.init = init
+        self.warm_start = warm_start
+        self.verbose = verbose
 
 
 class Nmf(NonNegativeFactors):
@@ -68,7 +210,7 @@ class Nmf(NonNegativeFactors):
         - "newton": A Newton step for each row of a factor in its entries that are not held at 0,
           the quadratic model minimised over non-negative rows by coordinate descent, with a line
           search. For `kl`.
-    init : {"nndsvd", "nndsvda", "random"}, default 'nndsvda'
+    init : {"nndsvd", "nndsvda", "random"} or array, clusters × features, default 'nndsvda'
         Where the iterations begin.
         - "nndsvd": The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which
           needs products above 0, zeros are replaced by a millionth of the mean of the data. Past
@@ -138,7 +280,7 @@ class Nmf(NonNegativeFactors):
         n_components: int | None = None,
         loss: Literal["frobenius", "kl"] = 'frobenius',
         solver: Literal["auto", "hals", "projected_als", "multiplicative", "newton"] = 'auto',
-        init: Literal["nndsvd", "nndsvda", "random"] = 'nndsvda',
+        init: Literal["nndsvd", "nndsvda", "random"] | Any = 'nndsvda',
         l1: float = 0.0,
         l2: float = 0.0,
         max_iter: int = 500,

@@ -17,6 +17,11 @@ pub trait Cluster: Send + Sync {
     /// The number of training samples in each cluster.
     fn sizes(&self) -> Vec<u64>;
 
+    /// The clusters of the training samples, of a model that was just fitted and remembers them; they are not in a file.
+    fn training_labels(&self) -> Option<Vec<Option<u32>>> {
+        None
+    }
+
     /// The cluster of each sample; `None` of a sample that belongs to none (noise).
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use gradus_factor::{
     SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
 use gradus_latent::{Gmm, Nmf, Pca};
+use gradus_latent::{KMeans, Nmf, Pca};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -44,6 +45,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Svr>()
         .with::<Constant>()
         .with::<Majority>()
+        .with::<KMeans>()
         .with::<Nmf>()
         .with::<Counts>()
         .with::<Tfidf>()

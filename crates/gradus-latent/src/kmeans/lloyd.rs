@@ -1,7 +1,7 @@
 //! Lloyd's iterations, as steps of the shared loop.
 
 use super::data::Data;
-use super::search::{Assignment, Moves, Prepared};
+use super::search::{self, Assignment, Moves, Prepared};
 use super::start;
 use super::update::Sums;
 use gradus_base::Result;
@@ -39,6 +39,20 @@ pub(super) struct State {
     iterations: u64,
 }
 
+impl Lloyd<'_> {
+    /// The clusters of the samples by the centres of a state: as [`labels`], but with the bounds it carries.
+    pub(super) fn labels(&self, state: &mut State) -> Vec<u32> {
+        if state.assignment.labels.is_empty() {
+            return labels(self.data, &state.centres);
+        }
+        let moves = state.before.take();
+        let moves = moves.map(|before| Moves::new(self.data, &before, &state.centres));
+        let prepared = Prepared::new(self.data, &state.centres);
+        prepared.assign(self.data, &mut state.assignment, moves.as_ref());
+        std::mem::take(&mut state.assignment.labels)
+    }
+}
+
 /// The nearest centre of each sample.
 pub(super) fn labels(data: &Data<'_>, centres: &[f64]) -> Vec<u32> {
     let mut assignment = Assignment::unknown(vec![0; data.len()]);
@@ -49,20 +63,20 @@ pub(super) fn labels(data: &Data<'_>, centres: &[f64]) -> Vec<u32> {
 /// The nearest centre of each sample, and the weighted sum of the dissimilarities.
 pub(super) fn cost(data: &Data<'_>, centres: &[f64]) -> (Vec<u32>, f64) {
     let labels = labels(data, centres);
-    let sum = total(data, &Prepared::new(data, centres), &labels);
+    let sum = total(data, centres, &labels);
     (labels, sum)
 }
 
 /// The nearest centre of each sample, and how far it is.
 pub(super) fn own(data: &Data<'_>, centres: &[f64]) -> (Vec<u32>, Vec<f64>) {
     let labels = labels(data, centres);
-    let own = Prepared::new(data, centres).own(data, &labels);
+    let own = search::own(data, centres, &labels);
     (labels, own)
 }
 
 /// The weighted sum of the dissimilarities of samples to their centres.
-fn total(data: &Data<'_>, prepared: &Prepared<'_>, labels: &[u32]) -> f64 {
-    let own = prepared.own(data, labels);
+pub(super) fn total(data: &Data<'_>, centres: &[f64], labels: &[u32]) -> f64 {
+    let own = search::own(data, centres, labels);
     // In blocks, so that the sum of many is as exact as that of few.
     let sums = own.chunks(1024).enumerate().map(|(block, own)| {
         let weighted = own.iter().enumerate();
@@ -105,17 +119,14 @@ impl Solver for Lloyd<'_> {
         } else {
             state.sums.change(data, &changes);
         }
-        let filled = state.sums.fill_empty(data, &prepared, &mut state.assignment);
+        let filled = state.sums.fill_empty(data, &state.centres, &mut state.assignment);
         state.sums.change(data, &filled);
         state.iterations += 1;
         let before = state.centres.clone();
         state.sums.centres(data, &mut state.centres);
         let objective = match state.sums.objective(data) {
             Some(objective) => objective,
-            None => {
-                let prepared = Prepared::new(data, &state.centres);
-                total(data, &prepared, &state.assignment.labels)
-            }
+            None => total(data, &state.centres, &state.assignment.labels),
         };
         state.before = Some(before);
         Ok(Step::Done(objective))

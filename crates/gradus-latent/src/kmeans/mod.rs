@@ -36,6 +36,7 @@ use lloyd::{Lloyd, Start};
 use minibatch::MiniBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::time::Instant;
 
 /// How the centres are improved.
@@ -67,7 +68,7 @@ pub enum Metric {
 /// centres `c(x)`. Lloyd's algorithm assigns each sample to the nearest centre, moves each centre to the mean of its
 /// samples, and repeats; the inertia never rises. The problem is not convex, so the iterations begin at samples drawn far
 /// from each other (greedy k-means++), and the best of several starts is kept. A cluster that loses all samples takes
-/// the sample that is farthest from its own centre.
+/// the sample that is farthest from its own centre. Clusters are numbered by their weight, the largest first.
 ///
 /// Distances are found by products in single precision and decided in double precision wherever rounding could matter, and
 /// samples whose cluster cannot have changed are left out by Hamerly's bounds: the clusters are those of plain loops in
@@ -151,6 +152,8 @@ struct Plan {
     scale: Option<Vec<f64>>,
     chosen: Vec<Choice>,
     notes: Vec<String>,
+    /// Whether the start is given, so that its order is kept.
+    given: bool,
 }
 
 impl KMeans {
@@ -162,10 +165,12 @@ impl KMeans {
     fn plan(&self, samples: &Samples, given: Option<usize>) -> Result<Plan> {
         let (n, d) = samples.features().shape();
         let (mut chosen, mut notes) = (Vec::new(), Vec::new());
+        // Samples of weight 0 take no part.
+        let counted = samples.weights().map_or(n, |w| w.iter().filter(|w| **w > 0.0).count());
         let k = match self.n_clusters.or(given) {
             Some(k) => k,
             None => {
-                let k = CLUSTERS.min(n);
+                let k = CLUSTERS.min(counted);
                 chosen.push(Choice::new(
                     "n_clusters",
                     k as f64,
@@ -174,8 +179,6 @@ impl KMeans {
                 k
             }
         };
-        // Samples of weight 0 take no part.
-        let counted = samples.weights().map_or(n, |w| w.iter().filter(|w| **w > 0.0).count());
         if k > counted {
             let rule = format!("must be at most {counted}, the number of samples");
             return Err(Error::parameter("n_clusters", k, rule));
@@ -230,7 +233,7 @@ impl KMeans {
         };
         // A constant feature is not scaled.
         let scale = scale.map(|s| s.into_iter().map(|s| if s > 0.0 { s } else { 1.0 }).collect());
-        Ok(Plan { k, n_init, scale, chosen, notes })
+        Ok(Plan { k, n_init, scale, chosen, notes, given: given.is_some() })
     }
 
     fn loop_options(
@@ -334,20 +337,22 @@ impl KMeans {
         let options = self.loop_options(started, samples, &plan);
         let (k, seed) = (plan.k, self.seed);
         let held = held_out.as_ref();
-        let (centres, mut report) = match self.algorithm {
+        let (centres, labels, mut report) = match self.algorithm {
             Algorithm::Lloyd => {
                 let solver = Lloyd { data: &data, k, start, held_out: held };
-                let (state, report) = iterate::run(&solver, &options, job)?;
-                (state.centres, report)
+                let (mut state, report) = iterate::run(&solver, &options, job)?;
+                // Centres that are scaled back and forth are rounded, and may have other samples.
+                let labels = plan.scale.is_none().then(|| solver.labels(&mut state));
+                (state.centres, labels, report)
             }
             Algorithm::MiniBatch => {
                 let batch = self.batch_size;
                 let solver = MiniBatch { data: &data, k, start, batch, seed, held_out: held };
                 let (state, report) = iterate::run(&solver, &options, job)?;
-                (state.centres, report)
+                (state.centres, None, report)
             }
         };
-        let model = self.finish(samples, &data, centres, &plan)?;
+        let model = self.finish(samples, &data, (centres, labels), &plan)?;
         report.notes.extend(plan.notes);
         model.remark(&mut report);
         report.seconds = started.elapsed().as_secs_f64().max(report.seconds);
@@ -359,7 +364,7 @@ impl KMeans {
         &self,
         samples: &Samples,
         data: &Data<'_>,
-        mut centres: Vec<f64>,
+        (mut centres, labels): (Vec<f64>, Option<Vec<u32>>),
         plan: &Plan,
     ) -> Result<KMeansModel> {
         if let Some(scale) = &plan.scale {
@@ -373,11 +378,25 @@ impl KMeans {
             sizes: Vec::new(),
             inertia: 0.0,
             weight: data.total,
+            training: Vec::new(),
         };
-        let (labels, inertia) = lloyd::cost(data, &model.scaled_centres());
+        let mut labels = labels.unwrap_or_else(|| lloyd::labels(data, &model.scaled_centres()));
+        if !plan.given {
+            let mut weights = vec![0.0; plan.k];
+            labels
+                .iter()
+                .enumerate()
+                .for_each(|(row, &at)| weights[at as usize] += data.weight(row));
+            let order = order(&model.centres, &weights);
+            let mut place = vec![0; plan.k];
+            order.iter().enumerate().for_each(|(to, &from)| place[from] = to as u32);
+            labels.iter_mut().for_each(|label| *label = place[*label as usize]);
+            model.centres = reordered(&model.centres, &order);
+        }
+        model.inertia = lloyd::total(data, &model.scaled_centres(), &labels);
         model.sizes = vec![0; plan.k];
         labels.iter().for_each(|&label| model.sizes[label as usize] += 1);
-        model.inertia = inertia;
+        model.training = labels;
         Ok(model)
     }
 }
@@ -461,10 +480,27 @@ pub fn cluster(
     )?;
     let solver = Lloyd { data: &data, k: plan.k, start: Start::PlusPlus { seed }, held_out: None };
     let options = params.loop_options(Instant::now(), &samples, &plan);
-    let (state, _) = iterate::run(&solver, &options, &Job::<Samples>::default())?;
-    let (labels, inertia) = lloyd::cost(&data, &state.centres);
+    let (mut state, _) = iterate::run(&solver, &options, &Job::<Samples>::default())?;
+    let labels = solver.labels(&mut state);
+    let inertia = lloyd::total(&data, &state.centres, &labels);
     let centres = Dense::new(plan.k, samples.n_features(), state.centres)?;
     Ok(Clustering { centres, labels, inertia })
+}
+
+/// The clusters by their weights, the largest first, and by their centres where these are equal: an order that does not
+/// depend on how the centres were drawn.
+fn order(centres: &Dense<f64>, weights: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    let by_centre = |a: usize, b: usize| {
+        let pairs = centres.row(a).iter().zip(centres.row(b));
+        pairs.map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then_with(|| by_centre(a, b)));
+    order
+}
+
+fn reordered(centres: &Dense<f64>, order: &[usize]) -> Dense<f64> {
+    Dense::from_fn(order.len(), centres.n_cols(), |row, at| centres[(order[row], at)])
 }
 
 /// The share of the largest of some variances, and which it is.

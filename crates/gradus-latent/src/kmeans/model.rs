@@ -23,6 +23,8 @@ pub struct KMeansModel {
     pub(super) inertia: f64,
     /// Sum of the weights of the training samples.
     pub(super) weight: f64,
+    /// The clusters of the training samples, right after a fit; not in a file.
+    pub(super) training: Vec<u32>,
 }
 
 impl KMeansModel {
@@ -100,6 +102,10 @@ impl Cluster for KMeansModel {
         self.sizes.clone()
     }
 
+    fn training_labels(&self) -> Option<Vec<Option<u32>>> {
+        (!self.training.is_empty()).then(|| self.training.iter().copied().map(Some).collect())
+    }
+
     fn labels(&self, features: &Matrix) -> Result<Vec<Option<u32>>> {
         self.check(features)?;
         let data = Data::new(self.prepared(features), None, self.metric)?;
@@ -161,7 +167,8 @@ impl Model for KMeansModel {
         if k == 0 || k >= 1 << 24 || inertia.iter().any(|x| *x < 0.0) {
             return Err(file.broken("the clusters make no sense"));
         }
-        Ok(Self { inputs, metric, centres, scale, sizes, inertia: inertia[0], weight: inertia[1] })
+        let (inertia, weight) = (inertia[0], inertia[1]);
+        Ok(Self { inputs, metric, centres, scale, sizes, inertia, weight, training: Vec::new() })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {

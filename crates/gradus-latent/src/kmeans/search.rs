@@ -99,8 +99,7 @@ impl<'a> Prepared<'a> {
     pub(super) fn new(data: &Data<'_>, centres: &'a [f64]) -> Self {
         let d = data.n_features();
         let k = centres.len() / d.max(1);
-        let squares: Vec<f64> =
-            centres.chunks_exact(d.max(1)).map(|c| c.iter().map(|c| c * c).sum()).collect();
+        let squares = norms(d, centres);
         let mut single = Vec::with_capacity(centres.len());
         for centre in centres.chunks_exact(d.max(1)) {
             let shifted =
@@ -395,12 +394,29 @@ impl<'a> Prepared<'a> {
         };
         (((square + off).sqrt() * data.unit) as f32) * (1.0 + SLACK)
     }
+}
 
-    /// How far each sample is from its centre, in double precision.
-    pub(super) fn own(&self, data: &Data<'_>, labels: &[u32]) -> Vec<f64> {
-        parallel::map_below(data.len(), 1024, |row| {
-            self.dissimilarity(data, row, labels[row] as usize)
-        })
+/// How far each sample is from its centre, in double precision.
+pub(super) fn own(data: &Data<'_>, centres: &[f64], labels: &[u32]) -> Vec<f64> {
+    let d = data.n_features();
+    let squares: Vec<f64> = match data.rows {
+        Rows::Dense(_) => vec![0.0; centres.len() / d.max(1)],
+        Rows::Sparse(_) => norms(d, centres),
+    };
+    parallel::map_below(data.len(), 1024, |row| {
+        let at = labels[row] as usize;
+        data.dissimilarity(row, &centres[at * d..(at + 1) * d], squares[at])
+    })
+}
+
+/// The squared norms of centres.
+fn norms(d: usize, centres: &[f64]) -> Vec<f64> {
+    let rows = centres.chunks_exact(d.max(1)).enumerate();
+    let norm =
+        |(_, c): (usize, &[f64])| gradus_kernel::dense::dot(gradus_kernel::Level::best(), c, c);
+    match centres.len() > 1 << 16 {
+        true => parallel::map(rows, norm),
+        false => rows.map(norm).collect(),
     }
 }
 

@@ -198,20 +198,25 @@ pub(super) fn fit_rows(
                 found.move_centres(params.metric, &origin, &mut centres);
             }
         }
-        let Some((mut centres, sizes, inertia)) = kept else {
+        let Some((mut centres, mut sizes, inertia)) = kept else {
             return Err(Error::data("kmeans: stopped before all rows were read"));
         };
         if let Some(scale) = &scale {
             centres.iter_mut().zip(scale.iter().cycle()).for_each(|(c, s)| *c *= s);
         }
+        let centres = Dense::new(k, d, centres)?;
+        let weights: Vec<f64> = sizes.iter().map(|&size| size as f64).collect();
+        let order = super::order(&centres, &weights);
+        sizes = order.iter().map(|&at| sizes[at]).collect();
         let model = KMeansModel {
             inputs: Inputs::Plain(d),
             metric: params.metric,
-            centres: Dense::new(k, d, centres)?,
+            centres: super::reordered(&centres, &order),
             scale: scale.clone(),
             sizes,
             inertia,
             weight: n as f64,
+            training: Vec::new(),
         };
         let notes = vec![format!(
             "the file was read row by row: it began at the clusters of {m} rows drawn at random, then each iteration read all rows"

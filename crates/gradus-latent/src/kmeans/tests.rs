@@ -191,6 +191,10 @@ fn equal_samples_one_sample_and_constant_features_are_no_trouble() {
     let x = Dense::from_fn(1000, 1, |row, _| (row % 5) as f64);
     let fitted = KMeans::new().n_clusters(5).fit(&unlabelled(&x)).unwrap();
     assert_eq!((fitted.inertia(), fitted.sizes()), (0.0, vec![200; 5]));
+    assert!(fitted.centres().values().is_sorted(), "clusters of one size by their centres");
+    let x = Dense::from_fn(100, 1, |row, _| if row < 20 { 0.0 } else { 9.0 });
+    let fitted = KMeans::new().n_clusters(2).fit(&unlabelled(&x)).unwrap();
+    assert_eq!((fitted.sizes(), fitted.centres().values()), (vec![80, 20], &[9.0, 0.0][..]));
 }
 
 #[test]
@@ -295,7 +299,9 @@ fn features_in_unlike_units_are_standardised_where_one_outweighs_the_rest() {
     // Saved and loaded, the scale comes along.
     let bytes = fitted.to_bytes().unwrap();
     let mut file = gradus_file::Reader::from_bytes(bytes).unwrap();
-    assert_eq!(Fitted::<KMeans>::read(&mut file).unwrap().model, fitted.model);
+    let mut model = Fitted::<KMeans>::read(&mut file).unwrap().model;
+    model.training = labels(&fitted, &unlike);
+    assert_eq!(model, fitted.model, "also the labels that were remembered");
     assert!(fitted.summary().iter().any(|(_, value)| value.contains("standardised")));
 }
 

@@ -2,7 +2,7 @@
 
 use super::Metric;
 use super::data::{Data, Rows, normalise};
-use super::search::{Assignment, Change, Prepared};
+use super::search::{self, Assignment, Change};
 use gradus_base::parallel;
 
 /// Samples of a cluster that are summed together.
@@ -123,14 +123,14 @@ impl Sums {
     pub(super) fn fill_empty(
         &self,
         data: &Data<'_>,
-        prepared: &Prepared<'_>,
+        centres: &[f64],
         assignment: &mut Assignment,
     ) -> Vec<Change> {
         let empty: Vec<usize> = (0..self.k).filter(|&at| self.counts[at] == 0).collect();
         if empty.is_empty() {
             return Vec::new();
         }
-        let own = prepared.own(data, &assignment.labels);
+        let own = search::own(data, centres, &assignment.labels);
         let cost = |row: usize| data.weight(row) * own[row];
         let mut order: Vec<usize> = (0..data.len()).filter(|&row| cost(row) > 0.0).collect();
         let by_cost = |a: &usize, b: &usize| cost(*b).total_cmp(&cost(*a)).then(a.cmp(b));
