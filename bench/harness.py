@@ -12,6 +12,8 @@ import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
 from suites import completion, nmf, pca, svm, svmgrid, text, top, versions
+from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
+from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -31,8 +33,10 @@ SUITES = {
     "svm": svm,
     "svmgrid": svmgrid,
     "pca": pca,
+    "gmm": gmm,
     "python": python,
     "text": text,
+    "kmeans": kmeans,
     "nmf": nmf,
     "completion": completion,
     "versions": versions,

@@ -34,6 +34,8 @@ SPECIAL = {
     "pca": "PrincipalComponents",
     "nmf": "NonNegativeFactors",
     "linearautoencoder": "Autoencoder",
+    "gmm": "MixtureClusterer",
+    "kmeans": "CentreClusterer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -47,6 +49,8 @@ SOURCES = {
     "PrincipalComponents": "_latent",
     "NonNegativeFactors": "_nmf",
     "Autoencoder": "_autoencoder",
+    "MixtureClusterer": "_mixture",
+    "CentreClusterer": "_clusters",
 }
 
 
@@ -66,6 +70,7 @@ ALSO = {
     "kernel": ("function of two lists of samples", "Callable[[Any, Any], Any]"),
     "folds": ("splitter or pairs of indices", "Any"),
     "stop_words": ("str, set or None", "str | set[str] | None"),
+    "init": ("array, clusters × features", "Any"),
 }
 MORE = {
     "kernel": (
@@ -236,9 +241,10 @@ def of_the_package(model: dict) -> list[dict]:
             {
                 "name": "missing",
                 "doc": "What stands for a missing value (NaN, None) in the features.",
-                "kind": _gradus.missing_choices(),
+                # Only some models take entries that are missing.
+                "kind": [choice for choice in _gradus.missing_choices() if model.get("missing") or choice[0] != "keep"],
                 "rule": "must be one of these",
-                "default": "refuse",
+                "default": "keep" if model.get("missing") else "refuse",
                 "optional": False,
             }
         )
@@ -253,6 +259,17 @@ def of_the_package(model: dict) -> list[dict]:
                 ],
                 "rule": "must be one of these",
                 "default": "ovr",
+                "optional": False,
+            }
+        )
+    if model["name"] == "kmeans":
+        added.append(
+            {
+                "name": "init",
+                "doc": "Where the iterations begin.",
+                "kind": [("k-means++", "at samples drawn far from each other.")],
+                "rule": "must be 'k-means++' or an array",
+                "default": "k-means++",
                 "optional": False,
             }
         )
@@ -322,6 +339,19 @@ ATTRIBUTES = {
         ("angles_", "The angles between the space of the decoder and the first principal components, in degrees, the largest first."),
         ("n_components_", "The number of components."),
     ],
+    "MixtureClusterer": [
+        ("weights_", "The share of each component."),
+        ("means_", "The means, components × features."),
+        (
+            "covariances_",
+            "The covariances: components × features × features (`full`), features × features (`tied`), components × features "
+            "(`diag`), components (`spherical`), one number (`unit`).",
+        ),
+        ("precisions_cholesky_", "`P` with `P Pᵀ` the inverse of a covariance, in the same shapes, as scikit-learn has it."),
+        ("n_components_", "The number of components."),
+        ("lower_bound_", "The mean log-likelihood of a training sample."),
+        ("converged_", "Whether the fit converged within its tolerance."),
+    ],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
@@ -332,6 +362,14 @@ ATTRIBUTES = {
         ("cluster_sizes_", "The number of training samples in each cluster."),
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "CentreClusterer": [
+        ("cluster_centers_", "The centres, clusters × features, in the units of the features."),
+        (
+            "inertia_",
+            "The weighted sum of the squared distances of the samples of training to their centres; of `cosine`, of one minus "
+            "the cosine.",
+        ),
     ],
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),

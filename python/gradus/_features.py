@@ -96,14 +96,14 @@ class _FeatureEstimator(Estimator):
             # Where scores are sums over the features of a row, their order does not matter.
             canonical = reset or "coef_" not in self.__dict__
             features = _gradus.Features.sparse(X.data, X.indices, X.indptr, X.shape[1], canonical)
-        elif self._encodes == "array" or (reset and self.missing != "refuse"):
+        elif self._encodes == "array" or (reset and self.missing not in ("refuse", "keep")):
             columns = [(f"x{at}", np.asarray(X[:, at], dtype=np.float64)) for at in range(X.shape[1])]
             features = _gradus.Features.table(columns, None if reset else self._fitted, self.missing)
             self._encodes = "array"
         else:
             features = _gradus.Features.dense(_aligned(X))
         if reset and self._encodes is None and hasattr(self, "feature_names_in_"):
-            features = features.named([str(name) for name in self.feature_names_in_])
+            features = features.named([str(name) for name in self.feature_names_in_], self.missing == "keep")
         return features, y, single
 
     def _ready(self, X: Any, y: Any) -> tuple[Any, Any, bool] | None:
@@ -132,7 +132,7 @@ class _FeatureEstimator(Estimator):
 
     def _from_frame(self, reset: bool) -> bool:
         """Whether the columns of a frame go to the model one by one even if all are numbers."""
-        return self.missing != "refuse" if reset else self._encodes == "frame"
+        return self.missing not in ("refuse", "keep") if reset else self._encodes == "frame"
 
     def _columns(self, X: Any, reset: bool) -> Any:
         columns = typed(X)

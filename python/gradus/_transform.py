@@ -154,7 +154,8 @@ class Clusterer(ClusterMixin, _Unsupervised):
         self
         """
         features = self._fit(X, sample_weight)
-        self.labels_ = self._fitted.labels(features)
+        labels = self._fitted.training_labels()
+        self.labels_ = self._fitted.labels(features) if labels is None else labels
         return self
 
     def predict(self, X: Any) -> np.ndarray:

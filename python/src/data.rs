@@ -6,8 +6,8 @@ use gradus_base::parallel;
 use gradus_core::dataset::{RatingsFile, SamplesFile};
 use gradus_core::params::{ParamKind, Params, specs};
 use gradus_data::{
-    Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, Inputs,
-    MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
+    Buffer, Column, Csr, Dense, Duplicates, EncodeOptions, Fill, Id, IdVec, Input, InputKind,
+    Inputs, MISSING_WORD, Matrix, RatingsBuilder, Table, TextIds,
 };
 use gradus_kernel::{Level, dense};
 use numpy::ndarray::Dimension;
@@ -563,8 +563,11 @@ impl Features {
     }
 
     /// The same features under names.
-    pub fn named(&self, names: Vec<String>) -> Self {
-        let inputs = Inputs::Columns(names.into_iter().map(Input::number).collect());
+    #[pyo3(signature = (names, keeps_missing=false))]
+    pub fn named(&self, names: Vec<String>, keeps_missing: bool) -> Self {
+        let kind = InputKind::Number { fill: None, indicator: false, keep: keeps_missing };
+        let input = |name: String| Input { name, kind: kind.clone() };
+        let inputs = Inputs::Columns(names.into_iter().map(input).collect());
         Self { matrix: self.matrix.clone(), inputs: Some(inputs), unknown_words: 0 }
     }
 

@@ -21,6 +21,7 @@ pub fn describe() -> String {
             "capabilities": traits.capabilities.iter().map(|one| one.name()).collect::<Vec<_>>(),
             "implicit": traits.is_implicit(),
             "non_negative": traits.non_negative,
+            "missing": traits.missing,
             "baseline": traits.baseline,
             "updates": traits.can(Capability::Update),
             "warm_start": traits.warm_start && traits.iterative && !traits.averages,

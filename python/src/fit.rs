@@ -259,7 +259,10 @@ pub fn fit(
     let keep = Arc::new((matrix.clone(), lent));
     let work = move |run: &Run<'_>| {
         // Here and not before: checking the features takes threads, too.
-        let mut samples = Samples::new(matrix, values)?;
+        let mut samples = match model.traits().missing && !model.traits().predicts() {
+            true => Samples::with_missing(matrix)?,
+            false => Samples::new(matrix, values)?,
+        };
         if let Some(inputs) = inputs {
             samples = samples.with_inputs(inputs)?;
         }

@@ -1,7 +1,7 @@
 //! What the Python package is built on: fitting, models and data in their dynamic form.
 //!
 //! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
-//! features as well. The estimators of the package are written by
+//! features as well, and for given centres of k-means (`model::centres_model`). The estimators of the package are written by
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
@@ -39,7 +39,7 @@ mod _gradus {
     #[pymodule_export]
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
-    use super::model::{Model, info};
+    use super::model::{Model, centres_model, info};
     #[pymodule_export]
     use super::side::with_features;
     #[pymodule_export]

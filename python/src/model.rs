@@ -4,6 +4,7 @@ use crate::data::{Array, Features, Ratings, SMALL, ids, ids_to_python, which};
 use crate::error::raise;
 use crate::side::{Columns, feature_rows};
 use crate::threads::inside;
+use gradus::latent::KMeans;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
 use gradus_app::App;
@@ -13,14 +14,16 @@ use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
 use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
-use gradus_core::estimator::AnyFitted;
+use gradus_core::estimator::{AnyFitted, Job};
 use gradus_core::predict::Predict;
 use gradus_core::recommend::{
     Categories, FeatureContribution, Filter, Profile, Recipient, Recommend, Scored,
 };
 use gradus_core::update::UpdateOptions;
 use gradus_data::{Dense, IdVec, Input, Inputs, Matrix, Samples};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -120,6 +123,18 @@ fn to_json(answer: &impl serde::Serialize) -> PyResult<String> {
 pub fn app() -> &'static App {
     static APP: LazyLock<App> = LazyLock::new(|| App::new(gradus::registry().clone()));
     &APP
+}
+
+/// A model of k-means with these centres, for a fit to start from.
+#[pyfunction]
+pub fn centres_model(centres: PyReadonlyArray2<'_, f64>) -> PyResult<Model> {
+    let (k, d) = (centres.shape()[0], centres.shape()[1]);
+    let centres = Dense::new(k, d, centres.as_slice()?.to_vec()).map_err(raise)?;
+    let samples = Samples::unlabelled(centres.clone()).map_err(raise)?;
+    // Of the centres themselves, each is a cluster.
+    let params = KMeans::new().n_clusters(k).standardize(false).max_iter(1);
+    let fitted = params.fit_from(&samples, &centres, &Job::default()).map_err(raise)?;
+    Ok(Model { fitted: Arc::new(fitted.into_any()) })
 }
 
 /// What a file holds, as `gradus info --json` prints it, and remarks on it.
@@ -457,8 +472,20 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let model = self.fitted.density().map_err(raise)?;
         let matrix = features.matrix.clone();
-        let logs = inside(py, || model.log_density(&Samples::unlabelled(matrix)?))?;
+        // Missing entries are refused by the model, unless it takes them.
+        let logs = inside(py, || model.log_density(&Samples::with_missing(matrix)?))?;
         Ok(PyArray1::from_vec(py, logs.map_err(raise)?))
+    }
+
+    /// The features with missing entries filled in by their mean given the others; `None` of a model that does not know it.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.fitted.density().map_err(raise)?;
+        let filled = inside(py, || model.impute(&features.matrix))?;
+        filled.map(|filled| to_array(py, filled.map_err(raise)?)).transpose()
     }
 
     /// New samples like those of training.
@@ -486,6 +513,12 @@ impl Model {
     #[getter]
     fn cluster_sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         Ok(PyArray1::from_vec(py, self.fitted.clusterer().map_err(raise)?.sizes()))
+    }
+
+    /// The clusters of the training samples, of a model that was just fitted and remembers them.
+    fn training_labels<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+        let labels = self.fitted.clusterer().map_err(raise)?.training_labels();
+        Ok(labels.map(|labels| PyArray1::from_vec(py, numbers(&labels))))
     }
 
     /// The cluster of each sample; −1 of one that belongs to none.

@@ -10,7 +10,7 @@ pub use ratings::{
     Baseline, Errors, Ranking, RankingAnswer, RatingsAnswer, SAMPLED_CAUTION, baselines, known,
 };
 pub use samples::{ClassAnswer, ClassesAnswer, TargetAnswer, ValuesAnswer};
-pub use units::{UnitsAnswer, UnitsScore};
+pub use units::{ClustersAnswer, UnitsAnswer, UnitsScore};
 
 use crate::App;
 use gradus_base::{Error, Result};

@@ -32,6 +32,9 @@ pub struct RowsRequest {
     /// Whether transformed features are taken back.
     #[serde(default)]
     pub inverse: bool,
+    /// Whether missing values are filled in by their mean given the others, instead of a transformation.
+    #[serde(default)]
+    pub impute: bool,
     /// How the file is read where a model takes other data than features: options of its kind of data.
     #[serde(default)]
     pub options: Map<String, Value>,
@@ -184,6 +187,26 @@ fn cluster_scores(
     Ok(Transformed { matrix: results.into(), names, table, rows })
 }
 
+/// The features of each row, those that are missing as the model expects them.
+fn impute(
+    fitted: &AnyFitted,
+    request: &RowsRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<Transformed> {
+    let lacks =
+        || without(fitted, "fill in missing values", "`gradus models` says what others can do");
+    let model = fitted.model.density().ok_or_else(lacks)?;
+    let inputs = fitted.model.clusterer().map(|model| model.inputs());
+    let inputs = inputs.or_else(|| fitted.model.transformer().map(|model| model.inputs()));
+    let inputs = inputs.ok_or_else(lacks)?;
+    let Features { matrix, table, rows } =
+        request.table.features(&request.path, inputs, remarks)?;
+    let n = matrix.values().iter().filter(|x| x.is_nan()).count();
+    let filled = model.impute(&matrix).ok_or_else(lacks)??;
+    remarks.push(format!("{}: {n} missing values filled in", request.path.display()));
+    Ok(Transformed { matrix: filled.into(), names: inputs.feature_names(), table, rows })
+}
+
 impl App {
     /// Transforms the features of each row, or takes transformed ones back; of a clustering the distances to
     /// its clusters, or the memberships in them. A model of other data than features transforms each unit of it.
@@ -196,6 +219,9 @@ impl App {
         request: &RowsRequest,
         remarks: &mut Remarks<'_>,
     ) -> Result<Transformed> {
+        if request.impute {
+            return impute(fitted, request, remarks);
+        }
         if let (None, Some(model)) = (fitted.model.transformer(), fitted.model.clusterer()) {
             return cluster_scores(fitted, model, request, remarks);
         }

@@ -1,6 +1,6 @@
 //! The page of a model.
 
-use gradus::page::{Tested, any_page, latent_page, page, samples_page};
+use gradus::page::{Tested, any_page, clusters_page, latent_page, page, samples_page};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::{RatingsFile, Remarks};
@@ -67,16 +67,20 @@ pub fn report(
     let Some(path) = &request.data else {
         return Ok(any_page(fitted, &request.title).to_html());
     };
-    if let (Ok(model), Err(_)) = (fitted.transformer(), fitted.predictor()) {
+    let of_samples = fitted.model.transformer().map(|model| model.inputs());
+    let of_samples = of_samples.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
+    if let (Some(inputs), Err(_)) = (of_samples, fitted.predictor()) {
         let table = &request.options.table;
-        let inputs = (model.inputs(), request.target.as_slice());
+        let inputs = (inputs, request.target.as_slice());
         // A column to colour samples by may hold words or numbers.
         let samples = match table.samples_for(path, inputs, !request.target.is_empty(), remarks) {
             Err(_) if !request.target.is_empty() => table.samples_for(path, inputs, false, remarks),
             found => found,
         }?;
         let samples = Some((source.as_str(), &samples));
-        return match latent_page(fitted, &request.title, samples) {
+        let page = latent_page(fitted, &request.title, samples)
+            .or_else(|| clusters_page(fitted, &request.title, samples));
+        return match page {
             Some(page) => Ok(page?.to_html()),
             None => Ok(any_page(fitted, &request.title).to_html()),
         };

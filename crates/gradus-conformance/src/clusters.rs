@@ -130,14 +130,20 @@ fn planted(model: &dyn Estimator) -> Finding {
 }
 
 fn refused(model: &dyn Estimator) -> Finding {
-    let (fitted, x) = fitted(model, 5)?;
+    let (takes_missing, (fitted, x)) = (model.traits().missing, fitted(model, 5)?);
     let model = found(fitted.clusterer())?;
     let wrong = Matrix::from(Dense::from_fn(2, x.n_cols() + 3, |_, _| 1.0));
     let text = error_text(model.labels(&wrong))?;
     let (got, expected) = ((x.n_cols() + 3).to_string(), x.n_cols().to_string());
     ensure!(text.contains(&got) && text.contains(&expected), "{text:?}");
-    let wrong = Matrix::from(Dense::from_fn(2, x.n_cols(), |_, _| f64::NAN));
-    error_text(model.labels(&wrong)).map_err(|e| format!("a NaN {e}"))?;
+    let full_of = |value: f64| Matrix::from(Dense::from_fn(2, x.n_cols(), |_, _| value));
+    error_text(model.labels(&full_of(f64::INFINITY))).map_err(|e| format!("infinity {e}"))?;
+    if takes_missing {
+        let labels = found(model.labels(&full_of(f64::NAN)))?;
+        ensure!(labels.len() == 2, "{} labels of 2 samples without a feature", labels.len());
+    } else {
+        error_text(model.labels(&full_of(f64::NAN))).map_err(|e| format!("a NaN {e}"))?;
+    }
     Ok(())
 }
 

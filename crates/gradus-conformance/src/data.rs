@@ -1,8 +1,9 @@
 //! Kinds of data: what splits, searches and commands rely on, whatever the kind.
 
-use crate::{Check, Finding, ensure, error_text, found};
+use crate::{Check, Finding, ensure, error_text, found, quick};
 use gradus_core::dataset::{Dataset, Held, RANDOM};
-use gradus_core::estimator::Estimator;
+use gradus_core::estimator::{Estimator, Run};
+use gradus_data::Samples;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub const CHECKS: &[Check] = &[
         run: schemes,
     },
     Check { name: "its data: a file that is not there is refused by name", run: absent },
+    Check { name: "missing entries are taken, or refused by name", run: missing },
 ];
 
 /// Data that a model can learn from.
@@ -96,6 +98,24 @@ fn hold_out(model: &dyn Estimator) -> Finding {
 fn schemes(model: &dyn Estimator) -> Finding {
     let text = error_text(made(model, 40, 6)?.hold_out("no-such-split", 0.2, 1))?;
     ensure!(text.contains("no-such-split") && text.contains(RANDOM.0), "{text:?}");
+    Ok(())
+}
+
+fn missing(model: &dyn Estimator) -> Finding {
+    let data = made(model, 60, 7)?;
+    let Some(samples) = data.downcast_ref::<Samples>() else { return Ok(()) };
+    let mut x = samples.features().to_dense();
+    (0..60).step_by(7).for_each(|row| x[(row, row % 2)] = f64::NAN);
+    let holes = found(Samples::with_missing(x))?;
+    ensure!(Dataset::has_missing(&holes) && !data.has_missing(), "missing entries go unnoticed");
+    let fitted = model.fit(&quick(model), &holes, None, &Run::default());
+    if model.traits().missing {
+        let fitted = found(fitted)?;
+        ensure!(fitted.report.objective.is_finite(), "the objective is not finite");
+    } else {
+        let text = error_text(fitted)?;
+        ensure!(text.contains(model.name()) && text.contains("missing"), "{text:?}");
+    }
     Ok(())
 }
 

@@ -125,8 +125,11 @@ pub fn quick(model: &dyn Estimator) -> Map<String, Value> {
         ("seed", json!(7)),
     ];
     let specs = model.specs();
+    // Components of a clustering are clusters; of other models `n_components` may mean anything.
+    let clusters = model.traits().can(Capability::Cluster).then(|| ("n_components", json!(3)));
     wanted
         .into_iter()
+        .chain(clusters)
         .filter(|(name, _)| specs.iter().any(|spec| spec.name == *name))
         .map(|(name, value)| (name.to_owned(), value))
         .collect()

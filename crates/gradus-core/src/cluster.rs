@@ -2,6 +2,7 @@
 
 use gradus_base::Result;
 use gradus_data::{Dense, Inputs, Matrix};
+use std::borrow::Cow;
 
 /// A model that groups samples without being told the groups.
 ///
@@ -15,6 +16,11 @@ pub trait Cluster: Send + Sync {
 
     /// The number of training samples in each cluster.
     fn sizes(&self) -> Vec<u64>;
+
+    /// The clusters of the training samples, of a model that was just fitted and remembers them; they are not in a file.
+    fn training_labels(&self) -> Option<Vec<Option<u32>>> {
+        None
+    }
 
     /// The cluster of each sample; `None` of a sample that belongs to none (noise).
     ///
@@ -33,6 +39,12 @@ pub trait Cluster: Send + Sync {
     fn distances(&self, features: &Matrix) -> Result<Option<Dense<f64>>> {
         let _ = features;
         Ok(None)
+    }
+
+    /// The features as the model measures distances: standardised, or divided by their norms, where it does so. Measures
+    /// of clusters, such as the silhouette, are taken of these. The number of features must be that of training.
+    fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
+        Cow::Borrowed(features)
     }
 
     /// The probability that each sample belongs to each cluster, of a model that knows it. The cluster of

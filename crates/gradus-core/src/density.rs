@@ -2,6 +2,7 @@
 
 use crate::dataset::Dataset;
 use gradus_base::Result;
+use gradus_data::{Dense, Matrix};
 
 /// A model that tells how probable data is.
 pub trait Density: Send + Sync {
@@ -10,6 +11,24 @@ pub trait Density: Send + Sync {
     /// # Errors
     /// If the data is of another kind, or has other features than training had.
     fn log_density(&self, data: &dyn Dataset) -> Result<Vec<f64>>;
+
+    /// The number of free parameters, for criteria such as BIC; `None` of a model that does not count them.
+    fn n_parameters(&self) -> Option<f64> {
+        None
+    }
+
+    /// The features with what is missing (NaN) replaced by its mean given the others; `None` of a model that does not know
+    /// it.
+    ///
+    /// # Shapes
+    /// `n × features` to the same.
+    ///
+    /// # Errors
+    /// If the number of features is not that of training.
+    fn impute(&self, features: &Matrix) -> Option<Result<Dense<f64>>> {
+        let _ = features;
+        None
+    }
 }
 
 /// A model that makes data like that it learned from.

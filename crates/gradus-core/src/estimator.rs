@@ -53,6 +53,7 @@ pub trait Fit: Params {
     /// # Errors
     /// If a parameter is outside its range or the data cannot be used.
     fn fit(&self, data: &Self::Data) -> Result<Fitted<Self>> {
+        check_missing(Self::NAME, &Self::TRAITS, data)?;
         self.fit_job(data, &Job::default())
     }
 
@@ -74,6 +75,17 @@ pub trait Fit: Params {
     ) -> Option<Result<Vec<Fitted<Self>>>> {
         None
     }
+}
+
+/// Refuses data with missing entries, unless the model takes them.
+fn check_missing(name: &str, traits: &Traits, data: &dyn Dataset) -> Result<()> {
+    if traits.missing || !data.has_missing() {
+        return Ok(());
+    }
+    Err(Error::data(format!(
+        "model `{name}` takes no missing values (NaN); fill them in or leave their rows out with option `missing` = \
+         mean, median, category or drop"
+    )))
 }
 
 /// What can be expected of a kind of model. The conformance suite holds it to this, and the
@@ -106,6 +118,8 @@ pub struct Traits {
     pub streams: bool,
     /// Features must be 0 or more, and negative ones are refused.
     pub non_negative: bool,
+    /// Entries of the features may be missing (NaN), and count for nothing. Others refuse them.
+    pub missing: bool,
     /// What only recommenders have; `None` of other models.
     pub recommender: Option<RecommenderTraits>,
 }
@@ -147,6 +161,7 @@ impl Traits {
         baseline: false,
         streams: false,
         non_negative: false,
+        missing: false,
         recommender: Some(RecommenderTraits::EXPLICIT),
     };
 
@@ -743,6 +758,8 @@ impl<P: Fit> Estimator for Entry<P> {
         };
         typed(data)?;
         validation.map_or(Ok(()), typed)?;
+        check_missing(P::NAME, &P::TRAITS, data)?;
+        validation.map_or(Ok(()), |held_out| check_missing(P::NAME, &P::TRAITS, held_out))?;
         let job = Job {
             validation: validation.map(|held_out| held_out.of_kind::<P::Data>()).transpose()?,
             warm: run.warm,

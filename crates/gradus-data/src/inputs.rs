@@ -96,6 +96,9 @@ pub enum InputKind {
         /// Whether a second feature is 1 where the value is missing and 0 elsewhere.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         indicator: bool,
+        /// Whether a missing value stays one (NaN), for models that take missing entries.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep: bool,
     },
     /// It is one of several words: a feature for each, 1 where it is that word.
     Category {
@@ -158,7 +161,10 @@ impl MissingWord {
 impl Input {
     /// A column of numbers that must not be missing.
     pub fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: InputKind::Number { fill: None, indicator: false } }
+        Self {
+            name: name.into(),
+            kind: InputKind::Number { fill: None, indicator: false, keep: false },
+        }
     }
 
     /// How many features the column becomes.
@@ -217,6 +223,12 @@ impl Inputs {
                 names
             }
         }
+    }
+
+    /// Whether missing values of a column stay missing (NaN).
+    pub fn keeps_missing(&self) -> bool {
+        let keeps = |column: &Input| matches!(column.kind, InputKind::Number { keep: true, .. });
+        matches!(self, Self::Columns(columns) if columns.iter().any(keeps))
     }
 
     /// The layout of the file that the columns came from, if a model should remember it.

@@ -124,8 +124,21 @@ impl Matrix {
     /// # Errors
     /// Names the first such entry by row and column, both from 1.
     pub fn check_finite(&self) -> Result<()> {
+        self.check_entries(f64::is_finite)
+    }
+
+    /// Refuses what is infinite; NaN is a missing entry.
+    ///
+    /// # Errors
+    /// As [`check_finite`](Self::check_finite).
+    pub fn check_finite_or_missing(&self) -> Result<()> {
+        self.check_entries(|x| !x.is_infinite())
+    }
+
+    #[inline(always)]
+    fn check_entries(&self, is_fine: impl Fn(f64) -> bool + Sync) -> Result<()> {
         // Blocks without a branch for each entry, which the processor takes several at a time.
-        let fine = |block: &[f64]| block.iter().fold(true, |fine, x| fine & x.is_finite());
+        let fine = |block: &[f64]| block.iter().fold(true, |fine, x| fine & is_fine(*x));
         let values = self.values();
         // Few entries take no thread but the caller's.
         let block = if values.len() <= 2 * BLOCK {
@@ -135,7 +148,7 @@ impl Matrix {
         };
         let Some(block) = block else { return Ok(()) };
         let values = &values[block * BLOCK..];
-        let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        let Some(at) = values.iter().position(|x| !is_fine(*x)) else { return Ok(()) };
         let at = block * BLOCK + at;
         let (row, column) = match self {
             Self::Dense(matrix) => (at / matrix.n_cols(), at % matrix.n_cols()),

@@ -78,6 +78,12 @@ impl Samples {
     /// If features and target differ in length, or hold what is not a finite number.
     pub fn new(features: impl Into<Matrix>, target: Target) -> Result<Self> {
         let features = features.into();
+        features.check_finite().map_err(|error| Error::data(format!("features: {error}")))?;
+        Self::checked(features, target)
+    }
+
+    /// Samples of features that were checked.
+    fn checked(features: Matrix, target: Target) -> Result<Self> {
         if target.len() != features.n_rows() {
             return Err(Error::Shape {
                 what: "targets".into(),
@@ -85,7 +91,6 @@ impl Samples {
                 got: target.len().to_string(),
             });
         }
-        features.check_finite().map_err(|error| Error::data(format!("features: {error}")))?;
         let target_names = match &target {
             Target::Values(values) => {
                 if let Some(at) = values.values().iter().position(|y| !y.is_finite()) {
@@ -122,6 +127,33 @@ impl Samples {
         let features = features.into();
         let nothing = Dense::new(features.n_rows(), 0, Vec::new())?;
         Self::new(features, Target::Values(nothing))
+    }
+
+    /// Samples with nothing to predict, of which entries may be missing (NaN): for models that take missing entries, which
+    /// their traits say.
+    ///
+    /// # Errors
+    /// If an entry is infinite.
+    pub fn with_missing(features: impl Into<Matrix>) -> Result<Self> {
+        let features = features.into();
+        features
+            .check_finite_or_missing()
+            .map_err(|error| Error::data(format!("features: {error}")))?;
+        let nothing = Dense::new(features.n_rows(), 0, Vec::new())?;
+        Self::checked(features, Target::Values(nothing))
+    }
+
+    /// The same samples with something to predict.
+    ///
+    /// # Errors
+    /// If features and target differ in length, or the target holds what is not a finite number.
+    fn with_target(self, target: Target) -> Result<Self> {
+        Self::checked(self.features, target)
+    }
+
+    /// Whether an entry of the features is missing (NaN).
+    pub fn has_missing(&self) -> bool {
+        self.features.values().iter().any(|x| x.is_nan())
     }
 
     /// Samples with a number to predict.

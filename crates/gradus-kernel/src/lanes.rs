@@ -29,6 +29,12 @@ pub(crate) trait Lanes: Copy {
     fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// `c - a * b`.
     fn fnma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The larger of two values, lane by lane; none may be NaN.
+    fn max(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The smaller of two values, lane by lane; none may be NaN.
+    fn min(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Lane by lane `x` where `a > b`, else `y`.
+    fn where_greater(self, a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V;
     /// The sum over the lanes, in an order fixed by the level.
     fn sum(self, v: Self::V) -> f32;
     fn lane(self, v: Self::V, i: usize) -> f32;
@@ -128,6 +134,18 @@ macro_rules! pulp_lanes {
                 pulp::Simd::negate_mul_add_e_f32s(self, a, b, c)
             }
             #[inline(always)]
+            fn max(self, a: Self::V, b: Self::V) -> Self::V {
+                pulp::Simd::max_f32s(self, a, b)
+            }
+            #[inline(always)]
+            fn min(self, a: Self::V, b: Self::V) -> Self::V {
+                pulp::Simd::min_f32s(self, a, b)
+            }
+            #[inline(always)]
+            fn where_greater(self, a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
+                pulp::Simd::select_f32s(self, pulp::Simd::greater_than_f32s(self, a, b), x, y)
+            }
+            #[inline(always)]
             fn sum(self, v: Self::V) -> f32 {
                 pulp::Simd::reduce_sum_f32s(self, v)
             }
@@ -218,6 +236,18 @@ macro_rules! portable_lanes {
             #[inline(always)]
             fn fma64s(self, a: Self::D, b: Self::D, c: Self::D) -> Self::D {
                 std::array::from_fn(|i| a[i] * b[i] + c[i])
+            }
+            #[inline(always)]
+            fn max(self, a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn min(self, a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| if a[i] < b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn where_greater(self, a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
+                std::array::from_fn(|i| if a[i] > b[i] { x[i] } else { y[i] })
             }
             #[inline(always)]
             fn sum(self, mut v: Self::V) -> f32 {

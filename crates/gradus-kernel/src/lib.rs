@@ -16,6 +16,8 @@
 //! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
 //! | `eight.rs` | [`eight`], products of rows with eight vectors at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
+//! | `gaussian.rs` | [`gaussian`], the passes of Gaussian mixtures |
+//! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
 //! | `nonnegative.rs` | [`nonnegative`], the passes of non-negative matrix factorisation |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
@@ -44,11 +46,13 @@ mod dot;
 pub mod eight;
 mod exp;
 mod gather;
+pub mod gaussian;
 pub mod gram;
 mod half;
 mod inverse;
 mod lanes;
 pub mod linalg;
+pub mod nearest;
 pub mod nonnegative;
 pub mod pairs;
 mod row_cg;

@@ -3,6 +3,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`autoencoder`] | the linear autoencoder: PCA's subspace by gradient |
+//! | [`gmm`] | Gaussian mixtures |
+//! | [`kmeans`] | k-means clustering |
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
@@ -20,11 +22,15 @@
 //! ```
 
 pub mod autoencoder;
+pub mod gmm;
+pub mod kmeans;
 pub mod moments;
 pub mod nmf;
 pub mod pca;
 
 pub use autoencoder::{AutoencoderModel, LinearAutoencoder};
+pub use gmm::{Gmm, GmmModel};
+pub use kmeans::{KMeans, KMeansModel};
 pub use moments::Moments;
 pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};

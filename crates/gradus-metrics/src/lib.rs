@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`regression`] | predicted numbers |
 //! | [`classification`] | predicted classes, scores and probabilities |
+//! | [`clustering`] | clusters, by the samples themselves or by classes that are known |
 //! | [`ranking`] | lists of items |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
 //!
@@ -12,6 +13,7 @@
 
 pub mod bounds;
 pub mod classification;
+pub mod clustering;
 pub mod ranking;
 mod rating;
 pub mod regression;

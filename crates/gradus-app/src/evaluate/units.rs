@@ -7,7 +7,9 @@ use gradus_base::Result;
 use gradus_core::dataset::{Dataset, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params;
+use gradus_data::{Samples, Target};
 use gradus_metrics::bounds::{Bootstrap, Interval};
+use gradus_metrics::clustering::{Agreement, Shape, Silhouette};
 use gradus_select::{UnitLosses, further_losses, unit_losses};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -30,6 +32,54 @@ pub struct UnitsAnswer {
     /// Further measures, where the model has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<UnitsScore>,
+    /// Measures of the clusters, where the model groups samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<ClustersAnswer>,
+}
+
+/// How good clusters are.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClustersAnswer {
+    /// How many clusters have a sample of this data.
+    pub clusters: usize,
+    /// How much nearer samples are to their own cluster than to the next one; `None` of one cluster, or as many as samples.
+    pub silhouette: Option<Silhouette>,
+    /// How narrow clusters are, and how far from each other; `None` as above.
+    #[serde(flatten)]
+    pub shape: Option<Shape>,
+    /// The column that holds the classes, if one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// How well the clusters agree with it.
+    #[serde(flatten)]
+    pub agreement: Option<Agreement>,
+}
+
+/// Measures of the clusters of some samples; `None` of a model without clusters, or of other data.
+fn clusters(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Option<ClustersAnswer>> {
+    let Some(model) = fitted.model.clusterer() else { return Ok(None) };
+    let Some(samples) = data.downcast_ref::<Samples>() else { return Ok(None) };
+    // Samples of no cluster count as one more.
+    let none = model.n_clusters() as u32;
+    let found = model.labels(samples.features())?.into_iter();
+    let labels: Vec<u32> = found.map(|label| label.unwrap_or(none)).collect();
+    let mut known = labels.clone();
+    known.sort_unstable();
+    known.dedup();
+    let features = model.measured(samples.features());
+    let measurable = known.len() > 1 && known.len() < labels.len();
+    let silhouette = match measurable {
+        true => Some(Silhouette::new(&features, &labels, Silhouette::MOST, 0)?),
+        false => None,
+    };
+    let shape = if measurable { Some(Shape::new(&features, &labels)?) } else { None };
+    let (target, agreement) = match samples.target() {
+        Target::Classes { codes, .. } if samples.has_target() => {
+            (samples.target_names().first().cloned(), Some(Agreement::new(codes, &labels)?))
+        }
+        _ => (None, None),
+    };
+    Ok(Some(ClustersAnswer { clusters: known.len(), silhouette, shape, target, agreement }))
 }
 
 /// One measure of a model.
@@ -76,7 +126,13 @@ pub(super) fn evaluate(
         // The columns that the model takes, whatever else the file has.
         Some(inputs) if request.others.is_empty() => {
             let table = &request.options.table;
-            Box::new(table.samples_for(&request.data, (inputs, &[]), false, remarks)?)
+            // Clusters are compared with classes that are known.
+            let target = match fitted.model.clusterer() {
+                Some(_) => request.target.as_slice(),
+                None => &[],
+            };
+            let classes = !target.is_empty();
+            Box::new(table.samples_for(&request.data, (inputs, target), classes, remarks)?)
         }
         _ => {
             let source = Source { path: request.data.clone(), options };
@@ -89,5 +145,6 @@ pub(super) fn evaluate(
     let further = further.iter().map(score).collect::<Result<_>>()?;
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
-    Ok(UnitsAnswer { model, count, units, metric, value, interval, further })
+    let clusters = clusters(fitted, data.as_ref())?;
+    Ok(UnitsAnswer { model, count, units, metric, value, interval, further, clusters })
 }

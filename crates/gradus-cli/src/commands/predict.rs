@@ -105,6 +105,7 @@ fn samples(
         keep: !args.only_predictions,
         probabilities: args.probabilities,
         inverse: false,
+        impute: false,
         options: serde_json::Map::new(),
     };
     let found = context.reading(|remarks| predict(fitted, &request, remarks))?;

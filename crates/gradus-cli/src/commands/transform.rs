@@ -34,6 +34,10 @@ struct TransformArgs {
     #[arg(long)]
     inverse: bool,
 
+    /// Fill in missing values by their mean given the others, of a model that knows it (gmm), instead of transforming
+    #[arg(long, conflicts_with = "inverse")]
+    impute: bool,
+
     /// Write the columns of the file before the results
     #[arg(long)]
     keep: bool,
@@ -61,7 +65,7 @@ struct TransformArgs {
 pub fn command() -> Command {
     TransformArgs::augment_args(
         Command::new("transform").about(
-            "Transform the features of each row of a file, or back; of a clustering its distances to the clusters",
+            "Transform the features of each row of a file, or back; of a clustering its distances to the clusters, or memberships in them",
         ),
     )
     .after_help(outputs::RULE)
@@ -163,6 +167,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         keep: args.keep,
         probabilities: false,
         inverse: args.inverse,
+        impute: args.impute,
         options,
     };
     let app = crate::app();

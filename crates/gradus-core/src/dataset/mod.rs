@@ -75,6 +75,11 @@ pub trait Dataset: Any + Debug + Send + Sync {
         None
     }
 
+    /// Whether an entry is missing, which only models with the [trait](crate::estimator::Traits::missing) take.
+    fn has_missing(&self) -> bool {
+        false
+    }
+
     /// The data of these units alone, whose numbers ascend.
     ///
     /// # Panics

@@ -31,8 +31,8 @@ pub struct SamplesFile {
     pub categories: Vec<String>,
     /// Columns of codes with zeros in front to take as numbers; by default they are categories.
     pub numbers: Vec<String>,
-    /// What stands for a missing value: nothing, so that it is refused; the mean or the median of its
-    /// column (the most frequent word); a category of its own; or drop the row.
+    /// What stands for a missing value: nothing, so that it is refused (or kept as missing, by a model that takes missing
+    /// values); the mean or the median of its column (the most frequent word); a category of its own; or drop the row.
     pub missing: Fill,
     /// Give the first word of every category no coefficient of its own: all others are compared
     /// with it.
@@ -407,7 +407,11 @@ impl SamplesFile {
                 leave_out: self.ignore.clone(),
                 categories: self.categories.clone(),
                 numbers: self.numbers.clone(),
-                fill: self.missing,
+                // A model that takes missing entries is given them, unless they are to be filled in.
+                fill: match self.missing {
+                    Fill::Refuse if traits.missing => Fill::Keep,
+                    fill => fill,
+                },
                 drop_first: self.drop_first,
                 text: self.text.clone(),
                 text_options: self.text_options(),
@@ -541,7 +545,10 @@ fn samples(
             if let Some(column) = named {
                 return Err(unnamed(path, column));
             }
-            let samples = Samples::unlabelled(x)?;
+            let samples = match options.encode.fill {
+                Fill::Keep => Samples::with_missing(x)?,
+                _ => Samples::unlabelled(x)?,
+            };
             Ok(match inputs {
                 Some(inputs) => samples.with_inputs(inputs.clone())?,
                 None => samples,
@@ -705,6 +712,10 @@ impl Dataset for Samples {
             writeln!(out, "{}", cells.join(","))?;
         }
         Ok(())
+    }
+
+    fn has_missing(&self) -> bool {
+        self.has_missing()
     }
 
     fn select(&self, units: &[u32]) -> Box<dyn Dataset> {

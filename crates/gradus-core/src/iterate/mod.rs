@@ -85,6 +85,13 @@ pub trait Solver {
         Vec::new()
     }
 
+    /// Why a start is over, by a rule of the algorithm's own; asked after each iteration, beside the rules of the loop. The
+    /// answer must depend on the state alone, so that a resumed fit ends where the whole one does.
+    fn ended(&self, state: &Self::State) -> Option<StopReason> {
+        let _ = state;
+        None
+    }
+
     /// Whether a step that is stopped leaves the state as it was before. If not, a step may answer
     /// [`Step::Partial`].
     fn has_atomic_steps(&self) -> bool {

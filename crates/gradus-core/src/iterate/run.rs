@@ -77,6 +77,7 @@ trait ErasedFit {
     fn measures(&self) -> Vec<Measure>;
     fn validate_kept(&self, snapshot: bool) -> Option<f64>;
     fn keeps_last(&self) -> bool;
+    fn ended(&self) -> Option<StopReason>;
     fn has_atomic_steps(&self) -> bool;
     fn depends_on_max_iter(&self) -> bool;
     fn snapshot(&mut self);
@@ -124,6 +125,10 @@ impl<S: Solver> ErasedFit for FitState<'_, S> {
 
     fn keeps_last(&self) -> bool {
         self.solver.keeps_last()
+    }
+
+    fn ended(&self) -> Option<StopReason> {
+        self.solver.ended(self.state())
     }
 
     fn has_atomic_steps(&self) -> bool {
@@ -221,7 +226,8 @@ fn repeat(
     // Whether the state was left between two iterations, so that only the snapshot is there.
     let mut lost = false;
     let stop_reason = loop {
-        if let Some(reason) = at.stop_reason(options) {
+        let own = if at.iteration > 0 { fit.ended() } else { None };
+        if let Some(reason) = own.or_else(|| at.stop_reason(options)) {
             if at.restart + 1 >= options.restarts {
                 break reason;
             }

@@ -48,6 +48,9 @@ pub enum Fill {
     Category,
     /// Nothing: rows with a missing value are left out.
     Drop,
+    /// Nothing: a number stays missing (NaN), for models that take missing entries. A missing word has the encoding of an
+    /// unseen word.
+    Keep,
 }
 
 /// How a table becomes numbers.
@@ -194,7 +197,11 @@ impl Inputs {
             .iter()
             .enumerate()
             .map(|(at, column)| match &column.kind {
-                InputKind::Number { fill, indicator } => {
+                InputKind::Number { keep: true, .. } => {
+                    let values = table.numbers(&column.name, Missing::Nan)?;
+                    Ok(Part::Numbers { values, indicator: None })
+                }
+                InputKind::Number { fill, indicator, .. } => {
                     numbers(table, &column.name, *fill, *indicator, &mut encoded)
                 }
                 InputKind::Category { .. } => words(table, column, &mut encoded),
@@ -230,7 +237,7 @@ impl Inputs {
             Self::Columns(columns) => {
                 for input in columns.iter() {
                     let refuses = match &input.kind {
-                        InputKind::Number { fill, .. } => fill.is_none(),
+                        InputKind::Number { fill, keep, .. } => fill.is_none() && !keep,
                         InputKind::Category { fill, missing, .. } => {
                             fill.is_none() && *missing == MissingWord::Fill
                         }
@@ -452,12 +459,15 @@ fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
         if let Some(row) = (0..column.len()).find(|&row| column.is_missing(row)) {
             return Err(table.missing(row, name));
         }
-        return Ok(InputKind::Number { fill: None, indicator: false });
+        return Ok(InputKind::Number { fill: None, indicator: false, keep: false });
     }
     let all = table.numbers(name, Missing::Nan)?;
     let mut values: Vec<f64> = all.iter().copied().filter(|value| !value.is_nan()).collect();
     if values.is_empty() {
         return Err(no_value(name));
+    }
+    if fill == Fill::Keep {
+        return Ok(InputKind::Number { fill: None, indicator: false, keep: true });
     }
     let n = values.len();
     let fill_value = match fill {
@@ -472,7 +482,7 @@ fn number(table: &Table, name: &str, fill: Fill) -> Result<InputKind> {
         },
     };
     let indicator = fill == Fill::Category && n < all.len();
-    Ok(InputKind::Number { fill: Some(fill_value), indicator })
+    Ok(InputKind::Number { fill: Some(fill_value), indicator, keep: false })
 }
 
 fn too_many(name: &str, n: usize, rows: usize) -> Error {
@@ -512,7 +522,7 @@ fn category(table: &Table, name: &str, options: &EncodeOptions) -> Result<InputK
         counted.iter().rev().max_by_key(|(_, count)| *count).map(|(word, _)| word.to_string());
     let missing = match options.fill {
         Fill::Category if n_missing > 0 => MissingWord::Level,
-        Fill::Category => MissingWord::Unseen,
+        Fill::Category | Fill::Keep => MissingWord::Unseen,
         _ => MissingWord::Fill,
     };
     let own_level = (missing == MissingWord::Level).then_some(n_missing);

@@ -7,7 +7,7 @@ use gradus_file::packing::open_decompressed;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Rows of numbers that are read once, block by block.
+/// Rows of numbers that are read block by block, and not held.
 pub trait RowBlocks: Send {
     /// Number of columns.
     fn n_cols(&self) -> usize;
@@ -20,6 +20,12 @@ pub trait RowBlocks: Send {
     /// # Errors
     /// If they cannot be read.
     fn next_block(&mut self, rows: &mut Vec<f64>) -> Result<()>;
+
+    /// Begins again at the first row, for models that read all rows several times.
+    ///
+    /// # Errors
+    /// If they cannot be read again: standard input, or a file that was changed.
+    fn rewind(&mut self) -> Result<()>;
 }
 
 /// Bytes of a block, about.
@@ -115,6 +121,18 @@ impl RowBlocks for NpyRows {
         self.done += take;
         Ok(())
     }
+
+    fn rewind(&mut self) -> Result<()> {
+        if self.done == 0 {
+            return Ok(());
+        }
+        let again = Self::open(&self.path)?;
+        if (again.n_rows, again.n_cols) != (self.n_rows, self.n_cols) {
+            return Err(Error::format(&self.path, "was changed while it was read"));
+        }
+        *self = again;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +166,16 @@ mod tests {
         let path = folder.path().join("v.npy");
         NpyArray::from(vec![1i64, -2]).write(&path).unwrap();
         assert_eq!(all(&path).unwrap(), (1, vec![1.0, -2.0]));
+        // From the beginning again; not of a file that became another.
+        let (mut file, mut rows) = (NpyRows::open(&path).unwrap(), Vec::new());
+        for _ in 0..2 {
+            file.next_block(&mut rows).unwrap();
+            assert_eq!(rows, [1.0, -2.0]);
+            file.rewind().unwrap();
+        }
+        file.next_block(&mut rows).unwrap();
+        NpyArray::from(vec![1i64, 2, 3]).write(&path).unwrap();
+        assert!(file.rewind().unwrap_err().to_string().contains("changed"));
     }
 
     #[test]

@@ -74,9 +74,11 @@ impl Samples {
         };
         encoded.dropped = n_rows - table.n_rows();
         let target = target(table, options)?;
-        let mut samples = Self::new(features, target)?
-            .with_inputs(inputs)?
-            .with_target_names(options.target.clone())?;
+        let mut samples = match inputs.keeps_missing() {
+            true => Self::with_missing(features)?.with_target(target)?,
+            false => Self::new(features, target)?,
+        };
+        samples = samples.with_inputs(inputs)?.with_target_names(options.target.clone())?;
         if let Some(weight) = &options.weight {
             samples = samples.with_weights(table.numbers(weight, Missing::Refuse)?.into_owned())?;
         }

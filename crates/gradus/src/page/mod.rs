@@ -2,6 +2,7 @@
 //! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
 mod autoencoder;
+mod clusters;
 mod compare;
 mod components;
 mod parts;
@@ -29,6 +30,9 @@ pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     if let Some(model) = parts::factors(fitted) {
         return parts::parts_page(fitted, model, title);
     }
+    if let Some(Ok(page)) = clusters_page(fitted, title, None) {
+        return page;
+    }
     match samples_page(fitted, title, None) {
         Ok(page) => page,
         // Not a model that predicts: the page tells of the fit, and of recommendations if there are any.
@@ -48,6 +52,16 @@ pub fn latent_page(
     }
     let model = components::components(fitted)?;
     Some(components::components_page(fitted, model, title, samples))
+}
+
+/// The page of a clustering, with its clusters of some samples if there are any; `None` of other models.
+pub fn clusters_page(
+    fitted: &AnyFitted,
+    title: &str,
+    samples: Option<(&str, &Samples)>,
+) -> Option<Result<Page>> {
+    let model = fitted.model.clusterer()?;
+    Some(clusters::clusters_page(fitted, model, title, samples))
 }
 
 /// Headline numbers, with the shape of the model after them.

@@ -1,6 +1,7 @@
 //! `gradus evaluate MODEL TEST`
 
 mod against;
+mod clusters;
 mod ranking;
 mod rating;
 mod samples;
@@ -152,7 +153,8 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             }
             context.say(table)?;
             let n = grouped(found.count);
-            context.say(format_args!("on {n} {}; interval by bootstrap", found.units))
+            context.say(format_args!("on {n} {}; interval by bootstrap", found.units))?;
+            found.clusters.as_ref().map_or(Ok(()), |found| clusters::show(found, context))
         }
     }
 }

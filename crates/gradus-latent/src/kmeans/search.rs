@@ -1,0 +1,464 @@
+//! Which centre is nearest: products in single precision, and double precision where those cannot tell.
+//!
+//! A decision in single precision counts only if its margin is above the rounding errors, so that the result is that of
+//! plain loops in double precision. Hamerly's bounds leave out samples whose centre cannot have changed.
+
+use super::data::{Data, Rows};
+use gradus_base::parallel;
+use gradus_kernel::nearest::{Centres, Nearest};
+
+/// Blocks of samples that a thread takes at a time.
+const BLOCKS: usize = 24;
+
+/// Features that a thread takes at a time.
+const COLUMNS: usize = 1024;
+
+/// What bounds are widened by, against the rounding of single precision.
+const SLACK: f32 = 4e-7;
+
+/// Centres, prepared for the search.
+pub(super) struct Prepared<'a> {
+    pub(super) centres: &'a [f64],
+    k: usize,
+    d: usize,
+    /// Squared norms.
+    squares: Vec<f64>,
+    scores: Scores,
+    /// Half the distance of each centre to the nearest other, in the unit of single precision, rounded down.
+    apart: Vec<f32>,
+}
+
+enum Scores {
+    Dense(Centres),
+    Sparse {
+        /// Features × centres, padded.
+        columns: Vec<f32>,
+        stride: usize,
+        start: Vec<f32>,
+        largest: f32,
+    },
+}
+
+/// The nearest centre of each sample, and bounds of distances in the unit of single precision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Assignment {
+    pub(super) labels: Vec<u32>,
+    /// No less than the distance to the nearest centre.
+    pub(super) upper: Vec<f32>,
+    /// No more than the distance to any other.
+    pub(super) lower: Vec<f32>,
+}
+
+impl Assignment {
+    /// Nothing is known of these samples.
+    pub(super) fn unknown(labels: Vec<u32>) -> Self {
+        let n = labels.len();
+        Self { labels, upper: vec![f32::INFINITY; n], lower: vec![0.0; n] }
+    }
+}
+
+/// A sample that is in another cluster than before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) row: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// How far centres moved, in the unit of single precision, rounded up.
+pub(super) struct Moves {
+    of: Vec<f32>,
+    /// The largest and which, and the second largest.
+    most: (f32, usize, f32),
+}
+
+impl Moves {
+    pub(super) fn new(data: &Data<'_>, from: &[f64], to: &[f64]) -> Self {
+        let d = data.n_features().max(1);
+        let of: Vec<f32> = from
+            .chunks_exact(d)
+            .zip(to.chunks_exact(d))
+            .map(|(from, to)| {
+                let square = gradus_kernel::nearest::squared_distance(data.level, from, to);
+                ((square.sqrt() * data.unit) as f32) * (1.0 + SLACK)
+            })
+            .collect();
+        let mut most = (0.0, usize::MAX, 0.0);
+        for (at, &by) in of.iter().enumerate() {
+            if by > most.0 {
+                most = (by, at, most.0);
+            } else if by > most.2 {
+                most.2 = by;
+            }
+        }
+        Self { of, most }
+    }
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(data: &Data<'_>, centres: &'a [f64]) -> Self {
+        let d = data.n_features();
+        let k = centres.len() / d.max(1);
+        let squares = norms(d, centres);
+        let mut single = Vec::with_capacity(centres.len());
+        for centre in centres.chunks_exact(d.max(1)) {
+            let shifted =
+                centre.iter().zip(&data.mean).map(|(c, mean)| ((c - mean) * data.unit) as f32);
+            single.extend(shifted);
+        }
+        let scores = match data.rows {
+            Rows::Dense(_) => Scores::Dense(Centres::new(data.level, d, &single)),
+            Rows::Sparse(_) => {
+                let stride = k.next_multiple_of(16);
+                let mut columns = vec![0.0f32; d * stride];
+                // Feature by feature: one place after another is written.
+                parallel::each(columns.chunks_mut(COLUMNS * stride).enumerate(), |(part, to)| {
+                    for (at, to) in to.chunks_exact_mut(stride).enumerate() {
+                        let feature = part * COLUMNS + at;
+                        let of_centres = single[feature..].iter().step_by(d);
+                        to.iter_mut().zip(of_centres).for_each(|(to, c)| *to = *c);
+                    }
+                });
+                let scale = data.unit * data.unit;
+                let start = squares.iter().map(|square| (-0.5 * square * scale) as f32).collect();
+                let largest = squares.iter().fold(0.0f64, |most, x| most.max(*x));
+                Scores::Sparse { columns, stride, start, largest: (largest * scale).sqrt() as f32 }
+            }
+        };
+        let mut prepared = Self { centres, k, d, squares, scores, apart: Vec::new() };
+        prepared.apart = prepared.halves_apart(data, &single);
+        prepared
+    }
+
+    /// Half the distance of each centre to its nearest other; 0 where that is not worth its cost.
+    fn halves_apart(&self, data: &Data<'_>, single: &[f32]) -> Vec<f32> {
+        let Scores::Dense(centres) = &self.scores else { return vec![0.0; self.k] };
+        if self.k > data.len() / 8 {
+            return vec![0.0; self.k];
+        }
+        let (d, width) = (self.d, data.level.samples_at_once());
+        let parts = parallel::map(single.chunks(width * d), |some| {
+            let mut block = vec![0.0; width * d];
+            gradus_kernel::nearest::pack(width, &mut block, some.chunks_exact(d));
+            let mut found = Nearest::new(width);
+            centres.nearest(&block, &mut found);
+            let half = |(at, c): (usize, &[f32])| {
+                let norm = c.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>() as f32;
+                0.5 * self.bounds(norm, found.best[at], found.second[at]).1
+            };
+            some.chunks_exact(d).enumerate().map(half).collect::<Vec<f32>>()
+        });
+        parts.into_iter().flatten().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.k
+    }
+
+    fn centre(&self, at: usize) -> &[f64] {
+        &self.centres[at * self.d..(at + 1) * self.d]
+    }
+
+    /// How far a score can be off, for a sample of this squared norm.
+    fn error(&self, norm: f32) -> f32 {
+        let norm = norm.sqrt() * (1.0 + SLACK);
+        match &self.scores {
+            Scores::Dense(centres) => centres.error(norm),
+            Scores::Sparse { largest, .. } => {
+                // Of a sparse row, as many products as it has entries, which are not more than features.
+                let steps = (2 * self.d.min(4096) + 8) as f32;
+                steps * (f32::EPSILON / 2.0) * (norm * largest + 0.5 * largest * largest)
+                    + steps * f32::MIN_POSITIVE
+            }
+        }
+    }
+
+    /// Bounds of the distances to the centres of the best and the second best score.
+    fn bounds(&self, norm: f32, best: f32, second: f32) -> (f32, f32) {
+        let off = 2.0 * self.error(norm) + 4.0 * f32::EPSILON * norm;
+        let upper = (norm - 2.0 * best + off).max(0.0).sqrt() * (1.0 + SLACK);
+        let lower = (norm - 2.0 * second - off).max(0.0).sqrt() * (1.0 - SLACK);
+        (upper, lower)
+    }
+
+    /// How far a sample is from a centre, in double precision.
+    pub(super) fn dissimilarity(&self, data: &Data<'_>, row: usize, at: usize) -> f64 {
+        data.dissimilarity(row, self.centre(at), self.squares[at])
+    }
+
+    /// The nearest centre in double precision, the first of several.
+    fn exact(&self, data: &Data<'_>, row: usize) -> u32 {
+        let mut best = (f64::INFINITY, 0);
+        for at in 0..self.k {
+            let far = self.dissimilarity(data, row, at);
+            if far < best.0 {
+                best = (far, at as u32);
+            }
+        }
+        best.1
+    }
+
+    /// The cluster of a sample and its bounds, from scores in single precision.
+    fn decide(
+        &self,
+        data: &Data<'_>,
+        row: usize,
+        (best, at, second): (f32, u32, f32),
+    ) -> (u32, f32, f32) {
+        let norm = data.norms[row];
+        if best - second > 2.2 * self.error(norm) {
+            let (upper, lower) = self.bounds(norm, best, second);
+            return (at, upper, lower);
+        }
+        let label = self.exact(data, row);
+        // Where another has the best score, no further one can be nearer than that score says.
+        let (_, lower) = self.bounds(norm, best, if label == at { second } else { best });
+        (label, f32::INFINITY, lower)
+    }
+
+    /// The scores of a sparse sample: the best, which, and the second.
+    fn sparse_scores(&self, data: &Data<'_>, row: usize, room: &mut Vec<f32>) -> (f32, u32, f32) {
+        let (Scores::Sparse { columns, stride, start, .. }, Rows::Sparse(x)) =
+            (&self.scores, &data.rows)
+        else {
+            return (0.0, 0, 0.0);
+        };
+        room.clear();
+        room.extend_from_slice(start);
+        room.resize(*stride, f32::NEG_INFINITY);
+        add_columns(data, x.row(row), columns, room);
+        let (mut best, mut at, mut second) = (f32::NEG_INFINITY, 0, f32::NEG_INFINITY);
+        for (index, &score) in room[..self.k].iter().enumerate() {
+            if score > best {
+                (second, best, at) = (best, score, index as u32);
+            } else if score > second {
+                second = score;
+            }
+        }
+        (best, at, second)
+    }
+
+    /// Assigns every sample to its nearest centre, and tells which are in another cluster than before. With `moves`,
+    /// the bounds are those for the centres before they moved.
+    pub(super) fn assign(
+        &self,
+        data: &Data<'_>,
+        assignment: &mut Assignment,
+        moves: Option<&Moves>,
+    ) -> Vec<Change> {
+        let width = data.level.samples_at_once();
+        let chunk = BLOCKS * width;
+        let Assignment { labels, upper, lower } = assignment;
+        let pieces =
+            labels.chunks_mut(chunk).zip(upper.chunks_mut(chunk)).zip(lower.chunks_mut(chunk));
+        let changes = parallel::map_with(
+            pieces.enumerate(),
+            || Room::new(width, self.d, &data.rows),
+            |room, (piece, ((labels, upper), lower))| {
+                let chunk = Chunk { first: piece * chunk, labels, upper, lower };
+                self.assign_chunk(data, chunk, moves, room)
+            },
+        );
+        changes.into_iter().flatten().collect()
+    }
+
+    fn assign_chunk(
+        &self,
+        data: &Data<'_>,
+        chunk: Chunk<'_>,
+        moves: Option<&Moves>,
+        room: &mut Room,
+    ) -> Vec<Change> {
+        let Chunk { first, labels, upper, lower } = chunk;
+        let mut changes = Vec::new();
+        room.pending.clear();
+        // To look at the own centre in double precision is worth it where there are many others.
+        let worth = self.k >= 24;
+        for at in 0..labels.len() {
+            let label = labels[at] as usize;
+            if let Some(moves) = moves {
+                let (most, which, next) = moves.most;
+                upper[at] = (upper[at] + moves.of[label]) * (1.0 + SLACK);
+                let by = if which == label { next } else { most };
+                lower[at] = (lower[at] - by - SLACK * (lower[at] + by)).max(0.0);
+                let bound = lower[at].max(self.apart[label]);
+                if upper[at] < bound {
+                    continue;
+                }
+                if worth && upper[at] < f32::INFINITY && upper[at] < 2.0 * bound {
+                    upper[at] = self.exact_distance(data, first + at, label);
+                    if upper[at] < bound {
+                        continue;
+                    }
+                }
+            }
+            room.pending.push(at as u32);
+        }
+        let n = labels.len();
+        let mut set = |at: usize, (label, above, below): (u32, f32, f32)| {
+            if labels[at] != label {
+                changes.push(Change { row: (first + at) as u32, from: labels[at], to: label });
+            }
+            (labels[at], upper[at], lower[at]) = (label, above, below);
+        };
+        let Scores::Dense(centres) = &self.scores else {
+            for &at in &room.pending {
+                let scores = self.sparse_scores(data, first + at as usize, &mut room.scores);
+                set(at as usize, self.decide(data, first + at as usize, scores));
+            }
+            return changes;
+        };
+        let width = data.level.samples_at_once();
+        if room.pending.len() * 10 >= 7 * n {
+            // Nearly all: block by block where they lie.
+            for block in (0..n).step_by(width) {
+                let samples = first + block..first + n.min(block + width);
+                centres.nearest(data.blocks(samples.clone()), &mut room.found);
+                for (at, row) in samples.enumerate() {
+                    let found = &room.found;
+                    let scores = (found.best[at], found.at[at] as u32, found.second[at]);
+                    set(block + at, self.decide(data, row, scores));
+                }
+            }
+            return changes;
+        }
+        for some in room.pending.chunks(width) {
+            for (place, &at) in some.iter().enumerate() {
+                data.pack_one(first + at as usize, &mut room.block, place);
+            }
+            centres.nearest(&room.block, &mut room.found);
+            for (place, &at) in some.iter().enumerate() {
+                let found = &room.found;
+                let scores = (found.best[place], found.at[place] as u32, found.second[place]);
+                set(at as usize, self.decide(data, first + at as usize, scores));
+            }
+        }
+        changes
+    }
+
+    /// The nearest centres of some samples.
+    pub(super) fn labels_of(&self, data: &Data<'_>, samples: &[u32]) -> Vec<u32> {
+        let width = data.level.samples_at_once();
+        let parts = parallel::map_with(
+            samples.chunks(4 * width),
+            || Room::new(width, self.d, &data.rows),
+            |room, samples| {
+                let mut labels = Vec::with_capacity(samples.len());
+                for some in samples.chunks(width) {
+                    if let Scores::Dense(centres) = &self.scores {
+                        for (place, &row) in some.iter().enumerate() {
+                            data.pack_one(row as usize, &mut room.block, place);
+                        }
+                        centres.nearest(&room.block, &mut room.found);
+                    }
+                    for (place, &row) in some.iter().enumerate() {
+                        let (row, found) = (row as usize, &room.found);
+                        let scores = match &self.scores {
+                            Scores::Dense(_) => {
+                                (found.best[place], found.at[place] as u32, found.second[place])
+                            }
+                            Scores::Sparse { .. } => {
+                                self.sparse_scores(data, row, &mut room.scores)
+                            }
+                        };
+                        labels.push(self.decide(data, row, scores).0);
+                    }
+                }
+                labels
+            },
+        );
+        parts.into_iter().flatten().collect()
+    }
+
+    /// The distance to a centre in the unit of single precision, rounded up.
+    fn exact_distance(&self, data: &Data<'_>, row: usize, at: usize) -> f32 {
+        let square = match data.metric {
+            super::Metric::Euclidean => self.dissimilarity(data, row, at),
+            // Of vectors of length 1 (or 0) and centres of length 1.
+            super::Metric::Cosine => {
+                let centre = self.centre(at);
+                match &data.rows {
+                    Rows::Dense(x) => {
+                        gradus_kernel::nearest::squared_distance(data.level, x.row(row), centre)
+                    }
+                    Rows::Sparse(_) => return f32::INFINITY,
+                }
+            }
+        };
+        // Of sparse rows, a difference of squares is less exact than its size.
+        let off = match &data.rows {
+            Rows::Dense(_) => 0.0,
+            Rows::Sparse(_) => {
+                1e-12 * self.squares[at] + 1e-12 * f64::from(data.norms[row]) / data.unit.powi(2)
+            }
+        };
+        (((square + off).sqrt() * data.unit) as f32) * (1.0 + SLACK)
+    }
+}
+
+/// How far each sample is from its centre, in double precision.
+pub(super) fn own(data: &Data<'_>, centres: &[f64], labels: &[u32]) -> Vec<f64> {
+    let d = data.n_features();
+    let squares: Vec<f64> = match data.rows {
+        Rows::Dense(_) => vec![0.0; centres.len() / d.max(1)],
+        Rows::Sparse(_) => norms(d, centres),
+    };
+    parallel::map_below(data.len(), 1024, |row| {
+        let at = labels[row] as usize;
+        data.dissimilarity(row, &centres[at * d..(at + 1) * d], squares[at])
+    })
+}
+
+/// The squared norms of centres.
+fn norms(d: usize, centres: &[f64]) -> Vec<f64> {
+    let rows = centres.chunks_exact(d.max(1)).enumerate();
+    let norm =
+        |(_, c): (usize, &[f64])| gradus_kernel::dense::dot(gradus_kernel::Level::best(), c, c);
+    match centres.len() > 1 << 16 {
+        true => parallel::map(rows, norm),
+        false => rows.map(norm).collect(),
+    }
+}
+
+/// Adds the columns that a sparse row names, times its values, to the scores.
+pub(super) fn add_columns(
+    data: &Data<'_>,
+    (indices, values): (&[u32], &[f64]),
+    columns: &[f32],
+    scores: &mut [f32],
+) {
+    let stride = scores.len();
+    for (&at, &x) in indices.iter().zip(values) {
+        let x = (x * data.unit) as f32;
+        let column = &columns[at as usize * stride..][..stride];
+        scores.iter_mut().zip(column).for_each(|(score, c)| *score += x * c);
+    }
+}
+
+/// Some samples with their labels and bounds.
+struct Chunk<'a> {
+    first: usize,
+    labels: &'a mut [u32],
+    upper: &'a mut [f32],
+    lower: &'a mut [f32],
+}
+
+/// What a thread works in.
+struct Room {
+    pending: Vec<u32>,
+    block: Vec<f32>,
+    found: Nearest,
+    scores: Vec<f32>,
+}
+
+impl Room {
+    fn new(width: usize, d: usize, rows: &Rows<'_>) -> Self {
+        let block = if matches!(rows, Rows::Dense(_)) { width * d } else { 0 };
+        Self {
+            pending: Vec::new(),
+            block: vec![0.0; block],
+            found: Nearest::new(width),
+            scores: Vec::new(),
+        }
+    }
+}
