@@ -2,8 +2,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`lda`] | latent Dirichlet allocation |
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
+//! | [`plsa`] | probabilistic latent semantic analysis |
+//! | [`topics`] | what topic models share |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
 //!
 //! ```
@@ -18,10 +21,16 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+pub mod lda;
 pub mod moments;
 pub mod nmf;
 pub mod pca;
+pub mod plsa;
+pub mod topics;
 
+pub use lda::Lda;
 pub use moments::Moments;
 pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};
+pub use plsa::Plsa;
+pub use topics::TopicModel;

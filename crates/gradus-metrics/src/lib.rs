@@ -5,6 +5,7 @@
 //! | [`regression`] | predicted numbers |
 //! | [`classification`] | predicted classes, scores and probabilities |
 //! | [`ranking`] | lists of items |
+//! | [`topics`] | topics of documents |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
 //!
 //! The measures take plain slices, one value a row, and weights where the rows do not count alike. A
@@ -16,5 +17,6 @@ pub mod ranking;
 mod rating;
 pub mod regression;
 pub mod rows;
+pub mod topics;
 
 pub use rating::{RatingErrors, rating_errors};

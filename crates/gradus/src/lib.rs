@@ -94,7 +94,7 @@ pub mod prelude {
     pub use gradus_core::update::{UpdateOptions, Updated};
     pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
     pub use gradus_factor::{Als, Bayes, Ials, LatentFactors};
-    pub use gradus_latent::{Nmf, NmfModel, Pca, PcaModel};
+    pub use gradus_latent::{Lda, Nmf, NmfModel, Pca, PcaModel, Plsa, TopicModel};
     pub use gradus_linear::{
         Constant, ElasticNet, Lasso, Linear, LinearModel, Logistic, Majority, Ridge, Svm, Svr,
     };

@@ -8,7 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
     SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
-use gradus_latent::{Nmf, Pca};
+use gradus_latent::{Lda, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -48,6 +48,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Counts>()
         .with::<Tfidf>()
         .with::<Pca>()
+        .with::<Lda>()
+        .with::<Plsa>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.

@@ -86,6 +86,17 @@ impl PartialEq for Vectorizer {
 }
 
 impl Vectorizer {
+    /// Counts of these terms, which ascend; nothing is learned.
+    ///
+    /// # Errors
+    /// If an option is wrong, or the terms do not ascend.
+    pub fn with_terms(options: TextOptions, terms: TextIds) -> Result<Self> {
+        if terms.is_empty() {
+            return Err(Error::data("text: there are no terms"));
+        }
+        Self::from_parts(options, terms, Vec::new())
+    }
+
     fn from_parts(options: TextOptions, terms: TextIds, idf: Vec<f64>) -> Result<Self> {
         options.check()?;
         let n_features = options.n_hashed.unwrap_or(terms.len());
