@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import nmf, pca, svm, svmgrid, text, top, versions
+from suites import lda, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -34,6 +34,7 @@ SUITES = {
     "python": python,
     "text": text,
     "nmf": nmf,
+    "lda": lda,
     "versions": versions,
 }
 

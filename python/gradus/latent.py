@@ -11,10 +11,13 @@ import numpy as np
 
 from gradus._latent import PrincipalComponents
 from gradus._nmf import NonNegativeFactors
+from gradus._topics import OnlineTopics, TopicModel
 
 __all__ = [
+    "Lda",
     "Nmf",
     "Pca",
+    "Plsa",
 ]
 
 
@@ -288,4 +291,272 @@ class Pca(PrincipalComponents):
         self.max_iter = max_iter
         self.random_state = random_state
         self.missing = missing
+        self.verbose = verbose
+
+
+class Lda(OnlineTopics):
+    """Latent Dirichlet allocation: documents as mixtures of topics, topics as distributions over words.
+
+    A document draws its mixture `θ ~ Dirichlet(α)`; each of its words draws a topic from `θ` and a word from the
+    distribution `φ_k ~ Dirichlet(β)` of the topic. By default, the topics of all words are drawn from their posterior by collapsed
+    Gibbs sampling, word by word, in blocks that run in parallel to the same bits on any number of threads. The cost of a
+    sweep is the number of words times the number of topics in their documents, not of all topics. Every ten sweeps `α`
+    (one number for each topic) and `β` (one for all words) are set to their best values, unless they are given. The topics
+    are averages over the last quarter of the sweeps; of several chains (`restarts`) the most likely is kept. The objective
+    in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
+
+    `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
+    each step; `online` takes steps by batches of documents, and `Batches` fits it to a stream that is never held. Their
+    objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
+    times the number of topics.
+
+    The mixture of an unseen document is the mode of its posterior given the topics. Words that training did not have are left
+    out; a document without known words gets the mean of the prior. Held-out data is scored by the perplexity of the
+    second half of each document given the first.
+
+    References: Blei, Ng, Jordan: Latent Dirichlet allocation, 2003. Griffiths, Steyvers: Finding scientific topics, 2004.
+    Wallach, Mimno, McCallum: Rethinking LDA: why priors matter, 2009. Hoffman, Blei, Bach: Online learning for latent
+    Dirichlet allocation, 2010.
+
+    Parameters
+    ----------
+    n_topics : int, default 20
+        Number of topics; a topic of a word is a number of 16 bits. Must be an integer from 1 to
+        65535.
+    algorithm : {"gibbs", "variational", "online"}, default 'gibbs'
+        How topics are learned.
+        - "gibbs": Collapsed Gibbs sampling: the best topics.
+        - "variational": Variational Bayes, all documents in each step; its bound never falls while
+          the priors stay.
+        - "online": Online variational Bayes, a batch of documents in each step: few passes over
+          many documents.
+    alpha : float or None, default None
+        Prior of each topic in a document. Left out, one for each topic, optimised: frequent topics
+        get larger ones. Must be a number at least 0.00001 and at most 1000000, or left out.
+    beta : float or None, default None
+        Prior of each word in a topic. Left out, optimised. Must be a number at least 0.00001 and at
+        most 1000000, or left out.
+    max_iter : int or None, default None
+        Number of sweeps over all words, of steps with all documents (`variational`), or of passes
+        over them (`online`). Left out, 200, 50 and 5. Must be an integer from 1 to 1000000, or left
+        out.
+    batch_size : int, default 1024
+        Documents of a batch, of `online`. Must be an integer of at least 1.
+    restarts : int, default 1
+        Number of chains; the most likely one is kept. Must be an integer from 1 to 1000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    stop_words : list[str] or str, set or None, default ('english',)
+        Words to leave out. `english` alone stands for a built-in list of English function words,
+        and `@FILE` for the words of a file. Must be a list of words.
+    max_ngram : int, default 1
+        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
+        to 20.
+    min_df : float or None, default None
+        Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
+        of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
+        0, or left out.
+    max_df : float or None, default None
+        Leave out terms in more documents: a share of the documents if it is at most 1, else a
+        number of documents. Left out, half of 100 documents or more, else all. Must be a finite
+        number at least 0, or left out.
+    max_features : int or None, default None
+        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        out.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    components_
+        Expected counts of words in topics, topics × words, plus the prior; rows in proportion to
+        p(word | topic).
+    topics_
+        The probability of each word in each topic, topics × words.
+    shares_
+        The share of each topic of the words of training, largest first.
+    coherence_
+        The NPMI of the ten top words of each topic in the documents of training.
+    alpha_
+        The prior of each topic in a document; zeros of `Plsa`.
+    beta_
+        The prior of each word in a topic; 0 of `Plsa`.
+    n_features_in_
+        The number of words.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.latent import Lda
+    >>> texts = ["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]
+    >>> model = Lda(n_topics=2)
+    >>> model.fit_transform(texts).shape
+    (4, 2)
+    >>> sorted(len(words) for words in model.top_words(2))
+    [2, 2]
+    """
+
+    _kind = "lda"
+
+    def __init__(
+        self,
+        *,
+        n_topics: int = 20,
+        algorithm: Literal["gibbs", "variational", "online"] = 'gibbs',
+        alpha: float | None = None,
+        beta: float | None = None,
+        max_iter: int | None = None,
+        batch_size: int = 1024,
+        restarts: int = 1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        lowercase: bool = True,
+        stop_words: list[str] | tuple[str, ...] | str | set[str] | None = ('english',),
+        max_ngram: int = 1,
+        min_df: float | None = None,
+        max_df: float | None = None,
+        max_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.algorithm = algorithm
+        self.alpha = alpha
+        self.beta = beta
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.restarts = restarts
+        self.random_state = random_state
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.max_ngram = max_ngram
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.verbose = verbose
+
+
+class Plsa(TopicModel):
+    """Probabilistic latent semantic analysis: documents as mixtures of topics, without priors.
+
+    The probability of word `w` in document `d` is `Σ_k p(k | d) p(w | k)`. Expectation maximisation on the counts of
+    words maximises the likelihood of the documents of training over both factors; the objective in the report is the negative
+    log likelihood of a word, which never rises (with `temperature` 1). There are as many parameters as documents have topics, so
+    it overfits where documents are few or short: `lda` is the safer choice. `temperature` below 1 counts against that:
+    the posterior of topics in the E-step is raised to this power.
+
+    The mixture of an unseen document maximises its likelihood given the topics. Words that training did not have are
+    left out; a document without known words gets the shares of the topics. Cost of an iteration: `8 n K` operations for
+    `n` different words of documents and `K` topics. Held-out data is scored by the perplexity of the second half of
+    each document given the first; the best iterate is kept.
+
+    Reference: Hofmann: Probabilistic latent semantic indexing, 1999.
+
+    Parameters
+    ----------
+    n_topics : int, default 20
+        Number of topics. Must be an integer from 1 to 65535.
+    temperature : float, default 1.0
+        Power of the posterior of topics in the E-step; 1 is plain expectation maximisation, 0.6 to
+        0.95 overfits less. Must be a number at least 0.01 and at most 1.
+    max_iter : int, default 200
+        Largest number of iterations of each start. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-05
+        A start ends when the objective falls by less than this share of itself; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    restarts : int, default 1
+        Number of random starts; the best is kept. Must be an integer from 1 to 1000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    stop_words : list[str] or str, set or None, default ('english',)
+        Words to leave out. `english` alone stands for a built-in list of English function words,
+        and `@FILE` for the words of a file. Must be a list of words.
+    max_ngram : int, default 1
+        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
+        to 20.
+    min_df : float or None, default None
+        Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
+        of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
+        0, or left out.
+    max_df : float or None, default None
+        Leave out terms in more documents: a share of the documents if it is at most 1, else a
+        number of documents. Left out, half of 100 documents or more, else all. Must be a finite
+        number at least 0, or left out.
+    max_features : int or None, default None
+        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        out.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    components_
+        Expected counts of words in topics, topics × words, plus the prior; rows in proportion to
+        p(word | topic).
+    topics_
+        The probability of each word in each topic, topics × words.
+    shares_
+        The share of each topic of the words of training, largest first.
+    coherence_
+        The NPMI of the ten top words of each topic in the documents of training.
+    alpha_
+        The prior of each topic in a document; zeros of `Plsa`.
+    beta_
+        The prior of each word in a topic; 0 of `Plsa`.
+    n_features_in_
+        The number of words.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.latent import Plsa
+    >>> texts = ["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]
+    >>> model = Plsa(n_topics=2)
+    >>> model.fit_transform(texts).shape
+    (4, 2)
+    >>> sorted(len(words) for words in model.top_words(2))
+    [2, 2]
+    """
+
+    _kind = "plsa"
+
+    def __init__(
+        self,
+        *,
+        n_topics: int = 20,
+        temperature: float = 1.0,
+        max_iter: int = 200,
+        tol: float = 1e-05,
+        restarts: int = 1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        lowercase: bool = True,
+        stop_words: list[str] | tuple[str, ...] | str | set[str] | None = ('english',),
+        max_ngram: int = 1,
+        min_df: float | None = None,
+        max_df: float | None = None,
+        max_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.temperature = temperature
+        self.max_iter = max_iter
+        self.tol = tol
+        self.restarts = restarts
+        self.random_state = random_state
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.max_ngram = max_ngram
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
         self.verbose = verbose

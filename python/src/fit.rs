@@ -115,7 +115,7 @@ fn here(
 ///
 /// After a signal the fit has a moment to stop by itself. What is in the middle of a factorisation
 /// cannot: it is left to end in its own time, in threads that nobody else uses any more.
-fn watched(
+pub fn watched(
     py: Python<'_>,
     small: bool,
     progress: Option<Py<PyAny>>,

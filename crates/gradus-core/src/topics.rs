@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use gradus_base::Result;
-use gradus_data::{Csr, Dense};
+use gradus_data::Dense;
 
 /// Document completion: the words of each document are cut in two halves, and the second is predicted from the first.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,12 +77,10 @@ pub trait Topics: Send + Sync {
         None
     }
 
-    /// How often each word of the vocabulary is in each document; `None` of a model that does not count words.
-    ///
-    /// # Shapes
-    /// `documents × words`.
-    fn encode_words(&self, documents: &dyn Dataset) -> Option<Result<Csr<f64>>> {
-        let _ = documents;
+    /// The words of each document in their order, as numbers of the vocabulary, `other` for any other word; `None` if the
+    /// order is not known.
+    fn word_sequences(&self, documents: &dyn Dataset, other: u32) -> Option<Result<Vec<Vec<u32>>>> {
+        let _ = (documents, other);
         None
     }
 

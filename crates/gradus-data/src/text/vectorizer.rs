@@ -209,6 +209,22 @@ impl Vectorizer {
         Ok(self.weigh(counts))
     }
 
+    /// The words of each document in their order, as numbers of columns, `other` for a word that is none; words that
+    /// are left out by a list are not there. Empty if features are hashed.
+    pub fn sequences(&self, documents: &[&str], other: u32) -> Vec<Vec<u32>> {
+        let inner = self.inner.as_ref();
+        let lookup = inner.lookup.get_or_init(|| look_up(&inner.terms));
+        parallel::map_below(documents.len(), 64, |at| {
+            let mut words = Vec::new();
+            Terms::new(&inner.options, &inner.stop_words).each(documents[at], |term| {
+                let is_it = |&column: &u32| inner.terms.get(column as usize) == term;
+                let found = lookup.find(hash(term.as_bytes()), is_it).copied();
+                words.push(found.unwrap_or(other));
+            });
+            words
+        })
+    }
+
     fn blocks(&self, documents: &[&str]) -> Result<Vec<Block>> {
         blocks(documents, &self.inner.options, &self.inner.stop_words)
     }

@@ -188,6 +188,48 @@ fn chains_are_kept_by_likelihood() {
     assert_eq!(report.objective, ends.iter().copied().fold(f64::INFINITY, f64::min));
 }
 
+/// With fixed priors neither half of a step lowers the bound, but for the tolerance of the documents.
+#[test]
+fn the_bound_of_variational_inference_never_falls() {
+    let data = planted(150, 5, 20);
+    let params =
+        Lda::new().n_topics(5).algorithm(Algorithm::Variational).alpha(0.2).beta(0.05).max_iter(30);
+    let trace = params.fit(&data).unwrap().report.trace;
+    for pair in trace.windows(2).skip(1) {
+        assert!(pair[1].objective <= pair[0].objective + 1e-3, "{pair:?}");
+    }
+    assert!(trace[29].objective < trace[1].objective - 0.3, "{trace:?}");
+}
+
+#[test]
+fn variational_inference_finds_planted_topics() {
+    let data = planted(400, 5, 20);
+    for algorithm in [Algorithm::Variational, Algorithm::Online] {
+        let fitted =
+            Lda::new().n_topics(5).algorithm(algorithm).max_iter(40).batch_size(50).fit(&data);
+        let fitted = fitted.unwrap();
+        let pure = fitted
+            .top_words(15)
+            .iter()
+            .filter(|words| words.iter().all(|(word, _)| word.starts_with(&words[0].0[..3])))
+            .count();
+        assert!(pure >= 4, "{algorithm:?}: {:?}", fitted.top_words(15));
+        assert!(fitted.alpha().iter().all(|alpha| (0.001..2.0).contains(alpha)));
+    }
+    let mut batches = Batches::new(&Lda::new().n_topics(5), 400 * 20).unwrap();
+    assert!(batches.finish().is_err());
+    for _ in 0..20 {
+        for first in (0..400).step_by(100) {
+            let units: Vec<u32> = (first..first + 100).collect();
+            batches.push(data.select(&units).of_kind().unwrap()).unwrap();
+        }
+    }
+    let fitted = batches.finish().unwrap();
+    assert_eq!((fitted.n_documents(), batches.n_seen()), (8000, 8000));
+    let job = fitted.completion(&data).unwrap().unwrap().perplexity();
+    assert!((20.0..50.0).contains(&job), "{job}");
+}
+
 #[test]
 fn bad_input_is_told() {
     let said = |result: Result<Fitted<Lda>>| result.unwrap_err().to_string();

@@ -2,8 +2,9 @@
 
 use super::corpus::{Corpus, encode};
 use super::fold::{Topics as Fold, normalised};
+use gradus_base::random::Stream;
 use gradus_base::text::grouped;
-use gradus_base::{Error, Result};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::Model;
 use gradus_core::topics::{Completion, Topics};
@@ -71,6 +72,12 @@ impl TopicModel {
         };
         model.coherence = model.npmi_in(&corpus.counts, COHERENT);
         model
+    }
+
+    /// The same of so many documents.
+    pub(crate) fn with_documents(mut self, n: u64) -> Self {
+        self.n_documents = n;
+        self
     }
 
     /// The mean NPMI of pairs of the `n` top words of each topic, by how many documents have both.
@@ -150,6 +157,37 @@ impl TopicModel {
         Ok(self.fold.log_likelihood(counts))
     }
 
+    /// An estimate of the log probability of each document, over all mixtures, from left to right (Wallach et al., 2009). It
+    /// takes the square of the number of words of a document, so it is for small sets. Words of one kind stand together.
+    ///
+    /// # Errors
+    /// If the number of words is not that of the model, `particles` is 0, or the model has no prior of mixtures.
+    pub fn left_to_right(
+        &self,
+        counts: &Csr<f64>,
+        particles: usize,
+        seed: u64,
+    ) -> Result<Vec<f64>> {
+        self.inputs.check_width(counts.n_cols())?;
+        check_counts(counts)?;
+        if particles == 0 {
+            return Err(Error::parameter("particles", 0, "must be at least 1"));
+        }
+        if self.fold.alpha.iter().all(|alpha| *alpha == 0.0) {
+            return Err(Error::data("left to right: the model has no prior of mixtures"));
+        }
+        Ok(parallel::map_below(counts.n_rows(), 1, |row| {
+            let (words, values) = counts.row(row);
+            let tokens: Vec<u32> = words
+                .iter()
+                .zip(values)
+                .flat_map(|(&word, &n)| std::iter::repeat_n(word, n as usize))
+                .collect();
+            let stream = Stream::new(seed, "topics.left_to_right", row as u64);
+            self.fold.left_to_right(&tokens, particles, stream)
+        }))
+    }
+
     /// Document completion of documents given as counts; see [`Topics::completion`].
     ///
     /// # Errors
@@ -225,8 +263,13 @@ impl Topics for TopicModel {
         Some(counts.map(|counts| Completion { documents: self.fold.completion(&counts) }))
     }
 
-    fn encode_words(&self, documents: &dyn Dataset) -> Option<Result<Csr<f64>>> {
-        Some(self.encode(documents))
+    fn word_sequences(&self, documents: &dyn Dataset, other: u32) -> Option<Result<Vec<Vec<u32>>>> {
+        let documents = match documents.of_kind::<Documents>() {
+            Ok(documents) => documents,
+            Err(error) => return Some(Err(error)),
+        };
+        let is_text = documents.counts().is_none();
+        is_text.then(|| Ok(self.vectorizer.sequences(&documents.texts(), other)))
     }
 }
 
@@ -273,7 +316,7 @@ impl Model for TopicModel {
         let (k, v) = (self.n_topics(), self.words.len());
         self.inputs.write(file);
         file.set("documents", &self.n_documents);
-        file.set("beta", &self.beta);
+        file.tensor_owned("beta", &[1], vec![self.beta]);
         file.tensor("word_topics", &[v, k], &self.counts);
         file.tensor("alpha", &[k], &self.fold.alpha);
         file.tensor("share", &[k], &self.fold.share);
@@ -299,12 +342,9 @@ impl Model for TopicModel {
         let share: Vec<f64> = file.finite("share", &[k])?;
         let counts: Vec<f32> = file.finite("word_topics", &[v, k])?;
         let coherence: Vec<f64> = file.finite("coherence", &[k])?;
-        let beta: f64 = file.get("beta")?;
+        let beta = file.finite::<f64>("beta", &[1])?[0];
         let is_bad = |x: &f64| *x < 0.0;
-        if !(beta.is_finite() && beta >= 0.0)
-            || alpha.iter().chain(&share).any(is_bad)
-            || counts.iter().any(|x| *x < 0.0)
-        {
+        if beta < 0.0 || alpha.iter().chain(&share).any(is_bad) || counts.iter().any(|x| *x < 0.0) {
             return Err(file.broken("a count or a prior is negative"));
         }
         let fold = Fold::new(&counts, alpha, beta, share);

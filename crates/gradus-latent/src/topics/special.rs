@@ -17,6 +17,52 @@ pub(crate) fn digamma(mut x: f64) -> f64 {
     shift + libm::log(x) - 0.5 / x - series
 }
 
+/// `exp ψ(x)` of `x > 0`, to some 7 digits, without a logarithm.
+#[inline]
+pub(crate) fn exp_digamma(x: f64) -> f64 {
+    // From six on a series; below, `ψ(x) = ψ(x + 6) − Σ 1 / (x + i)`.
+    let large = |x: f64| {
+        let t = x - 0.5;
+        let y = 1.0 / (t * t);
+        t + (1.0 / 24.0 - y * (37.0 / 5760.0 - y * (10_313.0 / 2_903_040.0))) / t
+    };
+    if x >= 6.0 {
+        return large(x);
+    }
+    // Smaller than any other number that it is added to.
+    if x < 0.015 {
+        return 0.0;
+    }
+    // Three fractions at a time: a division takes as long as several products.
+    let three = |x: f64| {
+        let (a, b, c) = (x, x + 1.0, x + 2.0);
+        (b * c + a * c + a * b) / (a * b * c)
+    };
+    large(x + 6.0) * libm::exp(-(three(x) + three(x + 3.0)))
+}
+
+/// The `x > 0` with `ψ(x) = y`, by Newton steps (Minka, 2000).
+pub(crate) fn inverse_digamma(y: f64) -> f64 {
+    let mut x = if y >= -2.22 { libm::exp(y) + 0.5 } else { -1.0 / (y - digamma(1.0)) };
+    for _ in 0..6 {
+        x -= (digamma(x) - y) / trigamma(x);
+        x = x.max(1e-12);
+    }
+    x
+}
+
+/// The derivative of the digamma function.
+fn trigamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 10.0 {
+        shift += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let y = 1.0 / (x * x);
+    let series = 1.0 / 6.0 - y * (1.0 / 30.0 - y * (1.0 / 42.0 - y / 30.0));
+    shift + 1.0 / x + 0.5 * y + y / x * series
+}
+
 /// `ln Γ(x + n) − ln Γ(x)`.
 pub(crate) fn log_rising(x: f64, n: f64) -> f64 {
     libm::lgamma(x + n) - libm::lgamma(x)
@@ -90,6 +136,16 @@ mod tests {
         for x in [0.001, 0.3, 4.0, 77.0] {
             assert!((digamma(x + 1.0) - digamma(x) - 1.0 / x).abs() < 1e-11 / x);
         }
+    }
+
+    #[test]
+    fn inverses_and_exponentials_of_digamma_agree_with_it() {
+        for x in [0.02, 0.1, 0.5, 1.0, 3.3, 5.9, 6.1, 50.0, 1e4] {
+            let expected = digamma(x).exp();
+            assert!((exp_digamma(x) / expected - 1.0).abs() < 2e-6, "{x}");
+            assert!((inverse_digamma(digamma(x)) / x - 1.0).abs() < 1e-8, "{x}");
+        }
+        assert!(digamma(0.015).exp() < 1e-28 && exp_digamma(0.001) == 0.0);
     }
 
     #[test]
