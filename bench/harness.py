@@ -14,6 +14,7 @@ from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linea
 from suites import completion, nmf, pca, svm, svmgrid, text, top, versions
 from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
 from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
+from suites import lda, nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -39,6 +40,7 @@ SUITES = {
     "kmeans": kmeans,
     "nmf": nmf,
     "completion": completion,
+    "lda": lda,
     "versions": versions,
 }
 

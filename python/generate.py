@@ -36,6 +36,8 @@ SPECIAL = {
     "linearautoencoder": "Autoencoder",
     "gmm": "MixtureClusterer",
     "kmeans": "CentreClusterer",
+    "lda": "OnlineTopics",
+    "plsa": "TopicModel",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -51,6 +53,8 @@ SOURCES = {
     "Autoencoder": "_autoencoder",
     "MixtureClusterer": "_mixture",
     "CentreClusterer": "_clusters",
+    "TopicModel": "_topics",
+    "OnlineTopics": "_topics",
 }
 
 
@@ -61,7 +65,11 @@ def base_of(model: dict) -> str:
 
 
 def of_texts(model: dict) -> bool:
-    return model["data"] == "documents" and model["capabilities"][0] == "transform"
+    return model["data"] == "documents" and model["capabilities"] == ["transform"]
+
+
+def has_topics(model: dict) -> bool:
+    return "topics" in model["capabilities"]
 
 
 #: What parameters take in Python besides what the registry says: in words, and as a type.
@@ -137,6 +145,15 @@ array(['yes'], dtype='<U3')
 (2, 4)
 >>> list(model.get_feature_names_out())
 ['cat', 'dog', 'sat', 'the']
+""",
+    "topics": """
+>>> from gradus.{family} import {name}
+>>> texts = ["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]
+>>> model = {name}(n_topics=2)
+>>> model.fit_transform(texts).shape
+(4, 2)
+>>> sorted(len(words) for words in model.top_words(2))
+[2, 2]
 """,
     "cluster": """
 >>> import numpy as np
@@ -236,7 +253,7 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["capabilities"][0] != "recommend" and not of_texts(model):
+    if model["capabilities"][0] != "recommend" and model["data"] != "documents":
         added.append(
             {
                 "name": "missing",
@@ -352,6 +369,16 @@ ATTRIBUTES = {
         ("lower_bound_", "The mean log-likelihood of a training sample."),
         ("converged_", "Whether the fit converged within its tolerance."),
     ],
+    "TopicModel": [
+        ("components_", "Expected counts of words in topics, topics × words, plus the prior; rows in proportion to p(word | topic)."),
+        ("topics_", "The probability of each word in each topic, topics × words."),
+        ("shares_", "The share of each topic of the words of training, largest first."),
+        ("coherence_", "The NPMI of the ten top words of each topic in the documents of training."),
+        ("alpha_", "The prior of each topic in a document; zeros of `Plsa`."),
+        ("beta_", "The prior of each word in a topic; 0 of `Plsa`."),
+        ("n_features_in_", "The number of words."),
+    ],
+    "OnlineTopics": [],
     "Transformer": [
         ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
         ("feature_names_in_", "Their names, if `fit` got a data frame."),
@@ -386,6 +413,8 @@ def class_text(model: dict) -> str:
     attributes = ATTRIBUTES[BASES[model["capabilities"][0]]] + (ATTRIBUTES[base] if model["name"] in SPECIAL else [])
     if of_texts(model):
         attributes = ATTRIBUTES[base]
+    if has_topics(model):
+        attributes = ATTRIBUTES["TopicModel"]
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
@@ -400,6 +429,7 @@ def class_text(model: dict) -> str:
     names = {param["name"] for param in model["params"]}
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
+    kind = "topics" if has_topics(model) else kind
     kind = "non_negative" if model.get("non_negative") else kind
     kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)

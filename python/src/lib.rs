@@ -1,7 +1,8 @@
 //! What the Python package is built on: fitting, models and data in their dynamic form.
 //!
 //! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
-//! features as well, and for given centres of k-means (`model::centres_model`). The estimators of the package are written by
+//! features as well, for topic models (`topics`), which take texts or counts, and for given centres of k-means
+//! (`model::centres_model`). The estimators of the package are written by
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
@@ -17,6 +18,7 @@ mod side;
 mod table;
 mod text;
 mod threads;
+mod topics;
 
 use pyo3::prelude::*;
 
@@ -48,6 +50,8 @@ mod _gradus {
     use super::text::{fit_texts, transform_texts};
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};
+    #[pymodule_export]
+    use super::topics::{Corpus, TopicBatches, fit_documents, topic_mixtures, topic_scores};
 
     use pyo3::prelude::*;
 

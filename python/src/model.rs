@@ -433,6 +433,12 @@ impl Model {
 
     // Transformers and clusterings.
 
+    /// The words of a topic model.
+    #[getter]
+    fn words(&self) -> PyResult<Vec<String>> {
+        Ok(self.fitted.topics().map_err(raise)?.words().to_vec())
+    }
+
     /// The names of the features that it transforms to.
     #[getter]
     fn output_names(&self) -> PyResult<Vec<String>> {

@@ -275,7 +275,7 @@ impl App {
 }
 
 /// The column of text that a model learned from, where its kind of data takes the name of one and the file has columns.
-fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
+pub(crate) fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
     let Inputs::Columns(columns) = inputs else { return None };
     let [Input { name, kind: InputKind::Text(_) }] = &columns[..] else { return None };
     let takes_one = kind.options().iter().any(|spec| spec.name == "text");

@@ -1,9 +1,13 @@
 //! The page of a model.
 
-use gradus::page::{Tested, any_page, clusters_page, latent_page, page, samples_page};
+use crate::predict::text_column;
+use gradus::page::{
+    Tested, any_page, clusters_page, latent_page, page, samples_page, topics_page,
+};
+use gradus::text::{Documents, DocumentsFile};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{RatingsFile, Remarks};
+use gradus_core::dataset::{KindOf, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -67,6 +71,20 @@ pub fn report(
     let Some(path) = &request.data else {
         return Ok(any_page(fitted, &request.title).to_html());
     };
+    if let Some(model) = fitted.model.topics() {
+        let mut options = DocumentsFile {
+            time_column: request.options.time_column.clone(),
+            table: request.options.table.clone(),
+            ..DocumentsFile::default()
+        };
+        if let Some(transformer) = fitted.model.transformer() {
+            let kind = KindOf::<Documents>::new();
+            options.text = text_column(transformer.inputs(), &kind, path);
+        }
+        let documents = options.read(path, remarks)?;
+        let documents = Some((source.as_str(), &documents));
+        return Ok(topics_page(fitted, model, &request.title, documents)?.to_html());
+    }
     let of_samples = fitted.model.transformer().map(|model| model.inputs());
     let of_samples = of_samples.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
     if let (Some(inputs), Err(_)) = (of_samples, fitted.predictor()) {

@@ -2,9 +2,10 @@
 
 use crate::App;
 use crate::data::Source;
-use crate::predict::RowsAnswer;
+use crate::predict::{RowsAnswer, text_column};
+use gradus::text::Documents;
 use gradus_base::Result;
-use gradus_core::dataset::Remarks;
+use gradus_core::dataset::{Dataset, Remarks};
 use gradus_core::estimator::AnyFitted;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,9 +24,39 @@ pub struct TopicsAnswer<'a> {
 pub struct TopicAnswer<'a> {
     /// Its number.
     pub topic: usize,
+    /// Its share of the words of training, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The NPMI of its ten top words in the documents of training, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coherence: Option<f64>,
     /// Its most probable words, most probable first.
     pub words: Vec<WordAnswer<'a>>,
+    /// Documents that have most of it, if documents were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<DocumentAnswer>,
 }
+
+/// A document of a topic, or one like another.
+#[derive(Clone, Debug, Serialize)]
+pub struct DocumentAnswer {
+    /// Its id, or its number in the file, from 0.
+    pub document: String,
+    /// The share of the topic in it, or how much alike it is.
+    pub share: f64,
+    /// How its text begins.
+    pub text: String,
+}
+
+/// Documents like another one.
+#[derive(Clone, Debug, Serialize)]
+pub struct SimilarDocuments {
+    /// The documents, most alike first.
+    pub similar: Vec<DocumentAnswer>,
+}
+
+/// Characters of a text that are shown.
+const SHOWN: usize = 80;
 
 /// A word of a topic.
 #[derive(Clone, Debug, Serialize)]
@@ -41,15 +72,104 @@ pub struct WordAnswer<'a> {
 /// # Errors
 /// If the model has no topics; the message says what it can do instead.
 pub fn topics(fitted: &AnyFitted, n: usize) -> Result<TopicsAnswer<'_>> {
+    let model = fitted.topics()?;
+    let (shares, coherence) = (model.shares(), model.coherence());
     let mut topics = Vec::new();
-    for (topic, words) in fitted.topics()?.top_words(n).into_iter().enumerate() {
+    for (topic, words) in model.top_words(n).into_iter().enumerate() {
         let words = words.into_iter().map(|(word, probability)| WordAnswer { word, probability });
-        topics.push(TopicAnswer { topic, words: words.collect() });
+        topics.push(TopicAnswer {
+            topic,
+            share: shares.as_ref().and_then(|shares| shares.get(topic).copied()),
+            coherence: coherence.and_then(|coherence| coherence.get(topic).copied()),
+            words: words.collect(),
+            documents: Vec::new(),
+        });
     }
     Ok(TopicsAnswer { model: fitted.kind, topics })
 }
 
+/// A document as it is shown.
+fn shown(documents: &Documents, at: usize, share: f64) -> DocumentAnswer {
+    let text = documents.texts()[at].split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    let document = documents.ids().map_or_else(|| at.to_string(), |ids| ids.get(at).to_owned());
+    DocumentAnswer { document, share, text }
+}
+
 impl App {
+    /// Reads documents as a model of topics wants them; the column of texts is that of training unless it is named.
+    fn documents(
+        &self,
+        fitted: &AnyFitted,
+        source: &Source,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Box<dyn Dataset>> {
+        let model = self.registry.find(fitted.kind)?;
+        let mut source = source.clone();
+        if let Some(transformer) = fitted.model.transformer()
+            && let Some(column) = text_column(transformer.inputs(), model.data(), &source.path)
+            && source.options.get("lines") != Some(&Value::Bool(true))
+        {
+            source.options.entry("text").or_insert(column.into());
+        }
+        Ok(source.open(model, None, false, remarks)?.data)
+    }
+
+    /// The topics of a model, each with the `examples` documents that have most of it.
+    ///
+    /// # Errors
+    /// If the model has no topics, or the documents cannot be read.
+    pub fn topics_with_documents<'a>(
+        &self,
+        fitted: &'a AnyFitted,
+        n: usize,
+        (source, examples): (&Source, usize),
+        remarks: &mut Remarks<'_>,
+    ) -> Result<TopicsAnswer<'a>> {
+        let mut found = topics(fitted, n)?;
+        let data = self.documents(fitted, source, remarks)?;
+        let documents = data.of_kind::<Documents>()?;
+        let mixtures = fitted.topics()?.mixtures(data.as_ref())?;
+        for topic in &mut found.topics {
+            let mut order: Vec<usize> = (0..mixtures.n_rows()).collect();
+            let share = |row: usize| mixtures[(row, topic.topic)];
+            order.sort_by(|&a, &b| share(b).total_cmp(&share(a)).then(a.cmp(&b)));
+            let most = order.into_iter().take(examples);
+            topic.documents = most.map(|row| shown(documents, row, share(row))).collect();
+        }
+        Ok(found)
+    }
+
+    /// The `n` documents whose mixtures of topics are most like that of a text: by the Bhattacharyya coefficient
+    /// `Σ_k √(p_k q_k)`, which is 1 for equal mixtures and 0 for mixtures without a common topic.
+    ///
+    /// # Errors
+    /// If the model has no topics, or the documents cannot be read.
+    pub fn similar_documents(
+        &self,
+        fitted: &AnyFitted,
+        (text, n): (&str, usize),
+        among: &Source,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<SimilarDocuments> {
+        let model = fitted.topics()?;
+        let data = self.documents(fitted, among, remarks)?;
+        let documents = data.of_kind::<Documents>()?;
+        let wanted = model.mixtures(&Documents::new([text]))?;
+        let mixtures = model.mixtures(data.as_ref())?;
+        let alike: Vec<f64> = mixtures
+            .rows()
+            .map(|row| row.iter().zip(wanted.row(0)).map(|(p, q)| (p * q).sqrt()).sum())
+            .collect();
+        let mut order: Vec<usize> = (0..alike.len()).collect();
+        order.sort_by(|&a, &b| alike[b].total_cmp(&alike[a]).then(a.cmp(&b)));
+        let similar = order.into_iter().take(n).map(|row| shown(documents, row, alike[row]));
+        Ok(SimilarDocuments { similar: similar.collect() })
+    }
+
     /// The mixture of topics of each document: columns `topic_0`, `topic_1`, …
     ///
     /// # Errors
@@ -61,8 +181,7 @@ impl App {
         remarks: &mut Remarks<'_>,
     ) -> Result<RowsAnswer> {
         let topics = fitted.topics()?;
-        let model = self.registry.find(fitted.kind)?;
-        let data = documents.open(model, None, false, remarks)?.data;
+        let data = self.documents(fitted, documents, remarks)?;
         let mixtures = topics.mixtures(data.as_ref())?;
         let column = |topic: usize| {
             (format!("topic_{topic}"), mixtures.column(topic).map(Value::from).collect())

@@ -30,6 +30,7 @@ pub fn is_switch(spec: &ParamSpec) -> bool {
 /// The flag of a parameter of a model.
 pub fn parameter(spec: &ParamSpec) -> Arg {
     let arg = flag(spec).help_heading(OF_MODELS);
+    let arg = if spec.name == "n_topics" { arg.visible_alias("topics") } else { arg };
     // Written `--flag` or `--flag=false`, so that a file may follow.
     if spec.kind == ParamKind::Bool && spec.optional {
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")

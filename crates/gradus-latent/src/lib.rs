@@ -5,8 +5,11 @@
 //! | [`autoencoder`] | the linear autoencoder: PCA's subspace by gradient |
 //! | [`gmm`] | Gaussian mixtures |
 //! | [`kmeans`] | k-means clustering |
+//! | [`lda`] | latent Dirichlet allocation |
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
+//! | [`plsa`] | probabilistic latent semantic analysis |
+//! | [`topics`] | what topic models share |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
 //!
 //! ```
@@ -24,13 +27,19 @@
 pub mod autoencoder;
 pub mod gmm;
 pub mod kmeans;
+pub mod lda;
 pub mod moments;
 pub mod nmf;
 pub mod pca;
+pub mod plsa;
+pub mod topics;
 
 pub use autoencoder::{AutoencoderModel, LinearAutoencoder};
 pub use gmm::{Gmm, GmmModel};
 pub use kmeans::{KMeans, KMeansModel};
+pub use lda::Lda;
 pub use moments::Moments;
 pub use nmf::{Nmf, NmfModel};
 pub use pca::{Pca, PcaModel};
+pub use plsa::Plsa;
+pub use topics::TopicModel;

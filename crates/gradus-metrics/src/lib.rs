@@ -6,6 +6,7 @@
 //! | [`classification`] | predicted classes, scores and probabilities |
 //! | [`clustering`] | clusters, by the samples themselves or by classes that are known |
 //! | [`ranking`] | lists of items |
+//! | [`topics`] | topics of documents |
 //! | [`bounds`] | how far a score can be from the truth, and how many points it would take |
 //!
 //! The measures take plain slices, one value a row, and weights where the rows do not count alike. A
@@ -18,5 +19,6 @@ pub mod ranking;
 mod rating;
 pub mod regression;
 pub mod rows;
+pub mod topics;
 
 pub use rating::{RatingErrors, rating_errors};

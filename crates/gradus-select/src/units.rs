@@ -20,13 +20,24 @@ pub struct UnitLosses {
     pub root: bool,
 }
 
-/// The losses of a model by what it can do: the negative log density of each unit, the squared error of
+/// The losses of a model by what it can do: the log perplexity of the second halves of documents given the first (of a
+/// topic model), the negative log density of each unit, the squared error of
 /// features that were transformed and taken back, or the squared distance to the nearest cluster.
 ///
 /// # Errors
 /// If the model can do none of these, so that nothing tells how good it is on data it has not seen; or the
 /// data is of the wrong kind.
 pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses> {
+    if let Some(completion) = fitted.model.topics().and_then(|topics| topics.completion(data)) {
+        let completion = completion?;
+        // Such that their mean is the log perplexity of all words: documents count by their words.
+        let mean = completion.n_words() / completion.documents.len().max(1) as f64;
+        if !(mean > 0.0) {
+            return Err(Error::data("the documents have no words that the model knows"));
+        }
+        let values = completion.documents.iter().map(|(log, _)| -log / mean).collect();
+        return Ok(UnitLosses { metric: "log perplexity", values, root: false });
+    }
     if let Some(model) = fitted.model.density() {
         let values = model.log_density(data)?.into_iter().map(|log| -log).collect();
         return Ok(UnitLosses { metric: "negative log density", values, root: false });

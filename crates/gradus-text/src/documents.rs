@@ -7,10 +7,11 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::{DataKind, Dataset, Held, Purpose, RANDOM, Remarks};
 use gradus_core::estimator::Traits;
 use gradus_data::split::rows::{self, RowSplit};
-use gradus_data::{Id, Ids, Sketch, TextIds};
+use gradus_data::{Csr, Id, Ids, Sketch, TextIds};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The classes of documents.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,9 @@ pub struct DocumentClasses {
 pub struct Documents {
     name: String,
     texts: TextIds,
+    /// Of documents that were counted elsewhere: the terms, ascending, and how often each is in each document.
+    /// Their texts are empty.
+    counts: Option<Arc<(TextIds, Csr<f64>)>>,
     ids: Option<TextIds>,
     classes: Option<DocumentClasses>,
     /// The place of each document in time; equal times share a place.
@@ -39,7 +43,62 @@ impl Documents {
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         let mut list = TextIds::new();
         texts.into_iter().for_each(|text| list.push(text.as_ref()));
-        Self { name: TEXT.to_owned(), texts: list, ids: None, classes: None, times: None }
+        let name = TEXT.to_owned();
+        Self { name, texts: list, counts: None, ids: None, classes: None, times: None }
+    }
+
+    /// Documents of which only the counts of terms are known, for models that count words anyway. The terms are put
+    /// in ascending order.
+    ///
+    /// # Shapes
+    /// `counts` is documents × terms.
+    ///
+    /// # Errors
+    /// If there is not one term for each column, a term is there twice, or a count is negative or not finite.
+    pub fn counted<T: AsRef<str>>(terms: &[T], counts: Csr<f64>) -> Result<Self> {
+        if terms.len() != counts.n_cols() {
+            return Err(Error::Shape {
+                what: "terms of counted documents".into(),
+                expected: format!("{} (one for each column of the counts)", counts.n_cols()),
+                got: terms.len().to_string(),
+            });
+        }
+        if let Some(x) = counts.values().iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+            return Err(Error::data(format!(
+                "counts of terms must be numbers of at least 0, and one is {x}"
+            )));
+        }
+        let mut order: Vec<u32> = (0..terms.len() as u32).collect();
+        order.sort_by_key(|&at| terms[at as usize].as_ref());
+        let mut list = TextIds::new();
+        let mut place = vec![0u32; terms.len()];
+        for (at, &from) in (0u32..).zip(&order) {
+            let term = terms[from as usize].as_ref();
+            if at > 0 && list.get(at as usize - 1) == term {
+                return Err(Error::data(format!("the term {term:?} is there twice")));
+            }
+            list.push(term);
+            place[from as usize] = at;
+        }
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for at in 0..counts.n_rows() {
+            let (columns, of_row) = counts.row(at);
+            row.clear();
+            row.extend(columns.iter().zip(of_row).map(|(&at, &x)| (place[at as usize], x)));
+            row.sort_unstable_by_key(|&(column, _)| column);
+            for same in row.chunk_by(|a, b| a.0 == b.0) {
+                let sum: f64 = same.iter().map(|(_, count)| count).sum();
+                if sum > 0.0 {
+                    indices.push(same[0].0);
+                    values.push(sum);
+                }
+            }
+            indptr.push(indices.len());
+        }
+        let counts = Csr::new(terms.len(), indptr, indices, values)?;
+        let documents = Self::new((0..counts.n_rows()).map(|_| ""));
+        Ok(Self { counts: Some(Arc::new((list, counts))), ..documents })
     }
 
     /// Says what the text is called, as a column of a table is.
@@ -103,6 +162,24 @@ impl Documents {
         self.texts.iter().collect()
     }
 
+    /// The terms and their counts, of documents that were counted elsewhere and have no texts.
+    pub fn counts(&self) -> Option<(&TextIds, &Csr<f64>)> {
+        self.counts.as_deref().map(|(terms, counts)| (terms, counts))
+    }
+
+    /// Refuses documents of which only counts are known.
+    ///
+    /// # Errors
+    /// Names what needs the texts.
+    pub fn need_texts(&self, what: &str) -> Result<()> {
+        match self.counts {
+            Some(_) => Err(Error::data(format!(
+                "{what} needs the texts of documents, and only counts of their terms are there"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The ids, if they have any.
     pub fn ids(&self) -> Option<&TextIds> {
         self.ids.as_ref()
@@ -120,6 +197,9 @@ impl Documents {
 
     /// How many documents have no text but blanks.
     pub fn n_empty(&self) -> usize {
+        if let Some((_, counts)) = self.counts() {
+            return counts.indptr().windows(2).filter(|pair| pair[0] == pair[1]).count();
+        }
         self.texts.iter().filter(|text| text.trim().is_empty()).count()
     }
 
@@ -133,6 +213,9 @@ impl Documents {
         Self {
             name: self.name.clone(),
             texts: list(&self.texts),
+            counts: self
+                .counts()
+                .map(|(terms, counts)| Arc::new((terms.clone(), counts.select_rows(units)))),
             ids: self.ids.as_ref().map(list),
             classes: self.classes.as_ref().map(|classes| DocumentClasses {
                 codes: numbers(&classes.codes),
@@ -164,7 +247,12 @@ impl Dataset for Documents {
         let classes = self.classes.as_ref().map_or(String::new(), |classes| {
             format!(", {} classes of `{}`", grouped(classes.labels.len()), classes.name)
         });
-        format!("{} documents, {} bytes of text{classes}", grouped(self.len()), grouped(bytes))
+        let n = grouped(self.len());
+        if let Some((terms, counts)) = self.counts() {
+            let (terms, sum) = (grouped(terms.len()), counts.values().iter().sum::<f64>());
+            return format!("{n} documents, {sum} counts of {terms} terms{classes}");
+        }
+        format!("{n} documents, {} bytes of text{classes}", grouped(bytes))
     }
 
     fn summary(&self) -> Map<String, Value> {
@@ -178,11 +266,22 @@ impl Dataset for Documents {
     }
 
     fn bytes(&self) -> usize {
-        self.texts.parts().0.len() + 24 * self.len()
+        let counted = self.counts().map_or(0, |(_, counts)| 12 * counts.nnz());
+        self.texts.parts().0.len() + 24 * self.len() + counted
     }
 
     fn sketch(&self) -> Sketch {
-        Sketch::of_text(self.texts.iter())
+        let Some((terms, counts)) = self.counts() else {
+            return Sketch::of_text(self.texts.iter());
+        };
+        let row = |at: usize| {
+            let (columns, values) = counts.row(at);
+            let term =
+                |(&column, &count): (&u32, &f64)| format!("{} {count}", terms.get(column as usize));
+            columns.iter().zip(values).map(term).collect::<Vec<_>>().join("\n")
+        };
+        let rows: Vec<String> = (0..counts.n_rows()).map(row).collect();
+        Sketch::of_text(rows.iter().map(String::as_str))
     }
 
     fn classes(&self) -> Option<(&[u32], &Ids)> {
@@ -200,7 +299,20 @@ impl Dataset for Documents {
             if let Some(ids) = &self.ids {
                 line.insert("id".into(), ids.get(at).into());
             }
-            line.insert(self.name.clone(), self.texts.get(at).into());
+            match self.counts() {
+                // The words as often as they are counted: read again, it is counted alike.
+                Some((terms, counts)) => {
+                    let (columns, values) = counts.row(at);
+                    let words = columns.iter().zip(values).flat_map(|(&column, &count)| {
+                        std::iter::repeat_n(terms.get(column as usize), count as usize)
+                    });
+                    let text = words.collect::<Vec<_>>().join(" ");
+                    line.insert(self.name.clone(), text.into());
+                }
+                None => {
+                    line.insert(self.name.clone(), self.texts.get(at).into());
+                }
+            }
             if let Some(classes) = &self.classes {
                 let label = classes.labels.get(classes.codes[at] as usize);
                 line.insert(classes.name.clone(), label.to_string().into());

@@ -5,7 +5,7 @@ use gradus_base::text::grouped;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::{Dataset as _, FileFormat, Remarks, TableFile, remark_on_source};
 use gradus_core::params::Params;
-use gradus_data::{CellMode, Table, TextFile, files_under};
+use gradus_data::{CellMode, Csr, Table, TextFile, files_under};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -31,6 +31,8 @@ pub struct DocumentsFile {
     pub time_column: Option<String>,
     /// Take every line of a file as a document, whatever the file is called.
     pub lines: bool,
+    /// File of the terms of an LDA-C file, one a line, the first for number 0. By default vocab.txt beside it.
+    pub vocabulary: Option<String>,
     /// How the table is read.
     #[serde(flatten)]
     pub table: TableFile,
@@ -61,6 +63,8 @@ impl DocumentsFile {
     ///   sub-folders, the first sub-folder is the class.
     /// - A table (CSV, TSV, JSON Lines, Parquet), by its name, or if `text` or a `format` is given: every row is a
     ///   document. A missing text is an empty document.
+    /// - An LDA-C file, by its name (`.ldac`) or if `vocabulary` is given: every line is a document, the number of its
+    ///   different terms and then `term:count` for each. Only counts are known of such documents.
     /// - Any other file: every line is a document, an empty line an empty one.
     ///
     /// What is not UTF-8 is read as UTF-16 if it begins with a byte order mark, else as Windows-1252, and remarked on.
@@ -71,6 +75,9 @@ impl DocumentsFile {
     pub fn read(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
         let documents = if path.is_dir() {
             self.folder(path, remarks)?
+        } else if !self.lines && (self.vocabulary.is_some() || plain_name(path).ends_with(".ldac"))
+        {
+            ldac(path, self.vocabulary.as_deref(), remarks)?
         } else if !self.lines && self.is_table(path) {
             self.rows(path, remarks)?
         } else {
@@ -89,8 +96,7 @@ impl DocumentsFile {
         if self.table.format.is_some() || columns.into_iter().any(Option::is_some) {
             return true;
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let plain = plain_name(path);
         let endings = [".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"];
         endings.into_iter().any(|ending| plain.ends_with(ending))
     }
@@ -193,6 +199,78 @@ impl DocumentsFile {
             None => Ok(documents),
         }
     }
+}
+
+/// The name of a file in lower case, without the ending of compression.
+fn plain_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name).to_owned()
+}
+
+/// Counts of terms as David Blei's LDA-C has them.
+fn ldac(path: &Path, vocabulary: Option<&str>, remarks: &mut Remarks<'_>) -> Result<Documents> {
+    let text = |path: &Path| {
+        TextFile::read(path)?
+            .ok_or_else(|| Error::format(path, "holds no text: there is a zero byte in it"))
+    };
+    let beside = path.with_file_name("vocab.txt");
+    let terms = match vocabulary {
+        Some(file) => Some(text(Path::new(file))?.text),
+        None if beside.exists() => Some(text(&beside)?.text),
+        None => None,
+    };
+    let bad = |line: usize, what: String| Error::format(path, format!("line {}: {what}", line + 1));
+    let file = text(path)?.text;
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut most = 0;
+    for (at, line) in file.lines().enumerate() {
+        let mut parts = line.split_ascii_whitespace();
+        let Some(n) = parts.next() else {
+            indptr.push(indices.len());
+            continue;
+        };
+        let start = indices.len();
+        for pair in parts {
+            let found = pair.split_once(':').and_then(|(term, count)| {
+                Some((term.parse::<u32>().ok()?, count.parse::<f64>().ok()?))
+            });
+            let Some((term, count)) = found.filter(|(_, count)| count.is_finite() && *count >= 0.0)
+            else {
+                return Err(bad(at, format!("{pair:?} is not a term and its count, as in 17:2")));
+            };
+            most = most.max(term as usize + 1);
+            indices.push(term);
+            values.push(count);
+        }
+        if n.parse() != Ok(indices.len() - start) {
+            let got = indices.len() - start;
+            return Err(bad(at, format!("begins with {n:?}, and {got} terms follow")));
+        }
+        indptr.push(indices.len());
+    }
+    let terms: Vec<String> = match terms {
+        Some(terms) => terms.lines().map(|term| term.trim().to_owned()).collect(),
+        None => {
+            let width = most.to_string().len();
+            remarks.push(format!(
+                "{}: there is no file of its terms; they are called by their numbers (option `vocabulary`)",
+                path.display()
+            ));
+            (0..most).map(|term| format!("{term:0width$}")).collect()
+        }
+    };
+    if most > terms.len() {
+        let n = terms.len();
+        return Err(Error::format(
+            path,
+            format!("has term {}, and its vocabulary has {n}", most - 1),
+        ));
+    }
+    if indptr.len() == 1 {
+        return Err(Error::format(path, "holds no documents"));
+    }
+    let counts = Csr::new(terms.len(), indptr, indices, values)?;
+    Documents::counted(&terms, counts).map_err(|error| Error::format(path, error.to_string()))
 }
 
 fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
@@ -370,6 +448,40 @@ mod tests {
         let said = Documents::new(["a"]).hold_out("last", 0.5, 1).unwrap_err().to_string();
         assert!(said.contains("time_column"), "{said}");
         assert_eq!(Documents::SCHEMES.len(), 2);
+    }
+
+    #[test]
+    fn counts_of_lda_c_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ap.ldac");
+        fs::write(&path, "2 0:1 2:3\n0\n1 1:1\n").unwrap();
+        let (found, said) = read(&path, &DocumentsFile::default());
+        assert_eq!(found.unwrap().counts().unwrap().0.get(2), "2");
+        assert!(said[0].contains("vocabulary"), "{said:?}");
+        fs::write(folder.path().join("vocab.txt"), "zebra\nape\ncat\n").unwrap();
+        let documents = read(&path, &DocumentsFile::default()).0.unwrap();
+        let (terms, counts) = documents.counts().unwrap();
+        assert_eq!(terms.iter().collect::<Vec<_>>(), ["ape", "cat", "zebra"]);
+        assert_eq!(counts.row(0), (&[1, 2][..], &[3.0, 1.0][..]));
+        assert_eq!((documents.len(), documents.n_empty()), (3, 1));
+        // Selected and written they are the same documents.
+        let two = documents.select(&[0, 2]);
+        assert_eq!(two.len(), 2);
+        let mut bytes = Vec::new();
+        two.write(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("cat cat cat zebra"), "{text}");
+        assert!(documents.need_texts("tfidf").unwrap_err().to_string().contains("tfidf"));
+        for (bad, said) in [("1 0:x\n", "17:2"), ("3 0:1\n", "1 terms"), ("1 9:1\n", "term 9")] {
+            fs::write(&path, bad).unwrap();
+            let error = read(&path, &DocumentsFile::default()).0.unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let twice = Csr::new(2, vec![0, 1], vec![0], vec![1.0]).unwrap();
+        assert!(Documents::counted(&["a", "a"], twice.clone()).is_err());
+        assert!(Documents::counted(&["a"], twice.clone()).is_err());
+        let negative = twice.with_values(vec![-1.0]);
+        assert!(Documents::counted(&["a", "b"], negative).is_err());
     }
 
     #[test]

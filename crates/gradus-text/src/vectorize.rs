@@ -253,6 +253,7 @@ impl Fit for Counts {
     const TRAITS: Traits = TRAITS;
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
+        data.need_texts(Self::NAME)?;
         Ok(self.fit_transform(data.name(), &data.texts(), job)?.0)
     }
 }
@@ -266,6 +267,7 @@ impl Fit for Tfidf {
     const TRAITS: Traits = TRAITS;
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
+        data.need_texts(Self::NAME)?;
         Ok(self.fit_transform(data.name(), &data.texts(), job)?.0)
     }
 }
@@ -358,6 +360,7 @@ impl Transform for TextModel {
 
     fn transform_data(&self, data: &dyn Dataset) -> Result<Matrix> {
         let documents = data.of_kind::<Documents>()?;
+        documents.need_texts("a model of texts")?;
         Ok(Matrix::Sparse(self.vectorizer.encode(&documents.texts())?))
     }
 }

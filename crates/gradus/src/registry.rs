@@ -8,7 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, NmfRatings, Popular, PureSvd,
     Sgd, Slim, SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
-use gradus_latent::{Gmm, KMeans, LinearAutoencoder, Nmf, Pca};
+use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
@@ -52,6 +52,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Pca>()
         .with::<LinearAutoencoder>()
         .with::<Gmm>()
+        .with::<Lda>()
+        .with::<Plsa>()
 });
 
 /// Every model of gradus; a program may add its own to a clone.

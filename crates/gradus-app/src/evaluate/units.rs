@@ -3,13 +3,15 @@
 use super::EvaluateRequest;
 use crate::App;
 use crate::data::Source;
+use crate::predict::text_column;
 use gradus_base::Result;
-use gradus_core::dataset::{Dataset, RatingsFile, Remarks};
+use gradus_core::dataset::{DataKind as _, Dataset, RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params;
 use gradus_data::{Samples, Target};
 use gradus_metrics::bounds::{Bootstrap, Interval};
 use gradus_metrics::clustering::{Agreement, Shape, Silhouette};
+use gradus_metrics::topics::{Coherence, OTHER};
 use gradus_select::{UnitLosses, further_losses, unit_losses};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -29,6 +31,10 @@ pub struct UnitsAnswer {
     pub value: f64,
     /// Where the truth is with 95 % confidence.
     pub interval: Interval,
+    /// Facts without an interval: of a topic model the perplexity, and the mean coherence of its topics in these
+    /// documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<(&'static str, f64)>,
     /// Further measures, where the model has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<UnitsScore>,
@@ -124,7 +130,7 @@ pub(super) fn evaluate(
     let inputs = inputs.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));
     let data: Box<dyn Dataset> = match inputs {
         // The columns that the model takes, whatever else the file has.
-        Some(inputs) if request.others.is_empty() => {
+        Some(inputs) if request.others.is_empty() && model.data().name() == Samples::NAME => {
             let table = &request.options.table;
             // Clusters are compared with classes that are known.
             let target = match fitted.model.clusterer() {
@@ -135,6 +141,12 @@ pub(super) fn evaluate(
             Box::new(table.samples_for(&request.data, (inputs, target), classes, remarks)?)
         }
         _ => {
+            if let Some(column) = inputs.and_then(|of| text_column(of, model.data(), &request.data))
+            {
+                if options.get("lines") != Some(&Value::Bool(true)) {
+                    options.entry("text").or_insert(column.into());
+                }
+            }
             let source = Source { path: request.data.clone(), options };
             source.open(model, None, false, remarks)?.data
         }
@@ -143,8 +155,40 @@ pub(super) fn evaluate(
     let UnitsScore { metric, value, interval } = score(&losses)?;
     let further = further_losses(fitted, data.as_ref())?;
     let further = further.iter().map(score).collect::<Result<_>>()?;
+    let facts = topic_facts(fitted, data.as_ref(), value)?;
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;
-    Ok(UnitsAnswer { model, count, units, metric, value, interval, further, clusters })
+    Ok(UnitsAnswer { model, count, units, metric, value, interval, facts, further, clusters })
+}
+
+/// Words of a topic that its coherence is computed from.
+const COHERENT: usize = 10;
+
+/// The perplexity of a topic model, and the mean coherence of its topics in these documents.
+fn topic_facts(
+    fitted: &AnyFitted,
+    data: &dyn Dataset,
+    log_perplexity: f64,
+) -> Result<Vec<(&'static str, f64)>> {
+    let Some(topics) = fitted.model.topics() else { return Ok(Vec::new()) };
+    let mut facts = Vec::new();
+    if topics.completion(data).is_some() {
+        facts.push(("perplexity", log_perplexity.exp()));
+    }
+    if let Some(texts) = topics.word_sequences(data, OTHER) {
+        let place: std::collections::HashMap<&str, u32> =
+            topics.words().iter().map(String::as_str).zip(0..).collect();
+        let tops: Vec<Vec<u32>> = topics
+            .top_words(COHERENT)
+            .iter()
+            .map(|top| top.iter().filter_map(|(word, _)| place.get(word).copied()).collect())
+            .collect();
+        let found = Coherence::new(&tops, &texts?);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        facts.push(("coherence UMass", mean(&found.umass)));
+        facts.push(("coherence NPMI", mean(&found.npmi)));
+        facts.push(("coherence C_V", mean(&found.cv)));
+    }
+    Ok(facts)
 }

@@ -1,14 +1,17 @@
-//! `gradus similar FILE --item ID`, or `--name WORD` of an embedding
+//! `gradus similar FILE --item ID`, `--name WORD` of an embedding, or `--document TEXT` of a topic model
 
 use super::recommend::{item_table, user_table};
 use super::titles::TitlesArgs;
-use crate::output::{Context, Outcome, Table};
+use crate::input::options_by_name;
+use crate::output::{Context, Failure, Outcome, Table};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
+use gradus_app::data::Source;
 use gradus_app::embed::similar_names;
 use gradus_app::recommend::Recommender;
+use gradus_data::TextFile;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 struct SimilarArgs {
@@ -19,8 +22,8 @@ struct SimilarArgs {
     #[arg(
         long,
         value_name = "ID",
-        required_unless_present_any = ["user", "name"],
-        conflicts_with_all = ["user", "name"],
+        required_unless_present_any = ["user", "name", "document"],
+        conflicts_with_all = ["user", "name", "document"],
         allow_hyphen_values = true
     )]
     item: Option<String>,
@@ -33,6 +36,25 @@ struct SimilarArgs {
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     name: Option<String>,
 
+    /// The text of a document instead, `@FILE` for that of a file: the documents of --among most like it, of a topic
+    /// model
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "among",
+        conflicts_with_all = ["user", "name"],
+        allow_hyphen_values = true
+    )]
+    document: Option<String>,
+
+    /// The documents to compare it with: a file or a folder
+    #[arg(long, value_name = "DOCUMENTS", requires = "document")]
+    among: Option<PathBuf>,
+
+    /// How these documents are read: an option of their kind of data, such as text=body
+    #[arg(long, value_name = "NAME=VALUE", requires = "among")]
+    option: Vec<String>,
+
     /// How many
     #[arg(short, value_name = "N", default_value_t = 10)]
     n: usize,
@@ -44,7 +66,7 @@ struct SimilarArgs {
 pub fn command() -> Command {
     SimilarArgs::augment_args(
         Command::new("similar")
-            .about("List the items, users or words most like another (cosine of their vectors)"),
+            .about("List the items, users, words or documents most like another"),
     )
 }
 
@@ -60,6 +82,29 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         let mut table = Table::new(&[fitted.embedding()?.what(), ">similarity"]);
         for near in &found.similar {
             table.row([near.name.to_string(), format!("{:.4}", near.similarity)]);
+        }
+        return context.say(table);
+    }
+    if let (Some(text), Some(path)) = (&args.document, &args.among) {
+        let text = match text.strip_prefix('@') {
+            Some(file) => {
+                TextFile::read(Path::new(file))?
+                    .ok_or_else(|| Failure::Usage(format!("--document: {file} is no text")))?
+                    .text
+            }
+            None => text.clone(),
+        };
+        let kind = crate::registry().find(fitted.kind)?.data();
+        let among = Source { path: path.clone(), options: options_by_name(&args.option, kind)? };
+        let found = context.reading(|remarks| {
+            crate::app().similar_documents(&fitted, (&text, args.n), &among, remarks)
+        })?;
+        if context.json {
+            return context.json(&json!(found));
+        }
+        let mut table = Table::new(&["document", ">similarity", "text"]);
+        for near in &found.similar {
+            table.row([near.document.clone(), format!("{:.4}", near.share), near.text.clone()]);
         }
         return context.say(table);
     }

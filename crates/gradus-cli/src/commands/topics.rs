@@ -7,7 +7,7 @@ use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
 use gradus_app::data::Source;
-use gradus_app::topics::topics;
+use gradus_app::topics::{TopicsAnswer, topics};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -20,8 +20,12 @@ struct TopicsArgs {
     documents: Option<PathBuf>,
 
     /// How many words of each topic to show
-    #[arg(short, value_name = "N", default_value_t = 10, conflicts_with = "documents")]
+    #[arg(short, value_name = "N", default_value_t = 10)]
     n: usize,
+
+    /// Show the topics, and so many of the documents that have most of each, instead of mixtures
+    #[arg(long, value_name = "N", requires = "documents", conflicts_with = "output")]
+    examples: Option<usize>,
 
     /// Where to write the mixtures, CSV, compressed if so named [default: standard output]
     #[arg(short, long, value_name = "FILE", requires = "documents")]
@@ -57,15 +61,20 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         if context.json {
             return context.json(&json!(found));
         }
-        let mut table = Table::new(&[">topic", "word", ">probability"]);
-        for topic in &found.topics {
-            for word in &topic.words {
-                let probability = format!("{:.4}", word.probability);
-                table.row([topic.topic.to_string(), word.word.to_owned(), probability]);
-            }
-        }
-        return context.say(table);
+        return show(&found, context);
     };
+    if let Some(examples) = args.examples {
+        let fitted = crate::registry().load(&args.model)?;
+        let kind = crate::registry().find(fitted.kind)?.data();
+        let source = Source { path: path.clone(), options: options_by_name(&args.option, kind)? };
+        let found = context.reading(|remarks| {
+            crate::app().topics_with_documents(&fitted, args.n, (&source, examples), remarks)
+        })?;
+        if context.json {
+            return context.json(&json!(found));
+        }
+        return show(&found, context);
+    }
     let mut plan = FilePlan::new(args.force, [&args.model, path]);
     let destination = plan.table_or_stdout("--output", args.output.as_deref())?;
     let fitted = crate::registry().load(&args.model)?;
@@ -75,6 +84,27 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     destination.write(|out| Ok(write_columns(out, &found, context.json)?))?;
     if let Some(path) = destination.path() {
         context.remark(format_args!("{} mixtures in {}", grouped(found.rows), path.display()));
+    }
+    Ok(())
+}
+
+/// A row for each topic, and below it its documents.
+fn show(found: &TopicsAnswer<'_>, context: Context) -> Outcome {
+    let mut table = Table::new(&[">topic", ">share", ">coherence", "words"]);
+    for topic in &found.topics {
+        let words: Vec<&str> = topic.words.iter().map(|word| word.word).collect();
+        let share = topic.share.map_or(String::new(), |share| format!("{:.1} %", 100.0 * share));
+        let coherence = topic.coherence.map_or(String::new(), |npmi| format!("{npmi:.3}"));
+        table.row([topic.topic.to_string(), share, coherence, words.join(" ")]);
+        for document in &topic.documents {
+            let share = format!("{:.1} %", 100.0 * document.share);
+            let text = format!("  {}: {}", document.document, document.text);
+            table.row([String::new(), share, String::new(), text]);
+        }
+    }
+    context.say(table)?;
+    if found.topics.iter().any(|topic| topic.coherence.is_some()) {
+        return context.say("coherence: NPMI of the ten top words in the documents of training");
     }
     Ok(())
 }

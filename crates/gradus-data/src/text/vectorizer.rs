@@ -86,6 +86,17 @@ impl PartialEq for Vectorizer {
 }
 
 impl Vectorizer {
+    /// Counts of these terms, which ascend; nothing is learned.
+    ///
+    /// # Errors
+    /// If an option is wrong, or the terms do not ascend.
+    pub fn with_terms(options: TextOptions, terms: TextIds) -> Result<Self> {
+        if terms.is_empty() {
+            return Err(Error::data("text: there are no terms"));
+        }
+        Self::from_parts(options, terms, Vec::new())
+    }
+
     fn from_parts(options: TextOptions, terms: TextIds, idf: Vec<f64>) -> Result<Self> {
         options.check()?;
         let n_features = options.n_hashed.unwrap_or(terms.len());
@@ -196,6 +207,22 @@ impl Vectorizer {
             }
         };
         Ok(self.weigh(counts))
+    }
+
+    /// The words of each document in their order, as numbers of columns, `other` for a word that is none; words that
+    /// are left out by a list are not there. Empty if features are hashed.
+    pub fn sequences(&self, documents: &[&str], other: u32) -> Vec<Vec<u32>> {
+        let inner = self.inner.as_ref();
+        let lookup = inner.lookup.get_or_init(|| look_up(&inner.terms));
+        parallel::map_below(documents.len(), 64, |at| {
+            let mut words = Vec::new();
+            Terms::new(&inner.options, &inner.stop_words).each(documents[at], |term| {
+                let is_it = |&column: &u32| inner.terms.get(column as usize) == term;
+                let found = lookup.find(hash(term.as_bytes()), is_it).copied();
+                words.push(found.unwrap_or(other));
+            });
+            words
+        })
     }
 
     fn blocks(&self, documents: &[&str]) -> Result<Vec<Block>> {

@@ -1,5 +1,5 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
-//! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
+//! recommenders, [`samples_page`] for models of features, [`topics_page`] for topic models, [`comparison_page`] for several models compared.
 
 mod autoencoder;
 mod clusters;
@@ -10,11 +10,13 @@ mod path;
 mod recommender;
 mod samples;
 mod tested;
+mod topics;
 
 pub use compare::comparison_page;
 pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
 pub use tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
+pub use topics::topics_page;
 
 use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
@@ -25,6 +27,11 @@ use serde_json::Value;
 /// The page of a model of any kind, as far as the model itself knows.
 pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     if let Some(Ok(page)) = latent_page(fitted, title, None) {
+        return page;
+    }
+    if let Some(Ok(page)) =
+        fitted.model.topics().map(|model| topics_page(fitted, model, title, None))
+    {
         return page;
     }
     if let Some(model) = parts::factors(fitted) {

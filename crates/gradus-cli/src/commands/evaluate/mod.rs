@@ -147,6 +147,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             let mut table = Table::new(&["", ">score", "95 %"]);
             let interval = samples::between(&found.interval);
             table.row([found.metric.to_owned(), samples::short(found.value), interval]);
+            for (name, value) in &found.facts {
+                table.row([(*name).to_owned(), samples::short(*value), String::new()]);
+            }
             for other in &found.further {
                 let interval = samples::between(&other.interval);
                 table.row([other.metric.to_owned(), samples::short(other.value), interval]);

@@ -1,0 +1,180 @@
+//! Topic models from the command line.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn run(folder: &Path, line: &[&str]) -> (bool, String, String) {
+    let mut command = Command::cargo_bin("gradus").unwrap();
+    let done = command.current_dir(folder).args(line).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (done.status.success(), text(&done.stdout), text(&done.stderr))
+}
+
+fn ok(folder: &Path, line: &str) -> String {
+    let (success, out, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(success, "{line}: {told}");
+    out
+}
+
+fn fails(folder: &Path, line: &str) -> String {
+    let (success, _, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(!success, "{line}");
+    told
+}
+
+/// Documents about two things, some about both, with a day each.
+fn table() -> String {
+    let about = [
+        "goal keeper league match goal season",
+        "budget report meeting agenda budget minutes",
+        "league season match keeper goal",
+        "meeting minutes report agenda budget",
+    ];
+    let mut text = "id,body,day\n".to_owned();
+    for at in 0..120 {
+        text +=
+            &format!("d{at},{} {},{}\n", about[at % 4], about[(at / 7) % 2 * 2 + at % 2], at / 10);
+    }
+    text
+}
+
+#[test]
+fn topics_are_fitted_shown_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("docs.csv"), table()).unwrap();
+    for model in ["lda", "plsa"] {
+        ok(
+            path,
+            &format!("fit {model} docs.csv --text body --topics 2 --max-df 1 -o m.gradus --force"),
+        );
+        let shown = ok(path, "topics m.gradus -n 4");
+        let sport = shown.lines().find(|line| line.contains("goal")).unwrap();
+        assert!(!sport.contains("budget") && sport.contains('%'), "{shown}");
+        let json: Value = serde_json::from_str(&ok(path, "topics m.gradus --json")).unwrap();
+        let share = |at: usize| json["topics"][at]["share"].as_f64().unwrap();
+        assert!((share(0) + share(1) - 1.0).abs() < 1e-9);
+        assert!(json["topics"][0]["coherence"].as_f64().unwrap().abs() <= 1.0);
+        // Documents that have most of a topic, by their ids.
+        let shown = ok(path, "topics m.gradus docs.csv --examples 2 --option id_column=id");
+        assert_eq!(shown.matches("  d").count(), 4, "{shown}");
+        // Mixtures by two commands are the same.
+        let mixtures = ok(path, "transform m.gradus docs.csv");
+        assert_eq!(mixtures, ok(path, "topics m.gradus docs.csv"));
+        assert!(mixtures.starts_with("topic_0,topic_1\n"), "{mixtures}");
+        assert_eq!(mixtures.lines().count(), 121);
+        // How good it is, and documents like one.
+        let told = ok(path, "evaluate m.gradus docs.csv");
+        for word in ["log perplexity", "perplexity", "UMass", "NPMI", "C_V"] {
+            assert!(told.contains(word), "{word}: {told}");
+        }
+        let line = [
+            "similar",
+            "m.gradus",
+            "--document",
+            "the keeper and the goal",
+            "--among",
+            "docs.csv",
+            "-n",
+            "3",
+        ];
+        let (success, near, told) = run(path, &line);
+        assert!(success, "{told}");
+        assert!(near.lines().skip(1).all(|line| line.contains("goal")), "{near}");
+        // The page, with topics over time.
+        ok(path, "report m.gradus --data docs.csv --time-column day -o page.html --force");
+        let page = fs::read_to_string(path.join("page.html")).unwrap();
+        for heading in ["Topics", "Topics over time", "How the chain went", "relevance"] {
+            assert!(page.contains(heading), "{heading}");
+        }
+    }
+    let told = fails(path, "recommend m.gradus --user 1");
+    assert!(told.contains("topics"), "{told}");
+}
+
+#[test]
+fn each_algorithm_counts_and_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("docs.csv"), table()).unwrap();
+    for algorithm in ["gibbs", "variational", "online"] {
+        let line =
+            format!("fit lda docs.csv --text body --topics 2 --algorithm {algorithm} --max-df 1");
+        ok(path, &format!("{line} -o a.gradus --force"));
+        ok(path, &format!("{line} -o b.gradus --force"));
+        assert_eq!(
+            fs::read(path.join("a.gradus")).unwrap(),
+            fs::read(path.join("b.gradus")).unwrap()
+        );
+        let shown = ok(path, "topics a.gradus -n 4");
+        let sport = shown.lines().find(|line| line.contains("goal")).unwrap();
+        assert!(!sport.contains("budget"), "{algorithm}: {shown}");
+        let told: Value = serde_json::from_str(&ok(
+            path,
+            &format!("{line} --holdout 0.2 -o c.gradus --force --json"),
+        ))
+        .unwrap();
+        assert!(told.to_string().contains("perplexity"), "{told}");
+    }
+    // Counts of LDA-C.
+    fs::write(path.join("vocab.txt"), "goal\nbudget\nkeeper\nreport\n").unwrap();
+    fs::write(path.join("c.ldac"), "2 0:3 2:2\n2 1:2 3:3\n".repeat(20)).unwrap();
+    ok(path, "fit lda c.ldac --topics 2 -o c.gradus --force");
+    let shown = ok(path, "topics c.gradus -n 2");
+    assert!(shown.contains("budget") && shown.contains("keeper"), "{shown}");
+    ok(path, "transform c.gradus c.ldac -o mixtures.csv");
+    let told = fails(path, "fit tfidf c.ldac -o t.gradus");
+    assert!(told.contains("counts of their terms"), "{told}");
+}
+
+#[test]
+fn bad_documents_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let told = |text: &[u8], more: &str| {
+        fs::write(path.join("d.txt"), text).unwrap();
+        fails(path, &format!("fit lda d.txt --topics 2 -o m.gradus{more}"))
+    };
+    assert!(told(b"\n\n", "").contains("no word"));
+    assert!(told(b"the and of\nis to in\n", "").contains("stop words"));
+    assert!(told(b"cat dog\nsun moon\n", " --min-df 2").contains("min_df"));
+    assert!(told(b"cat dog\n", " --topics 0").contains("n-topics"));
+    assert!(told(b"a\0b", "").contains("no text"));
+    assert!(told(b"cat dog\n", " --alpha=-1").contains("alpha"));
+    // Bytes that are not UTF-8, and binary files in a folder.
+    fs::create_dir(path.join("docs")).unwrap();
+    fs::write(path.join("docs/1.txt"), b"caf\xe9 goal keeper").unwrap();
+    fs::write(path.join("docs/2.txt"), "budget report").unwrap();
+    fs::write(path.join("docs/3.png"), b"\x89PNG\0\0").unwrap();
+    fs::write(path.join("docs/4.txt"), "").unwrap();
+    let line = ["fit", "lda", "docs", "--topics", "2", "-o", "m.gradus"];
+    let (success, _, told) = run(path, &line);
+    assert!(success, "{told}");
+    for part in ["no text", "not UTF-8", "1 of 3 documents are empty"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // Words that training did not have.
+    fs::write(path.join("new.txt"), "zebra xylophone\n").unwrap();
+    let mixtures = ok(path, "transform m.gradus new.txt --option lines");
+    let sum: f64 =
+        mixtures.lines().nth(1).unwrap().split(',').map(|x| x.parse::<f64>().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    assert!(fails(path, "evaluate m.gradus new.txt --option lines=true").contains("no words"));
+}
+
+/// A document of a hundred megabytes is a document.
+#[test]
+fn a_very_long_document_is_learned_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut text = "goal keeper league match season budget report\n".repeat(3);
+    text += &"word other thing goal budget ".repeat(3_500_000);
+    text += "\n";
+    assert!(text.len() > 100_000_000);
+    fs::write(path.join("d.txt"), text).unwrap();
+    ok(path, "fit lda d.txt --topics 3 --max-iter 2 -o m.gradus");
+    let info = ok(path, "topics m.gradus -n 5");
+    assert!(info.contains("goal"), "{info}");
+}
