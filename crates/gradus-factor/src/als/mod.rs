@@ -235,7 +235,7 @@ impl Fit for Als {
         let input = Normalised::new(self.normalize, data);
         let mut chosen = tuning::choose(self, data, job)?;
         let strengths = pilot::strengths(self, &input, job)?;
-        strengths.tell(self.biases, &input, &mut chosen.choices);
+        strengths.tell(self.biases, input.data(), &mut chosen.choices);
         let components = Components::estimate(input.data(), self.biases, &job.stop);
         let plan = self.plan(&chosen, &components);
         let solver = solve::Solver::new(plan, &input, job.validation, warm)?;

@@ -163,14 +163,18 @@ impl LatentFactors {
     pub fn fold_in(&self, profile: &Profile) -> Result<FactorVector> {
         // In the order in which training saw them, so that the sums agree to the last bit.
         let Profile { items, values } = profile.sorted(self.items.len())?;
-        if let (FoldIn::Implicit(_), Some(value)) =
-            (&self.fold_in, values.iter().find(|&&value| value < 0.0))
-        {
-            return Err(Error::data(format!(
-                "profile: the value {value} is negative; signs of interest are 0 or more"
-            )));
-        }
+        self.check_profile(&values)?;
         Ok(self.solve_user(&items, &values, None, None))
+    }
+
+    /// Refuses values that cannot be signs of interest where the model takes them for such.
+    pub(super) fn check_profile(&self, values: &[f32]) -> Result<()> {
+        match (&self.fold_in, values.iter().find(|&&value| value < 0.0)) {
+            (FoldIn::Implicit(_), Some(value)) => Err(Error::data(format!(
+                "profile: the value {value} is negative; signs of interest are 0 or more"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
@@ -213,7 +217,7 @@ impl LatentFactors {
             }
             FoldIn::Implicit(rule) => {
                 let base = self.users_base(rule);
-                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights)))
+                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights), prior))
             }
             _ => Err(Error::data("the items of this kind of model cannot be solved by themselves")),
         }
@@ -243,7 +247,7 @@ impl LatentFactors {
             FoldIn::Implicit(rule) => {
                 let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
                 let base = self.items_base(rule);
-                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights))
+                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights), prior)
             }
         }
     }
