@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
+from suites import als, bayes, cold, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
 from suites import nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
@@ -22,6 +22,7 @@ SUITES = {
     "implicit": implicit,
     "ials": ials,
     "bayes": bayes,
+    "cold": cold,
     "curve": curve,
     "metrics": metrics,
     "linear": linear,
