@@ -16,7 +16,7 @@ use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
-use gradus_data::Ratings;
+use gradus_data::{Entity, Ratings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -169,6 +169,16 @@ const UNOBSERVED: f64 = 8.0;
 const STRENGTH: f32 = 0.012;
 const STRENGTH_POWER: f32 = -0.7;
 
+/// The number of users or of items. Those known by their features alone do not count: they are not there while
+/// the model is fitted.
+fn counted(data: &Ratings, of: Entity) -> usize {
+    let rows = if of == Entity::User { data.by_user() } else { data.by_item() };
+    match data.features(of) {
+        None => rows.n_rows(),
+        Some(_) => (0..rows.n_rows()).filter(|&row| !rows.range(row).is_empty()).count(),
+    }
+}
+
 /// The smallest rank that is tried.
 const FIRST_RANK: usize = 32;
 
@@ -238,7 +248,7 @@ impl Ials {
                 .iter()
                 .map(|rating| f64::from(rating.weight) * f64::from(rule.confidence(rating.value)))
                 .sum();
-            let pairs = data.n_users() as f64 * data.n_items() as f64;
+            let pairs = counted(data, Entity::User) as f64 * counted(data, Entity::Item) as f64;
             (UNOBSERVED * observed / pairs).min(1.0) as f32
         });
         rule

@@ -23,9 +23,8 @@ impl<'a> Side<'a> {
         rows: &'a Csr,
         weights: Option<&[f32]>,
         rule: &Implicit,
-        rank: usize,
+        (rank, n_others): (usize, usize),
     ) -> Self {
-        let n_others = rows.n_cols();
         let confidence = |at: usize| {
             let weight = weights.map_or(1.0, |weights| weights[at]);
             weight * rule.confidence(rows.values()[at])

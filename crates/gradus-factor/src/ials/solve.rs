@@ -3,11 +3,11 @@
 use super::rows::Half;
 use super::side::{Seen, Side, check_values};
 use super::start::start;
-use super::{Ials, IalsSolver};
+use super::{Ials, IalsSolver, counted};
 use crate::half::{Method, Sums};
 use crate::latent::{FoldIn, Implicit, LatentFactors, Parts, UnobservedRows};
 use crate::ranking::{HeldOutItems, Over};
-use crate::side::{FeatureMap, OtherSide, Prior, PriorRows as _, Strength};
+use crate::side::{FeatureMap, OtherSide, Prior, Strength};
 use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::{Error, Result};
 use gradus_core::iterate::{self, Step, Watch};
@@ -64,8 +64,10 @@ impl<'a> Problem<'a> {
     ) -> Result<Self> {
         check_values(data)?;
         let rule = params.rule(data);
-        let users = Side::new(data.by_user(), data.weights_by_user(), &rule, params.size());
-        let items = Side::new(data.by_item(), data.weights_by_item(), &rule, params.size());
+        let (k, n_users) = (params.size(), counted(data, Entity::User));
+        let size = (k, counted(data, Entity::Item));
+        let users = Side::new(data.by_user(), data.weights_by_user(), &rule, size);
+        let items = Side::new(data.by_item(), data.weights_by_item(), &rule, (k, n_users));
         let total: f64 = match &users.weights {
             None => data.len() as f64,
             Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
@@ -154,7 +156,8 @@ impl Problem<'_> {
         let (prior, map) = (self.priors[of as usize].as_ref()?, state.maps[of as usize].as_ref()?);
         let seen = self.seen(of, None);
         let rows = if of == Entity::User { &state.users } else { &state.items };
-        let which: Vec<bool> = (0..rows.bias.len()).map(|row| seen.observed(row) <= 0.0).collect();
+        let which: Vec<bool> =
+            (0..rows.bias.len()).map(|row| seen.side.rows.range(row).is_empty()).collect();
         let means = map.means(self.level, prior.features);
         let k = rows.factors.k();
         let (mut sums, mut count) = (vec![0.0; k + 1], 0.0);

@@ -20,6 +20,7 @@
 use super::{FactorVector, FoldIn, Implicit, LatentFactors, Squares, fold_in};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
+use gradus_data::Entity;
 use gradus_kernel::solve_semidefinite;
 
 /// The ratings of a user: items, values, weights.
@@ -161,7 +162,7 @@ impl LatentFactors {
 
     /// The penalty of a user and `α₀ Σ v vᵀ` over all items.
     fn implicit_system(&self, rule: &Implicit, (_, values, given): Rated<'_>) -> Vec<f64> {
-        let lambda = f64::from(rule.lambda(values, given, self.items.len()));
+        let lambda = f64::from(rule.lambda(values, given, self.n_observed(Entity::Item)));
         let mut system = self.ridge(lambda, rule.biases.then_some(lambda));
         let base = self.items_base(rule);
         let (k, stride) = (self.rank(), self.item_factors.stride());
@@ -193,7 +194,7 @@ impl LatentFactors {
         if confidences.iter().any(|&c| c > 0.0) {
             let system = self.implicit_system(rule, rated);
             let (weights, vectors) = (wide(&confidences), self.vectors(items, rule.biases));
-            let lambda = f64::from(rule.lambda(values, given, self.items.len()));
+            let lambda = f64::from(rule.lambda(values, given, self.n_observed(Entity::Item)));
             direction = self.direction(system, &vectors, &weights, item, rule.biases);
             direction.iter_mut().for_each(|x| *x *= lambda);
         }

@@ -5,6 +5,7 @@ use super::link::working;
 use super::{Affine, FactorVector, Implicit, LatentFactors, Pairs, RatingLink, Robust};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
+use gradus_data::Entity;
 use gradus_kernel::{RowProblem, RowSolver, Rows, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -217,7 +218,8 @@ impl LatentFactors {
             }
             FoldIn::Implicit(rule) => {
                 let base = self.users_base(rule);
-                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights), prior))
+                let about = (self.n_observed(Entity::User), prior);
+                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights), about))
             }
             _ => Err(Error::data("the items of this kind of model cannot be solved by themselves")),
         }
@@ -247,7 +249,8 @@ impl LatentFactors {
             FoldIn::Implicit(rule) => {
                 let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
                 let base = self.items_base(rule);
-                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights), prior)
+                let about = (self.n_observed(Entity::Item), prior);
+                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights), about)
             }
         }
     }

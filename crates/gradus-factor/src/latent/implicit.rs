@@ -135,6 +135,13 @@ impl LatentFactors {
         Arc::clone(base)
     }
 
+    /// The number of users or of items, without those known by their features alone.
+    pub(super) fn n_observed(&self, of: Entity) -> usize {
+        let n = if of == Entity::User { self.user_bias.len() } else { self.item_bias.len() };
+        let unobserved = self.unobserved[of as usize].as_ref();
+        n - unobserved.map_or(0, |rows| rows.which.iter().filter(|&&which| which).count())
+    }
+
     /// The sums over the rows of a side that were observed.
     fn observed_totals(&self, of: Entity) -> Totals {
         let (bias, rows) = match of {
@@ -179,10 +186,10 @@ impl LatentFactors {
         fixed: &Fixed<'_>,
         base: &Gram,
         (indices, values, weights): (&[u32], &[f32], Option<&[f32]>),
-        prior: Option<PriorMean>,
+        (n_others, prior): (usize, Option<PriorMean>),
     ) -> FactorVector {
         let (confidences, targets) = targets(rule, fixed.bias, indices, values, weights);
-        let lambda = rule.lambda(values, weights, fixed.factors.n_rows());
+        let lambda = rule.lambda(values, weights, n_others);
         // Where all are 1 the fit sums without weights: the same bits here.
         let plain = confidences.iter().all(|&c| c == 1.0);
         let prior = prior.map(|(bias, mut row)| {

@@ -153,13 +153,16 @@ impl<R: PriorRows> PriorHalf<'_, R> {
         let direction =
             self.direction.map(|direction| (direction.factors.row(row), direction.bias[row]));
         // A row of which nothing was observed is its prior mean.
-        if weights.map_or(indices.is_empty(), |weights| weights.iter().all(|&w| w <= 0.0)) {
-            // Where pairs that were not observed count, those of this row do not, and a row of 0 has none.
-            if self.side.base().is_some() {
-                out.fill(0.0);
-                *bias = 0.0;
-                return PriorSums::default();
-            }
+        let of_nothing =
+            weights.map_or(indices.is_empty(), |weights| weights.iter().all(|&w| w <= 0.0));
+        // Where pairs that were not observed count, those of such a row do not, and a row of 0 has none. What was
+        // seen without interest counts.
+        if self.side.base().is_some() && indices.is_empty() {
+            out.fill(0.0);
+            *bias = 0.0;
+            return PriorSums::default();
+        }
+        if of_nothing && self.side.base().is_none() {
             out.copy_from_slice(mean);
             *bias = mean_bias;
             if let (Some((factors, bias)), Some(direction)) = (follow, direction) {
