@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from gradus.factor import Als, Bias, Ials
+from gradus.factor import Als, Bayes, Bias, Ials
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_what_cannot_be_used_is_refused(planted, fitted):
 
 
 # Besides Als.
-MODELS = [Ials(rank=4, regularization=0.01, unobserved=0.1)]
+MODELS = [Ials(rank=4, regularization=0.01, unobserved=0.1), Bayes(rank=4, max_iter=80, burn_in=30)]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

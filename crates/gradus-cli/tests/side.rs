@@ -230,4 +230,7 @@ fn every_model_that_learns_from_features_takes_and_refuses_the_same() {
 }
 
 /// Models that learn from features, besides `als`.
-const MODELS: [&str; 1] = ["fit ials --rank 3 --regularization 0.01 --unobserved 0.1"];
+const MODELS: [&str; 2] = [
+    "fit ials --rank 3 --regularization 0.01 --unobserved 0.1",
+    "fit bayes --rank 3 --max-iter 30",
+];

@@ -6,7 +6,7 @@ use crate::baseline::Components;
 use crate::side::{OtherSide, Strength, Strengths};
 use crate::tuning::{self, Tunable as _};
 use gradus_base::Result;
-use gradus_core::estimator::{Fit as _, Job};
+use gradus_core::estimator::Job;
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::progress::Event;
 use gradus_data::{Entity, Ratings};
@@ -16,11 +16,12 @@ const ITERATIONS: usize = 15;
 /// Its rank: a few factors tell what a column is worth.
 const RANK: usize = 8;
 
-/// Estimates what was not given, from a sample of the ratings where they are many.
-pub(super) fn strengths(
+/// Estimates what was not given, for the model of this name, from a sample of the ratings where they are many.
+pub(crate) fn strengths(
     params: &Als,
     input: &Normalised<'_>,
     job: &Job<'_, Ratings>,
+    model: &'static str,
 ) -> Result<Strengths> {
     let given = params.feature_regularization.map(f64::from);
     let mut found = [None, None];
@@ -29,7 +30,7 @@ pub(super) fn strengths(
         return Ok(Strengths { given, found });
     }
     job.observer.notice(&Event::Choosing {
-        model: Als::NAME,
+        model,
         trial: 1,
         what: "what each column of features is worth",
     });

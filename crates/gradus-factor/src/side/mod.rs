@@ -22,6 +22,8 @@
 //! While a row's system is factored, it is solved for `λ_i Dᵀx_i` as well: that gives the exact second derivative along `D`, so the
 //! step is the exact minimum along `D` and the objective never rises.
 
+#[cfg(test)]
+mod bayes_tests;
 mod half;
 #[cfg(test)]
 mod implicit_tests;
