@@ -15,6 +15,8 @@ from suites import completion, nmf, pca, svm, svmgrid, text, top, versions
 from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
 from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
 from suites import lda, nmf, pca, svm, svmgrid, text, top, versions
+from suites import als, bayes, cold, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
+from suites import nmf, pca, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,
@@ -25,6 +27,7 @@ SUITES = {
     "implicit": implicit,
     "ials": ials,
     "bayes": bayes,
+    "cold": cold,
     "curve": curve,
     "metrics": metrics,
     "linear": linear,

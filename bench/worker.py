@@ -143,6 +143,17 @@ def linear(task):
     return run
 
 
+def cold(task):
+    """A task of `cold.py`."""
+
+    def run(**arguments):
+        import cold
+
+        return getattr(cold, task)(**arguments)
+
+    return run
+
+
 def _ratings(job, part):
     import preparation
 
@@ -156,5 +167,7 @@ if __name__ == "__main__":
     rankings += ("popularity", "ease", "lists", "implicit", "implicit_race", "gradus")
     tasks |= {name: ranking(name) for name in rankings}
     tasks |= {name: linear(name) for name in ("make_linear", "fit_linear", "judge_linear")}
+    colds = ("prepare_cold", "gradus_ranked", "popular_ranked", "cmfrec_explicit", "cmfrec_ranked", "lightfm_ranked")
+    tasks |= {name: cold(name) for name in (*colds, "make_features")}
     value = tasks[task](**json.loads(arguments))
     Path(answer).write_text(json.dumps(value))

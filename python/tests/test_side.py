@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from gradus.factor import Als, Bias
+from gradus.factor import Als, Bayes, Bias, Ials
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +103,41 @@ def test_what_cannot_be_used_is_refused(planted, fitted):
     titled = users.assign(title=[f"title {n}" for n in range(200)])
     with pytest.warns(UserWarning, match="`title` has 200 different words"):
         Als(rank=2, regularization=1.0).fit(ratings, user_features=titled)
+
+
+# Besides Als.
+MODELS = [Ials(rank=4, regularization=0.01, unobserved=0.1), Bayes(rank=4, max_iter=80, burn_in=30)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_other_models_learn_from_features(planted, model):
+    users, items, (u, i, y) = planted
+    # Signs of interest are what was liked.
+    liked = y > 3
+    ratings = (u[liked], i[liked], np.ones(liked.sum())) if isinstance(model, Ials) else (u, i, y)
+    model = model.fit(ratings, user_features=users, item_features=items)
+    assert len(model.users_) == 200 and len(model.items_) == 100
+    for user in (192, 193):
+        found, _ = model.recommend(user, 20)
+        assert np.mean(found % 2) == (1 if user % 3 == 0 else 0)
+    new = pandas.DataFrame({"job": ["a", "b"], "age": [30.0, 50.0]})
+    found, scores = model.recommend_for(user_features=new, n=10)
+    assert (found[0] % 2 == 1).all() and (found[1] % 2 == 0).all()
+    one, _ = model.recommend_for([1], [5.0], n=10, user_features=new.iloc[:1])
+    assert one.shape == (1, 10) and 1 not in one
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.recommend_for(user_features=new, n=10)[1] == scores).all()
+    why = model.explain(192, 99)
+    assert "job=a" in dict(why["user_features"]) and "genres=x" in dict(why["item_features"])
+    total = why["base"] + sum(part for _, part in why["user_features"])
+    assert abs(total - why["score"]) < 1e-3
+    assert len(model.similar_items(99, 3)[0]) == 3
+    for features, message in [
+        (pandas.concat([users, users]), "there twice"),
+        (users.assign(user=users.user + 1000), "none of the 200 ids"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(ratings, user_features=features)
+    model = model.fit(ratings, user_features=users, item_features=items)
+    with pytest.raises(ValueError, match="job"):
+        model.recommend_for(user_features=pandas.DataFrame({"age": [1.0]}))

@@ -192,3 +192,45 @@ fn users_and_items_can_be_held_out_altogether() {
         |answer: &Value| answer["rmse"].as_f64().or(answer["errors"]["rmse"].as_f64()).unwrap();
     assert!(rmse(&cold) < rmse(&unknown) - 0.2, "{cold} {unknown}");
 }
+
+#[test]
+fn every_model_that_learns_from_features_takes_and_refuses_the_same() {
+    let folder = Folder::new();
+    for fit in MODELS {
+        let features = "--user-features users.csv --item-features items.csv";
+        folder.out(&format!("{fit} ratings.csv -o m.gradus --force -q {features}"));
+        let found = folder.json("recommend m.gradus --user 60 -n 41 --json");
+        assert_eq!(found["recommendations"].as_array().unwrap().len(), 41, "{fit}");
+        let similar = folder.json("similar m.gradus --item 40 -n 3 --json");
+        assert_eq!(similar["similar"].as_array().unwrap().len(), 3, "{fit}");
+        folder.write("new.csv", "user,age,job\nnew,40,cook\n");
+        let line = "recommend m.gradus --features new.csv --rated 0=5 -n 41 --json";
+        assert_eq!(folder.json(line)[0]["recommendations"].as_array().unwrap().len(), 40, "{fit}");
+        let why = folder.out("recommend m.gradus --user 60 -n 1 --explain --json");
+        assert!(why.contains("job=cook") && why.contains("genres="), "{fit}: {why}");
+        folder.write("odd.csv", "user,age,job\nx,,pilot\n");
+        folder.out("recommend m.gradus --features odd.csv");
+        for (text, part) in
+            [("user,age\nx,20\n", "job"), ("user,age,job\nx,old,cook\n", "`old` is not a number")]
+        {
+            folder.write("new.csv", text);
+            let said = folder.said("recommend m.gradus --features new.csv");
+            assert!(said.contains(part), "{fit}, {text}: {said}");
+        }
+        for (text, part) in [
+            ("user,age\n1,20\n1,30\n", "id `1` is there twice"),
+            ("user,age\n901,20\n902,30\n", "none of the 2 ids of the table"),
+        ] {
+            folder.write("bad.csv", text);
+            let said =
+                folder.said(&format!("{fit} ratings.csv -o x.gradus --user-features bad.csv"));
+            assert!(said.contains(part) && said.contains("--user-features"), "{fit}: {said}");
+        }
+    }
+}
+
+/// Models that learn from features, besides `als`.
+const MODELS: [&str; 2] = [
+    "fit ials --rank 3 --regularization 0.01 --unobserved 0.1",
+    "fit bayes --rank 3 --max-iter 30",
+];

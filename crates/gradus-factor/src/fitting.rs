@@ -76,8 +76,8 @@ pub(crate) fn check<P: Fit<Data = Ratings>>(params: &P, data: &Ratings) -> Resul
     }
     match Entity::ALL.into_iter().find(|&of| data.features(of).is_some()) {
         Some(of) if !P::TRAITS.takes_features() => Err(Error::data(format!(
-            "{}: it learns from ratings alone, and these come with features of {}s (option `{}`); `als` \
-             learns from both",
+            "{}: it learns from ratings alone, and these come with features of {}s (option `{}`); `als`, \
+             `ials` and `bayes` learn from both",
             P::NAME,
             of.name(),
             of.option()

@@ -5,6 +5,7 @@ use crate::latent::RowRule;
 use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_data::Csr;
+use gradus_kernel::gram::Gram;
 use gradus_kernel::{Level, RowCg, RowCoordinates, RowProblem, RowSolution, RowSolver};
 
 /// The cost of a row besides its ratings: even a visit to an empty row costs something.
@@ -82,10 +83,11 @@ pub(crate) enum Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(method: Method, k: usize, level: Level) -> Self {
+    /// `base` is that of all problems, if they have any.
+    pub(crate) fn new(method: Method, k: usize, level: Level, base: Option<&Gram>) -> Self {
         match method {
             Method::Cholesky => Self::Cholesky(Box::new(RowSolver::new(k, level))),
-            Method::Cg(steps) => Self::Cg(Box::new(RowCg::new(k, level, None)), steps),
+            Method::Cg(steps) => Self::Cg(Box::new(RowCg::new(k, level, base)), steps),
             Method::Coordinates(rounds) => Self::Coordinates(RowCoordinates::new(k, level), rounds),
             Method::NonNegative(rounds) => {
                 Self::Coordinates(RowCoordinates::non_negative(k, level), rounds)
@@ -148,7 +150,7 @@ impl Half<'_> {
             Method::Cg(_) | Method::Coordinates(_) | Method::NonNegative(_) => self.start.clone(),
         };
         let work = || Work {
-            solver: Worker::new(self.method, k, self.level),
+            solver: Worker::new(self.method, k, self.level, None),
             targets: Vec::new(),
             products: Vec::new(),
         };

@@ -5,7 +5,7 @@
 //!
 //! - relevant is a held-out rating with a value and a weight above 0;
 //! - users and items without a rating in training are left out: such an item is neither relevant
-//!   nor ranked;
+//!   nor ranked; unless the model learns from features of users (items), by which it knows them;
 //! - what a user has in training is neither relevant nor ranked;
 //! - of equal scores the irrelevant item is ranked first.
 
@@ -13,7 +13,7 @@ use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Scored, TopN};
 use gradus_core::report::Baseline;
-use gradus_data::{Csr, Ids, Ratings};
+use gradus_data::{Csr, Entity, Ids, Ratings};
 use gradus_kernel::{Level, Rows};
 use gradus_metrics::ranking::ndcg;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) struct HeldOutItems {
     /// The users of the sample, if it is smaller.
     sample: Option<Vec<Case>>,
     seen: Arc<Csr>,
-    /// Whether each item has a rating in training.
+    /// Whether each item has a rating in training, or features.
     trained: Vec<bool>,
     n_trained: usize,
 }
@@ -77,15 +77,18 @@ impl HeldOutItems {
         }
         // A part of larger data keeps all of its ids, so an id alone does not mean that training
         // has a rating of it.
-        let trained: Vec<bool> =
-            (0..data.n_items()).map(|item| !data.by_item().range(item).is_empty()).collect();
+        let described = Entity::ALL.map(|of| data.features(of).is_some());
+        let [users_described, items_described] = described;
+        let trained: Vec<bool> = (0..data.n_items())
+            .map(|item| items_described || !data.by_item().range(item).is_empty())
+            .collect();
         let (user_of, item_of) =
             (map(held_out.users(), data.users()), map(held_out.items(), data.items()));
         let mut users = Vec::new();
         for (row, user) in user_of.into_iter().enumerate() {
             let Some(user) = user else { continue };
             let seen = data.by_user().row(user as usize).0;
-            if seen.is_empty() {
+            if seen.is_empty() && !users_described {
                 continue;
             }
             let mut relevant: Vec<u32> = held_out

@@ -408,7 +408,7 @@ impl DataKind for Ratings {
         let given = Entity::ALL.into_iter().find(|&of| options.features_file(of).is_some());
         if let Some(of) = given.filter(|_| !purpose.traits.takes_features()) {
             return Err(Error::data(format!(
-                "option `{}`: this model learns from ratings alone; `als` learns from features, too",
+                "option `{}`: this model learns from ratings alone; `als`, `ials` and `bayes` learn from features, too",
                 of.option()
             )));
         }

@@ -1,6 +1,7 @@
 //! Alternating least squares for the biased latent factor model.
 
 mod pilot;
+pub(crate) use pilot::strengths;
 pub(crate) mod solve;
 
 use crate::baseline::Components;
@@ -234,8 +235,8 @@ impl Fit for Als {
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let mut chosen = tuning::choose(self, data, job)?;
-        let strengths = pilot::strengths(self, &input, job)?;
-        strengths.tell(self.biases, &input, &mut chosen.choices);
+        let strengths = pilot::strengths(self, &input, job, Self::NAME)?;
+        strengths.tell(self.biases, input.data(), &mut chosen.choices);
         let components = Components::estimate(input.data(), self.biases, &job.stop);
         let plan = self.plan(&chosen, &components);
         let solver = solve::Solver::new(plan, &input, job.validation, warm)?;

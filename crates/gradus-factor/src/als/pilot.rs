@@ -3,60 +3,25 @@
 use super::solve::Solver;
 use super::{Als, Chosen, Normalised};
 use crate::baseline::Components;
-use crate::side::{Strength, describe};
+use crate::side::{OtherSide, Strength, Strengths};
 use crate::tuning::{self, Tunable as _};
 use gradus_base::Result;
-use gradus_core::estimator::{Fit as _, Job};
+use gradus_core::estimator::Job;
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::progress::Event;
-use gradus_core::report::Choice;
-use gradus_data::{Entity, FeatureEncoder, Ratings};
+use gradus_data::{Entity, Ratings};
 
 /// Iterations of the short fit.
 const ITERATIONS: usize = 15;
 /// Its rank: a few factors tell what a column is worth.
 const RANK: usize = 8;
 
-/// The strengths of the penalties on the maps, of users and of items.
-pub(super) struct Strengths {
-    /// What was given for all of them.
-    given: Option<f64>,
-    /// What was found for each column, on factors and on biases.
-    found: [Option<Vec<[f64; 2]>>; 2],
-}
-
-impl Strengths {
-    /// The strengths of one side.
-    pub(super) fn of(&self, of: Entity, encoder: &FeatureEncoder, typical: (f64, f64)) -> Strength {
-        match (self.given, &self.found[of as usize]) {
-            (Some(rows), _) => Strength::all(rows, encoder, typical),
-            (None, Some(columns)) => Strength::of_columns(columns.clone(), encoder, typical),
-            (None, None) => Strength::start(encoder, typical),
-        }
-    }
-
-    /// Tells what was chosen.
-    pub(super) fn tell(&self, biases: bool, input: &Normalised<'_>, choices: &mut Vec<Choice>) {
-        for of in Entity::ALL {
-            let (Some(columns), Some(features)) =
-                (&self.found[of as usize], input.data().features(of))
-            else {
-                continue;
-            };
-            let best = columns.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-            let words = describe(features.encoder(), columns, biases);
-            let reason = format!("{} features, rows by column: {words}", of.name());
-            let value = if best.is_finite() { best } else { 0.0 };
-            choices.push(Choice::new("feature_regularization", value, reason));
-        }
-    }
-}
-
-/// Estimates what was not given, from a sample of the ratings where they are many.
-pub(super) fn strengths(
+/// Estimates what was not given, for the model of this name, from a sample of the ratings where they are many.
+pub(crate) fn strengths(
     params: &Als,
     input: &Normalised<'_>,
     job: &Job<'_, Ratings>,
+    model: &'static str,
 ) -> Result<Strengths> {
     let given = params.feature_regularization.map(f64::from);
     let mut found = [None, None];
@@ -65,7 +30,7 @@ pub(super) fn strengths(
         return Ok(Strengths { given, found });
     }
     job.observer.notice(&Event::Choosing {
-        model: Als::NAME,
+        model,
         trial: 1,
         what: "what each column of features is worth",
     });
@@ -94,12 +59,12 @@ pub(super) fn strengths(
         solver.step(&mut state, &Watch::unwatched())?;
     }
     for of in Entity::ALL {
-        let (rows, other) = match of {
-            Entity::User => (&state.users, (&state.items, data.by_item())),
-            Entity::Item => (&state.items, (&state.users, data.by_user())),
+        let (rows, fixed, counts) = match of {
+            Entity::User => (&state.users, &state.items, data.by_item()),
+            Entity::Item => (&state.items, &state.users, data.by_user()),
         };
         if let Some(prior) = &mut solver.priors[of as usize] {
-            prior.judge(rows, other);
+            prior.judge(rows, &OtherSide { fixed, counts, everywhere: None });
         }
     }
     for of in Entity::ALL {

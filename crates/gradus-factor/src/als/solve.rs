@@ -3,11 +3,11 @@
 use crate::fitting;
 use crate::half::{Half, Method, Side, Sums};
 use crate::latent::{
-    self, FoldIn, HeldOut, LatentFactors, NonNegative, Normalised, Parts, Squares,
+    self, FoldIn, HeldOut, LatentFactors, NonNegative, Normalised, Parts, Squares, UnobservedRows,
 };
-use crate::side::{FeatureMap, Prior, PriorHalf, Strength};
+use crate::side::{FeatureMap, OtherSide, Prior, Rated, Strength};
 use crate::vectors::{Vectors, clone_in_place};
-use gradus_base::Result;
+use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_data::{Entity, FeatureEncoder, Features, Ratings};
 use gradus_file::{Reader, Writer};
@@ -46,6 +46,8 @@ pub(crate) struct Solver<'a> {
     data: &'a Ratings,
     pub(crate) level: Level,
     held_out: Option<HeldOut>,
+    /// Whether users or items of the held-out ratings have none in training.
+    held_out_is_new: bool,
     /// A model to start from, of the same users.
     warm: Option<&'a LatentFactors>,
     /// The range that predictions are clipped to, if they are clipped.
@@ -94,7 +96,21 @@ impl<'a> Solver<'a> {
         let data = input.data();
         let (sum, weight) = fitting::total(plan.model, data)?;
         let mean = if plan.is_product() { 0.0 } else { sum / weight };
+        let has_new = |held_out: &Ratings, of: Entity| {
+            let (ids, rows, of_held) = match of {
+                Entity::User => (data.users(), data.by_user(), held_out.by_user()),
+                Entity::Item => (data.items(), data.by_item(), held_out.by_item()),
+            };
+            let own = if of == Entity::User { held_out.users() } else { held_out.items() };
+            let tested = (0..own.len()).filter(|&row| !of_held.range(row).is_empty());
+            tested
+                .map(|row| ids.find(own.get(row)))
+                .any(|row| row.is_none_or(|row| rows.range(row as usize).is_empty()))
+        };
+        let held_out_is_new =
+            held_out.is_some_and(|held_out| Entity::ALL.iter().any(|&of| has_new(held_out, of)));
         Ok(Self {
+            held_out_is_new,
             input,
             data,
             level: Level::best(),
@@ -127,7 +143,8 @@ impl<'a> Solver<'a> {
                 Entity::Item => (&self.items, self.plan.rule.of_items()),
             };
             let strength = |typical| strength(of, features.encoder(), typical);
-            let prior = Prior::new(features, side, rule, strength, self.level);
+            let rows = Rated { side, rule, mean: 0.0 };
+            let prior = Prior::new(features, &rows, strength, self.level);
             self.priors[of as usize] = Some(prior);
         }
         self
@@ -153,26 +170,63 @@ impl<'a> Solver<'a> {
             let (rows, sums) = half.solve(watch, share)?;
             return Some((rows, None, sums));
         };
-        let means = map.means(level, prior.features);
-        let way = prior.way(start, &means, map, (fixed, other));
-        let direction = way.means(level, prior.features);
-        let half = PriorHalf {
-            side,
-            fixed,
-            mean,
-            rule,
-            method,
-            start,
-            means: &means,
-            direction: Some(&direction),
-            residuals,
-            level,
-        };
-        let advanced = prior.advance(map, &way, half.solve(watch, share)?);
+        let rows = Rated { side, rule, mean };
+        let other = OtherSide { fixed, counts: other, everywhere: None };
+        let (solution, way) =
+            prior.solve(&rows, map, (start, &other), (method, residuals), (watch, share))?;
+        let advanced = prior.advance(map, &way, solution);
         Some((advanced.rows, Some(advanced.map), advanced.sums))
     }
 
+    /// Which rows of a side have no rating, and the bias of a row of which nothing is known.
+    ///
+    /// That bias is the mean error, over all ratings, of what is predicted without the row but for its features.
+    /// A bias of 0 would do if the mean were that of the ratings. But the penalty on biases makes it that
+    /// of users and items, each counted once, and 20 iterations leave it anywhere between the two.
+    pub(crate) fn unobserved_rows(&self, of: Entity, state: &State) -> UnobservedRows {
+        let (side, fixed) = match of {
+            Entity::User => (&self.users, &state.items),
+            Entity::Item => (&self.items, &state.users),
+        };
+        let n = side.rows.n_rows();
+        let weight = |row: usize| -> f64 {
+            let count = side.rows.range(row).len() as f64;
+            side.weights(row).map_or(count, |weights| weights.iter().map(|&w| f64::from(w)).sum())
+        };
+        let which = (0..n).map(|row| weight(row) <= 0.0).collect();
+        let mut typical = Vectors::zeros(1, self.plan.rank);
+        if !self.plan.rule.biases {
+            return UnobservedRows { which, typical };
+        }
+        let prior = self.priors[of as usize].as_ref().zip(state.maps[of as usize].as_ref());
+        let means = prior.map(|(prior, map)| map.means(self.level, prior.features));
+        let sums = parallel::map(side.blocks.ranges(), |rows| {
+            let (mut sum, mut products) = (0.0, Vec::new());
+            for row in rows {
+                let (indices, values) = side.rows.row(row);
+                let weights = side.weights(row);
+                products.clear();
+                products.resize(indices.len(), 0.0);
+                let mut bias = 0.0;
+                if let Some(means) = &means {
+                    let (factors, mean) = (fixed.factors.as_slice(), means.factors.row(row));
+                    gradus_kernel::dots(self.level, factors, indices, mean, &mut products);
+                    bias = f64::from(means.bias[row]);
+                }
+                for (at, (&index, &value)) in indices.iter().zip(values).enumerate() {
+                    let known = state.mean + bias + f64::from(products[at]);
+                    let error = f64::from(value) - known - f64::from(fixed.bias[index as usize]);
+                    sum += weights.map_or(1.0, |weights| f64::from(weights[at])) * error;
+                }
+            }
+            sum
+        });
+        typical.bias[0] = (sums.into_iter().sum::<f64>() / self.weight) as f32;
+        UnobservedRows { which, typical }
+    }
+
     pub(crate) fn into_model(self, state: State) -> LatentFactors {
+        let unobserved = Entity::ALL.map(|of| Some(self.unobserved_rows(of, &state)));
         LatentFactors::new(
             self.input.source,
             Parts {
@@ -190,7 +244,7 @@ impl<'a> Solver<'a> {
             self.plan.keep_history,
         )
         .with_normal(self.input.normal.clone())
-        .with_maps(state.maps, self.input.source)
+        .with_maps(state.maps, unobserved, self.input.source)
     }
 }
 
@@ -238,10 +292,19 @@ impl iterate::Solver for Solver<'_> {
 
     fn validate(&self, state: &State) -> Option<f64> {
         let held_out = self.held_out.as_ref()?;
+        let unobserved =
+            self.held_out_is_new.then(|| Entity::ALL.map(|of| self.unobserved_rows(of, state)));
+        let typical = |of: Entity, row: Option<u32>| {
+            let unobserved = unobserved.as_ref().map(|both| &both[of as usize]);
+            unobserved
+                .filter(|unobserved| row.is_none_or(|row| unobserved.which[row as usize]))
+                .map_or(0.0, |unobserved| unobserved.typical.bias[0])
+        };
         Some(held_out.rmse(self.range, |user, item| {
             let users = (state.users.bias.as_slice(), &state.users.factors);
             let items = (state.items.bias.as_slice(), &state.items.factors);
             let x = latent::score(self.level, state.mean, users, items, user, item);
+            let x = x + typical(Entity::User, user) + typical(Entity::Item, item);
             self.input.undo(user, item, x)
         }))
     }

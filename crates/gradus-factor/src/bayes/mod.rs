@@ -6,6 +6,7 @@
 //! | `half.rs` | all rows of one side, given the other |
 //! | `hyper.rs` | the Gaussian that the rows of one side come from |
 //! | `implicit.rs` | what a row gains from the list of its ratings |
+//! | `links.rs` | what a row gains from its features |
 //! | `samples.rs` | the draws that are kept |
 //! | `diagnose.rs` | whether the chain has run long enough |
 //! | `posterior/` | the fitted model: predicting, intervals, recommending, folding in, explaining |
@@ -16,16 +17,20 @@ mod diagnose;
 mod half;
 mod hyper;
 mod implicit;
+mod links;
 mod posterior;
 mod samples;
 mod solve;
 
 pub use posterior::{Posterior, Spread};
 
+use crate::als::Als;
 use crate::fitting::{self, Iterative, Stopping};
+use crate::latent::{Normalised, Normalize};
+use crate::side::Strengths;
 use derive_setters::Setters;
 use gradus_base::Result;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_data::Ratings;
@@ -46,7 +51,11 @@ use std::time::Instant;
 /// a user chose to rate says something about the user, whatever the rating. Items gain from their users in
 /// the same way.
 ///
-/// One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
+/// With features of users or items (side information) the mean of a row's Gaussian is `μ + Wᵀ(x − x̄)` besides, and the link
+/// matrix `W` is drawn with the rest; its strength has a prior of its own for each column of features, and a column
+/// that says nothing is left out. Users and items without ratings are then known by their features.
+///
+/// One iteration draws, each given all the rest: both Gaussians, the `y`, `W`, every item, every user,
 /// and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
 /// draws kept (with each draw of the items, every user at their mean given it), and their spread with
 /// the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
@@ -150,6 +159,18 @@ impl Bayes {
     }
 }
 
+impl Bayes {
+    /// Which columns of features say something, by a short fit of `als`.
+    fn strengths(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Strengths> {
+        if !data.has_features() {
+            return Ok(Strengths::default());
+        }
+        let input = Normalised::new(Normalize::None, data);
+        let judge = Als::new().seed(self.seed);
+        crate::als::strengths(&judge, &input, job, Self::NAME)
+    }
+}
+
 impl Iterative for Bayes {
     fn stopping(&self) -> Stopping {
         let Self { max_iter, patience, seed, .. } = *self;
@@ -163,13 +184,20 @@ impl Fit for Bayes {
     const FAMILY: &'static str = "factor";
     type Data = Ratings;
     type Model = Posterior;
-    const TRAITS: Traits = Traits { averages: true, ..Traits::RECOMMENDER };
+    const TRAITS: Traits = Traits {
+        averages: true,
+        recommender: Some(RecommenderTraits { features: true, ..RecommenderTraits::EXPLICIT }),
+        ..Traits::RECOMMENDER
+    };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
         let started = Instant::now();
         fitting::check(self, data)?;
-        let solver = solve::Solver::new(self, data, job.validation)?;
-        let options = fitting::loop_options(self, started, data, job);
+        let mut choices = Vec::new();
+        let strengths = self.strengths(data, job)?;
+        strengths.tell(true, data, &mut choices);
+        let solver = solve::Solver::new(self, data, job.validation, &strengths)?;
+        let options = fitting::loop_options(self, started, data, job).chosen(choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         fitting::compare_with_baselines(&mut report, data, job)?;
         let counted = &state.scalars[solver.burn_in().min(state.scalars.len())..];

@@ -19,6 +19,8 @@ pub(super) struct Shape {
     pub(super) rank: usize,
     /// Whether what items add to users is kept as well.
     pub(super) lists: bool,
+    /// Number of features of users and of items.
+    pub(super) features: [usize; 2],
 }
 
 /// The drawn rows of users are kept with every `SPARSE`-th draw.
@@ -31,6 +33,8 @@ pub(super) struct Draw<'a> {
     pub(super) means: &'a Vectors,
     pub(super) items: &'a Vectors,
     pub(super) lists: Option<&'a Rows>,
+    /// What each feature adds to users, and to items.
+    pub(super) links: [Option<&'a Rows>; 2],
     pub(super) noise: f64,
 }
 
@@ -46,6 +50,8 @@ pub(super) struct Samples {
     pub(super) deviations: Vec<Bf16>,
     /// What each item adds to the users who rated it.
     pub(super) lists: Vec<Bf16>,
+    /// What each feature adds to users, and to items.
+    pub(super) links: [Vec<Bf16>; 2],
     /// The precision of the noise.
     pub(super) noise: Vec<f64>,
     /// Mean and precision of the users' prior, and of the items'.
@@ -69,7 +75,7 @@ impl Samples {
             *self = Self::default();
         }
         self.provisional = !counts;
-        let &Draw { users, means, items, lists, noise } = draw;
+        let &Draw { users, means, items, lists, links, noise } = draw;
         for (to, from) in [(&mut self.users, means), (&mut self.items, items)] {
             for row in 0..from.bias.len() {
                 to.extend(from.row(row).map(Bf16::new));
@@ -84,6 +90,12 @@ impl Samples {
         if let Some(lists) = lists {
             for row in lists.as_slice().chunks_exact(lists.stride()) {
                 self.lists.extend(row[..lists.k()].iter().map(|&x| Bf16::new(x)));
+            }
+        }
+        for (to, links) in self.links.iter_mut().zip(links) {
+            let Some(links) = links else { continue };
+            for row in links.as_slice().chunks_exact(links.stride()) {
+                to.extend(row[..links.k()].iter().map(|&x| Bf16::new(x)));
             }
         }
         self.noise.push(noise);
@@ -105,6 +117,12 @@ impl Samples {
         if shape.lists {
             file.tensor(&format!("{prefix}lists"), &[s, shape.n_items, d], &self.lists);
         }
+        for (at, name) in ["user_links", "item_links"].into_iter().enumerate() {
+            if shape.features[at] > 0 {
+                let size = [s, shape.features[at], d];
+                file.tensor(&format!("{prefix}{name}"), &size, &self.links[at]);
+            }
+        }
         file.tensor(&format!("{prefix}noise"), &[s], &self.noise);
         file.tensor(&format!("{prefix}user_priors"), &[s, d + 1, d], &self.user_priors);
         file.tensor(&format!("{prefix}item_priors"), &[s, d + 1, d], &self.item_priors);
@@ -114,7 +132,15 @@ impl Samples {
     pub(super) fn read(prefix: &str, shape: Shape, file: &mut Reader) -> Result<Self> {
         let (s, provisional): (usize, bool) = file.get(&format!("{prefix}count"))?;
         let d = shape.rank + 1;
+        let mut links = [Vec::new(), Vec::new()];
+        for (at, name) in ["user_links", "item_links"].into_iter().enumerate() {
+            if shape.features[at] > 0 {
+                let size = [s, shape.features[at], d];
+                links[at] = file.tensor(&format!("{prefix}{name}"), &size)?;
+            }
+        }
         Ok(Self {
+            links,
             provisional,
             users: file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d])?,
             items: file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d])?,

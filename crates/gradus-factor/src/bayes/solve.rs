@@ -4,18 +4,20 @@
 use super::half::{Half, ROW_COST};
 use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
+use super::links::{Linked, Links, sum_of};
 use super::samples::{Draw, Samples, Shape};
 use super::{Bayes, diagnose};
 use crate::baseline::Components;
 use crate::fitting;
 use crate::half::Side;
 use crate::latent::{self, HeldOut};
+use crate::side::Strengths;
 use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
 use gradus_core::progress::Stop;
-use gradus_data::{Csr, Ratings};
+use gradus_data::{Csr, Entity, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, padded};
 use std::borrow::Cow;
@@ -64,6 +66,8 @@ pub(super) struct Solver<'a> {
     list_variances: Vec<f64>,
     pub(super) users: Side<'a>,
     items: Side<'a>,
+    /// The features of users and of items, if there are any.
+    pub(super) linked: [Option<Linked<'a>>; 2],
 }
 
 /// What changes from step to step.
@@ -77,12 +81,23 @@ pub(super) struct State {
     /// The sums that users gain from the items they rated, and items from the users who rated them.
     pub(super) to_users: Option<Lists>,
     pub(super) to_items: Option<Lists>,
+    /// What users and items gain from their features.
+    pub(super) links: [Option<Links>; 2],
     pub(super) samples: Samples,
     /// Sums of the held-out predictions of the draws kept so far.
     held_out: Vec<f64>,
     /// A few scalars of each iteration, to judge the chain by.
     pub(super) scalars: Vec<[f64; diagnose::SCALARS]>,
     pub(super) fallbacks: u64,
+}
+
+/// The prior of one side: the Gaussian, and what its rows gain from lists and from features.
+struct Drawn {
+    prior: Gaussian,
+    lists: Option<Lists>,
+    links: Option<Links>,
+    /// Both together.
+    gains: Option<Rows>,
 }
 
 /// The Gaussians of an iteration.
@@ -96,6 +111,7 @@ impl<'a> Solver<'a> {
         params: &'a Bayes,
         data: &'a Ratings,
         held_out: Option<&Ratings>,
+        strengths: &Strengths,
     ) -> Result<Self> {
         let (sum, weight) = fitting::total("bayes", data)?;
         let mean = sum / weight;
@@ -131,6 +147,10 @@ impl<'a> Solver<'a> {
             list_variances: expected(LIST_SHARE * of_factor, LIST_BIAS),
             users: Side::with_row_cost(data.by_user(), data.weights_by_user(), ROW_COST),
             items: Side::with_row_cost(data.by_item(), data.weights_by_item(), ROW_COST),
+            linked: Entity::ALL.map(|of| {
+                let rows = if of == Entity::User { data.by_user() } else { data.by_item() };
+                data.features(of).map(|features| Linked::new(features, rows, of, strengths))
+            }),
         })
     }
 
@@ -141,6 +161,9 @@ impl<'a> Solver<'a> {
             n_items: self.data.n_items(),
             rank: self.params.rank,
             lists: self.params.implicit_side.sides().0,
+            features: self.linked.each_ref().map(|linked| {
+                linked.as_ref().map_or(0, |linked| linked.features.encoder().n_features())
+            }),
         }
     }
 
@@ -163,26 +186,62 @@ impl<'a> Solver<'a> {
         ((f64::from(value) - self.mean) / self.scale) as f32
     }
 
-    /// The prior of one side given its rows; and, where lists count, a draw of what they add.
+    /// The prior of one side given its rows, with a draw of what lists and features add, where they count.
     fn prior(
         &self,
         (hyper, lists): (&'static str, &'static str),
         (iteration, side): (usize, usize),
         factors: &Vectors,
-        old: Option<&Lists>,
-        (own, other): (&Csr, &Csr),
-    ) -> Result<(Gaussian, Option<Lists>)> {
-        let rows = factors.joined();
+        (old, links): (Option<&Lists>, Option<&Links>),
+        both: (&Csr, &Csr),
+    ) -> Result<Drawn> {
+        let joined = factors.joined();
         let mut stream = Stream::new(self.params.seed, hyper, iteration as u64);
-        let moments = Moments::of(&rows, old.map(|old| &old.gains));
+        let of_links = links.map(|links| &links.gains);
+        let gains = sum_of(old.map(|old| &old.gains), of_links);
+        let moments = Moments::of(&joined, gains.as_ref());
         let mut prior = Gaussian::draw(&moments, &self.variances[side], &mut stream)?;
-        let Some(Lists { sources, .. }) = old else { return Ok((prior, None)) };
+        let lists = match old {
+            None => None,
+            Some(old) => {
+                // What features say is no matter of the lists.
+                let mut rows = joined.clone();
+                if let Some(gains) = of_links {
+                    let pairs = rows.as_mut_slice().iter_mut().zip(gains.as_slice());
+                    pairs.for_each(|(x, gain)| *x -= gain);
+                }
+                Some(self.sweep(&rows, &mut prior, old, lists, iteration, both, &mut stream)?)
+            }
+        };
+        let Some((linked, links)) = self.linked[side].as_ref().zip(links) else {
+            let gains = lists.as_ref().map(|lists| lists.gains.clone());
+            return Ok(Drawn { prior, lists, links: None, gains });
+        };
+        let of_lists = lists.as_ref().map(|lists| &lists.gains);
+        let rows = (&joined, of_lists);
+        let links = linked.draw(rows, &prior, &self.variances[side], links, &mut stream)?;
+        let gains = sum_of(of_lists, Some(&links.gains));
+        Ok(Drawn { prior, lists, links: Some(links), gains })
+    }
+
+    /// A draw of what lists add to rows, with the mean of their prior.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one draw")]
+    fn sweep(
+        &self,
+        rows: &Rows,
+        prior: &mut Gaussian,
+        Lists { sources, .. }: &Lists,
+        lists: &'static str,
+        iteration: usize,
+        (own, other): (&Csr, &Csr),
+        stream: &mut Stream,
+    ) -> Result<Lists> {
         let of_sources = Moments::of(sources, None);
-        let source_prior = Gaussian::draw(&of_sources, &self.list_variances, &mut stream)?;
+        let source_prior = Gaussian::draw(&of_sources, &self.list_variances, stream)?;
         let sweep = Sweep {
             level: self.level,
-            rows: &rows,
-            prior: &prior,
+            rows,
+            prior,
             sources,
             source_prior: &source_prior,
             lists: own,
@@ -191,7 +250,19 @@ impl<'a> Solver<'a> {
         };
         let swept = sweep.run()?;
         prior.mean = swept.centre;
-        Ok((prior, Some(swept.lists)))
+        Ok(swept.lists)
+    }
+
+    /// The items as a kept draw has them: those without ratings at their means, where features tell these.
+    fn kept_items(&self, items: &Vectors, prior: &Gaussian, gains: Option<&Rows>) -> Vectors {
+        let (mut kept, k) = (items.clone(), self.params.rank);
+        let Some(gains) = gains.filter(|_| self.linked[1].is_some()) else { return kept };
+        for row in (0..kept.bias.len()).filter(|&row| self.items.rows.range(row).is_empty()) {
+            let mean = |at: usize| (prior.mean[at] + f64::from(gains.row(row)[at])) as f32;
+            (0..k).for_each(|at| kept.factors.row_mut(row)[at] = mean(at));
+            kept.bias[row] = mean(k);
+        }
+        kept
     }
 
     /// The prediction of one draw, in ratings, before clipping.
@@ -276,6 +347,7 @@ impl iterate::Solver for Solver<'_> {
             items: begin(n_items, "bayes.item.start"),
             to_users: lists(for_users, n_users, n_items),
             to_items: lists(for_items, n_items, n_users),
+            links: self.linked.each_ref().map(|linked| Some(Links::zeros(linked.as_ref()?, k))),
             samples: Samples::default(),
             held_out: vec![0.0; self.held_out.as_ref().map_or(0, HeldOut::len)],
             scalars: Vec::new(),
@@ -286,28 +358,31 @@ impl iterate::Solver for Solver<'_> {
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
         let iteration = state.iteration + 1;
         let (by_user, by_item) = (self.users.rows, self.items.rows);
-        let ((user_prior, to_users), (item_prior, to_items)) = {
+        let (of_users, of_items) = {
             let names = ("bayes.user.hyper", "bayes.user.lists");
             let other = ("bayes.item.hyper", "bayes.item.lists");
             let (users, items) = parallel::join(
                 || {
-                    let old = state.to_users.as_ref();
+                    let old = (state.to_users.as_ref(), state.links[0].as_ref());
                     self.prior(names, (iteration, 0), &state.users, old, (by_user, by_item))
                 },
                 || {
-                    let old = state.to_items.as_ref();
+                    let old = (state.to_items.as_ref(), state.links[1].as_ref());
                     self.prior(other, (iteration, 1), &state.items, old, (by_item, by_user))
                 },
             );
             (users?, items?)
         };
-        let priors = Priors { users: user_prior, items: item_prior };
+        let Drawn { prior, lists: to_users, links: user_links, gains: user_gains } = of_users;
+        let user_prior = prior;
+        let Drawn { prior, lists: to_items, links: item_links, gains: item_gains } = of_items;
+        let priors = Priors { users: user_prior, items: prior };
         let half = Half {
             side: &self.items,
             stream: ITEMS,
             fixed: &state.users,
             prior: &priors.items,
-            gains: to_items.as_ref().map(|lists| &lists.gains),
+            gains: item_gains.as_ref(),
             noise: state.noise,
             iteration,
             residuals: false,
@@ -321,7 +396,7 @@ impl iterate::Solver for Solver<'_> {
             stream: USERS,
             fixed: &items,
             prior: &priors.users,
-            gains: to_users.as_ref().map(|lists| &lists.gains),
+            gains: user_gains.as_ref(),
             noise: state.noise,
             iteration,
             residuals: true,
@@ -355,13 +430,16 @@ impl iterate::Solver for Solver<'_> {
             let lists = to_users.as_ref().map(|lists| &lists.sources);
             let first = state.samples.wait();
             // With the noise that the users were drawn with, so that folding in repeats them.
-            let drawn = Draw { users: &users, means, items: &items, lists, noise: state.noise };
+            let items = &self.kept_items(&items, &priors.items, item_gains.as_ref());
+            let links = [user_links.as_ref(), item_links.as_ref()];
+            let links = links.map(|links| links.map(|links| &links.coefficients));
+            let drawn = Draw { users: &users, means, items, lists, links, noise: state.noise };
             state.samples.push(&drawn, &priors, keep);
             if let Some(held_out) = &self.held_out {
                 if first {
                     state.held_out.fill(0.0);
                 }
-                let sides = (means, &items);
+                let sides = (means, items);
                 held_out.add(&mut state.held_out, |user, item| {
                     self.predict(sides, &priors, user, item)
                 });
@@ -372,6 +450,7 @@ impl iterate::Solver for Solver<'_> {
         state.fallbacks += by_item.fallbacks + by_user.fallbacks;
         (state.users, state.items, state.to_users, state.to_items) =
             (users, items, to_users, to_items);
+        state.links = [user_links, item_links];
         Ok(Step::Done(rmse))
     }
 
@@ -404,6 +483,14 @@ impl iterate::Solver for Solver<'_> {
                 latent::write_rows(file, &format!("{prefix}{name}.gains"), gains);
             }
         }
+        for (of, links) in Entity::ALL.into_iter().zip(&state.links) {
+            if let Some(Links { coefficients, strengths, gains }) = links {
+                let name = format!("{prefix}{}_links", of.name());
+                file.set(&format!("{name}.strengths"), strengths);
+                latent::write_rows(file, &name, coefficients);
+                latent::write_rows(file, &format!("{name}.gains"), gains);
+            }
+        }
         state.samples.write(&format!("{prefix}samples."), self.shape(), file);
     }
 
@@ -431,7 +518,23 @@ impl iterate::Solver for Solver<'_> {
             }))
         };
         let (for_users, for_items) = self.params.implicit_side.sides();
+        let mut links = [None, None];
+        for of in Entity::ALL {
+            let Some(linked) = &self.linked[of as usize] else { continue };
+            let name = format!("{prefix}{}_links", of.name());
+            let mut read = Links::zeros(linked, k);
+            let strengths: Vec<[f64; 2]> = file.get(&format!("{name}.strengths"))?;
+            if strengths.len() != read.strengths.len() {
+                return Err(file.broken("the strengths of the features are of other columns"));
+            }
+            read.strengths = strengths;
+            let (n_features, n) = (read.coefficients.n_rows(), read.gains.n_rows());
+            read.coefficients = latent::read_rows(file, &name, n_features, k + 1)?;
+            read.gains = latent::read_rows(file, &format!("{name}.gains"), n, k + 1)?;
+            links[of as usize] = Some(read);
+        }
         Ok(State {
+            links,
             iteration,
             noise,
             users: side(file, "users", n_users)?,

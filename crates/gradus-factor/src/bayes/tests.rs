@@ -103,7 +103,8 @@ fn the_rows_of_a_half_step_have_the_moments_of_their_conditional() {
         Ratings::from_indexed(ids, (&users, &items), &values, Some(&weights), Duplicates::Error)
             .unwrap();
     let params = Bayes::new().rank(2);
-    let solver = solve::Solver::new(&params, &data, None).unwrap();
+    let solver =
+        solve::Solver::new(&params, &data, None, &crate::side::Strengths::default()).unwrap();
     let prior = Gaussian {
         mean: vec![0.3, -0.2, 0.1],
         precision: Matrix { n: 3, values: vec![2.0, 0.3, 0.2, 0.3, 1.5, -0.4, 0.2, -0.4, 3.0] },

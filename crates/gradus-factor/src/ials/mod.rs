@@ -1,6 +1,7 @@
 //! Implicit feedback by alternating least squares.
 
 mod blocks;
+mod pilot;
 mod rows;
 mod side;
 mod solve;
@@ -15,7 +16,7 @@ use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
-use gradus_data::Ratings;
+use gradus_data::{Entity, Ratings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -47,6 +48,12 @@ pub use crate::latent::{Confidence, UnobservedOn};
 /// block²/3` and `rank²`), which wins by far for large ranks. The result does not depend on the
 /// number of threads.
 ///
+/// With features of users or items (side information) the prior mean of a row is a linear map of its features,
+/// `λ_u ‖γ_u − Wᵀx_u‖²` in place of `λ_u ‖γ_u‖²`, and the maps are learned together with the rows under a penalty of
+/// their own, chosen for each column of features. Users and items without interactions are then known by
+/// their features: they are at the mean row moved by what their features say, and no pair of theirs counts as
+/// not observed. `blocks` is then solved as `cg`.
+///
 /// Held-out data is scored by NDCG@20: all items but those seen in training are ranked for each
 /// user (for 20,000 of them, if there are more).
 ///
@@ -70,6 +77,12 @@ pub struct Ials {
     /// row.
     #[schemars(range(min = 0.0))]
     pub regularization: Option<f32>,
+
+    /// Strength of the penalty on the maps from features to factors (with features of users or items): the
+    /// number of rows at the mean that each feature has in addition. Left out, it is estimated from the data
+    /// for each column of features, and a column that says nothing is left out.
+    #[schemars(range(min = 0.0))]
+    pub feature_regularization: Option<f32>,
 
     /// The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the model
     /// bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but none more than
@@ -156,6 +169,16 @@ const UNOBSERVED: f64 = 8.0;
 const STRENGTH: f32 = 0.012;
 const STRENGTH_POWER: f32 = -0.7;
 
+/// The number of users or of items. Those known by their features alone do not count: they are not there while
+/// the model is fitted.
+fn counted(data: &Ratings, of: Entity) -> usize {
+    let rows = if of == Entity::User { data.by_user() } else { data.by_item() };
+    match data.features(of) {
+        None => rows.n_rows(),
+        Some(_) => (0..rows.n_rows()).filter(|&row| !rows.range(row).is_empty()).count(),
+    }
+}
+
 /// The smallest rank that is tried.
 const FIRST_RANK: usize = 32;
 
@@ -172,6 +195,7 @@ impl Default for Ials {
         Self {
             rank: None,
             regularization: None,
+            feature_regularization: None,
             unobserved: None,
             unobserved_on: UnobservedOn::All,
             confidence: Confidence::Constant,
@@ -196,6 +220,7 @@ impl Params for Ials {
     fn check_together(&self) -> Result<()> {
         fitting::check_finite(&[
             ("regularization", self.regularization),
+            ("feature_regularization", self.feature_regularization),
             ("unobserved", self.unobserved),
         ])
     }
@@ -223,7 +248,7 @@ impl Ials {
                 .iter()
                 .map(|rating| f64::from(rating.weight) * f64::from(rule.confidence(rating.value)))
                 .sum();
-            let pairs = data.n_users() as f64 * data.n_items() as f64;
+            let pairs = counted(data, Entity::User) as f64 * counted(data, Entity::Item) as f64;
             (UNOBSERVED * observed / pairs).min(1.0) as f32
         });
         rule
@@ -313,7 +338,7 @@ impl Fit for Ials {
     /// 32. Rows of `cg` and `blocks` end near enough to it for the same recommendations.
     const TRAITS: Traits = Traits {
         warm_path: true,
-        recommender: Some(RecommenderTraits::IMPLICIT),
+        recommender: Some(RecommenderTraits { features: true, ..RecommenderTraits::IMPLICIT }),
         ..Traits::UPDATING_RECOMMENDER
     };
 
@@ -323,10 +348,13 @@ impl Fit for Ials {
         let held_out =
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
         let warm = job.warm_model::<LatentFactors>();
-        let chosen = tuning::choose(self, data, job)?;
+        let mut chosen = tuning::choose(self, data, job)?;
         let (params, ..) = self.variant(data, chosen.further);
         let params = params.rank(chosen.rank).regularization(chosen.regularization);
-        let solver = solve::Problem::new(&params, data, held_out.as_ref(), warm)?;
+        let strengths = pilot::strengths(&params, data, job)?;
+        strengths.tell(self.biases, data, &mut chosen.choices);
+        let solver = solve::Problem::new(&params, data, held_out.as_ref(), warm)?
+            .with_features(|of, encoder, typical| strengths.of(of, encoder, typical));
         let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         if let Some(held_out) = held_out.as_ref().filter(|_| job.baselines) {

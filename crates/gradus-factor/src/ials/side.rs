@@ -2,8 +2,10 @@
 
 use crate::blocks::Blocks;
 use crate::latent::Implicit;
+use crate::side::PriorRows;
 use gradus_base::{Error, Result};
 use gradus_data::{Csr, Ratings};
+use gradus_kernel::gram::Gram;
 
 /// One side of the data: its rows, their penalties, and how they are cut into blocks.
 pub(super) struct Side<'a> {
@@ -21,9 +23,8 @@ impl<'a> Side<'a> {
         rows: &'a Csr,
         weights: Option<&[f32]>,
         rule: &Implicit,
-        rank: usize,
+        (rank, n_others): (usize, usize),
     ) -> Self {
-        let n_others = rows.n_cols();
         let confidence = |at: usize| {
             let weight = weights.map_or(1.0, |weights| weights[at]);
             weight * rule.confidence(rows.values()[at])
@@ -59,6 +60,42 @@ impl<'a> Side<'a> {
                 to.extend(targets[range].iter().enumerate().map(|(at, t)| t - known(at)));
             }
         }
+    }
+}
+
+/// The rows of one side, where their prior means come from features.
+pub(super) struct Seen<'s> {
+    pub(super) side: &'s Side<'s>,
+    /// The normal equations of the pairs that were not observed.
+    pub(super) base: Option<&'s Gram>,
+    pub(super) biases: bool,
+}
+
+impl PriorRows for Seen<'_> {
+    fn observations(&self) -> &Csr {
+        self.side.rows
+    }
+
+    fn blocks(&self) -> &Blocks {
+        &self.side.blocks
+    }
+
+    fn weights(&self, row: usize) -> Option<&[f32]> {
+        self.side.weights(row)
+    }
+
+    fn penalties(&self, row: usize) -> (f32, Option<f32>) {
+        let lambda = self.side.lambdas[row];
+        (lambda, self.biases.then_some(lambda))
+    }
+
+    fn targets(&self, row: usize, fixed_bias: &[f32], to: &mut Vec<f32>) {
+        let indices = self.side.rows.row(row).0;
+        self.side.targets(row, |at| fixed_bias[indices[at] as usize], to);
+    }
+
+    fn base(&self) -> Option<&Gram> {
+        self.base
     }
 }
 

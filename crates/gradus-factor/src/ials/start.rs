@@ -24,7 +24,7 @@ pub(super) fn start(
     seed: u64,
     restart: usize,
 ) -> Rows {
-    let drawn = random(users.rows.n_rows(), rank, seed, restart);
+    let drawn = random(&numbers(users), rank, seed, restart);
     let by_item = spread(level, items, &drawn);
     let mut found = spread(level, users, &by_item);
     let size = length(&found) / length(&drawn).max(f32::MIN_POSITIVE);
@@ -38,13 +38,25 @@ pub(super) fn start(
     found
 }
 
-/// Rows of independent normal numbers, about [`LENGTH`] long.
-fn random(n_rows: usize, rank: usize, seed: u64, restart: usize) -> Rows {
-    let mut rows = Rows::zeros(n_rows, rank);
+/// A number for each row that was observed, in order: rows of which nothing was observed change nothing.
+fn numbers(side: &Side<'_>) -> Vec<Option<u32>> {
+    let mut next = 0;
+    let number = |row: usize| {
+        let observed = !side.rows.range(row).is_empty();
+        next += u32::from(observed);
+        observed.then(|| next - 1)
+    };
+    (0..side.rows.n_rows()).map(number).collect()
+}
+
+/// Rows of independent normal numbers, about [`LENGTH`] long; 0 for those without a number.
+fn random(numbers: &[Option<u32>], rank: usize, seed: u64, restart: usize) -> Rows {
+    let mut rows = Rows::zeros(numbers.len(), rank);
     let scale = LENGTH / (rank as f64).sqrt();
     let stride = rows.stride();
     parallel::each_row(rows.as_mut_slice(), stride, |row, factors| {
-        let index = (row as u64).wrapping_add((restart as u64) << 32);
+        let Some(number) = numbers[row] else { return };
+        let index = u64::from(number).wrapping_add((restart as u64) << 32);
         let mut stream = Stream::new(seed, "ials.users", index);
         for x in &mut factors[..rank] {
             *x = (scale * stream.normal()) as f32;
@@ -153,7 +165,8 @@ mod tests {
 
     #[test]
     fn columns_come_out_orthogonal_and_rows_of_their_length() {
-        let mut rows = random(300, 5, 1, 0);
+        let all = |n: u32| (0..n).map(Some).collect::<Vec<_>>();
+        let mut rows = random(&all(300), 5, 1, 0);
         // Columns that have much in common.
         for row in 0..300 {
             let x = rows.row_mut(row);
@@ -170,6 +183,6 @@ mod tests {
                 assert!((got - expected).abs() < 1e-3, "{i} {j}: {got}");
             }
         }
-        assert!(!orthonormalise(Level::best(), &mut random(3, 5, 1, 0)));
+        assert!(!orthonormalise(Level::best(), &mut random(&all(3), 5, 1, 0)));
     }
 }

@@ -20,10 +20,11 @@
 use super::{FactorVector, FoldIn, Implicit, LatentFactors, Squares, fold_in};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
+use gradus_data::Entity;
 use gradus_kernel::solve_semidefinite;
 
 /// The ratings of a user: items, values, weights.
-type Rated<'a> = (&'a [u32], &'a [f32], Option<&'a [f32]>);
+pub(super) type Rated<'a> = (&'a [u32], &'a [f32], Option<&'a [f32]>);
 
 fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&x| f64::from(x)).collect()
@@ -88,9 +89,8 @@ impl LatentFactors {
         let mut contributions: Vec<Contribution> =
             rated.0.iter().zip(rated.1).zip(&parts).map(part).collect();
         let unit = f64::from(vector.normal.scale) * f64::from(self.item_normal(item).scale);
-        let user_features = features.map_or_else(Vec::new, |features| {
-            self.user_features(features, (rated.0, rated.2), item, unit)
-        });
+        let user_features = features
+            .map_or_else(Vec::new, |features| self.user_features(features, rated, item, unit));
         let item_features = self.item_features_for(&vector, item, unit);
         let of_features = user_features.iter().map(|c| f64::from(c.contribution));
         let of_ratings = contributions.iter().map(|c| f64::from(c.contribution));
@@ -159,7 +159,22 @@ impl LatentFactors {
         (items, values, given): Rated<'_>,
         item: usize,
     ) -> Vec<f64> {
-        let lambda = f64::from(rule.lambda(values, given, self.items.len()));
+        let system = self.implicit_system(rule, (items, values, given));
+        let (confidences, targets) = self.implicit_targets(rule, items, values, given);
+        let (weights, vectors) = (wide(&confidences), self.vectors(items, rule.biases));
+        let direction = self.direction(system, &vectors, &weights, item, rule.biases);
+        let parts = vectors.iter().zip(&weights).zip(&targets);
+        parts
+            .map(|((v, weight), &y)| {
+                let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
+                weight * f64::from(y) * along
+            })
+            .collect()
+    }
+
+    /// The penalty of a user and `α₀ Σ v vᵀ` over all items.
+    fn implicit_system(&self, rule: &Implicit, (_, values, given): Rated<'_>) -> Vec<f64> {
+        let lambda = f64::from(rule.lambda(values, given, self.n_observed(Entity::Item)));
         let mut system = self.ridge(lambda, rule.biases.then_some(lambda));
         let base = self.items_base(rule);
         let (k, stride) = (self.rank(), self.item_factors.stride());
@@ -175,16 +190,28 @@ impl LatentFactors {
         if rule.biases {
             system[k * d + k] += base.sums().0;
         }
-        let (confidences, targets) = self.implicit_targets(rule, items, values, given);
-        let (weights, vectors) = (wide(&confidences), self.vectors(items, rule.biases));
-        let direction = self.direction(system, &vectors, &weights, item, rule.biases);
-        let parts = vectors.iter().zip(&weights).zip(&targets);
-        parts
-            .map(|((v, weight), &y)| {
-                let along: f64 = v.iter().zip(&direction).map(|(a, b)| a * b).sum();
-                weight * f64::from(y) * along
-            })
-            .collect()
+        system
+    }
+
+    /// `λ A⁻¹ v_i`, or `v_i` for a user of whom nothing was observed; the last entry is that of the bias.
+    pub(super) fn implicit_prior_direction(
+        &self,
+        rule: &Implicit,
+        rated: Rated<'_>,
+        item: usize,
+    ) -> Vec<f64> {
+        let (items, values, given) = rated;
+        let (confidences, _) = self.implicit_targets(rule, items, values, given);
+        let mut direction = self.vectors(&[item as u32], rule.biases).pop().unwrap_or_default();
+        if confidences.iter().any(|&c| c > 0.0) {
+            let system = self.implicit_system(rule, rated);
+            let (weights, vectors) = (wide(&confidences), self.vectors(items, rule.biases));
+            let lambda = f64::from(rule.lambda(values, given, self.n_observed(Entity::Item)));
+            direction = self.direction(system, &vectors, &weights, item, rule.biases);
+            direction.iter_mut().for_each(|x| *x *= lambda);
+        }
+        direction.resize(self.rank() + 1, 0.0);
+        direction
     }
 
     /// The factors of items, each with a 1 for the bias if there is one.

@@ -1,14 +1,16 @@
 //! What a fitted model knows of features: the prior means of users and items, known and new, and what each
 //! feature adds to a score.
 
+use super::explain::Rated;
 use super::fold_in::Fixed;
 use super::{Affine, FactorVector, FoldIn, LatentFactors, RowRule, Squares};
 use crate::side::FeatureMap;
+use crate::vectors::Vectors;
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{FeatureContribution, Profile};
 use gradus_data::{Entity, FeatureEncoder, FeatureRow, Features, Ids, Ratings};
 use gradus_file::{Reader, Writer};
-use gradus_kernel::solve_semidefinite;
+use gradus_kernel::{Level, Rows, solve_semidefinite};
 use std::sync::Arc;
 
 /// The prior mean of a row: bias and factors.
@@ -23,25 +25,62 @@ pub(crate) struct SideModel {
     pub(super) rows: Option<Arc<Features>>,
 }
 
+/// Rows of which training observed nothing. They are at their prior mean and what is typical of all rows.
+#[derive(Clone, Debug)]
+pub(crate) struct UnobservedRows {
+    /// For each row whether it is one.
+    pub(crate) which: Vec<bool>,
+    /// What a row of which nothing is known differs from 0 by (one row); the penalty does not know of it.
+    pub(crate) typical: Vectors,
+}
+
+impl UnobservedRows {
+    /// Puts these rows where their features say, and what is typical.
+    pub(crate) fn complete(
+        &self,
+        level: Level,
+        side: Option<(&FeatureMap, &Features)>,
+        (bias, factors): (&mut [f32], &mut Rows),
+    ) {
+        for row in (0..bias.len()).filter(|&row| self.which[row]) {
+            let out = factors.row_mut(row);
+            out.fill(0.0);
+            let prior = match side.filter(|(_, features)| features.is_known(row)) {
+                // To the last bit what their features say: the fit has rounded at every step.
+                Some((map, features)) => map.mean(level, features.matrix().row(row), out),
+                None => 0.0,
+            };
+            bias[row] = self.add_typical(prior, out);
+        }
+    }
+
+    /// Adds what is typical of all rows to a prior mean, and returns the bias.
+    fn add_typical(&self, bias: f32, factors: &mut [f32]) -> f32 {
+        factors.iter_mut().zip(self.typical.factors.row(0)).for_each(|(x, &t)| *x += t);
+        bias + self.typical.bias[0]
+    }
+}
+
 impl LatentFactors {
-    /// With the maps from the features of the training data.
-    pub(crate) fn with_maps(mut self, maps: [Option<FeatureMap>; 2], data: &Ratings) -> Self {
+    /// With the maps from the features of the training data, and the rows of which it observed nothing.
+    pub(crate) fn with_maps(
+        mut self,
+        maps: [Option<FeatureMap>; 2],
+        unobserved: [Option<UnobservedRows>; 2],
+        data: &Ratings,
+    ) -> Self {
+        for (of, unobserved) in Entity::ALL.into_iter().zip(&unobserved) {
+            let Some(unobserved) = unobserved else { continue };
+            let side =
+                maps[of as usize].as_ref().zip(data.features(of).map(|features| &**features));
+            let rows = match of {
+                Entity::User => (&mut self.user_bias[..], &mut self.user_factors),
+                Entity::Item => (&mut self.item_bias[..], &mut self.item_factors),
+            };
+            unobserved.complete(self.level, side, rows);
+        }
         for (of, map) in Entity::ALL.into_iter().zip(maps) {
             if let (Some(map), Some(features)) = (map, data.features(of)) {
-                let (ratings, of_rows, rows) = match of {
-                    Entity::User => (data.by_user(), &mut self.user_bias, &mut self.user_factors),
-                    Entity::Item => (data.by_item(), &mut self.item_bias, &mut self.item_factors),
-                };
-                // To the last bit what their features say: the fit has rounded at every step.
-                for row in (0..of_rows.len()).filter(|&row| ratings.range(row).is_empty()) {
-                    of_rows[row] = if features.is_known(row) {
-                        let own = features.matrix().row(row);
-                        map.mean(self.level, own, rows.row_mut(row))
-                    } else {
-                        rows.row_mut(row).fill(0.0);
-                        0.0
-                    };
-                }
                 self.side[of as usize] = Some(SideModel {
                     encoder: Arc::clone(features.encoder()),
                     map,
@@ -49,7 +88,14 @@ impl LatentFactors {
                 });
             }
         }
+        self.unobserved = unobserved;
         self
+    }
+
+    /// What is typical of a row of which nothing is known: its bias and its factors.
+    pub(super) fn typical(&self, of: Entity) -> Option<(f32, &[f32])> {
+        let typical = &self.unobserved[of as usize].as_ref()?.typical;
+        Some((typical.bias[0], typical.factors.row(0)))
     }
 
     /// How features of users or items are encoded, if the model learned from any.
@@ -100,12 +146,21 @@ impl LatentFactors {
     ) -> Result<FactorVector> {
         let prior = self.prior_of_new(features)?;
         let Some(profile) = rated else {
-            let (bias, factors) = prior;
+            let (bias, factors) = self.at_prior(Entity::User, prior);
             let normal = self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.user(None));
             return Ok(FactorVector { bias, factors, normal });
         };
         let Profile { items, values } = profile.sorted(self.items.len())?;
+        self.check_profile(&values)?;
         Ok(self.solve_user(&items, &values, None, Some(prior)))
+    }
+
+    /// Where a row is of which nothing was observed but its features, given its prior mean.
+    pub(super) fn at_prior(&self, of: Entity, (bias, mut factors): PriorMean) -> PriorMean {
+        match &self.unobserved[of as usize] {
+            Some(unobserved) => (unobserved.add_typical(bias, &mut factors), factors),
+            None => (bias, factors),
+        }
     }
 
     /// Solves a row about its prior mean.
@@ -137,13 +192,16 @@ impl LatentFactors {
     pub(super) fn user_features(
         &self,
         features: (&[u32], &[f32]),
-        (items, weights): (&[u32], Option<&[f32]>),
+        rated: Rated<'_>,
         item: usize,
         unit: f64,
     ) -> Vec<FeatureContribution> {
         let Some(side) = &self.side[Entity::User as usize] else { return Vec::new() };
-        let FoldIn::Squares(rule) = &self.fold_in else { return Vec::new() };
-        let mut direction = self.prior_direction(rule, items, weights, item);
+        let mut direction = match &self.fold_in {
+            FoldIn::Squares(rule) => self.prior_direction(rule, rated.0, rated.2, item),
+            FoldIn::Implicit(rule) => self.implicit_prior_direction(rule, rated, item),
+            _ => return Vec::new(),
+        };
         direction.iter_mut().for_each(|x| *x *= unit);
         contributions(Entity::User, side, features, &direction)
     }
@@ -211,12 +269,23 @@ impl LatentFactors {
         events: &Ratings,
         (users, items): (&Ids, &Ids),
         (user_places, item_places): (&[u32], &[u32]),
+        touched: [&[u32]; 2],
     ) {
         for of in Entity::ALL {
             let (ids, places, own) = match of {
                 Entity::User => (users, user_places, events.users()),
                 Entity::Item => (items, item_places, events.items()),
             };
+            if let Some(unobserved) = &mut self.unobserved[of as usize] {
+                let mut moved = vec![false; ids.len()];
+                for (&which, &place) in unobserved.which.iter().zip(places) {
+                    moved[place as usize] = which;
+                }
+                for &row in touched[of as usize] {
+                    moved[row as usize] = false;
+                }
+                unobserved.which = moved;
+            }
             let Some(side) = &mut self.side[of as usize] else { continue };
             let Some(rows) = &side.rows else { continue };
             let new = events.features(of);
@@ -252,6 +321,12 @@ impl LatentFactors {
     }
 
     pub(super) fn write_features<'a>(&'a self, file: &mut Writer<'a>) {
+        for (of, unobserved) in Entity::ALL.into_iter().zip(&self.unobserved) {
+            let Some(unobserved) = unobserved else { continue };
+            unobserved.typical.write(&format!("{}_typical", of.name()), file);
+            let which: Vec<u8> = unobserved.which.iter().map(|&x| u8::from(x)).collect();
+            file.tensor_owned(&format!("{}s.unobserved", of.name()), &[which.len()], which);
+        }
         for (of, side) in Entity::ALL.into_iter().zip(&self.side) {
             let Some(side) = side else { continue };
             let name = of.option();
@@ -268,16 +343,24 @@ impl LatentFactors {
     pub(super) fn read_features(&mut self, file: &mut Reader) -> Result<()> {
         let rank = self.rank();
         for of in Entity::ALL {
+            let n = match of {
+                Entity::User => self.users.len(),
+                Entity::Item => self.items.len(),
+            };
+            let which = format!("{}s.unobserved", of.name());
+            if file.has(&which) {
+                let which: Vec<u8> = file.tensor(&which, &[n])?;
+                self.unobserved[of as usize] = Some(UnobservedRows {
+                    which: which.iter().map(|&x| x != 0).collect(),
+                    typical: Vectors::read(&format!("{}_typical", of.name()), file, 1, rank)?,
+                });
+            }
             let name = of.option();
             if !file.has(&format!("{name}.mean")) {
                 continue;
             }
             let encoder = Arc::new(FeatureEncoder::read(name, file)?);
             let map = FeatureMap::read(&format!("{}_map", of.name()), file, &encoder, rank)?;
-            let n = match of {
-                Entity::User => self.users.len(),
-                Entity::Item => self.items.len(),
-            };
             let rows = if file.has(&format!("{name}.known")) {
                 let known: Vec<u8> = file.tensor(&format!("{name}.known"), &[n])?;
                 let rows = format!("{name}.rows");

@@ -5,6 +5,7 @@ use super::link::working;
 use super::{Affine, FactorVector, Implicit, LatentFactors, Pairs, RatingLink, Robust};
 use gradus_base::{Error, Result};
 use gradus_core::recommend::{Profile, check_row, sorted_row};
+use gradus_data::Entity;
 use gradus_kernel::{RowCoordinates, RowProblem, RowSolver, Rows, padded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,14 +183,18 @@ impl LatentFactors {
     pub fn fold_in(&self, profile: &Profile) -> Result<FactorVector> {
         // In the order in which training saw them, so that the sums agree to the last bit.
         let Profile { items, values } = profile.sorted(self.items.len())?;
-        if let (FoldIn::Implicit(_), Some(value)) =
-            (&self.fold_in, values.iter().find(|&&value| value < 0.0))
-        {
-            return Err(Error::data(format!(
-                "profile: the value {value} is negative; signs of interest are 0 or more"
-            )));
-        }
+        self.check_profile(&values)?;
         Ok(self.solve_user(&items, &values, None, None))
+    }
+
+    /// Refuses values that cannot be signs of interest where the model takes them for such.
+    pub(super) fn check_profile(&self, values: &[f32]) -> Result<()> {
+        match (&self.fold_in, values.iter().find(|&&value| value < 0.0)) {
+            (FoldIn::Implicit(_), Some(value)) => Err(Error::data(format!(
+                "profile: the value {value} is negative; signs of interest are 0 or more"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Solves for a new item from a handful of ratings, the users held fixed: `values[k]` is the
@@ -237,7 +242,8 @@ impl LatentFactors {
             }
             FoldIn::Implicit(rule) => {
                 let base = self.users_base(rule);
-                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights)))
+                let about = (self.n_observed(Entity::User), prior);
+                Ok(self.solve_implicit_row(rule, &fixed, &base, (users, values, weights), about))
             }
             _ => Err(Error::data("the items of this kind of model cannot be solved by themselves")),
         }
@@ -273,7 +279,8 @@ impl LatentFactors {
             FoldIn::Implicit(rule) => {
                 let fixed = Fixed { factors: &self.item_factors, bias: &self.item_bias };
                 let base = self.items_base(rule);
-                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights))
+                let about = (self.n_observed(Entity::Item), prior);
+                self.solve_implicit_row(rule, &fixed, &base, (items, values, weights), about)
             }
         }
     }

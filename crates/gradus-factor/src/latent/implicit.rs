@@ -1,7 +1,9 @@
 //! Signs of interest: how a row is solved when the other side is known.
 
+use super::features::PriorMean;
 use super::fold_in::Fixed;
 use super::{Affine, FactorVector, LatentFactors};
+use gradus_data::Entity;
 use gradus_kernel::gram::Gram;
 use gradus_kernel::{RowProblem, RowSolver, Totals, padded};
 use schemars::JsonSchema;
@@ -127,10 +129,35 @@ impl LatentFactors {
     /// once.
     pub(super) fn items_base(&self, rule: &Implicit) -> Arc<Gram> {
         let base = self.items_base.get_or_init(|| {
-            let totals = Totals::of(self.level, &self.item_factors, &self.item_bias);
+            let totals = self.observed_totals(Entity::Item);
             Arc::new(totals.base(self.level, f64::from(rule.unobserved)))
         });
         Arc::clone(base)
+    }
+
+    /// The number of users or of items, without those known by their features alone.
+    pub(super) fn n_observed(&self, of: Entity) -> usize {
+        let n = if of == Entity::User { self.user_bias.len() } else { self.item_bias.len() };
+        let unobserved = self.unobserved[of as usize].as_ref();
+        n - unobserved.map_or(0, |rows| rows.which.iter().filter(|&&which| which).count())
+    }
+
+    /// The sums over the rows of a side that were observed.
+    fn observed_totals(&self, of: Entity) -> Totals {
+        let (bias, rows) = match of {
+            Entity::User => (&self.user_bias, &self.user_factors),
+            Entity::Item => (&self.item_bias, &self.item_factors),
+        };
+        let unobserved = self.unobserved[of as usize].as_ref();
+        let Some(unobserved) = unobserved.filter(|rows| rows.which.contains(&true)) else {
+            return Totals::of(self.level, rows, bias);
+        };
+        let (mut bias, mut rows) = (bias.clone(), rows.clone());
+        for row in (0..bias.len()).filter(|&row| unobserved.which[row]) {
+            rows.row_mut(row).fill(0.0);
+            bias[row] = 0.0;
+        }
+        Totals::of(self.level, &rows, &bias)
     }
 
     /// The confidence in each observation, and what its score less the item's bias should be.
@@ -147,7 +174,7 @@ impl LatentFactors {
     /// The same of the users.
     pub(super) fn users_base(&self, rule: &Implicit) -> Arc<Gram> {
         let base = self.users_base.get_or_init(|| {
-            let totals = Totals::of(self.level, &self.user_factors, &self.user_bias);
+            let totals = self.observed_totals(Entity::User);
             Arc::new(totals.base(self.level, f64::from(rule.unobserved)))
         });
         Arc::clone(base)
@@ -159,11 +186,16 @@ impl LatentFactors {
         fixed: &Fixed<'_>,
         base: &Gram,
         (indices, values, weights): (&[u32], &[f32], Option<&[f32]>),
+        (n_others, prior): (usize, Option<PriorMean>),
     ) -> FactorVector {
         let (confidences, targets) = targets(rule, fixed.bias, indices, values, weights);
-        let lambda = rule.lambda(values, weights, fixed.factors.n_rows());
+        let lambda = rule.lambda(values, weights, n_others);
         // Where all are 1 the fit sums without weights: the same bits here.
         let plain = confidences.iter().all(|&c| c == 1.0);
+        let prior = prior.map(|(bias, mut row)| {
+            row.iter_mut().for_each(|x| *x *= lambda);
+            (lambda * bias, row)
+        });
         let mut factors = vec![0.0; padded(self.rank())];
         let solution = RowSolver::new(self.rank(), self.level).solve(
             &RowProblem {
@@ -174,7 +206,7 @@ impl LatentFactors {
                 lambda,
                 bias: rule.biases.then_some(lambda),
                 base: Some(base),
-                linear: None,
+                linear: prior.as_ref().map(|(bias, row)| (&row[..], *bias)),
                 residuals: false,
                 upcoming: &[],
             },

@@ -16,7 +16,7 @@ mod robust;
 mod top;
 mod update;
 
-pub(crate) use features::{SideModel, no_features};
+pub(crate) use features::{SideModel, UnobservedRows, no_features};
 pub(crate) use fold_in::RowRule;
 pub use fold_in::{FoldIn, NonNegative, Projection, Scaling, Squares};
 pub(crate) use fold_in::{implicit_scale, presence};
@@ -81,6 +81,8 @@ pub struct LatentFactors {
     history: Option<History>,
     /// What is learned of the features of users and of items.
     side: [Option<SideModel>; 2],
+    /// The users and the items of which training observed nothing.
+    unobserved: [Option<UnobservedRows>; 2],
     /// Ratings added since the fit.
     added: u64,
     level: Level,
@@ -186,6 +188,7 @@ impl LatentFactors {
             range,
             history,
             side: [None, None],
+            unobserved: [None, None],
             added: 0,
             level: Level::best(),
             items_base: OnceLock::new(),
@@ -298,6 +301,18 @@ impl LatentFactors {
         self.undone(vector.normal, item as u32, x)
     }
 
+    /// The bias and the factors of a row, or of one that training never saw.
+    fn row_of(&self, of: Entity, row: Option<u32>) -> (f32, Option<&[f32]>) {
+        let (bias, factors) = match of {
+            Entity::User => (&self.user_bias, &self.user_factors),
+            Entity::Item => (&self.item_bias, &self.item_factors),
+        };
+        match row {
+            Some(row) => (bias[row as usize], Some(factors.row(row as usize))),
+            None => self.typical(of).map_or((0.0, None), |(bias, row)| (bias, Some(row))),
+        }
+    }
+
     /// The mean and spread removed from the ratings of a known user.
     fn user_normal(&self, user: u32) -> Affine {
         self.normal.as_ref().map_or(Affine::IDENTITY, |normal| normal.user(Some(user)))
@@ -347,12 +362,17 @@ impl Recommend for LatentFactors {
 
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
         let known = |index: Option<u32>, ids: &Ids| index.filter(|&i| (i as usize) < ids.len());
-        let users = (self.user_bias.as_slice(), &self.user_factors);
-        let items = (self.item_bias.as_slice(), &self.item_factors);
         parallel::map_below(pairs.len(), 1024, |at| {
             let (user, item) = pairs[at];
             let (user, item) = (known(user, &self.users), known(item, &self.items));
-            let x = score(self.level, self.mean, users, items, user, item);
+            let (user_bias, of_user) = self.row_of(Entity::User, user);
+            let (item_bias, of_item) = self.row_of(Entity::Item, item);
+            let product = match (of_user, of_item) {
+                (Some(u), Some(i)) => gradus_kernel::dot(self.level, u, i),
+                _ => 0.0,
+            };
+            // The same order of additions as in `score`.
+            let x = self.mean as f32 + user_bias + item_bias + product;
             self.clipped(self.normal.as_ref().map_or(x, |normal| normal.undo(user, item, x)))
         })
     }
@@ -468,6 +488,7 @@ impl Model for LatentFactors {
             range: scalars.range,
             history,
             side: [None, None],
+            unobserved: [None, None],
             added: scalars.added,
             level: Level::best(),
             items_base: OnceLock::new(),

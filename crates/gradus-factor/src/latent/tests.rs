@@ -68,6 +68,7 @@ fn random(seed: u64, n_users: usize, n_items: usize, k: usize, biases: bool) -> 
             weights: None,
         }),
         side: [None, None],
+        unobserved: [None, None],
         added: 0,
         items_base: OnceLock::new(),
         users_base: OnceLock::new(),

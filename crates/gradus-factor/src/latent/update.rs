@@ -52,6 +52,9 @@ impl Update for LatentFactors {
         let (new_users, new_items) =
             (merged.users.len() - self.users.len(), merged.items.len() - self.items.len());
 
+        let mut rated_before = vec![false; self.items.len()];
+        history.ratings.indices().iter().for_each(|&item| rated_before[item as usize] = true);
+
         // Nothing can fail from here on: a model whose items cannot be solved offers no update.
         // What was summed over all users for an earlier `fold_in_item` does not count the new ones.
         self.users_base.take();
@@ -66,7 +69,8 @@ impl Update for LatentFactors {
                 moved_rows(&self.item_factors, &merged.item_places, merged.items.len());
         }
         let places = (&merged.user_places[..], &merged.item_places[..]);
-        self.move_features(events, (&merged.users, &merged.items), places);
+        let touched = [&merged.touched_users[..], &merged.touched_items[..]];
+        self.move_features(events, (&merged.users, &merged.items), places, touched);
         // What the model knows of new users and items before their ratings.
         for (of, touched, places) in [
             (Entity::User, &merged.touched_users, &merged.user_places),
@@ -74,7 +78,8 @@ impl Update for LatentFactors {
         ] {
             let known: std::collections::HashSet<u32> = places.iter().copied().collect();
             for &row in touched.iter().filter(|row| !known.contains(row)) {
-                let Some((bias, factors)) = self.prior(of, row as usize) else { continue };
+                let Some(prior) = self.prior(of, row as usize) else { continue };
+                let (bias, factors) = self.at_prior(of, prior);
                 let (of_rows, rows) = match of {
                     Entity::User => (&mut self.user_bias, &mut self.user_factors),
                     Entity::Item => (&mut self.item_bias, &mut self.item_factors),
@@ -90,6 +95,12 @@ impl Update for LatentFactors {
 
         let mut known = vec![false; merged.items.len()];
         merged.item_places.iter().for_each(|&place| known[place as usize] = true);
+        // An item that was known by its features alone is as new as one that was not known at all.
+        if self.side[Entity::Item as usize].is_some() {
+            for (&place, rated) in merged.item_places.iter().zip(rated_before) {
+                known[place as usize] = rated;
+            }
+        }
         let mut items = merged.touched_items.clone();
         items.retain(|&item| how.items || !known[item as usize]);
         let columns = columns(&merged, &items, how.items);

@@ -1,23 +1,19 @@
 //! Half a step of alternating least squares about prior means: every row of one side is solved, and how it
 //! follows its prior mean is found along the way.
 
+use super::rows::PriorRows;
 use crate::blocks::map_watched;
-use crate::half::{Method, Side, Worker};
-use crate::latent::RowRule;
+use crate::half::{Method, Worker};
 use crate::vectors::Vectors;
 use gradus_core::iterate::Watch;
 use gradus_kernel::{Level, RowProblem};
 
 /// A half-step about prior means.
-pub(crate) struct PriorHalf<'s> {
+pub(crate) struct PriorHalf<'s, R> {
     /// The side solved for.
-    pub(crate) side: &'s Side<'s>,
+    pub(crate) side: &'s R,
     /// Factors and biases of the other side.
     pub(crate) fixed: &'s Vectors,
-    /// The mean α.
-    pub(crate) mean: f64,
-    /// The penalty.
-    pub(crate) rule: RowRule,
     /// How the rows are solved.
     pub(crate) method: Method,
     /// The rows as they are, for a method that improves them.
@@ -110,11 +106,11 @@ struct RowParts<'r> {
     follow: Option<(&'r mut [f32], &'r mut f32)>,
 }
 
-impl PriorHalf<'_> {
+impl<R: PriorRows> PriorHalf<'_, R> {
     /// Solves every row. `None` if the fit was asked to stop.
     pub(crate) fn solve(&self, watch: &Watch<'_>, share: (f64, f64)) -> Option<PriorSolution> {
         let k = self.fixed.factors.k();
-        let n = self.side.rows.n_rows();
+        let n = self.side.observations().n_rows();
         let mut rows = match self.method {
             Method::Cholesky => Vectors::zeros(n, k),
             Method::Cg(_) | Method::Coordinates(_) | Method::NonNegative(_) => self.start.clone(),
@@ -122,17 +118,17 @@ impl PriorHalf<'_> {
         let mut follow = self.direction.map(|_| Vectors::zeros(n, k));
         let stride = rows.factors.stride();
         let work = || Work {
-            solver: Worker::new(self.method, k, self.level),
+            solver: Worker::new(self.method, k, self.level, self.side.base()),
             targets: Vec::new(),
             linear: vec![0.0; stride],
             again: vec![0.0; stride],
             products: Vec::new(),
         };
         let follows: Vec<Option<_>> = match &mut follow {
-            Some(follow) => follow.blocks(&self.side.blocks).into_iter().map(Some).collect(),
-            None => self.side.blocks.ranges().map(|_| None).collect(),
+            Some(follow) => follow.blocks(self.side.blocks()).into_iter().map(Some).collect(),
+            None => self.side.blocks().ranges().map(|_| None).collect(),
         };
-        let blocks: Vec<_> = rows.blocks(&self.side.blocks).into_iter().zip(follows).collect();
+        let blocks: Vec<_> = rows.blocks(self.side.blocks()).into_iter().zip(follows).collect();
         let sums = map_watched(blocks, watch, share, work, |work, (block, follow)| {
             let mut sums = PriorSums::default();
             let mut follow = follow.map(|follow| follow.rows());
@@ -150,13 +146,23 @@ impl PriorHalf<'_> {
     fn solve_row(&self, parts: RowParts<'_>, work: &mut Work) -> PriorSums {
         let RowParts { row, out, bias, follow } = parts;
         let Work { solver, targets, linear, again, products } = work;
-        let (indices, values) = self.side.rows.row(row);
+        let observations = self.side.observations();
+        let indices = observations.row(row).0;
         let weights = self.side.weights(row);
         let (mean, mean_bias) = (self.means.factors.row(row), self.means.bias[row]);
         let direction =
             self.direction.map(|direction| (direction.factors.row(row), direction.bias[row]));
-        // A row without ratings is its prior mean.
-        if weights.map_or(indices.is_empty(), |weights| weights.iter().all(|&w| w <= 0.0)) {
+        // A row of which nothing was observed is its prior mean.
+        let of_nothing =
+            weights.map_or(indices.is_empty(), |weights| weights.iter().all(|&w| w <= 0.0));
+        // Where pairs that were not observed count, those of such a row do not, and a row of 0 has none. What was
+        // seen without interest counts.
+        if self.side.base().is_some() && indices.is_empty() {
+            out.fill(0.0);
+            *bias = 0.0;
+            return PriorSums::default();
+        }
+        if of_nothing && self.side.base().is_none() {
             out.copy_from_slice(mean);
             *bias = mean_bias;
             if let (Some((factors, bias)), Some(direction)) = (follow, direction) {
@@ -166,11 +172,8 @@ impl PriorHalf<'_> {
             return PriorSums::default();
         }
         let factors = self.fixed.factors.as_slice();
-        targets.clear();
-        targets.extend(indices.iter().zip(values).map(|(&index, &value)| {
-            (f64::from(value) - self.mean) as f32 - self.fixed.bias[index as usize]
-        }));
-        let (lambda, of_bias) = self.rule.of(indices.len(), weights);
+        self.side.targets(row, &self.fixed.bias, targets);
+        let (lambda, of_bias) = self.side.penalties(row);
         linear.iter_mut().zip(mean).for_each(|(g, &m)| *g = lambda * m);
         let linear_bias = of_bias.unwrap_or(0.0) * mean_bias;
         let problem = RowProblem {
@@ -180,10 +183,10 @@ impl PriorHalf<'_> {
             weights,
             lambda,
             bias: of_bias,
-            base: None,
+            base: self.side.base(),
             linear: Some((linear, linear_bias)),
             residuals: self.residuals,
-            upcoming: &self.side.rows.indices()[self.side.rows.range(row).end..],
+            upcoming: &observations.indices()[observations.range(row).end..],
         };
         let has_bias = of_bias.is_some();
         let found = solver.solve(&problem, out, *bias);
@@ -221,7 +224,9 @@ impl PriorHalf<'_> {
         sums.curvature += of_bias * d_bias * (d_bias - z_bias);
         sums.penalty_slope += of_bias * own_bias * (z_bias - d_bias);
         sums.penalty_curvature += of_bias * (z_bias - d_bias) * (z_bias - d_bias);
-        if has_bias && matches!(solver, Worker::Cholesky(_)) {
+        if self.side.base().is_some() {
+            // No mean is there to follow the errors.
+        } else if has_bias && matches!(solver, Worker::Cholesky(_)) {
             // At the minimum the errors of a row add up to the pull of the prior on its bias.
             sums.error_slope = of_bias * (z_bias - d_bias);
         } else {

@@ -7,6 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `map.rs` | the map: prior means of rows, what each feature adds, its place in a model file |
+//! | `rows.rs` | the rows of one side: ratings, or whatever else a model brings |
 //! | `half.rs` | half a step of least squares about prior means |
 //! | `prior.rs` | one side during a fit: the gradient with respect to the map and a direction to go |
 //! | `strength.rs` | how strongly the map is penalised, column by column |
@@ -21,14 +22,19 @@
 //! While a row's system is factored, it is solved for `λ_i Dᵀx_i` as well: that gives the exact second derivative along `D`, so the
 //! step is the exact minimum along `D` and the objective never rises.
 
+#[cfg(test)]
+mod bayes_tests;
 mod half;
+#[cfg(test)]
+mod implicit_tests;
 mod map;
 mod prior;
+mod rows;
 mod strength;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use half::PriorHalf;
 pub(crate) use map::FeatureMap;
-pub(crate) use prior::Prior;
-pub(crate) use strength::{Strength, describe};
+pub(crate) use prior::{OtherSide, Prior};
+pub(crate) use rows::{PriorRows, Rated};
+pub(crate) use strength::{Strength, Strengths};

@@ -1,15 +1,16 @@
 //! One side with features during a fit.
 
-use super::half::{Advance, PriorSolution};
+use super::half::{Advance, PriorHalf, PriorSolution};
 use super::map::{FeatureMap, add_values};
+use super::rows::PriorRows;
 use super::strength::Strength;
-use crate::half::{Side, Sums};
-use crate::latent::RowRule;
+use crate::half::{Method, Sums};
 use crate::vectors::Vectors;
 use gradus_base::parallel;
+use gradus_core::iterate::Watch;
 use gradus_data::{Csr, Features};
-use gradus_kernel::Level;
 use gradus_kernel::linalg::{cholesky, cholesky_solve, symmetric_eigen};
+use gradus_kernel::{Level, Totals};
 
 /// Features of the smallest columns, up to so many, are solved together; those of larger columns, whose words
 /// exclude each other, one by one.
@@ -33,6 +34,8 @@ pub(crate) struct Prior<'a> {
 
 /// Rows with about as many ratings.
 struct Group {
+    /// Number of rows.
+    count: f64,
     /// Mean number of ratings (sum of weights), and mean penalties.
     weight: f64,
     lambda: f64,
@@ -55,25 +58,20 @@ impl<'a> Prior<'a> {
     /// `strength` is that of the penalty on the map.
     pub(crate) fn new(
         features: &'a Features,
-        side: &Side<'_>,
-        rule: RowRule,
+        rows: &impl PriorRows,
         strength: impl FnOnce((f64, f64)) -> Strength,
         level: Level,
     ) -> Self {
-        let rows = side.rows;
-        let n = rows.n_rows();
-        let weight = |row: usize| -> f64 {
-            let count = rows.range(row).len() as f64;
-            side.weights(row).map_or(count, |weights| weights.iter().map(|&w| f64::from(w)).sum())
-        };
-        let counts: Vec<f64> =
-            (0..n).map(|row| if features.is_known(row) { weight(row) } else { 0.0 }).collect();
+        let n = rows.observations().n_rows();
+        let counts: Vec<f64> = (0..n)
+            .map(|row| if features.is_known(row) { rows.observed(row) } else { 0.0 })
+            .collect();
         let penalties: Vec<(f32, f32)> = (0..n)
             .map(|row| {
                 if counts[row] <= 0.0 {
                     return (0.0, 0.0);
                 }
-                let (lambda, bias) = rule.of(rows.range(row).len(), side.weights(row));
+                let (lambda, bias) = rows.penalties(row);
                 (lambda, bias.unwrap_or(0.0))
             })
             .collect();
@@ -106,6 +104,7 @@ impl<'a> Prior<'a> {
             }
             let (squares, gram) = second_moments(features, &rows, &together);
             groups.push(Group {
+                count: rows.len() as f64,
                 weight: mean_of(&|row| counts[row], &rows),
                 lambda: mean_of(&lambda, &rows),
                 of_bias: mean_of(&of_bias, &rows),
@@ -191,8 +190,9 @@ impl<'a> Prior<'a> {
         descent
     }
 
-    /// The second derivative, given the other side and the number of ratings of each of its rows.
-    pub(super) fn curvature(&self, fixed: &Vectors, counts: &Csr) -> Curvature {
+    /// The second derivative, given the other side.
+    pub(super) fn curvature(&self, other: &OtherSide<'_>) -> Curvature {
+        let &OtherSide { fixed, counts, everywhere } = other;
         let k = fixed.factors.k();
         let parts = parallel::map(parallel::blocks(fixed.bias.len(), 4096), |rows| {
             let (mut sums, mut weight) = (vec![0.0; k * k], 0.0);
@@ -213,18 +213,42 @@ impl<'a> Prior<'a> {
             weight += n;
         }
         moments.iter_mut().for_each(|x| *x /= weight.max(1.0));
-        let (values, axes) = match symmetric_eigen(k, &moments) {
-            Ok(eigen) => (eigen.values, eigen.vectors),
+        // The pairs that were not observed are the same for all rows; the axes are those of a row of the
+        // mean size.
+        let n_rows = self.groups.iter().map(|group| group.count).sum::<f64>().max(1.0);
+        let size = self.groups.iter().map(|group| group.count * group.weight).sum::<f64>() / n_rows;
+        let mut typical = moments.clone();
+        let mut beyond = 0.0;
+        if let Some((totals, weight)) = everywhere {
+            typical
+                .iter_mut()
+                .zip(totals.matrix())
+                .for_each(|(x, sum)| *x = *x * size + weight * sum);
+            beyond = weight * totals.n_rows() as f64;
+        }
+        let axes = match symmetric_eigen(k, &typical) {
+            Ok(eigen) => eigen.vectors,
             // Numbers that are not finite: no axes are better than others.
-            Err(_) => {
-                let unit = (0..k * k).map(|at| f64::from(u8::from(at % (k + 1) == 0)));
-                (vec![0.0; k], unit.collect())
-            }
+            Err(_) => (0..k * k).map(|at| f64::from(u8::from(at % (k + 1) == 0))).collect(),
         };
+        let along = |matrix: &[f64]| -> Vec<f64> {
+            let square = |axis: &[f64]| {
+                let rows = matrix.chunks_exact(k).zip(axis);
+                let row = |(row, x): (&[f64], &f64)| x * dot(row, axis);
+                rows.map(row).sum::<f64>().max(0.0)
+            };
+            axes.chunks_exact(k.max(1)).map(square).collect()
+        };
+        let (of_one, of_all) =
+            (along(&moments), everywhere.map(|(totals, _)| along(totals.matrix())));
         let series = |a: f64, b: f64| if a + b > 0.0 { a * b / (a + b) } else { 0.0 };
         let of_group = |group: &Group| {
-            let factors = values.iter().map(|&v| series(group.lambda, group.weight * v.max(0.0)));
-            factors.chain([series(group.of_bias, group.weight)]).collect()
+            let factors = of_one.iter().enumerate().map(|(axis, &v)| {
+                let all =
+                    of_all.as_ref().zip(everywhere).map_or(0.0, |(all, (_, w))| w * all[axis]);
+                series(group.lambda, group.weight * v + all)
+            });
+            factors.chain([series(group.of_bias, group.weight + beyond)]).collect()
         };
         Curvature { axes, by_group: self.groups.iter().map(of_group).collect() }
     }
@@ -303,17 +327,42 @@ impl<'a> Prior<'a> {
         FeatureMap::new(coefficients, self.features.encoder())
     }
 
-    /// A direction in which the map lowers the objective, from the rows as they are; `counts` are the ratings
-    /// by the other side.
-    pub(crate) fn way(
+    /// A direction in which the map lowers the objective, from the rows as they are.
+    fn way(
         &self,
         rows: &Vectors,
         means: &Vectors,
         map: &FeatureMap,
-        (fixed, counts): (&Vectors, &Csr),
+        other: &OtherSide<'_>,
     ) -> FeatureMap {
         let descent = self.descent(rows, means, map);
-        self.direction(&self.curvature(fixed, counts), &descent, rows.factors.k())
+        self.direction(&self.curvature(other), &descent, rows.factors.k())
+    }
+
+    /// Solves the rows of the side about the prior means of this map, and finds a direction for the map.
+    /// `None` if the fit was asked to stop.
+    pub(crate) fn solve(
+        &self,
+        side: &impl PriorRows,
+        map: &FeatureMap,
+        (start, other): (&Vectors, &OtherSide<'_>),
+        (method, residuals): (Method, bool),
+        (watch, share): (&Watch<'_>, (f64, f64)),
+    ) -> Option<(PriorSolution, FeatureMap)> {
+        let means = map.means(self.level, self.features);
+        let way = self.way(start, &means, map, other);
+        let direction = way.means(self.level, self.features);
+        let half = PriorHalf {
+            side,
+            fixed: other.fixed,
+            method,
+            start,
+            means: &means,
+            direction: Some(&direction),
+            residuals,
+            level: self.level,
+        };
+        Some((half.solve(watch, share)?, way))
     }
 
     /// Goes along the direction to the minimum, rows and all.
@@ -342,6 +391,16 @@ impl<'a> Prior<'a> {
     }
 }
 
+/// The side that is held fixed.
+#[derive(Clone, Copy)]
+pub(crate) struct OtherSide<'o> {
+    pub(crate) fixed: &'o Vectors,
+    /// The observations of each of its rows.
+    pub(crate) counts: &'o Csr,
+    /// The sums over all of its rows and their weight, where pairs that were not observed count.
+    pub(crate) everywhere: Option<(&'o Totals, f64)>,
+}
+
 /// A side after its half-step.
 pub(crate) struct Advanced {
     pub(crate) rows: Vectors,
@@ -359,6 +418,10 @@ impl Curvature {
         }
         self.axes[axis * k..(axis + 1) * k].iter().zip(factors).map(|(q, x)| q * x).sum()
     }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 fn finite(x: f64) -> f32 {

@@ -10,9 +10,10 @@
 //! (Rows of a fit that knows the features would not do: its other side has learned to follow noise.)
 
 use super::map::FeatureMap;
-use super::prior::Prior;
+use super::prior::{OtherSide, Prior};
 use crate::vectors::Vectors;
-use gradus_data::{Csr, FeatureEncoder};
+use gradus_core::report::Choice;
+use gradus_data::{Entity, FeatureEncoder, Ratings};
 
 /// Rows of penalty that a column starts with.
 const START: f64 = 30.0;
@@ -105,12 +106,47 @@ impl Strength {
     }
 }
 
+/// The strengths of the penalties on the maps, of users and of items.
+#[derive(Default)]
+pub(crate) struct Strengths {
+    /// What was given for all of them.
+    pub(crate) given: Option<f64>,
+    /// What was found for each column, on factors and on biases.
+    pub(crate) found: [Option<Vec<[f64; 2]>>; 2],
+}
+
+impl Strengths {
+    /// The strengths of one side.
+    pub(crate) fn of(&self, of: Entity, encoder: &FeatureEncoder, typical: (f64, f64)) -> Strength {
+        match (self.given, &self.found[of as usize]) {
+            (Some(rows), _) => Strength::all(rows, encoder, typical),
+            (None, Some(columns)) => Strength::of_columns(columns.clone(), encoder, typical),
+            (None, None) => Strength::start(encoder, typical),
+        }
+    }
+
+    /// Tells what was chosen.
+    pub(crate) fn tell(&self, biases: bool, data: &Ratings, choices: &mut Vec<Choice>) {
+        for of in Entity::ALL {
+            let (Some(columns), Some(features)) = (&self.found[of as usize], data.features(of))
+            else {
+                continue;
+            };
+            let best = columns.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+            let words = describe(features.encoder(), columns, biases);
+            let reason = format!("{} features, rows by column: {words}", of.name());
+            let value = if best.is_finite() { best } else { 0.0 };
+            choices.push(Choice::new("feature_regularization", value, reason));
+        }
+    }
+}
+
 impl Prior<'_> {
     /// Estimates the strengths from the rows of a fit without features, and from the other side.
-    pub(crate) fn judge(&mut self, rows: &Vectors, (fixed, counts): (&Vectors, &Csr)) {
+    pub(crate) fn judge(&mut self, rows: &Vectors, other: &OtherSide<'_>) {
         let k = rows.factors.k();
         let none = Vectors::zeros(rows.bias.len(), k);
-        let curvature = self.curvature(fixed, counts);
+        let curvature = self.curvature(other);
         let pulls = self.pulls(rows, &none);
         let gradient = self.collected(&pulls);
         // Along the axes.
@@ -184,7 +220,7 @@ impl Prior<'_> {
 }
 
 /// The strengths in words: `age 12 (biases 3), zip none`.
-pub(crate) fn describe(encoder: &FeatureEncoder, columns: &[[f64; 2]], biases: bool) -> String {
+fn describe(encoder: &FeatureEncoder, columns: &[[f64; 2]], biases: bool) -> String {
     let one = |x: f64| if x.is_finite() { format!("{x:.3e}") } else { "left out".to_owned() };
     let names = encoder.columns();
     let column = |((name, _), [of_factors, of_bias]): (&(&str, _), &[f64; 2])| {

@@ -104,6 +104,10 @@ impl Planted {
 }
 
 pub(crate) fn rmse(model: &LatentFactors, test: &Ratings) -> f64 {
+    rmse_of(model, test)
+}
+
+pub(crate) fn rmse_of(model: &dyn Recommend, test: &Ratings) -> f64 {
     let pairs: Vec<_> = test
         .iter()
         .map(|r| {

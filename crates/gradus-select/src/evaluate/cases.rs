@@ -4,7 +4,7 @@ use super::RankingOptions;
 use super::report::Skipped;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
-use gradus_data::{Csr, Ids, Ratings};
+use gradus_data::{Csr, Entity, Ids, Ratings};
 
 /// Someone to rank for.
 pub(super) struct Case {
@@ -36,8 +36,10 @@ pub(super) struct Cases<'a> {
     training: Training<'a>,
     /// For each item how many users have it in training, if that is known.
     counts: Option<Vec<u32>>,
-    /// Items that no user has in training, ascending: they are not ranked.
+    /// Items that no user has in training and that have no features, ascending: they are not ranked.
     pub untrained: Vec<u32>,
+    /// Whether the model learned from features of users, and of items.
+    described: [bool; 2],
 }
 
 /// What the users of the model have in training.
@@ -135,8 +137,10 @@ impl<'a> Cases<'a> {
             }
         };
         let counts = training.counts(model.items().len());
+        // An item without ratings is ranked by a model that knows it by its features.
+        let items_described = model.encoder(Entity::Item).is_some();
         let untrained = counts.iter().flatten().zip(0..).filter(|(count, _)| **count == 0);
-        let untrained = untrained.map(|(_, item)| item).collect();
+        let untrained = untrained.map(|(_, item)| item).filter(|_| !items_described).collect();
         let mut cases = Self {
             model,
             all: Vec::new(),
@@ -147,6 +151,7 @@ impl<'a> Cases<'a> {
             training,
             counts,
             untrained,
+            described: [model.encoder(Entity::User).is_some(), items_described],
         };
         cases.collect(test, options);
         if cases.all.is_empty() {
@@ -185,7 +190,7 @@ impl<'a> Cases<'a> {
             });
             let who = match (described, users[user]) {
                 (Some(profile), _) if !profile.items.is_empty() => Who::Profile(profile),
-                (_, Some(user)) if self.training.has(user) => Who::User(user),
+                (_, Some(user)) if self.described[0] || self.training.has(user) => Who::User(user),
                 (_, _) => {
                     self.skipped.unknown_users += 1;
                     continue;
@@ -218,9 +223,9 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Whether an item has a rating in training, as far as that is known.
+    /// Whether an item has a rating in training, as far as that is known, or features.
     pub(super) fn is_ranked(&self, item: u32) -> bool {
-        self.counts.as_ref().is_none_or(|counts| counts[item as usize] > 0)
+        self.described[1] || self.counts.as_ref().is_none_or(|counts| counts[item as usize] > 0)
     }
 
     /// Why nobody is left.

@@ -9,22 +9,27 @@
 //! same means, so the account is exact for them too.
 
 use super::Posterior;
+use super::features::Described;
 use crate::bayes::implicit;
-use crate::latent::no_features;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Contribution, Explanation, Profile, Recipient};
+use gradus_data::{Entity, FeatureRow};
 use gradus_kernel::{padded, solve_semidefinite};
 
 /// The ratings of a user, in ascending order of the items.
+#[derive(Clone, Copy)]
 struct Rated<'a> {
     items: &'a [u32],
     values: &'a [f32],
     weights: Option<&'a [f32]>,
+    /// The features of the user, if they are known.
+    features: Option<Described<'a>>,
 }
 
 impl<'a> Rated<'a> {
-    fn of(profile: &'a Profile) -> Self {
-        Self { items: &profile.items, values: &profile.values, weights: None }
+    fn of(profile: &'a Profile, features: Option<&'a FeatureRow>) -> Self {
+        let features = features.map(|row| (&row.indices[..], &row.values[..]));
+        Self { items: &profile.items, values: &profile.values, weights: None, features }
     }
 }
 
@@ -43,8 +48,8 @@ struct Conditional {
 impl Posterior {
     /// A new user from a handful of ratings, sorted by item: for each draw of the items the mean of the
     /// user's factors and bias given it, side by side as dot products take them.
-    fn fold_in(&self, profile: &Profile) -> Vec<f32> {
-        let rated = Rated::of(profile);
+    fn fold_in(&self, profile: &Profile, features: Option<&FeatureRow>) -> Vec<f32> {
+        let rated = Rated::of(profile, features);
         let (k, d) = (self.rank, self.d());
         let mut vector = vec![0.0; padded(self.wide())];
         let samples = vector.chunks_mut(k + 2).take(self.samples()).enumerate();
@@ -77,9 +82,16 @@ impl Posterior {
             }
             Recipient::Profile(profile) => {
                 let profile = profile.sorted(self.items.len())?;
-                Ok((self.fold_in(&profile), Some(profile.items)))
+                Ok((self.fold_in(&profile, None), Some(profile.items)))
             }
-            Recipient::Described { .. } => Err(no_features()),
+            Recipient::Described { features, rated } => {
+                self.check_features(features)?;
+                let profile = match rated {
+                    Some(profile) => profile.sorted(self.items.len())?,
+                    None => Profile::default(),
+                };
+                Ok((self.fold_in(&profile, Some(features)), Some(profile.items)))
+            }
         }
     }
 
@@ -93,20 +105,45 @@ impl Posterior {
                 })?;
                 let (items, values) = history.ratings.row(row);
                 let weights = history.weights.as_ref().map(|w| &w[history.ratings.range(row)]);
-                Rated { items, values, weights }
+                Rated { items, values, weights, features: self.features_of(Entity::User, row) }
             }
             Recipient::Profile(profile) => {
                 sorted = profile.sorted(self.items.len())?;
-                Rated::of(&sorted)
+                Rated::of(&sorted, None)
             }
-            Recipient::Described { .. } => return Err(no_features()),
+            Recipient::Described { features, rated } => {
+                self.check_features(features)?;
+                sorted = match rated {
+                    Some(profile) => profile.sorted(self.items.len())?,
+                    None => Profile::default(),
+                };
+                Rated::of(&sorted, Some(features))
+            }
         };
-        let per_draw: Vec<Vec<f64>> = parallel::map(0..self.samples(), |sample| {
-            let Conditional { vectors, residuals, mut system, .. } = self.condition(sample, &rated);
-            let mut direction = self.item_vector(sample, item).0;
-            solve_semidefinite(self.d(), &mut system, &mut direction);
-            let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
-            residuals.iter().zip(&vectors).map(|(residual, v)| residual * along(v)).collect()
+        // The account of the ratings is that of a user without features, to which the features add.
+        let plain = Rated { features: None, ..rated };
+        let (per_draw, directions): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
+            parallel::map(0..self.samples(), |sample| {
+                let Conditional { vectors, residuals, mut system, .. } =
+                    self.condition(sample, &plain);
+                let mut direction = self.item_vector(sample, item).0;
+                solve_semidefinite(self.d(), &mut system, &mut direction);
+                let along = |v: &[f64]| v.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
+                let parts = residuals.iter().zip(&vectors);
+                let parts: Vec<f64> = parts.map(|(residual, v)| residual * along(v)).collect();
+                // What a prior mean adds: `Λ A⁻¹ v_i`.
+                let precision = &self.user_priors[sample * self.d() * (self.d() + 1)..][self.d()..];
+                let of_prior = |row: &[f32]| -> f64 {
+                    row.iter().zip(&direction).map(|(&a, b)| f64::from(a) * b).sum()
+                };
+                let rows = precision.chunks_exact(self.d()).take(self.d());
+                let prior: Vec<f64> = rows.map(of_prior).collect();
+                (parts, prior)
+            })
+            .into_iter()
+            .unzip();
+        let user_features = rated.features.map_or_else(Vec::new, |features| {
+            self.feature_contributions(Entity::User, features, &directions)
         });
         let share = self.scale / self.samples() as f64;
         let mut contributions: Vec<Contribution> = (0..rated.items.len())
@@ -123,9 +160,26 @@ impl Posterior {
         let mut wide = vec![0.0; padded(self.wide())];
         self.widen_item(Some(item), &mut wide);
         let score = self.rating(gradus_kernel::dot(self.level, &vector, &wide));
-        let total: f64 = contributions.iter().map(|c| f64::from(c.contribution)).sum();
+        // By way of the item's own prior mean, for this user as they are in each draw.
+        let (k, step) = (self.rank, self.rank + 2);
+        let item_features =
+            self.features_of(Entity::Item, item).map_or_else(Vec::new, |features| {
+                let users = vector.chunks_exact(step).take(self.samples());
+                let users = users.map(|user| {
+                    let factors = user[..k].iter().map(|&x| f64::from(x));
+                    factors.chain([1.0]).collect()
+                });
+                self.feature_contributions(
+                    Entity::Item,
+                    features,
+                    &users.collect::<Vec<Vec<f64>>>(),
+                )
+            });
+        let of_ratings = contributions.iter().map(|c| f64::from(c.contribution));
+        let of_features = user_features.iter().map(|c| f64::from(c.contribution));
+        let total: f64 = of_ratings.chain(of_features).sum();
         let base = (f64::from(score) - total) as f32;
-        Ok(Explanation { score, base, contributions, ..Explanation::default() })
+        Ok(Explanation { score, base, contributions, user_features, item_features })
     }
 
     /// An item of one draw: its factors with a 1 for the user's bias, and its own bias.
@@ -146,6 +200,10 @@ impl Posterior {
                 let row = &lists[(item as usize * s + sample) * d..][..d];
                 mean.iter_mut().zip(row).for_each(|(m, y)| *m += scale * f64::from(y.get()));
             }
+        }
+        if let (Some(side), Some(features)) = (&self.side[Entity::User as usize], rated.features) {
+            let gain = side.gain(sample, features, d);
+            mean.iter_mut().zip(gain).for_each(|(m, x)| *m += x);
         }
         let tau = self.noise[sample];
         let mut system: Vec<f64> = prior[d..].iter().map(|&x| f64::from(x)).collect();

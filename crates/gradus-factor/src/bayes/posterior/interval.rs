@@ -34,7 +34,10 @@ impl Posterior {
             .iter()
             .map(|&(user, item)| (known(user, &self.users), known(item, &self.items)))
             .collect();
-        let strange = pairs.iter().any(|(user, item)| user.is_none() || item.is_none());
+        let described = |item: &Option<usize>| {
+            item.is_none_or(|item| self.described_items.get(item).copied().unwrap_or(false))
+        };
+        let strange = pairs.iter().any(|(user, item)| user.is_none() || described(item));
         let covariances = if strange { self.covariances() } else { Vec::new() };
         let noise: f64 =
             self.noise.iter().map(|tau| 1.0 / tau).sum::<f64>() / self.samples() as f64;
@@ -45,6 +48,8 @@ impl Posterior {
                 self.widen_item(i, item);
                 let (mean, mut variance) = self.moments(user, item);
                 variance += u.map_or(0.0, |u| self.within_user(u, item));
+                // An item known by its features alone is at its mean; it has the spread of the prior.
+                let i = i.filter(|&i| !self.described_items.get(i).copied().unwrap_or(false));
                 if u.is_none() || i.is_none() {
                     variance += self.newcomer(&covariances, (user, u), (item, i));
                 }

@@ -1,5 +1,6 @@
 //! The fitted model of Gibbs sampling: many draws of every row, and what follows from them.
 
+mod features;
 mod fold_in;
 mod interval;
 mod top;
@@ -13,7 +14,7 @@ use gradus_core::estimator::Model;
 use gradus_core::recommend::{
     Explanation, Filter, PredictionInterval, Recipient, Recommend, Scored,
 };
-use gradus_data::{Csr, Ids};
+use gradus_data::{Csr, Entity, FeatureEncoder, Ids};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Level, padded};
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,10 @@ pub struct Posterior {
     item_priors: Vec<f32>,
     range: Option<(f32, f32)>,
     history: Option<History>,
+    /// What is learned of the features of users and of items.
+    side: [Option<features::SideLinks>; 2],
+    /// The items without a rating in training that are known by their features.
+    described_items: Vec<bool>,
     level: Level,
 }
 
@@ -85,7 +90,21 @@ impl Posterior {
             ratings: data.by_user_shared(),
             weights: data.weights_by_user().map(<[f32]>::to_vec),
         });
+        let [user_links, item_links] = samples.links;
+        let side = |of: Entity, links: Vec<Bf16>| {
+            let features = data.features(of)?;
+            let rows = history.is_some().then(|| Arc::clone(features));
+            Some(features::SideLinks { encoder: Arc::clone(features.encoder()), rows, links })
+        };
+        let described_items = match data.features(Entity::Item) {
+            None => Vec::new(),
+            Some(_) => {
+                (0..data.n_items()).map(|item| data.by_item().range(item).is_empty()).collect()
+            }
+        };
         Self {
+            side: [side(Entity::User, user_links), side(Entity::Item, item_links)],
+            described_items,
             users: data.users().clone(),
             items: data.items().clone(),
             rank: solver.params.rank,
@@ -219,6 +238,10 @@ impl Recommend for Posterior {
         self.history.as_ref().map(|history| &*history.ratings)
     }
 
+    fn encoder(&self, of: Entity) -> Option<&Arc<FeatureEncoder>> {
+        self.side[of as usize].as_ref().map(|side| &side.encoder)
+    }
+
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
         let wide = || vec![0.0; padded(self.wide())];
         let predicted = parallel::map(pairs.chunks(PAIRS), |pairs| {
@@ -300,6 +323,7 @@ impl Model for Posterior {
                 file.tensor("history.weights", &[weights.len()], weights);
             }
         }
+        self.write_features(file);
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
@@ -340,7 +364,10 @@ impl Model for Posterior {
             true => Some(halves(file, "list_samples", &[n_items, s, d])?),
             false => None,
         };
+        let (side, described_items) = features::read(file, (n_users, n_items), (s, d))?;
         Ok(Self {
+            side,
+            described_items,
             users,
             items,
             rank,
@@ -373,6 +400,11 @@ impl Model for Posterior {
         }
         if let Some(history) = &self.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));
+        }
+        for (name, side) in ["user features", "item features"].into_iter().zip(&self.side) {
+            if let Some(side) = side {
+                facts.push((name, side.encoder.n_features().to_string()));
+            }
         }
         facts
     }
