@@ -85,6 +85,13 @@ def ml_100k_liked():
     return _liked("ml-100k-liked", "ML-100K, 4 stars or more, all items ranked", source=source, separator="\t", names=names)
 
 
+def made_liked(title, users, items, count):
+    """Ratings of `gradus make`, the upper ones as signs of interest; a fifth of those of each user to rank."""
+    source = str(synthetic_file(count, users, items))
+    name = f"made-liked-{users}x{items}-{count}"
+    return _liked(name, f"made, {title}, all items ranked", source=source, separator=",", names=None)
+
+
 def tiny_liked():
     """The self-test's ratings above 3 as signs of interest."""
     source = str(tiny_file())

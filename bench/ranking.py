@@ -124,16 +124,91 @@ def lists(data, path):
 def implicit(data, threads, settings):
     """implicit's ALS."""
     from implicit.cpu.als import AlternatingLeastSquares
-    from scipy.sparse import csr_matrix
 
-    train, meta = _pairs(data, "train"), _meta(data)
-    ones = np.ones(len(train), np.float32)
-    matrix = csr_matrix((ones, (train[:, 0], train[:, 1])), shape=(meta["users"], meta["items"]))
+    matrix, meta = _interest(data, "train"), _meta(data)
     model = AlternatingLeastSquares(num_threads=threads, random_state=1, **settings)
     started = time.perf_counter()
     model.fit(matrix, show_progress=False)
     seconds = time.perf_counter() - started
     return {"seconds": seconds, **evaluate(data, model.user_factors, model.item_factors, np.zeros(meta["items"]))}
+
+
+# What is tried on the valid part, first with 64 factors; then other numbers of factors at the best of it.
+FACTORS = (32, 128, 256)
+# implicit: the weight α of an observation, and λ as a multiple of it.
+IMPLICIT_GRID = [(alpha, ratio * alpha) for alpha in (1, 5, 20, 100) for ratio in (0.1, 0.5, 1.5, 4, 10)]
+# irspack: the weight α₀ of what is not observed, and λ; and the exponents of RP3β.
+IRSPACK_GRID = [(alpha0, reg) for alpha0 in (0.01, 0.03, 0.1, 0.3, 1, 3, 10) for reg in (0.0003, 0.001, 0.003, 0.01, 0.03)]
+RP3_GRID = [(alpha, beta) for alpha in (0.6, 1.0, 1.4) for beta in (0.2, 0.4, 0.6, 0.8)]
+
+
+def implicit_tuned(data, threads):
+    """implicit's ALS at the best of a grid on the valid part."""
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    def learn(matrix, factors, alpha, reg):
+        settings = {"factors": factors, "alpha": alpha, "regularization": reg, "iterations": 15}
+        model = AlternatingLeastSquares(num_threads=threads, random_state=1, **settings)
+        model.fit(matrix, show_progress=False)
+        return lambda block: model.user_factors[block] @ model.item_factors.T
+
+    candidates = [(64, *pair) for pair in IMPLICIT_GRID]
+    return _tuned(data, learn, candidates, "K = {}, α = {:g}, λ = {:g}")
+
+
+def irspack_tuned(data, threads):
+    """irspack's iALS likewise."""
+    from irspack import IALSRecommender
+
+    def learn(matrix, factors, alpha0, reg):
+        settings = {"n_components": factors, "alpha0": alpha0, "reg": reg, "n_threads": threads}
+        model = IALSRecommender(matrix, **settings).learn()
+        return lambda block: np.asarray(model.get_score(np.asarray(block)), np.float32)
+
+    candidates = [(64, *pair) for pair in IRSPACK_GRID]
+    return _tuned(data, learn, candidates, "K = {}, α₀ = {:g}, λ = {:g}")
+
+
+def irspack_rp3beta_tuned(data, threads):
+    """irspack's RP3β likewise."""
+    from irspack import RP3betaRecommender
+
+    def learn(matrix, alpha, beta):
+        model = RP3betaRecommender(matrix, alpha=alpha, beta=beta, n_threads=threads).learn()
+        return lambda block: np.asarray(model.get_score(np.asarray(block)), np.float32)
+
+    return _tuned(data, learn, RP3_GRID, "α = {:g}, β = {:g}", factors=())
+
+
+def _tuned(data, learn, candidates, words, factors=FACTORS):
+    """Fits the best candidate by the NDCG on the valid part to all training data. The time is that of this fit."""
+    fit, tried = _interest(data, "fit"), []
+
+    def judge(candidate):
+        scores = learn(fit, *candidate)
+        tried.append((_all_scored(data, scores, PLACES["all"], "fit", "valid")["ndcg"], candidate))
+
+    for candidate in candidates:
+        judge(candidate)
+    best = max(tried)[1]
+    for count in factors:
+        judge((count, *best[1:]))
+    best = max(tried)[1]
+    train = _interest(data, "train")
+    started = time.perf_counter()
+    scores = learn(train, *best)
+    seconds = time.perf_counter() - started
+    answer = _all_scored(data, scores, PLACES["all"])
+    return {"seconds": seconds, "settings": words.format(*best), **answer}
+
+
+def _interest(data, part):
+    """The pairs of a part as a matrix of ones, users × items."""
+    from scipy.sparse import csr_matrix
+
+    pairs, meta = _pairs(data, part), _meta(data)
+    ones = np.ones(len(pairs), np.float32)
+    return csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(meta["users"], meta["items"]))
 
 
 def implicit_race(data, threads, iterations, rank):
@@ -186,9 +261,9 @@ def _all(data, users, items, bias, places):
     return _all_scored(data, lambda block: users[block] @ items.T + bias, places)
 
 
-def _all_scored(data, scores_of, places):
+def _all_scored(data, scores_of, places, learned="train", judged="test"):
     """The same by the scores of all items for a block of users."""
-    train, test = _by_user(data, "train"), _by_user(data, "test")
+    train, test = _by_user(data, learned), _by_user(data, judged)
     judge, judged = _Judge(places), _judged(test)
     for at in range(0, len(judged), 256):
         block = judged[at : at + 256]

@@ -165,6 +165,7 @@ if __name__ == "__main__":
     tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
     rankings = ("prepare_lists", "prepare_left_out", "prepare_liked")
     rankings += ("popularity", "ease", "lists", "implicit", "implicit_race", "gradus")
+    rankings += ("implicit_tuned", "irspack_tuned", "irspack_rp3beta_tuned")
     tasks |= {name: ranking(name) for name in rankings}
     tasks |= {name: linear(name) for name in ("make_linear", "fit_linear", "judge_linear")}
     colds = ("prepare_cold", "gradus_ranked", "popular_ranked", "cmfrec_explicit", "cmfrec_ranked", "lightfm_ranked")

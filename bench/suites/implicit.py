@@ -1,4 +1,4 @@
-"""How well signs of interest are ranked: popular items, implicit's ALS, EASE in numpy and gradus side by side.
+"""How well signs of interest are ranked: popular items, implicit, irspack, EASE in numpy and gradus side by side.
 
 The metrics are computed in `ranking.py`, by one program for all: from the factors of each, or from the lists of
 all users where a model has no factors. `lists s` is the time in which the command writes these lists.
@@ -15,6 +15,12 @@ from report import Section, number
 # second item left out of each user.
 GOWALLA = {"unobserved": 0.01, "regularization": 0.008}
 ML_1M = {"unobserved": 1.0, "regularization": 0.003}
+# Tuned on the valid part by the grids of `ranking.py`; the time is that of the last fit.
+TUNED = [
+    ("implicit ALS", "implicit_tuned"),
+    ("irspack iALS", "irspack_tuned"),
+    ("irspack RP3β", "irspack_rp3beta_tuned"),
+]
 
 
 def gowalla(slow):
@@ -22,14 +28,16 @@ def gowalla(slow):
     yield "most popular", "popularity", {}
     yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
     yield "implicit ALS, tuned (K = 256, α = 100, λ = 150)", "implicit", {"factors": 256, **implicit}
-    yield "gradus ials, defaults (K = 64)", "gradus", {}
+    yield "gradus ials, defaults", "gradus", {}
     yield "gradus ials, λ = .005 by the valid part, K = 256", "gradus", {"rank": 256, **GOWALLA, "regularization": 0.005}
     yield "gradus ials, tuned, K = 256", "gradus", {"rank": 256, **GOWALLA}
     yield "gradus ials, tuned, K = 512", "gradus", {"rank": 512, **GOWALLA}
+    yield "gradus bpr, defaults", "gradus bpr", {}
     yield "gradus neighbours, defaults", "gradus neighbours", {}
     yield "gradus slim, defaults", "gradus slim", {}
     yield "gradus spectral, defaults", "gradus spectral", {}
     if slow:
+        yield "irspack iALS, tuned by the valid part", "irspack_tuned", {}
         yield "gradus ials, tuned, K = 1024", "gradus", {"rank": 1024, **GOWALLA}
         yield "gradus spectral, rank up to 1024", "gradus spectral", {"max_rank": 1024}
 
@@ -37,7 +45,7 @@ def gowalla(slow):
 def ml_1m(_slow):
     yield "most popular", "popularity", {}
     yield "implicit ALS, defaults (K = 64)", "implicit", {"factors": 64}
-    yield "gradus ials, defaults (K = 64)", "gradus", {}
+    yield "gradus ials, defaults", "gradus", {}
     yield "gradus ials, tuned, K = 64", "gradus", {"rank": 64, **ML_1M}
 
 
@@ -47,16 +55,22 @@ def liked(_slow):
     # The best of the paper's λ on a validation part of ML-20M, and the one that gradus mostly chooses here.
     yield "EASE in numpy, λ = 300", "ease", {"regularization": 300}
     yield "EASE in numpy, λ = 600", "ease", {"regularization": 600}
-    yield "gradus ials, defaults (K = 64)", "gradus", {}
-    for model in ("neighbours", "ease", "slim", "spectral"):
+    for title, task in TUNED:
+        yield f"{title}, tuned by the valid part", task, {}
+    yield "gradus ials, defaults", "gradus", {}
+    for model in ("bpr", "neighbours", "ease", "slim", "spectral"):
         yield f"gradus {model}, defaults", f"gradus {model}", {}
 
 
+# Few items and many users, and the other way round.
+FEW, MANY = ("few items", 20_000, 500, 600_000), ("many items", 1_500, 12_000, 300_000)
 DATA = {
     "gowalla": (datasets.gowalla, gowalla, ("recall@20", "NDCG@20")),
     "ml-1m": (datasets.ml_1m_left_out, ml_1m, ("HR@10", "NDCG@10")),
     "ml-1m-liked": (datasets.ml_1m_liked, liked, ("recall@20", "NDCG@20")),
     "ml-100k-liked": (datasets.ml_100k_liked, liked, ("recall@20", "NDCG@20")),
+    "few-items": (lambda: datasets.made_liked(*FEW), liked, ("recall@20", "NDCG@20")),
+    "many-items": (lambda: datasets.made_liked(*MANY), liked, ("recall@20", "NDCG@20")),
 }
 
 
@@ -90,6 +104,8 @@ def table(dataset, settings, metrics, options):
         except processes.Failed as failure:
             section.notes.append(f"{title} failed: {failure}")
             continue
+        if "settings" in answer:
+            title = f"{title} ({answer['settings']})"
         lists = number(answer["lists"]) if "lists" in answer else "–"
         measures = [f"{answer['recall']:.4f}", f"{answer['ndcg']:.4f}"]
         section.rows.append([title, *measures, number(answer["seconds"]), lists])
@@ -100,6 +116,8 @@ def ranked(who, folder, settings, options):
     arguments = {"data": str(folder)}
     if who == "implicit":
         arguments |= {"threads": options.threads, "settings": settings}
+    elif who.endswith("_tuned"):
+        arguments |= {"threads": options.threads}
     else:
         arguments |= settings
     environment = peers.by_key("implicit-cg").environment(options.threads)

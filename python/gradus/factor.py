@@ -1846,6 +1846,11 @@ class Ease(Recommender):
     was chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the report is
     `‖X − X B‖² + λ ‖B‖²`.
 
+    `update` scores users from their new items at once. A new item gets the weights into it that a fit to all interactions
+    would give it with the same penalty (by conjugate gradients), and adds to known items what one step of coordinate
+    descent gives; weights between known items stay (with `items`, those into items with new interactions are solved
+    again).
+
     Use `slim`, `spectral` or `ials` where items are too many.
 
     Reference: Steck: Embarrassingly shallow autoencoders for sparse data, 2019.
@@ -1890,6 +1895,7 @@ class Ease(Recommender):
     """
 
     _kind = "ease"
+    _updates = True
 
     def __init__(
         self,
@@ -1928,6 +1934,10 @@ class Slim(Recommender):
     ranked by the weights that the rest gives, for the 2,048 most popular items. The report says what was
     chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the report is the sum over the
     items.
+
+    `update` scores users from their new items at once. A new item gets the weights into it that a fit to all interactions
+    would give it with the same penalties, and adds to known items what one step of coordinate descent gives; weights
+    between known items stay (with `items`, those into items with new interactions are solved again).
 
     `ease` mostly ranks better where items are few; use `spectral` or `ials` where users have very many items.
 
@@ -1985,6 +1995,7 @@ class Slim(Recommender):
     """
 
     _kind = "slim"
+    _updates = True
 
     def __init__(
         self,
@@ -2029,6 +2040,10 @@ class Spectral(Recommender):
     held out, and for up to 4,000 of them ranked by the filters of what is left, which takes longer than the fit itself.
     The report says what was chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the
     report is the share of `‖R̃‖²` that the low-pass leaves out.
+
+    `update` scores users from their new items at once. The graph stays that of the fit: a new item is reached from, and
+    leads to, the users of the fit who have it, but no path goes through it, and new users are not in the graph. An item
+    that no user of the fit has scores 0.
 
     It is at its best on sparse data with many items. Use `ease` where items are few and users many.
 
@@ -2092,6 +2107,7 @@ class Spectral(Recommender):
     """
 
     _kind = "spectral"
+    _updates = True
 
     def __init__(
         self,

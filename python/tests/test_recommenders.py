@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import gradus
-from gradus.factor import Als, Bayes, Ials, Mean, Popular
+from gradus.factor import Als, Bayes, Ease, Ials, Mean, Popular, Slim, Spectral
 
 RNG = np.random.default_rng(1)
 U, R = RNG.normal(size=(40, 2)), RNG.normal(size=(25, 2))
@@ -96,6 +96,26 @@ def test_new_ratings_without_a_new_fit():
     assert before.shape == (1,)
     assert not hasattr(Popular(), "partial_fit")
     assert als().partial_fit(SEEN, VALUES).users_.shape == (40,)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Ease(regularization=5),
+        Slim(regularization=1, sparsity=0.1),
+        Spectral(rank=3, low_pass=0.3, sharpening=1),
+    ],
+)
+def test_rankers_from_items_take_in_new_interactions(model):
+    model.fit(SEEN)
+    before = model.predict(GRID[GRID[:, 0] > 1])
+    model.partial_fit([[99, 0], [99, 1], [0, 77], [1, 77]])
+    assert 99 in model.users_ and 77 in model.items_
+    items, scores = model.recommend(99, n=3)
+    assert items.shape == (3,) and scores[0] > scores[-1]
+    assert model.predict([[2, 77]])[0] != 0
+    # Who has nothing new is scored as before.
+    np.testing.assert_array_equal(model.predict(GRID[GRID[:, 0] > 1]), before)
 
 
 def test_held_out_ratings_stop_a_fit():

@@ -219,3 +219,30 @@ fn new_ratings_are_added_without_training() {
     let (code, _, said) = folder.run("update f.gradus new.csv -o x.gradus");
     assert!(code == Some(1) && said.contains("keep_history"), "{said}");
 }
+
+#[test]
+fn rankers_from_items_take_in_new_users_and_items() {
+    let folder = Folder::fitted();
+    folder.write("new.csv", "user,item,rating\n5,12,1\n5,9999,5\n7,9999,5\nann,12,4\nann,9999,4\n");
+    let settings = [
+        ("ease", "--regularization 10"),
+        ("slim", "--regularization 1 --sparsity 0.1"),
+        ("spectral", "--rank 4 --low-pass 0.3 --sharpening 1"),
+    ];
+    for (model, settings) in settings {
+        folder.out(&format!("fit {model} ratings.csv -o {model}.gradus -q {settings}"));
+        let told =
+            folder.json(&format!("update {model}.gradus new.csv -o new-{model}.gradus --json"));
+        let updated = &told["updated"];
+        for (name, value) in [("users", 3), ("new_users", 1), ("new_items", 1), ("rows_solved", 1)]
+        {
+            assert_eq!(updated[name], value, "{model}, {name}: {updated}");
+        }
+        let list = folder.json(&format!("recommend new-{model}.gradus --user ann -n 3 --json"));
+        let best = list["recommendations"].as_array().unwrap();
+        assert_eq!(best.len(), 3, "{model}");
+        assert!(best[0]["score"].as_f64() > Some(0.0), "{model}: {list}");
+        let like = folder.json(&format!("similar new-{model}.gradus --item 9999 -n 3 --json"));
+        assert_eq!(like["similar"].as_array().unwrap().len(), 3, "{model}");
+    }
+}

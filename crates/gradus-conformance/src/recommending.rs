@@ -2,10 +2,11 @@
 
 use crate::ratings::{fit, made};
 use crate::{Check, Finding, ensure, error_text, found};
-use gradus_core::estimator::{Estimator, RecommenderTraits};
+use gradus_core::estimator::{AnyFitted, Estimator, RecommenderTraits};
 use gradus_core::recommend::{Categories, Filter, Profile, Recipient};
 use gradus_core::update::UpdateOptions;
-use gradus_data::Csr;
+use gradus_data::{Csr, Id, Ratings};
+use gradus_file::Reader;
 
 /// The checks of this module.
 pub const CHECKS: &[Check] = &[
@@ -23,8 +24,10 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// The checks on models that learn from new ratings.
-pub const UPDATING: &[Check] =
-    &[Check { name: "new ratings leave all other users as they were", run: added }];
+pub const UPDATING: &[Check] = &[
+    Check { name: "new ratings leave all other users as they were", run: added },
+    Check { name: "new users and new items are taken in and kept in the file", run: newcomers },
+];
 
 fn top(model: &dyn Estimator) -> Finding {
     let data = made(21)?;
@@ -148,6 +151,57 @@ fn added(model: &dyn Estimator) -> Finding {
     let model = found(fitted.recommend())?;
     ensure!(model.history().map(Csr::nnz) == Some(data.len()), "the history has grown");
     ensure!(model.predict(&pairs) == before, "other users have changed");
+    Ok(())
+}
+
+fn newcomers(estimator: &dyn Estimator) -> Finding {
+    let data = made(34)?;
+    let mut fitted = fit(estimator, &data)?;
+    let item = |at: usize| data.items().get(at);
+    // The new item comes before all others, which moves them.
+    let (old, new_user, new_item) = (data.users().get(5), Id::Int(100_000), Id::Int(-7));
+    let rows = [
+        (old, new_item, 4.0),
+        (data.users().get(6), new_item, 5.0),
+        (new_user, new_item, 4.0),
+        (new_user, item(1), 5.0),
+        (new_user, item(2), 3.0),
+    ];
+    let others: Vec<(Id<'_>, Id<'_>)> = (0..data.n_users())
+        .filter(|user| ![5, 6].contains(user))
+        .flat_map(|user| (0..data.n_items()).map(move |item| (user, item)))
+        .map(|(user, at)| (data.users().get(user), item(at)))
+        .collect();
+    let predicted = |fitted: &AnyFitted, pairs: &[(Id<'_>, Id<'_>)]| -> Result<Vec<f32>, String> {
+        let model = found(fitted.recommend())?;
+        let rows =
+            pairs.iter().map(|(user, item)| (model.users().find(*user), model.items().find(*item)));
+        Ok(model.predict(&rows.collect::<Vec<_>>()))
+    };
+    let before = predicted(&fitted, &others)?;
+    let events = found(Ratings::from_triplets(rows))?;
+    let updated = found(fitted.update(&events, &UpdateOptions::default()))?;
+    ensure!((updated.new_users, updated.new_items, updated.changed) == (1, 1, 0), "{updated:?}");
+    ensure!(predicted(&fitted, &others)? == before, "others have changed");
+    let model = found(fitted.recommend())?;
+    ensure!(model.items().len() == data.n_items() + 1, "{} items", model.items().len());
+    let user = model.users().find(new_user).ok_or("the new user is not known")?;
+    let list = found(model.top(&Recipient::User(user), 1000, &Filter::default()))?;
+    ensure!(list.len() == data.n_items() - 2, "{} items for the new user", list.len());
+    ensure!(list.iter().any(|s| s.score != list[0].score), "the new user's list says nothing");
+    ensure!(list.iter().all(|s| s.score.is_finite()), "a score that is no number");
+    // The new item for one who has not got it.
+    let target = model.users().find(data.users().get(9)).ok_or("a user is gone")?;
+    let all = found(model.top(&Recipient::User(target), 1000, &Filter::default()))?;
+    let added = model.items().find(new_item);
+    ensure!(all.iter().any(|s| Some(s.item) == added), "the new item is not ranked");
+    let bytes = found(fitted.to_bytes())?;
+    let again =
+        found(Reader::from_bytes(bytes.clone()).and_then(|mut file| estimator.read(&mut file)))?;
+    ensure!(found(again.to_bytes())? == bytes, "bytes differ after loading");
+    let loaded =
+        found(found(again.recommend())?.top(&Recipient::User(user), 1000, &Filter::default()))?;
+    ensure!(loaded == list, "the new user's list differs after loading");
     Ok(())
 }
 

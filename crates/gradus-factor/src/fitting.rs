@@ -2,9 +2,11 @@
 //! in the report.
 
 use crate::baseline;
-use crate::ranking::METRIC;
+use crate::catalogue::Catalogue;
+use crate::ranking::{HeldOutItems, METRIC};
+use crate::scorer::{Scorer, ScoringRule};
 use gradus_base::{Error, Result};
-use gradus_core::estimator::{Fit, Job};
+use gradus_core::estimator::{Fit, Fitted, Job};
 use gradus_core::iterate::LoopOptions;
 use gradus_core::params;
 use gradus_core::report::Report;
@@ -55,6 +57,57 @@ pub(crate) fn closed_form_options<P: Fit<Data = Ratings>>(
         higher_is_better: implicit,
         params: params::record(params),
         ..LoopOptions::default()
+    }
+}
+
+/// What the fits in closed form to signs of interest begin with.
+pub(crate) struct Interest {
+    pub(crate) held_out: Option<HeldOutItems>,
+    pub(crate) options: LoopOptions<'static>,
+    pub(crate) catalogue: Catalogue,
+}
+
+impl Interest {
+    /// Checks the parameters and the data; takes the ids, the history and the held-out items.
+    pub(crate) fn begin<P: Fit<Data = Ratings>>(
+        params: &P,
+        data: &Ratings,
+        job: &Job<'_, Ratings>,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        check(params, data)?;
+        check_weights(P::NAME, data)?;
+        check_not_negative(P::NAME, data)?;
+        let held_out =
+            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
+        let options = closed_form_options(params, started);
+        Ok(Self { held_out, options, catalogue: Catalogue::new(data, true) })
+    }
+
+    /// The held-out score of a rule that scores user by user.
+    pub(crate) fn score(&self, rule: &impl ScoringRule) -> Option<f64> {
+        let score = |user: usize, scores: &mut [f32]| {
+            rule.scores(&self.catalogue.of_user(user), scores);
+        };
+        self.held_out.as_ref().map(|held_out| held_out.ndcg(score))
+    }
+
+    /// The fitted model, its report compared with the baselines.
+    pub(crate) fn fitted<R, P>(
+        self,
+        params: &P,
+        data: &Ratings,
+        rule: R,
+        mut report: Report,
+    ) -> Fitted<P>
+    where
+        R: ScoringRule,
+        P: Fit<Data = Ratings, Model = Scorer<R>> + Clone,
+    {
+        if let Some(held_out) = &self.held_out {
+            report.compare_with(held_out.baselines(data));
+        }
+        Fitted { params: params.clone(), model: Scorer::new(self.catalogue, rule), report }
     }
 }
 

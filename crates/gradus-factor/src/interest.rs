@@ -30,7 +30,8 @@ impl Strength {
         }
     }
 
-    fn all(self, values: &[f32], weights: Option<&[f32]>) -> Vec<f32> {
+    /// The strengths of all values.
+    pub(crate) fn all(self, values: &[f32], weights: Option<&[f32]>) -> Vec<f32> {
         let weight = |at: usize| weights.map_or(1.0, |weights| weights[at]);
         values.iter().enumerate().map(|(at, &value)| self.of(value, weight(at))).collect()
     }

@@ -1,8 +1,7 @@
 //! Items like those the user chose.
 
 use crate::catalogue::{Catalogue, UserProfile};
-use crate::fitting::{self, interrupted};
-use crate::ranking::HeldOutItems;
+use crate::fitting::{Interest, interrupted};
 use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
@@ -16,7 +15,6 @@ use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 /// How alike two items are, from the users they share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -257,10 +255,7 @@ impl Fit for Neighbours {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        fitting::check_not_negative(Self::NAME, data)?;
+        let fit = Interest::begin(self, data, job)?;
         // A sum of that many such values is still a number in single precision.
         let most = f32::MAX / data.len().max(1) as f32;
         if let Some(rating) = data.iter().find(|rating| rating.value * rating.weight > most) {
@@ -269,22 +264,13 @@ impl Fit for Neighbours {
                 rating.value, rating.weight
             )));
         }
-        let held_out =
-            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let options = fitting::closed_form_options(self, started);
-        let catalogue = Catalogue::new(data, true);
-        let (rule, mut report) = iterate::direct(&options, job, || {
+        let (rule, report) = iterate::direct(&fit.options, job, || {
             let (matrix, left) = self.similarities(data, job)?;
             let rule = Similarities::new(matrix);
-            let score = held_out.as_ref().map(|held_out| {
-                held_out.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
-            });
+            let score = fit.score(&rule);
             Ok((rule, left, score))
         })?;
-        if let Some(held_out) = &held_out {
-            report.compare_with(held_out.baselines(data));
-        }
-        Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
+        Ok(fit.fitted(self, data, rule, report))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Item–item ridge regression with a zero diagonal.
 
+mod add;
 mod solve;
 #[cfg(test)]
 mod tests;
 
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::choice::{self, Climb, Part, Subset};
-use crate::fitting;
+use crate::fitting::Interest;
 use crate::interest::{self, Strength};
-use crate::ranking::HeldOutItems;
-use crate::scorer::{Scorer, ScoringRule};
+use crate::scorer::{Change, Scorer, ScoringRule, not_kept};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -22,7 +22,6 @@ use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, sum_rows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// Item–item ridge regression in closed form (EASE): recommends what goes with the user's items.
 ///
@@ -44,6 +43,11 @@ use std::time::Instant;
 /// out and ranked by the weights that the rest gives, for the 4,096 most popular items. The report says what
 /// was chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the report is
 /// `‖X − X B‖² + λ ‖B‖²`.
+///
+/// `update` scores users from their new items at once. A new item gets the weights into it that a fit to all interactions
+/// would give it with the same penalty (by conjugate gradients), and adds to known items what one step of coordinate
+/// descent gives; weights between known items stay (with `items`, those into items with new interactions are solved
+/// again).
 ///
 /// Use `slim`, `spectral` or `ials` where items are too many.
 ///
@@ -150,23 +154,16 @@ impl Fit for Ease {
         iterative: false,
         resumable: false,
         recommender: Some(RecommenderTraits::IMPLICIT),
-        ..Traits::RECOMMENDER
+        ..Traits::UPDATING_RECOMMENDER
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        fitting::check_not_negative(Self::NAME, data)?;
+        let fit = Interest::begin(self, data, job)?;
         self.check_size(data)?;
         let by_user = self.strength.by_user(data);
         let unit = interest::mean_square(Self::NAME, &by_user)?;
-        let held_out =
-            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let options = fitting::closed_form_options(self, started);
-        let catalogue = Catalogue::new(data, true);
         let mut choices = Vec::new();
-        let (rule, mut report) = iterate::direct(&options, job, || {
+        let (rule, mut report) = iterate::direct(&fit.options, job, || {
             let lambda = match self.regularization {
                 Some(given) => f64::from(given),
                 None => {
@@ -178,18 +175,15 @@ impl Fit for Ease {
             let n = data.n_items();
             let places: Vec<u32> = (0..n as u32).collect();
             let gram = solve::gram(&by_user, &self.strength.by_item(data), &places);
-            let weights = solve::weights(n, gram, lambda * unit, &job.stop)?;
-            let rule = ItemWeights { rows: weights.rows, strength: self.strength };
-            let score = held_out.as_ref().map(|held_out| {
-                held_out.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
-            });
+            let penalty = lambda * unit;
+            let weights = solve::weights(n, gram, penalty, &job.stop)?;
+            let rule =
+                ItemWeights { rows: weights.rows, strength: self.strength, penalty: Some(penalty) };
+            let score = fit.score(&rule);
             Ok((rule, weights.objective, score))
         })?;
         report.chosen = choices;
-        if let Some(held_out) = &held_out {
-            report.compare_with(held_out.baselines(data));
-        }
-        Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
+        Ok(fit.fitted(self, data, rule, report))
     }
 }
 
@@ -200,6 +194,8 @@ pub struct ItemWeights {
     rows: Rows,
     /// How the strength of an interaction follows from its value.
     strength: Strength,
+    /// The penalty λ, by which new items are added; older files have none.
+    penalty: Option<f64>,
 }
 
 impl ItemWeights {
@@ -214,9 +210,13 @@ impl ScoringRule for ItemWeights {
 
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
+    const UPDATES: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("strength", &self.strength);
+        if let Some(penalty) = &self.penalty {
+            file.set("penalty", penalty);
+        }
         let (n, stride) = (self.rows.n_rows(), self.rows.stride());
         let packed: Vec<f32> = self
             .rows
@@ -235,7 +235,11 @@ impl ScoringRule for ItemWeights {
         for (at, from) in packed.chunks_exact(n.max(1)).enumerate() {
             rows.row_mut(at)[..n].copy_from_slice(from);
         }
-        Ok(Self { rows, strength: file.get("strength")? })
+        let penalty: Option<f64> = file.get("penalty")?;
+        if penalty.is_some_and(|penalty| !(penalty.is_finite() && penalty > 0.0)) {
+            return Err(file.broken("header `penalty`: not a finite number above 0"));
+        }
+        Ok(Self { rows, strength: file.get("strength")?, penalty })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -265,6 +269,17 @@ impl ScoringRule for ItemWeights {
         let strengths = self.strength.of_profile(profile);
         let rated = profile.items.iter().zip(strengths);
         rated.map(|(&from, strength)| strength * self.weight(from as usize, item)).collect()
+    }
+
+    /// The weights into an item that is solved are those of a new fit with the same penalty. What a new item adds to a
+    /// known one is one step of coordinate descent on the regression of that one: `Σ_u x_ui (x_uj − y_uj) / (Σ_u x_ui² + λ)`.
+    fn update(&mut self, change: &Change<'_>) -> Result<usize> {
+        if change.solve.is_empty() {
+            return Ok(0);
+        }
+        let penalty = self.penalty.ok_or_else(|| not_kept("the penalty"))?;
+        *self = self.added(change, penalty);
+        Ok(change.solve.len())
     }
 
     /// By the partial correlation of two items, `−P_ij / √(P_ii P_jj)`, which is the geometric mean of the

@@ -146,3 +146,50 @@ fn similar_items_have_the_largest_partial_correlations() {
         assert!((f64::from(scored.score) - partial).abs() < 1e-5);
     }
 }
+
+#[test]
+fn weights_into_a_new_item_are_those_of_a_fit_to_all() {
+    let all = made(7);
+    let items = all.by_user().indices();
+    // Item 11 comes later, with half a dozen interactions of others and two new users.
+    let later = |at: usize| items[at] == 11 || at % 211 == 0;
+    let (events, before) = all.partition(later);
+    for strength in [Strength::Presence, Strength::Value] {
+        let unit = interest::mean_square("ease", &strength.by_user(&before)).unwrap();
+        let params = Ease::new().regularization(20.0).strength(strength);
+        let mut fitted = params.fit(&without_unused(&before)).unwrap();
+        let updated = fitted.update(&without_unused(&events), &Default::default()).unwrap();
+        assert_eq!((updated.new_items, updated.rows_solved), (1, 1), "{updated:?}");
+        assert_eq!(Recommend::items(&*fitted), all.items());
+        let expected = oracle(&all, strength, 20.0 * unit);
+        let n = all.n_items();
+        let rule = fitted.model.rule();
+        for from in 0..n {
+            let (got, expected) = (f64::from(rule.weight(from, 11)), expected[from * n + 11]);
+            assert!((got - expected).abs() < 1e-5, "{from}: {got} {expected}");
+        }
+        // What the new item adds to others is near that of a fit, and not nothing.
+        let off = |of: &dyn Fn(usize) -> f64| -> f64 {
+            (0..n).map(|to| (of(to) - expected[11 * n + to]).powi(2)).sum()
+        };
+        let (step, nothing) = (off(&|to| f64::from(rule.weight(11, to))), off(&|_| 0.0));
+        assert!(step < 0.2 * nothing, "{step} {nothing}");
+        // All items solved again: the weights of a fit to all, but for those into untouched items.
+        let again = gradus_core::update::UpdateOptions { items: true, ..Default::default() };
+        let updated = fitted.update(&all, &again).unwrap();
+        assert_eq!((updated.new_items, updated.rows_solved), (0, n));
+        let rule = fitted.model.rule();
+        for at in 0..n * n {
+            let got = f64::from(rule.weight(at / n, at % n));
+            assert!((got - expected[at]).abs() < 1e-5, "{at}: {got} {}", expected[at]);
+        }
+    }
+}
+
+/// The same ratings without the ids that have none.
+fn without_unused(data: &Ratings) -> Ratings {
+    let row = |r: gradus_data::Rating| {
+        (data.users().get(r.user as usize), data.items().get(r.item as usize), r.value)
+    };
+    Ratings::from_triplets(data.iter().map(row)).unwrap()
+}

@@ -1,15 +1,15 @@
 //! Sparse linear weights between items: one non-negative elastic net an item.
 
+mod add;
 mod solve;
 #[cfg(test)]
 mod tests;
 
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::choice::{self, Climb, Part, Subset};
-use crate::fitting;
+use crate::fitting::Interest;
 use crate::interest::{self, Strength};
-use crate::ranking::HeldOutItems;
-use crate::scorer::{Scorer, ScoringRule};
+use crate::scorer::{Change, Scorer, ScoringRule, not_kept};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -21,8 +21,7 @@ use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use solve::{Penalties, Problem};
-use std::time::Instant;
+use solve::{Penalties, Problem, Settings};
 
 /// Sparse linear weights between items (SLIM): recommends what goes with the user's items.
 ///
@@ -46,6 +45,10 @@ use std::time::Instant;
 /// ranked by the weights that the rest gives, for the 2,048 most popular items. The report says what was
 /// chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the report is the sum over the
 /// items.
+///
+/// `update` scores users from their new items at once. A new item gets the weights into it that a fit to all interactions
+/// would give it with the same penalties, and adds to known items what one step of coordinate descent gives; weights
+/// between known items stay (with `items`, those into items with new interactions are solved again).
 ///
 /// `ease` mostly ranks better where items are few; use `spectral` or `ials` where users have very many items.
 ///
@@ -176,22 +179,15 @@ impl Fit for Slim {
         iterative: false,
         resumable: false,
         recommender: Some(RecommenderTraits::IMPLICIT),
-        ..Traits::RECOMMENDER
+        ..Traits::UPDATING_RECOMMENDER
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        fitting::check_not_negative(Self::NAME, data)?;
+        let fit = Interest::begin(self, data, job)?;
         interest::mean_square(Self::NAME, &self.strength.by_user(data))?;
         self.check_size(data)?;
-        let held_out =
-            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let options = fitting::closed_form_options(self, started);
-        let catalogue = Catalogue::new(data, true);
         let (mut choices, mut notes) = (Vec::new(), Vec::new());
-        let (rule, mut report) = iterate::direct(&options, job, || {
+        let (rule, mut report) = iterate::direct(&fit.options, job, || {
             let (l2, l1, chosen) = self.choose(data, job)?;
             choices = chosen;
             let problem = Problem::new(self, data)?;
@@ -205,17 +201,12 @@ impl Fit for Slim {
                     self.tol
                 ));
             }
-            let score = held_out.as_ref().map(|held_out| {
-                held_out.ndcg(|user, scores| rule.scores(&catalogue.of_user(user), scores))
-            });
+            let score = fit.score(&rule);
             Ok((rule, solved.objective, score))
         })?;
         report.chosen = choices;
         report.notes.extend(notes);
-        if let Some(held_out) = &held_out {
-            report.compare_with(held_out.baselines(data));
-        }
-        Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
+        Ok(fit.fitted(self, data, rule, report))
     }
 }
 
@@ -228,11 +219,13 @@ pub struct SparseWeights {
     reach: Csr,
     /// How the strength of an interaction follows from its value.
     strength: Strength,
+    /// How the weights were solved, by which new items are added; older files have nothing of it.
+    settings: Option<Settings>,
 }
 
 impl SparseWeights {
-    fn new(matrix: Csr, strength: Strength) -> Self {
-        Self { reach: matrix.transpose(), matrix, strength }
+    fn new(matrix: Csr, strength: Strength, settings: Option<Settings>) -> Self {
+        Self { reach: matrix.transpose(), matrix, strength, settings }
     }
 
     /// What item `from` adds to the score of item `to`, for a strength of 1.
@@ -246,9 +239,13 @@ impl ScoringRule for SparseWeights {
     type Workspace = ();
 
     const FROM_HISTORY: bool = true;
+    const UPDATES: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("strength", &self.strength);
+        if let Some(settings) = &self.settings {
+            file.set("settings", settings);
+        }
         self.matrix.write("item_weights", file);
     }
 
@@ -258,7 +255,13 @@ impl ScoringRule for SparseWeights {
         if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
             return Err(file.broken("matrix `item_weights`: the items of a row do not ascend"));
         }
-        Ok(Self::new(matrix, file.get("strength")?))
+        let settings: Option<Settings> = file.get("settings")?;
+        if settings.is_some_and(|settings| !settings.is_sound()) {
+            return Err(
+                file.broken("header `settings`: penalties that are not finite and 0 or more")
+            );
+        }
+        Ok(Self::new(matrix, file.get("strength")?, settings))
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -287,6 +290,17 @@ impl ScoringRule for SparseWeights {
         let strengths = self.strength.of_profile(profile);
         let rated = profile.items.iter().zip(strengths);
         rated.map(|(&from, strength)| strength * self.weight(from as usize, item)).collect()
+    }
+
+    /// The weights into an item that is solved are those of a new fit with the same penalties. What a new item adds to a
+    /// known one is one step of coordinate descent on that one, all its other weights held fixed.
+    fn update(&mut self, change: &Change<'_>) -> Result<usize> {
+        if change.solve.is_empty() {
+            return Ok(0);
+        }
+        let settings = self.settings.ok_or_else(|| not_kept("the penalties"))?;
+        *self = self.added(change, &settings)?;
+        Ok(change.solve.len())
     }
 
     /// By the cosine of two columns of `I + B`: what each item stands for and is recommended by.

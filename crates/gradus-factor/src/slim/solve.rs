@@ -7,6 +7,7 @@ use gradus_base::{Result, parallel};
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::progress::Event;
 use gradus_data::{Csr, Ratings};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Weights that a working set begins with, and the least by which it grows.
@@ -15,6 +16,24 @@ const FIRST: usize = 32;
 const VIOLATION: f64 = 1e-6;
 /// No place in the working set.
 const NOWHERE: u32 = u32::MAX;
+
+/// How the weights of an item are solved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Settings {
+    /// The penalties λ₁ and λ₂.
+    pub(super) l1: f64,
+    pub(super) l2: f64,
+    /// When coordinate descent ends.
+    tol: f64,
+    max_iter: usize,
+}
+
+impl Settings {
+    /// Whether a fit could have had them.
+    pub(super) fn is_sound(&self) -> bool {
+        [self.l1, self.l2, self.tol].iter().all(|x| x.is_finite() && *x >= 0.0)
+    }
+}
 
 /// The penalties, in units of the mean square of the strengths.
 pub(super) struct Penalties {
@@ -25,11 +44,16 @@ pub(super) struct Penalties {
 /// The Gram matrix of the items.
 pub(super) struct Problem<'a> {
     params: &'a Slim,
-    /// `XᵀX`, of the pairs that share a user, the diagonal included.
-    gram: Csr,
-    diagonal: Vec<f32>,
+    gram: Gram,
     /// The mean square of the strengths.
     unit: f64,
+}
+
+/// The products of the columns of the items.
+pub(super) struct Gram {
+    /// `XᵀX`, of the pairs that share a user, the diagonal included; rows that were left out are empty.
+    matrix: Csr,
+    diagonal: Vec<f32>,
 }
 
 /// How the solution came out.
@@ -43,27 +67,8 @@ impl<'a> Problem<'a> {
     pub(super) fn new(params: &'a Slim, data: &Ratings) -> Result<Self> {
         let (by_user, by_item) = (params.strength.by_user(data), params.strength.by_item(data));
         let unit = interest::mean_square(Slim::NAME, &by_user)?;
-        let n = data.n_items();
-        let state = || (vec![0.0f64; n], vec![false; n]);
-        let rows = parallel::map_with(0..n, state, |(sums, seen), item| {
-            gram_row(&by_user, &by_item, item, sums, seen)
-        });
-        let pairs = rows.iter().map(|(items, _)| items.len()).sum();
-        let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(pairs));
-        let mut values = Vec::with_capacity(pairs);
-        for (items, sums) in rows {
-            indices.extend(items);
-            values.extend(sums);
-            indptr.push(indices.len());
-        }
-        let gram = Csr::new(n, indptr, indices, values)?;
-        let diagonal = (0..n)
-            .map(|item| {
-                let (others, values) = gram.row(item);
-                others.binary_search(&(item as u32)).map_or(0.0, |at| values[at])
-            })
-            .collect();
-        Ok(Self { params, gram, diagonal, unit })
+        let gram = Gram::new(&by_user, &by_item, |_| true)?;
+        Ok(Self { params, gram, unit })
     }
 
     /// The weights of all items; told of progress if `tells`.
@@ -73,14 +78,19 @@ impl<'a> Problem<'a> {
         job: &Job<'_, Ratings>,
         tells: bool,
     ) -> Result<(SparseWeights, Solved)> {
-        let (n, done) = (self.gram.n_rows(), AtomicUsize::new(0));
-        let penalties = Penalties { l1: penalties.l1 * self.unit, l2: penalties.l2 * self.unit };
+        let (n, done) = (self.gram.matrix.n_rows(), AtomicUsize::new(0));
+        let settings = Settings {
+            l1: penalties.l1 * self.unit,
+            l2: penalties.l2 * self.unit,
+            tol: self.params.tol,
+            max_iter: self.params.max_iter,
+        };
         let state = || Workspace::new(n);
         let columns = parallel::map_with(0..n, state, |workspace, item| {
             if job.stop.requested() {
                 return Column::default();
             }
-            let column = self.solve_item(item, &penalties, workspace);
+            let column = self.gram.solve_item(item, &settings, workspace);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if tells && done * 50 / n != (done - 1) * 50 / n {
                 job.observer.notice(&Event::Within(done as f64 / n as f64));
@@ -100,12 +110,52 @@ impl<'a> Problem<'a> {
             solved.unfinished += usize::from(!column.settled);
         }
         let matrix = Csr::new(n, indptr, indices, values)?;
-        Ok((SparseWeights::new(matrix, self.params.strength), solved))
+        Ok((SparseWeights::new(matrix, self.params.strength, Some(settings)), solved))
+    }
+}
+
+impl Gram {
+    /// The rows of the items that are wanted.
+    pub(super) fn new(
+        by_user: &Csr,
+        by_item: &Csr,
+        wanted: impl Fn(usize) -> bool + Sync,
+    ) -> Result<Self> {
+        let n = by_item.n_rows();
+        let state = || (vec![0.0f64; n], vec![false; n]);
+        let rows = parallel::map_with(0..n, state, |(sums, seen), item| {
+            if wanted(item) {
+                gram_row(by_user, by_item, item, sums, seen)
+            } else {
+                Default::default()
+            }
+        });
+        let pairs = rows.iter().map(|(items, _)| items.len()).sum();
+        let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(pairs));
+        let mut values = Vec::with_capacity(pairs);
+        for (items, sums) in rows {
+            indices.extend(items);
+            values.extend(sums);
+            indptr.push(indices.len());
+        }
+        let matrix = Csr::new(n, indptr, indices, values)?;
+        let diagonal = (0..n)
+            .map(|item| {
+                let (others, values) = matrix.row(item);
+                others.binary_search(&(item as u32)).map_or(0.0, |at| values[at])
+            })
+            .collect();
+        Ok(Self { matrix, diagonal })
     }
 
     /// The weights of one item.
-    fn solve_item(&self, item: usize, penalties: &Penalties, space: &mut Workspace) -> Column {
-        let (others, shared) = self.gram.row(item);
+    pub(super) fn solve_item(
+        &self,
+        item: usize,
+        penalties: &Settings,
+        space: &mut Workspace,
+    ) -> Column {
+        let (others, shared) = self.matrix.row(item);
         // The gradient of a weight is at least λ₁ − g, since all entries and weights are 0 or more.
         let candidates: Vec<(u32, f64)> = others
             .iter()
@@ -127,11 +177,11 @@ impl<'a> Problem<'a> {
             for &at in &order {
                 self.join(candidates[at], penalties, &mut work, space);
             }
-            settled &= work.descend(penalties, self.params);
+            settled &= work.descend(penalties);
             // (G b)_i for all items, in the order of the working set.
             for (&other, &weight) in work.items.iter().zip(&work.weights) {
                 if weight > 0.0 {
-                    let (indices, values) = self.gram.row(other as usize);
+                    let (indices, values) = self.matrix.row(other as usize);
                     for (&index, &value) in indices.iter().zip(values) {
                         space.products[index as usize] += weight * f64::from(value);
                     }
@@ -146,7 +196,7 @@ impl<'a> Problem<'a> {
                 .collect();
             for (&other, &weight) in work.items.iter().zip(&work.weights) {
                 if weight > 0.0 {
-                    let indices = self.gram.row(other as usize).0;
+                    let indices = self.matrix.row(other as usize).0;
                     indices.iter().for_each(|&index| space.products[index as usize] = 0.0);
                 }
             }
@@ -167,14 +217,14 @@ impl<'a> Problem<'a> {
     fn join(
         &self,
         (other, shared): (u32, f64),
-        penalties: &Penalties,
+        penalties: &Settings,
         work: &mut Working,
         space: &mut Workspace,
     ) {
         let place = work.items.len();
         space.places[other as usize] = place as u32;
         let mut row = vec![0.0; place + 1];
-        let (indices, values) = self.gram.row(other as usize);
+        let (indices, values) = self.matrix.row(other as usize);
         for (&index, &value) in indices.iter().zip(values) {
             let at = space.places[index as usize];
             if at != NOWHERE {
@@ -213,16 +263,16 @@ struct Working {
 impl Working {
     /// Passes over all weights, then over those above 0 until they settle, and again; false if the largest
     /// number of passes was reached.
-    fn descend(&mut self, penalties: &Penalties, params: &Slim) -> bool {
+    fn descend(&mut self, penalties: &Settings) -> bool {
         let mut passes = 0;
-        while passes < params.max_iter {
+        while passes < penalties.max_iter {
             passes += 1;
-            if self.pass(penalties, false) <= params.tol {
+            if self.pass(penalties, false) <= penalties.tol {
                 return true;
             }
-            while passes < params.max_iter {
+            while passes < penalties.max_iter {
                 passes += 1;
-                if self.pass(penalties, true) <= params.tol {
+                if self.pass(penalties, true) <= penalties.tol {
                     break;
                 }
             }
@@ -231,7 +281,7 @@ impl Working {
     }
 
     /// One pass; the largest change of a weight.
-    fn pass(&mut self, penalties: &Penalties, above_zero: bool) -> f64 {
+    fn pass(&mut self, penalties: &Settings, above_zero: bool) -> f64 {
         let mut largest = 0.0f64;
         for at in 0..self.items.len() {
             let old = self.weights[at];
@@ -255,7 +305,7 @@ impl Working {
         largest
     }
 
-    fn finish(self, total: f64, penalties: &Penalties, settled: bool) -> Column {
+    fn finish(self, total: f64, penalties: &Settings, settled: bool) -> Column {
         let mut objective = 0.5 * total;
         for ((weight, product), shared) in self.weights.iter().zip(&self.products).zip(&self.shared)
         {
@@ -277,15 +327,15 @@ impl Working {
 
 /// The solution of one item.
 #[derive(Default)]
-struct Column {
-    items: Vec<u32>,
-    weights: Vec<f32>,
+pub(super) struct Column {
+    pub(super) items: Vec<u32>,
+    pub(super) weights: Vec<f32>,
     objective: f64,
     settled: bool,
 }
 
 /// What a thread uses from one item to the next.
-struct Workspace {
+pub(super) struct Workspace {
     /// The place of each item in the working set.
     places: Vec<u32>,
     /// `(G b)_i`; zero between two uses.
@@ -293,7 +343,7 @@ struct Workspace {
 }
 
 impl Workspace {
-    fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
         Self { places: vec![NOWHERE; n], products: vec![0.0; n] }
     }
 }

@@ -125,3 +125,35 @@ fn passes_that_do_not_suffice_are_told() {
     let notes = fitted.unwrap().report.notes;
     assert!(notes.iter().any(|note| note.contains("max_iter")), "{notes:?}");
 }
+
+#[test]
+fn weights_into_a_new_item_are_those_of_a_fit_to_all() {
+    let all = made(7);
+    let items = all.by_user().indices();
+    let (events, before) = all.partition(|at| items[at] == 20);
+    let bare = |data: &Ratings| {
+        let row = |r: gradus_data::Rating| {
+            (data.users().get(r.user as usize), data.items().get(r.item as usize), r.value)
+        };
+        Ratings::from_triplets(data.iter().map(row)).unwrap()
+    };
+    let params = Slim::new().regularization(5.0).sparsity(1.0).tol(1e-9).max_iter(10_000);
+    let mut fitted = params.fit(&bare(&before)).unwrap();
+    let updated = fitted.update(&bare(&events), &Default::default()).unwrap();
+    assert_eq!((updated.new_items, updated.rows_solved), (1, 1), "{updated:?}");
+    let refitted = params.fit(&all).unwrap();
+    let (rule, expected) = (fitted.model.rule(), refitted.model.rule());
+    assert!(!expected.matrix.row(20).0.is_empty());
+    for from in 0..all.n_items() {
+        let (got, expected) = (rule.weight(from, 20), expected.weight(from, 20));
+        assert!((got - expected).abs() < 1e-5, "{from}: {got} {expected}");
+    }
+    assert!(!rule.reach.row(20).0.is_empty(), "the new item recommends nothing");
+    let again = gradus_core::update::UpdateOptions { items: true, ..Default::default() };
+    assert_eq!(fitted.update(&all, &again).unwrap().rows_solved, all.n_items());
+    let rule = fitted.model.rule();
+    for (from, to) in (0..60).flat_map(|from| (0..60).map(move |to| (from, to))) {
+        let (got, expected) = (rule.weight(from, to), expected.weight(from, to));
+        assert!((got - expected).abs() < 1e-5, "{from} {to}: {got} {expected}");
+    }
+}

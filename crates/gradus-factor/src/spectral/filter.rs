@@ -4,28 +4,30 @@ use super::choose::Setting;
 use super::graph::{Column, Graph, Vectors};
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::interest::Strength;
-use crate::scorer::ScoringRule;
+use crate::scorer::{Change, ScoringRule};
 use gradus_base::{Result, parallel};
 use gradus_core::recommend::{Scored, TopN};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, dot, scores, sum_rows};
 
 /// Columns of singular vectors that are sharpened at a time.
-const COLUMNS: usize = 64;
+pub(super) const COLUMNS: usize = 64;
 /// Items whose low-pass scores are computed at a time.
 const ITEMS: usize = 256;
 
 /// A graph filter: the matrix of the graph, and the factors of its low-pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphFilter {
-    graph: Graph,
-    strength: Strength,
+    pub(super) graph: Graph,
+    pub(super) strength: Strength,
     /// The time T.
-    sharpening: f32,
+    pub(super) sharpening: f32,
+    /// The weight α; older files have none.
+    pub(super) low_pass: Option<f32>,
     /// `D_i^-b V`, by items: how a user's items become factors.
-    inward: Rows,
+    pub(super) inward: Rows,
     /// `α D_i^b V`, sharpened, by items: how factors become scores.
-    outward: Rows,
+    pub(super) outward: Rows,
 }
 
 /// The coefficients of one step of Runge and Kutta's method of order four for `y' = −P y`: the start of the
@@ -38,7 +40,7 @@ pub(super) fn coefficients(time: f32) -> [f32; 5] {
 /// Sharpens a block in place; `start` is overwritten with what it was, and `blur` multiplies a block with `R̃ᵀR̃`.
 ///
 /// By Horner's rule: `y − T P (y − T/2 P (y − T/3 P (y − T/4 P y)))`.
-fn sharpen(time: f32, y: &mut Rows, start: &mut Rows, mut blur: impl FnMut(&mut Rows)) {
+pub(super) fn sharpen(time: f32, y: &mut Rows, start: &mut Rows, mut blur: impl FnMut(&mut Rows)) {
     if time == 0.0 {
         return;
     }
@@ -93,7 +95,8 @@ impl GraphFilter {
                 to.copy_from_slice(&block.row(item)[..width]);
             }
         }
-        Self { graph, strength, sharpening: setting.sharpening, inward, outward }
+        let (sharpening, low_pass) = (setting.sharpening, Some(setting.low_pass));
+        Self { graph, strength, sharpening, low_pass, inward, outward }
     }
 
     /// The scores of the linear filter alone for some columns, a row of all items for each.
@@ -103,7 +106,23 @@ impl GraphFilter {
         }
         let Workspace { y, between, start } = workspace;
         self.graph.blur_sparse(columns, y, between);
+        let first = self.graph.added().map(|_| between.clone());
         sharpen(self.sharpening, y, start, |y| self.graph.blur(y, between));
+        if let (Some(added), Some(first)) = (self.graph.added(), first) {
+            // The last product with R̃ᵀ, for the columns that are not in R̃: the sharpened scores are
+            // R̃ᵀ (R̃ x − T R̃ y), where y is what the last step of sharpening blurs.
+            let time = self.sharpening;
+            for item in 0..added.n_rows() {
+                let (users, entries) = added.row(item);
+                let to = y.row_mut(item);
+                for (&user, &entry) in users.iter().zip(entries) {
+                    let (first, last) = (first.row(user as usize), between.row(user as usize));
+                    for ((to, &first), &last) in to.iter_mut().zip(first).zip(last) {
+                        *to += entry * (first - time * last);
+                    }
+                }
+            }
+        }
         let n_items = self.graph.n_items();
         for (item, lanes) in y.as_slice().chunks_exact(y.stride().max(1)).enumerate() {
             for (user, &score) in lanes[..columns.len()].iter().enumerate() {
@@ -134,10 +153,14 @@ impl ScoringRule for GraphFilter {
     const BY_USER: bool = true;
     /// A row of a block is four cache lines: the indices are read once for all of them.
     const BLOCK: usize = 64;
+    const UPDATES: bool = true;
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("strength", &self.strength);
         file.set("sharpening", &self.sharpening);
+        if let Some(low_pass) = &self.low_pass {
+            file.set("low_pass", low_pass);
+        }
         self.graph.write(file);
         for (name, rows) in [("inward", &self.inward), ("outward", &self.outward)] {
             let k = rows.k();
@@ -165,7 +188,12 @@ impl ScoringRule for GraphFilter {
         if !sharpening.is_finite() {
             return Err(file.broken("header `sharpening`: not a finite number"));
         }
-        Ok(Self { graph, strength: file.get("strength")?, sharpening, inward, outward })
+        let low_pass: Option<f32> = file.get("low_pass")?;
+        if low_pass.is_some_and(|low_pass| !low_pass.is_finite()) {
+            return Err(file.broken("header `low_pass`: not a finite number"));
+        }
+        let strength = file.get("strength")?;
+        Ok(Self { graph, strength, sharpening, low_pass, inward, outward })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -240,6 +268,21 @@ impl ScoringRule for GraphFilter {
             .collect()
     }
 
+    /// The graph stays that of the fit. A new item gets a column of it from the users of the fit who have it, by which
+    /// paths begin and end, but which no path goes through.
+    fn update(&mut self, change: &Change<'_>) -> Result<usize> {
+        // Users and items are where they were, and no item without a column has got users.
+        let merged = change.merged;
+        let in_place = merged.user_places.len() == merged.users.len()
+            && merged.item_places.len() == merged.items.len();
+        let has = |item: &u32| self.graph.has(*item as usize);
+        if in_place && merged.touched_items.iter().all(has) {
+            return Ok(0);
+        }
+        *self = self.added(change)?;
+        Ok(change.new_items().count())
+    }
+
     /// By the cosine of two columns of the normalised matrix.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let mut sums = vec![0.0f64; self.graph.n_items()];
@@ -248,6 +291,15 @@ impl ScoringRule for GraphFilter {
             let (others, values) = self.graph.row(user as usize);
             for (&other, &value) in others.iter().zip(values) {
                 sums[other as usize] += f64::from(entry) * f64::from(value);
+            }
+        }
+        if let Some(added) = self.graph.added() {
+            let mut own = vec![0.0f64; added.n_cols()];
+            users.iter().zip(entries).for_each(|(&user, &x)| own[user as usize] = f64::from(x));
+            for (other, sum) in sums.iter_mut().enumerate() {
+                let (users, entries) = added.row(other);
+                let each = users.iter().zip(entries);
+                *sum += each.map(|(&user, &x)| f64::from(x) * own[user as usize]).sum::<f64>();
             }
         }
         let norms = parallel::map_below(self.graph.n_items(), 1024, |item| {

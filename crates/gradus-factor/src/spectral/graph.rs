@@ -1,5 +1,6 @@
 //! The normalised matrix of users and items, and products with it.
 
+use crate::scorer::{not_kept, sparse_rows};
 use gradus_base::{Result, parallel};
 use gradus_data::Csr;
 use gradus_file::{Reader, Writer};
@@ -23,6 +24,19 @@ pub(super) struct Graph {
     by_item: Csr,
     /// `D_i^b`; 0 for items without a degree.
     item_powers: Vec<f32>,
+    /// What adding items needs; older files have nothing of it.
+    scales: Option<Scales>,
+    /// The columns of the items that were added since the fit, by item; all other rows are empty.
+    added: Option<Csr>,
+}
+
+/// What the entries of an item that is added are made with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scales {
+    /// `D_u^-a` times the factor of the matrix; 0 for users without a degree or not of the fit.
+    users: Vec<f32>,
+    /// The exponent b of the degrees of items.
+    item_exponent: f64,
 }
 
 /// Right singular vectors and values.
@@ -55,27 +69,111 @@ impl Graph {
         };
         let of_item: Vec<f64> = items.iter().map(|&degree| power(degree, -b)).collect();
         let mut values = Vec::with_capacity(strengths.nnz());
+        let mut of_users = Vec::with_capacity(users.len());
         for (user, &degree) in users.iter().enumerate() {
             let (others, strengths) = strengths.row(user);
             let of_user = power(degree, -a);
+            of_users.push(of_user as f32);
             for (&item, &x) in others.iter().zip(strengths) {
                 values.push((f64::from(x) * of_user * of_item[item as usize]) as f32);
             }
         }
         let by_user = strengths.with_values(values);
         let item_powers = items.iter().map(|&degree| power(degree, b) as f32).collect();
-        Self { by_item: by_user.transpose(), by_user, item_powers }
+        let scales = Some(Scales { users: of_users, item_exponent: b });
+        Self { by_item: by_user.transpose(), by_user, item_powers, scales, added: None }
     }
 
     pub(super) fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.by_user.write("graph", file);
         file.tensor("item_powers", &[self.item_powers.len()], &self.item_powers);
+        if let Some(scales) = &self.scales {
+            file.set("item_exponent", &scales.item_exponent);
+            file.tensor("user_scales", &[scales.users.len()], &scales.users);
+        }
+        if let Some(added) = &self.added {
+            added.write("added_items", file);
+        }
     }
 
     pub(super) fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
         let by_user = Csr::read("graph", n_users, n_items, file)?;
         let item_powers = file.finite("item_powers", &[n_items])?;
-        Ok(Self { by_item: by_user.transpose(), by_user, item_powers })
+        let scales = if file.has("user_scales") {
+            let item_exponent: f64 = file.get("item_exponent")?;
+            if !item_exponent.is_finite() {
+                return Err(file.broken("header `item_exponent`: not a finite number"));
+            }
+            Some(Scales { users: file.finite("user_scales", &[n_users])?, item_exponent })
+        } else {
+            None
+        };
+        let added = if file.has("added_items.indptr") {
+            Some(Csr::read("added_items", n_items, n_users, file)?)
+        } else {
+            None
+        };
+        Ok(Self { by_item: by_user.transpose(), by_user, item_powers, scales, added })
+    }
+
+    /// Whether the matrix has a column for this item.
+    pub(super) fn has(&self, item: usize) -> bool {
+        !self.by_item.range(item).is_empty()
+    }
+
+    /// The same graph with users and items at their new places, and a column for each item that it does not
+    /// have, from those of its users who have it. `strengths` are all interactions by user.
+    ///
+    /// # Errors
+    /// If it was read from a file that holds too little for that.
+    pub(super) fn extended(
+        &self,
+        (user_places, item_places): (&[u32], &[u32]),
+        strengths: &Csr,
+    ) -> Result<Self> {
+        let Scales { users, item_exponent } =
+            self.scales.as_ref().ok_or_else(|| not_kept("the degrees of its users"))?;
+        let (n_users, n_items) = (strengths.n_rows(), strengths.n_cols());
+        let mut scales = vec![0.0; n_users];
+        user_places.iter().zip(users).for_each(|(&to, &scale)| scales[to as usize] = scale);
+        let mut item_powers = vec![0.0; n_items];
+        for (&to, &power) in item_places.iter().zip(&self.item_powers) {
+            item_powers[to as usize] = power;
+        }
+        let mut rows = vec![Vec::new(); n_users];
+        for (user, &to) in user_places.iter().enumerate() {
+            let (items, values) = self.by_user.row(user);
+            let row: &mut Vec<(u32, f32)> = &mut rows[to as usize];
+            row.extend(items.iter().zip(values).map(|(&item, &x)| (item_places[item as usize], x)));
+            // Places keep their order unless integers became text.
+            row.sort_unstable_by_key(|entry| entry.0);
+        }
+        let by_user = sparse_rows(n_items, &rows)?;
+        let by_item = by_user.transpose();
+        let have = strengths.transpose();
+        let mut columns = vec![Vec::new(); n_items];
+        for item in (0..n_items).filter(|&item| by_item.range(item).is_empty()) {
+            let (users, strengths) = have.row(item);
+            let of_fit =
+                users.iter().zip(strengths).filter(|(user, _)| scales[**user as usize] > 0.0);
+            let degree: f64 = of_fit.clone().map(|(_, &x)| f64::from(x)).sum();
+            item_powers[item] = 0.0;
+            if degree > 0.0 {
+                let power = degree.powf(*item_exponent);
+                item_powers[item] = power as f32;
+                let entry = |x: f32, scale: f32| (f64::from(x) * f64::from(scale) / power) as f32;
+                columns[item] =
+                    of_fit.map(|(&user, &x)| (user, entry(x, scales[user as usize]))).collect();
+            }
+        }
+        let scales = Some(Scales { users: scales, item_exponent: *item_exponent });
+        let added = Some(sparse_rows(n_users, &columns)?).filter(|added| added.nnz() > 0);
+        Ok(Self { by_user, by_item, item_powers, scales, added })
+    }
+
+    /// The columns of the items that were added since the fit, by item.
+    pub(super) fn added(&self) -> Option<&Csr> {
+        self.added.as_ref()
     }
 
     /// Multiplies the matrix.
@@ -85,6 +183,9 @@ impl Graph {
             rows.with_values(values.collect())
         };
         (self.by_user, self.by_item) = (scaled(&self.by_user), scaled(&self.by_item));
+        if let Some(scales) = &mut self.scales {
+            scales.users.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as f32);
+        }
     }
 
     pub(super) fn n_items(&self) -> usize {
@@ -98,7 +199,10 @@ impl Graph {
 
     /// The column of an item: users and entries.
     pub(super) fn column(&self, item: usize) -> (&[u32], &[f32]) {
-        self.by_item.row(item)
+        match &self.added {
+            Some(added) if self.by_item.range(item).is_empty() => added.row(item),
+            _ => self.by_item.row(item),
+        }
     }
 
     /// The row of a user: items and entries.
@@ -141,6 +245,11 @@ impl Graph {
         times(&self.by_item, between, z, true);
     }
 
+    /// `R̃ e` on all threads.
+    pub(super) fn forward_in_parallel(&self, z: &Rows, between: &mut Rows) {
+        times(&self.by_user, z, between, true);
+    }
+
     /// `R̃ᵀR̃ x` for sparse columns: `between` and `z` are overwritten.
     pub(super) fn blur_sparse(&self, columns: &[Column<'_>], z: &mut Rows, between: &mut Rows) {
         between.as_mut_slice().fill(0.0);
@@ -148,7 +257,7 @@ impl Graph {
         let sums = between.as_mut_slice();
         for (lane, (items, strengths)) in columns.iter().enumerate() {
             for (&item, &x) in items.iter().zip(*strengths) {
-                let (users, entries) = self.by_item.row(item as usize);
+                let (users, entries) = self.column(item as usize);
                 for (&user, &entry) in users.iter().zip(entries) {
                     sums[user as usize * stride + lane] += x * entry;
                 }

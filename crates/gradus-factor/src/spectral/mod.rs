@@ -5,7 +5,9 @@
 //! | `graph.rs` | the normalised matrix `R̃`, and products of blocks of users with `R̃ᵀR̃` |
 //! | `choose.rs` | the parameters that were left out |
 //! | `filter.rs` | [`GraphFilter`], the fitted filter |
+//! | `add.rs` | items that were not there when it was fitted |
 
+mod add;
 mod choose;
 mod filter;
 mod graph;
@@ -14,10 +16,9 @@ mod tests;
 
 pub use filter::GraphFilter;
 
-use crate::catalogue::Catalogue;
-use crate::fitting::{self, interrupted};
+use crate::fitting::{Interest, interrupted};
 use crate::interest::{self, Strength};
-use crate::ranking::{HeldOutItems, Over};
+use crate::ranking::Over;
 use crate::scorer::{Scorer, ScoringRule};
 use choose::Setting;
 use derive_setters::Setters;
@@ -30,7 +31,6 @@ use gradus_data::Ratings;
 use graph::Graph;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// A filter on the graph of users and items: recommends what lies near the user's items.
 ///
@@ -54,6 +54,10 @@ use std::time::Instant;
 /// held out, and for up to 4,000 of them ranked by the filters of what is left, which takes longer than the fit itself.
 /// The report says what was chosen. Held-out data is scored by NDCG@20 as of `ials`. The objective in the
 /// report is the share of `‖R̃‖²` that the low-pass leaves out.
+///
+/// `update` scores users from their new items at once. The graph stays that of the fit: a new item is reached from, and
+/// leads to, the users of the fit who have it, but no path goes through it, and new users are not in the graph. An item
+/// that no user of the fit has scores 0.
 ///
 /// It is at its best on sparse data with many items. Use `ease` where items are few and users many.
 ///
@@ -149,20 +153,13 @@ impl Fit for Spectral {
         iterative: false,
         resumable: false,
         recommender: Some(RecommenderTraits::IMPLICIT),
-        ..Traits::RECOMMENDER
+        ..Traits::UPDATING_RECOMMENDER
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        fitting::check_not_negative(Self::NAME, data)?;
+        let fit = Interest::begin(self, data, job)?;
         interest::mean_square(Self::NAME, &self.strength.by_user(data))?;
-        let held_out =
-            job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let options =
-            LoopOptions { seed: self.seed, ..fitting::closed_form_options(self, started) };
-        let catalogue = Catalogue::new(data, true);
+        let options = LoopOptions { seed: self.seed, ..fit.options.clone() };
         let (mut choices, mut notes) = (Vec::new(), Vec::new());
         let (rule, mut report) = iterate::direct(&options, job, || {
             let setting = match Setting::given(self) {
@@ -186,10 +183,10 @@ impl Fit for Spectral {
             }
             let left_out = graph.share_outside(&vectors);
             let rule = GraphFilter::new(graph, &vectors, &setting, self.strength);
-            let score = held_out.as_ref().map(|held_out| {
+            let score = fit.held_out.as_ref().map(|held_out| {
                 held_out.ndcg_in_blocks(Over::All, GraphFilter::BLOCK, |users, scores| {
                     let profiles: Vec<_> =
-                        users.iter().map(|&user| catalogue.of_user(user as usize)).collect();
+                        users.iter().map(|&user| fit.catalogue.of_user(user as usize)).collect();
                     rule.scores_of_block(&profiles, &mut Workspace::default(), scores);
                 })
             });
@@ -197,9 +194,6 @@ impl Fit for Spectral {
         })?;
         report.chosen = choices;
         report.notes.extend(notes);
-        if let Some(held_out) = &held_out {
-            report.compare_with(held_out.baselines(data));
-        }
-        Ok(Fitted { params: self.clone(), model: Scorer::new(catalogue, rule), report })
+        Ok(fit.fitted(self, data, rule, report))
     }
 }

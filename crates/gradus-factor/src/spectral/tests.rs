@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalogue::Catalogue;
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Id};
@@ -170,5 +171,36 @@ fn the_contributions_of_the_items_add_up_without_a_base() {
     for item in [0, 20, 49] {
         let reason = fitted.explain(&Recipient::User(3), item).unwrap();
         assert!(reason.base.abs() < 1e-4 * (1.0 + reason.score.abs()), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_new_item_is_scored_much_as_after_a_fit_to_all() {
+    let all = RatingsSpec { rank: 3, ..RatingsSpec::new(300, 60, 6000) }.make(8).unwrap().ratings;
+    let items = all.by_user().indices();
+    let (events, before) = all.partition(|at| items[at] == 20);
+    let bare = |data: &Ratings| {
+        let row = |r: gradus_data::Rating| {
+            (data.users().get(r.user as usize), data.items().get(r.item as usize), r.value)
+        };
+        Ratings::from_triplets(data.iter().map(row)).unwrap()
+    };
+    for params in [given(8, 0.3, 2.0), given(8, 0.3, 0.0), given(0, 0.0, 1.5)] {
+        let mut fitted = params.fit(&bare(&before)).unwrap();
+        let updated = fitted.update(&bare(&events), &Default::default()).unwrap();
+        assert_eq!(updated.new_items, 1, "{updated:?}");
+        let refitted = params.fit(&all).unwrap();
+        let users = 0..all.n_users() as u32;
+        let pairs: Vec<_> = users.map(|user| (Some(user), Some(20))).collect();
+        let (got, expected) = (fitted.predict(&pairs), refitted.predict(&pairs));
+        let of = |a: &[f32], b: &[f32]| -> f64 {
+            a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+        };
+        let cosine = of(&got, &expected) / (of(&got, &got) * of(&expected, &expected)).sqrt();
+        let size = (of(&got, &got) / of(&expected, &expected)).sqrt();
+        assert!(cosine > 0.98 && (0.8..1.25).contains(&size), "{params:?}: {cosine} {size}");
+        // What it adds to other items.
+        let other = fitted.explain(&Recipient::User(events.by_item().row(20).0[0]), 3).unwrap();
+        assert!(other.contributions.iter().any(|c| c.item == 20 && c.contribution != 0.0));
     }
 }

@@ -1,10 +1,16 @@
 //! A recommender without latent factors: a rule scores items from the ratings of a user. Shared by the
 //! baselines and by the models of item weights and graph filters.
 
+mod update;
+
+pub use update::Change;
+pub(crate) use update::{not_kept, sparse_rows};
+
 use crate::catalogue::{self, Catalogue, UserProfile};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::recommend::{Contribution, Explanation, Filter, Recipient, Recommend, Scored};
+use gradus_core::update::Update;
 use gradus_data::{Csr, Ids};
 use gradus_file::{Reader, Writer};
 
@@ -22,6 +28,9 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
 
     /// The number of users that are scored together.
     const BLOCK: usize = 1;
+
+    /// Whether new interactions can be taken in without a new fit.
+    const UPDATES: bool = false;
 
     /// Writes the rule to a file.
     fn write<'a>(&'a self, file: &mut Writer<'a>);
@@ -68,6 +77,16 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
     /// The contribution of each of a user's ratings to the score of an item.
     fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32>;
 
+    /// Moves what is known of each item to its new place and adds the new items; the number of items solved. Called
+    /// only of a rule that [`UPDATES`](Self::UPDATES). After an error the rule is unchanged.
+    ///
+    /// # Errors
+    /// If the rule was read from a file that holds too little for it.
+    fn update(&mut self, change: &Change<'_>) -> Result<usize> {
+        let _ = change;
+        Err(Error::data("this model takes in no new ratings"))
+    }
+
     /// The items most similar to this one.
     ///
     /// # Errors
@@ -83,11 +102,13 @@ pub trait ScoringRule: Sized + Send + Sync + 'static {
 pub struct Scorer<R> {
     catalogue: Catalogue,
     rule: R,
+    /// Ratings added since the fit.
+    added: u64,
 }
 
 impl<R: ScoringRule> Scorer<R> {
     pub(crate) fn new(catalogue: Catalogue, rule: R) -> Self {
-        Self { catalogue, rule }
+        Self { catalogue, rule, added: 0 }
     }
 
     /// Predictions for pairs of rows, with the scores of all items made once for each user.
@@ -234,6 +255,9 @@ impl<R: ScoringRule> Model for Scorer<R> {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.catalogue.write(file);
         self.rule.write(file);
+        if self.added > 0 {
+            file.set("added", &self.added);
+        }
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
@@ -242,7 +266,8 @@ impl<R: ScoringRule> Model for Scorer<R> {
             return Err(file.broken("header `history`: this kind of model cannot do without"));
         }
         let rule = R::read(file, &catalogue)?;
-        Ok(Self { catalogue, rule })
+        let added: Option<u64> = file.get("added")?;
+        Ok(Self { catalogue, rule, added: added.unwrap_or(0) })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -257,10 +282,17 @@ impl<R: ScoringRule> Model for Scorer<R> {
         if let Some(history) = &self.catalogue.history {
             facts.push(("ratings kept", history.ratings.nnz().to_string()));
         }
+        if self.added > 0 {
+            facts.push(("ratings added since the fit", self.added.to_string()));
+        }
         facts
     }
 
     fn recommend(&self) -> Option<&dyn Recommend> {
         Some(self)
+    }
+
+    fn updater(&mut self) -> Option<&mut dyn Update> {
+        if R::UPDATES { Some(self) } else { None }
     }
 }
