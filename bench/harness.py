@@ -10,13 +10,8 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import completion, nmf, pca, svm, svmgrid, text, top, versions
-from suites import gmm, nmf, pca, svm, svmgrid, text, top, versions
-from suites import kmeans, nmf, pca, svm, svmgrid, text, top, versions
-from suites import lda, nmf, pca, svm, svmgrid, text, top, versions
-from suites import als, bayes, cold, curve, defaults, glm, grid, ials, implicit, linear, load, metrics, python, quality, svdpp
-from suites import nmf, pca, svm, svmgrid, text, top, versions
+from suites import als, bayes, cold, completion, curve, defaults, glm, gmm, grid, ials, implicit, kmeans, lda, linear, load, metrics, nmf
+from suites import pca, python, quality, svdpp, svm, svmgrid, text, top, versions
 
 SUITES = {
     "als": als,

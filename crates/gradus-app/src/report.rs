@@ -1,9 +1,7 @@
 //! The page of a model.
 
 use crate::predict::text_column;
-use gradus::page::{
-    Tested, any_page, clusters_page, latent_page, page, samples_page, topics_page,
-};
+use gradus::page::{Tested, any_page, clusters_page, latent_page, page, samples_page, topics_page};
 use gradus::text::{Documents, DocumentsFile};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};

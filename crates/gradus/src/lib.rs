@@ -95,8 +95,8 @@ pub mod prelude {
     pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
     pub use gradus_factor::{Als, Bayes, Ials, LatentFactors};
     pub use gradus_latent::{
-        AutoencoderModel, Gmm, KMeans, KMeansModel, Lda, LinearAutoencoder, Nmf, NmfModel, Pca, PcaModel,
-        Plsa, TopicModel,
+        AutoencoderModel, Gmm, KMeans, KMeansModel, Lda, LinearAutoencoder, Nmf, NmfModel, Pca,
+        PcaModel, Plsa, TopicModel,
     };
     pub use gradus_linear::{
         Constant, ElasticNet, Lasso, Linear, LinearModel, Logistic, Majority, Ridge, Svm, Svr,
