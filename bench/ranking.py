@@ -138,7 +138,8 @@ FACTORS = (32, 128, 256)
 # implicit: the weight α of an observation, and λ as a multiple of it.
 IMPLICIT_GRID = [(alpha, ratio * alpha) for alpha in (1, 5, 20, 100) for ratio in (0.1, 0.5, 1.5, 4, 10)]
 # irspack: the weight α₀ of what is not observed, and λ; and the exponents of RP3β.
-IRSPACK_GRID = [(alpha0, reg) for alpha0 in (0.01, 0.03, 0.1, 0.3, 1, 3, 10) for reg in (0.0003, 0.001, 0.003, 0.01, 0.03)]
+IRSPACK_ALPHA0, IRSPACK_REG = (0.01, 0.03, 0.1, 0.3, 1, 3, 10), (0.0003, 0.001, 0.003, 0.01, 0.03)
+IRSPACK_GRID = [(alpha0, reg) for alpha0 in IRSPACK_ALPHA0 for reg in IRSPACK_REG]
 RP3_GRID = [(alpha, beta) for alpha in (0.6, 1.0, 1.4) for beta in (0.2, 0.4, 0.6, 0.8)]
 
 

@@ -74,8 +74,8 @@ impl GraphFilter {
                 *x = if square > 0.0 { *x / square } else { 0.0 };
             }
         }
-        for item in 0..vectors.n_rows() {
-            vectors.row_mut(item).iter_mut().for_each(|x| *x *= low_pass * powers[item]);
+        for (item, &power) in powers.iter().enumerate() {
+            vectors.row_mut(item).iter_mut().for_each(|x| *x *= low_pass * power);
         }
         let mut start = Rows::zeros(0, 0);
         let blur = |y: &mut Rows| graph.blur_in_parallel(y, &mut between);
