@@ -148,6 +148,8 @@ def corpora(data, folder, tiny=False):
     def parts(name, X):
         X = X[np.asarray(X.sum(axis=1)).ravel() > 0]
         held = np.arange(X.shape[0]) % 10 == 0
+        # Words that training does not have: no side knows them.
+        X = sp.csr_matrix(X)[:, np.asarray(X[~held].sum(axis=0)).ravel() > 0]
         paths = folder / f"lda-{name}-train.npz", folder / f"lda-{name}-held.npz"
         for path, part in zip(paths, (X[~held], X[held])):
             part = sp.csr_matrix(part, dtype=float)

@@ -15,7 +15,7 @@
 
 use gradus_base::parallel;
 use gradus_data::Csr;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Keeps logarithms finite where two words never occur together; gensim's value.
 const EPSILON: f64 = 1e-12;
@@ -70,15 +70,29 @@ impl Cooccurrence {
 
     /// The windows of so many words that have each of the words of topics. A text is a list of numbers of words, with
     /// [`OTHER`] for any other word; one that is shorter than a window is a window.
+    ///
+    /// Windows are counted as gensim counts them, so that figures can be compared: a word that leaves a window at its
+    /// left end is taken as gone until it enters again, even if it occurs once more in between.
     pub fn in_windows(topics: &[Vec<u32>], texts: &[Vec<u32>], window: usize) -> Self {
         let mut found = Self::new(topics);
         let window = window.max(1) as u64;
+        // The places of each word in the text that are still in the window.
+        let mut places: HashMap<u32, VecDeque<u64>> = HashMap::new();
         for text in texts {
+            places.clear();
             let n = (text.len() as u64 + 1).saturating_sub(window).max(1);
             for (at, &word) in (0u64..).zip(text) {
+                if !found.units.contains_key(&word) {
+                    continue;
+                }
                 let from = (at + 1).saturating_sub(window);
-                let to = (at + 1).min(n);
-                found.add(word, found.n_units + from, found.n_units + to);
+                let inside = places.entry(word).or_default();
+                inside.push_back(at);
+                while inside.front().is_some_and(|place| *place < from) {
+                    inside.pop_front();
+                }
+                let to = inside.front().map_or(at + 1, |place| place + 1).min(n);
+                found.add(word, found.n_units + from, found.n_units + to.max(from + 1));
             }
             found.n_units += n;
         }
@@ -235,15 +249,26 @@ mod tests {
         for window in [1, 2, 3, 5, 50] {
             let all = vec![vec![0, 1, 2, 3]];
             let units = Cooccurrence::in_windows(&all, &texts, window);
-            let mut windows: Vec<&[u32]> = Vec::new();
+            let mut windows: Vec<[bool; 4]> = Vec::new();
             for text in &texts {
-                match text.len() < window {
-                    true => windows.push(text),
-                    false => windows.extend(text.windows(window)),
+                let mut is_in = [false; 4];
+                let mut set = |word: u32, to: bool| {
+                    if word != OTHER {
+                        is_in[word as usize] = to;
+                    }
+                    is_in
+                };
+                let first = text.len().min(window);
+                let mut now = [false; 4];
+                text[..first].iter().for_each(|&word| now = set(word, true));
+                windows.push(now);
+                for end in first..text.len() {
+                    set(text[end - window], false);
+                    windows.push(set(text[end], true));
                 }
             }
             let share = |a: u32, b: u32| {
-                let both = windows.iter().filter(|w| w.contains(&a) && w.contains(&b)).count();
+                let both = windows.iter().filter(|w| w[a as usize] && w[b as usize]).count();
                 both as f64 / windows.len() as f64
             };
             for a in 0..4 {

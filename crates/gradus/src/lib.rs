@@ -61,7 +61,7 @@ pub mod model {
     pub use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
     pub use gradus_core::registry::Registry;
     pub use gradus_core::report::{Measure, Report, StopReason};
-    pub use gradus_core::topics::Topics;
+    pub use gradus_core::topics::{Completion, Topics};
     pub use gradus_core::transform::{Gradient, Transform};
     pub use gradus_core::update::{Update, UpdateOptions, Updated};
     pub use gradus_file::{Reader, Writer};
@@ -79,6 +79,8 @@ mod book {
     struct Optimisation;
     #[doc = include_str!("../../../docs/text.md")]
     struct Text;
+    #[doc = include_str!("../../../docs/topics.md")]
+    struct Topics;
     #[doc = include_str!("../../../docs/spectra.md")]
     struct Spectra;
 }
