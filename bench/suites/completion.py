@@ -77,6 +77,8 @@ def run(options):
             yield race(title, datasets.ml_100k(1), gradus, options)
         except datasets.Absent as absent:
             say(f"completion: {name} is skipped: {absent}")
+        except processes.Failed as failure:
+            say(f"completion: {title}: fancyimpute is left out: {failure}")
     yield from quality(gradus, options)
     yield large(gradus, options)
 
