@@ -40,9 +40,9 @@ class Nmf(NonNegativeFactors):
     A sample is transformed by the best `W` for the components, to the last digits: an active set method, or Newton steps.
     Components are ordered by how much they contribute to the data.
 
-    With `absent = missing` the loss is a sum over the entries that sparse features store (`known` makes such features of
-    dense ones with `NaN`), or over entries with weights (`Nmf::fit_weighted`), and the penalty of a row grows with the weight of its
-    entries; an iteration then costs `2 n k²`. New samples are fitted by the entries they have, and their inverse completes them.
+    With `absent = missing` the loss is a sum over the entries that sparse features store (in Rust `known` makes such features
+    of dense ones with `NaN`; Python takes `NaN` for missing), or over all entries with weights (Rust: `Nmf::fit_weighted`, Python:
+    `entry_weight`), and the penalty of a row grows with the weight of its entries; an iteration then costs `2 n k²`. New samples are fitted by the entries they have, and their inverse completes them.
 
     References: Lee, Seung: Learning the parts of objects, 1999. Cichocki, Phan: Fast local algorithms for large scale
     non-negative matrix and tensor factorizations, 2009. Gillis, Glineur: Accelerated multiplicative updates and
