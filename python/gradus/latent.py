@@ -64,7 +64,8 @@ class KMeans(CentreClusterer):
         units; never for sparse features.
     n_init : int or None, default None
         Number of starts, of which the best is kept. Left out, as many as make the work of an
-        iteration of all of them four billion products, at least 1 and 10 at most. Must be an
+        iteration of all of them four billion products, at least 1 and 20 at most; the best is then
+        improved by moves of single samples (Hartigan) where the data is small and dense. Must be an
         integer from 1 to 10000, or left out.
     max_iter : int, default 300
         Largest number of iterations of each start. Of mini-batches, an iteration goes over all
