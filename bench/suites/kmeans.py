@@ -6,6 +6,7 @@ and curves against the number of samples, of clusters and of features.
 """
 
 import gzip
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -111,6 +112,9 @@ def run(options):
         return json.loads(processes.run(command, environment, options.timeout).stdout)
 
     def race(title, path, k, steps, peers, repeat):
+        if "faiss" in peers and importlib.util.find_spec("faiss") is None:
+            say(f"kmeans: {title}: faiss is left out: not installed")
+            peers = [peer for peer in peers if peer != "faiss"]
         found = {side: [] for side in ["gradus", *peers]}
         for turn in range(repeat):
             for side in found:

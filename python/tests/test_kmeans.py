@@ -68,7 +68,7 @@ def test_saved_and_loaded(tmp_path):
 
 def test_digits_are_clustered_as_well_as_by_scikit_learn():
     X = datasets.load_digits().data
-    assert KMeans(n_clusters=10, random_state=0).fit(X).inertia_ <= 1_165_200
+    assert KMeans(n_clusters=10, random_state=0).fit(X).inertia_ <= 1_165_142
 
 
 def test_a_start_that_does_not_fit_is_refused():

@@ -88,7 +88,7 @@ fn fitted_predicted_transformed_measured_drawn() {
 fn what_cannot_be_clustered_is_said() {
     let folder = Folder::new();
     let error = folder.err("fit kmeans t.csv --ignore kind --n-clusters 151 -o m.gradus");
-    assert!(error.contains("--n-clusters") && error.contains("150"), "{error}");
+    assert!(error.contains("`n_clusters` = 151") && error.contains("150"), "{error}");
     folder.out("fit kmeans t.csv --ignore kind --n-clusters 1 -o m.gradus");
     let shown = folder.out("evaluate m.gradus t.csv");
     assert!(shown.contains("no measure"), "{shown}");

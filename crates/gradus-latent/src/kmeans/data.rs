@@ -128,7 +128,7 @@ impl<'a> Data<'a> {
             squares: 0.0,
         };
         let largest = data.largest();
-        if !(largest < f64::MAX.sqrt() / 4.0) {
+        if largest >= f64::MAX.sqrt() / 4.0 || data.mean.iter().any(|mean| !mean.is_finite()) {
             return Err(Error::data(format!(
                 "kmeans: features differ by up to {largest:e}, and the squares of such numbers overflow; scale the features"
             )));
@@ -147,6 +147,14 @@ impl<'a> Data<'a> {
 
     pub(super) fn n_features(&self) -> usize {
         self.mean.len()
+    }
+
+    /// Entries of a sample that are held.
+    pub(super) fn entries(&self, row: usize) -> usize {
+        match &self.rows {
+            Rows::Dense(x) => x.n_cols(),
+            Rows::Sparse(x) => x.range(row).len(),
+        }
     }
 
     pub(super) fn weight(&self, row: usize) -> f64 {

@@ -7,10 +7,12 @@
 //! | `search.rs` | which centre is nearest: bounds, products, and double precision where those cannot tell |
 //! | `update.rs` | the centres of clusters; clusters that lost all samples |
 //! | `lloyd.rs`, `minibatch.rs` | the iterations |
+//! | `hartigan.rs` | single samples moved where that lowers the inertia |
 //! | `stream.rs` | Lloyd's iterations over a file larger than memory |
 //! | `model.rs` | what is learned: labels, distances |
 
 mod data;
+mod hartigan;
 mod lloyd;
 mod minibatch;
 mod model;
@@ -100,7 +102,8 @@ pub struct KMeans {
     pub standardize: Option<bool>,
 
     /// Number of starts, of which the best is kept. Left out, as many as make the work of an iteration of all of them
-    /// four billion products, at least 1 and 10 at most.
+    /// four billion products, at least 1 and 20 at most; the best is then improved by moves of single samples (Hartigan)
+    /// where the data is small and dense.
     #[schemars(range(min = 1, max = 10_000))]
     pub n_init: Option<usize>,
 
@@ -188,8 +191,8 @@ impl KMeans {
             (_, Some(_)) => 1,
             (None, None) => {
                 let work = n as f64 * d as f64 * k as f64;
-                let n_init = (4e9 / work).clamp(1.0, 10.0) as usize;
-                let reason = "as many as fit into the work of four billion products, 10 at most";
+                let n_init = (4e9 / work).clamp(1.0, 20.0) as usize;
+                let reason = "as many as fit into the work of four billion products, 20 at most";
                 chosen.push(Choice::new("n_init", n_init as f64, reason));
                 n_init
             }
@@ -234,6 +237,11 @@ impl KMeans {
         // A constant feature is not scaled.
         let scale = scale.map(|s| s.into_iter().map(|s| if s > 0.0 { s } else { 1.0 }).collect());
         Ok(Plan { k, n_init, scale, chosen, notes, given: given.is_some() })
+    }
+
+    /// Whether the best start is improved sample by sample: by default, and where the start is not given.
+    fn improves(&self, plan: &Plan) -> bool {
+        self.n_init.is_none() && !plan.given && self.metric == Metric::Euclidean
     }
 
     fn loop_options(
@@ -341,9 +349,12 @@ impl KMeans {
             Algorithm::Lloyd => {
                 let solver = Lloyd { data: &data, k, start, held_out: held };
                 let (mut state, report) = iterate::run(&solver, &options, job)?;
+                let mut labels = solver.labels(&mut state);
+                if self.improves(&plan) {
+                    hartigan::polish(&data, k, &mut state.centres, &mut labels);
+                }
                 // Centres that are scaled back and forth are rounded, and may have other samples.
-                let labels = plan.scale.is_none().then(|| solver.labels(&mut state));
-                (state.centres, labels, report)
+                (state.centres, Some(labels).filter(|_| plan.scale.is_none()), report)
             }
             Algorithm::MiniBatch => {
                 let batch = self.batch_size;

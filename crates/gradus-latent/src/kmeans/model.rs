@@ -160,7 +160,7 @@ impl Model for KMeansModel {
             true => Some(file.finite::<f64>("scale", &[d])?),
             false => None,
         };
-        if scale.iter().flatten().any(|scale| !(*scale > 0.0)) {
+        if scale.iter().flatten().any(|scale| *scale <= 0.0) {
             return Err(file.broken("a feature is divided by what is not above 0"));
         }
         let inertia: Vec<f64> = file.finite("inertia", &[2])?;

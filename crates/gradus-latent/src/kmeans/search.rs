@@ -144,7 +144,7 @@ impl<'a> Prepared<'a> {
             centres.nearest(&block, &mut found);
             let half = |(at, c): (usize, &[f32])| {
                 let norm = c.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>() as f32;
-                0.5 * self.bounds(norm, found.best[at], found.second[at]).1
+                0.5 * self.bounds((norm, d), found.best[at], found.second[at]).1
             };
             some.chunks_exact(d).enumerate().map(half).collect::<Vec<f32>>()
         });
@@ -159,14 +159,14 @@ impl<'a> Prepared<'a> {
         &self.centres[at * self.d..(at + 1) * self.d]
     }
 
-    /// How far a score can be off, for a sample of this squared norm.
-    fn error(&self, norm: f32) -> f32 {
+    /// How far a score can be off, for a sample of this squared norm and so many entries.
+    fn error(&self, norm: f32, entries: usize) -> f32 {
         let norm = norm.sqrt() * (1.0 + SLACK);
         match &self.scores {
             Scores::Dense(centres) => centres.error(norm),
             Scores::Sparse { largest, .. } => {
-                // Of a sparse row, as many products as it has entries, which are not more than features.
-                let steps = (2 * self.d.min(4096) + 8) as f32;
+                // Products are rounded before they are added, where the processor cannot do both at once.
+                let steps = (2 * entries + 8) as f32;
                 steps * (f32::EPSILON / 2.0) * (norm * largest + 0.5 * largest * largest)
                     + steps * f32::MIN_POSITIVE
             }
@@ -174,8 +174,8 @@ impl<'a> Prepared<'a> {
     }
 
     /// Bounds of the distances to the centres of the best and the second best score.
-    fn bounds(&self, norm: f32, best: f32, second: f32) -> (f32, f32) {
-        let off = 2.0 * self.error(norm) + 4.0 * f32::EPSILON * norm;
+    fn bounds(&self, (norm, entries): (f32, usize), best: f32, second: f32) -> (f32, f32) {
+        let off = 2.0 * self.error(norm, entries) + 4.0 * f32::EPSILON * norm;
         let upper = (norm - 2.0 * best + off).max(0.0).sqrt() * (1.0 + SLACK);
         let lower = (norm - 2.0 * second - off).max(0.0).sqrt() * (1.0 - SLACK);
         (upper, lower)
@@ -205,14 +205,15 @@ impl<'a> Prepared<'a> {
         row: usize,
         (best, at, second): (f32, u32, f32),
     ) -> (u32, f32, f32) {
-        let norm = data.norms[row];
-        if best - second > 2.2 * self.error(norm) {
-            let (upper, lower) = self.bounds(norm, best, second);
+        let (norm, entries) = (data.norms[row], data.entries(row));
+        if best - second > 2.2 * self.error(norm, entries) {
+            let (upper, lower) = self.bounds((norm, entries), best, second);
             return (at, upper, lower);
         }
         let label = self.exact(data, row);
         // Where another has the best score, no further one can be nearer than that score says.
-        let (_, lower) = self.bounds(norm, best, if label == at { second } else { best });
+        let (_, lower) =
+            self.bounds((norm, entries), best, if label == at { second } else { best });
         (label, f32::INFINITY, lower)
     }
 
@@ -274,8 +275,8 @@ impl<'a> Prepared<'a> {
         room.pending.clear();
         // To look at the own centre in double precision is worth it where there are many others.
         let worth = self.k >= 24;
-        for at in 0..labels.len() {
-            let label = labels[at] as usize;
+        for (at, &label) in labels.iter().enumerate() {
+            let label = label as usize;
             if let Some(moves) = moves {
                 let (most, which, next) = moves.most;
                 upper[at] = (upper[at] + moves.of[label]) * (1.0 + SLACK);

@@ -97,9 +97,13 @@ fn the_centres_are_the_means_of_their_samples() {
 /// bounds and sums that are carried along are tested too.
 #[test]
 fn it_is_plain_lloyd() {
-    for (n, d, k, spread) in
-        [(50, 2, 3, 1.0), (700, 5, 30, 2.0), (3000, 17, 40, 1.0), (400, 90, 7, 3.0)]
-    {
+    for (n, d, k, spread) in [
+        (50, 2, 3, 1.0),
+        (700, 5, 30, 2.0),
+        (3000, 17, 60, 1.0),
+        (4000, 6, 200, 0.5),
+        (400, 90, 7, 3.0),
+    ] {
         let x = blobs(n, d, k, spread, n as u64);
         let x =
             Dense::from_fn(n, d, |row, at| if (row + at) % 3 == 0 { 0.0 } else { x[(row, at)] });
@@ -379,4 +383,24 @@ fn a_file_read_row_by_row_gives_the_same_clusters() {
     let mut bad = Blocks { x: Dense::full(10, 1, f64::NAN), block: 4, done: 0 };
     let error = KMeans::new().fit_rows(&mut bad, &Job::default()).unwrap().unwrap_err();
     assert!(error.to_string().contains("row 1, column 1: NaN"), "{error}");
+}
+
+/// Where Lloyd's algorithm stops, one sample may still lower the inertia by moving.
+#[test]
+fn moves_of_single_samples_never_make_it_worse() {
+    let mut better = 0;
+    for seed in 0..8 {
+        let x = normal(150, 3, 100 + seed);
+        let plain = KMeans::new().n_clusters(12).n_init(20).fit(&unlabelled(&x)).unwrap();
+        let fitted = KMeans::new().n_clusters(12).fit(&unlabelled(&x)).unwrap();
+        assert!(fitted.inertia() <= plain.inertia() * (1.0 + 1e-12));
+        better += usize::from(fitted.inertia() < plain.inertia() * (1.0 - 1e-6));
+        // The labels are still those of the nearest centres.
+        let found = labels(&fitted, &x);
+        assert!(x.rows().zip(&found).all(|(x, &at)| nearest(fitted.centres(), x) == at as usize));
+        let mut counted = vec![0; 12];
+        found.iter().for_each(|&at| counted[at as usize] += 1);
+        assert_eq!(fitted.sizes(), counted);
+    }
+    assert!(better > 0);
 }
