@@ -393,7 +393,11 @@ class Bayes(Recommender):
     a user chose to rate says something about the user, whatever the rating. Items gain from their users in
     the same way.
 
-    One iteration draws, each given all the rest: both Gaussians, the `y`, every item, every user,
+    With features of users or items (side information) the mean of a row's Gaussian is `μ + Wᵀ(x − x̄)` besides, and the link
+    matrix `W` is drawn with the rest; its strength has a prior of its own for each column of features, and a column
+    that says nothing is left out. Users and items without ratings are then known by their features.
+
+    One iteration draws, each given all the rest: both Gaussians, the `y`, `W`, every item, every user,
     and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
     draws kept (with each draw of the items, every user at their mean given it), and their spread with
     the noise gives an interval (`gradus predict --interval 0.9`). α is the mean of
@@ -1455,6 +1459,12 @@ class Ials(Recommender):
     block²/3` and `rank²`), which wins by far for large ranks. The result does not depend on the
     number of threads.
 
+    With features of users or items (side information) the prior mean of a row is a linear map of its features,
+    `λ_u ‖γ_u − Wᵀx_u‖²` in place of `λ_u ‖γ_u‖²`, and the maps are learned together with the rows under a penalty of
+    their own, chosen for each column of features. Users and items without interactions are then known by
+    their features: they are at the mean row moved by what their features say, and no pair of theirs counts as
+    not observed. `blocks` is then solved as `cg`.
+
     Held-out data is scored by NDCG@20: all items but those seen in training are ranked for each
     user (for 20,000 of them, if there are more).
 
@@ -1475,6 +1485,11 @@ class Ials(Recommender):
         Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out data.
         With ν = 1 the best is mostly between 0.002 and 0.05; with ν = 0 it is larger by the number
         of observations of a row. Must be a finite number at least 0, or left out.
+    feature_regularization : float or None, default None
+        Strength of the penalty on the maps from features to factors (with features of users or
+        items): the number of rows at the mean that each feature has in addition. Left out, it is
+        estimated from the data for each column of features, and a column that says nothing is left
+        out. Must be a finite number at least 0, or left out.
     unobserved : float or None, default None
         The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the
         model bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but
@@ -1563,6 +1578,7 @@ class Ials(Recommender):
         *,
         rank: int | None = None,
         regularization: float | None = None,
+        feature_regularization: float | None = None,
         unobserved: float | None = None,
         unobserved_on: Literal["all", "rest"] = 'all',
         confidence: Literal["constant", "linear", "log"] = 'constant',
@@ -1584,6 +1600,7 @@ class Ials(Recommender):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.feature_regularization = feature_regularization
         self.unobserved = unobserved
         self.unobserved_on = unobserved_on
         self.confidence = confidence

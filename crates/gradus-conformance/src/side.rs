@@ -84,6 +84,7 @@ fn cold(model: &dyn Estimator) -> Finding {
         return Ok(());
     }
     let data = described(52)?;
+    let averages = model.traits().averages;
     let fitted = fit(model, &data)?;
     let model = found(fitted.recommend())?;
     let user = data.n_users() as u32 - 1;
@@ -96,8 +97,10 @@ fn cold(model: &dyn Estimator) -> Finding {
     let row = FeatureRow { indices: indices.to_vec(), values: values.to_vec() };
     let target = Recipient::Described { features: &row, rated: None };
     let again = found(model.top(&target, 1000, &Filter::default()))?;
+    // Draws are kept in half precision.
+    let slack = if averages { 1e-3 } else { 1e-4 };
     for (a, b) in list.iter().zip(&again) {
-        ensure!((a.score - b.score).abs() < 1e-4, "{} and {}", a.score, b.score);
+        ensure!((a.score - b.score).abs() < slack, "{} and {}", a.score, b.score);
     }
     Ok(())
 }

@@ -194,7 +194,8 @@ impl<'a> Solver<'a> {
             side.weights(row).map_or(count, |weights| weights.iter().map(|&w| f64::from(w)).sum())
         };
         let which = (0..n).map(|row| weight(row) <= 0.0).collect();
-        let mut typical = Vectors::zeros(1, self.plan.rank);
+        // Not the rank of the plan: `softimpute` finds its own.
+        let mut typical = Vectors::zeros(1, fixed.factors.k());
         if !self.plan.rule.biases {
             return UnobservedRows { which, typical };
         }

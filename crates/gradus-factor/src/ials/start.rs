@@ -38,11 +38,12 @@ pub(super) fn start(
     found
 }
 
-/// A number for each row that was observed, in order: rows of which nothing was observed change nothing.
+/// A number for each row with a sign of interest, in order: rows without one change nothing.
 fn numbers(side: &Side<'_>) -> Vec<Option<u32>> {
     let mut next = 0;
     let number = |row: usize| {
-        let observed = !side.rows.range(row).is_empty();
+        let some = !side.rows.range(row).is_empty();
+        let observed = side.weights(row).map_or(some, |weights| weights.iter().any(|&w| w > 0.0));
         next += u32::from(observed);
         observed.then(|| next - 1)
     };

@@ -127,6 +127,8 @@ impl Strengths {
 
     /// Tells what was chosen.
     pub(crate) fn tell(&self, biases: bool, data: &Ratings, choices: &mut Vec<Choice>) {
+        // A fit that goes on from a checkpoint has them from there; they are the same.
+        choices.retain(|choice| choice.parameter != "feature_regularization");
         for of in Entity::ALL {
             let (Some(columns), Some(features)) = (&self.found[of as usize], data.features(of))
             else {
