@@ -82,7 +82,7 @@ fn topics_are_fitted_shown_and_used() {
         ];
         let (success, near, told) = run(path, &line);
         assert!(success, "{told}");
-        assert!(near.lines().skip(1).all(|line| line.contains("goal")), "{near}");
+        assert!(near.lines().skip(2).all(|line| line.contains("goal")), "{near}");
         // The page, with topics over time.
         ok(path, "report m.gradus --data docs.csv --time-column day -o page.html --force");
         let page = fs::read_to_string(path.join("page.html")).unwrap();

@@ -246,6 +246,8 @@ impl Solver for Gibbs {
         if watch.stopped() {
             return Ok(Step::Stopped);
         }
+        // So that a sweep depends on the topics alone, and a chain that is read from a checkpoint goes on alike.
+        parallel::each(state.docs.iter_mut().chain(&mut state.words), |lists| lists.sort());
         let n = self.grid.n_groups();
         let priors = Priors {
             alpha: state.alpha.iter().map(|&alpha| alpha as f32).collect(),
@@ -366,6 +368,12 @@ impl Solver for Gibbs {
 
 #[cfg(test)]
 impl Gibbs {
+    /// The state as a checkpoint would give it back.
+    pub(super) fn rebuilt(&self, state: &State) -> State {
+        let (docs, words, totals) = self.counted(&state.topics);
+        State { docs, words, totals, ..state.clone() }
+    }
+
     /// The topic of each token, document by document, words ascending.
     pub(super) fn topics_of(&self, state: &State) -> Vec<Vec<(u32, u16)>> {
         let n = self.grid.n_groups();

@@ -153,6 +153,14 @@ impl Lists {
         (&mut self.entries[range], &mut self.lengths[row])
     }
 
+    /// Puts every list in the order of the topics: what is drawn depends on the order.
+    pub(super) fn sort(&mut self) {
+        for row in 0..self.lengths.len() {
+            let (entries, length) = self.row_mut(row);
+            entries[..*length as usize].sort_unstable();
+        }
+    }
+
     /// Adds a token of a topic.
     pub(super) fn add(&mut self, row: usize, topic: u32) {
         let (entries, length) = self.row_mut(row);

@@ -126,6 +126,10 @@ fn counts_stay_those_of_the_topics() {
         }
         let found = sampler.word_topics(&state);
         assert_eq!(found, of_words);
+        // Lists that are made anew are in another order, and the next sweep is the same all the same.
+        let (mut on, mut again) = (state.clone(), sampler.rebuilt(&state));
+        let steps = [&mut on, &mut again].map(|state| sampler.step(state, &Watch::unwatched()));
+        assert_eq!(sampler.topics_of(&on), sampler.topics_of(&again), "{steps:?}");
     }
 }
 
