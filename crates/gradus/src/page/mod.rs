@@ -1,6 +1,7 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
 //! recommenders, [`samples_page`] for models of features, [`comparison_page`] for several models compared.
 
+mod choice;
 mod clusters;
 mod compare;
 mod components;
@@ -10,6 +11,7 @@ mod recommender;
 mod samples;
 mod tested;
 
+pub use choice::clusters_choice_page;
 pub use compare::comparison_page;
 pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
