@@ -3,12 +3,15 @@
 use crate::App;
 use crate::data::Source;
 use gradus_base::{Error, Result};
+use gradus_core::capability::Capability;
 use gradus_core::dataset::{DataKind as _, Dataset, Remarks, SamplesFile};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::params::{ParamKind, ParamSpec, Params as _};
 use gradus_core::progress::Stop;
 use gradus_data::Samples;
-use gradus_select::search::{Axis, Dimension, Found, Plan, Random, Rows, Search};
+use gradus_select::search::{
+    Axis, ClustersFound, Criterion, Dimension, Found, Plan, Random, Rows, Search,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -86,6 +89,21 @@ pub fn usual(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
     })
 }
 
+/// The number of clusters, of a clustering of samples, and over what it varies when no parameter is named.
+pub fn usual_clusters(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
+    let specs = Some(model.specs()).filter(|_| by_clusters(model))?;
+    let number = |name: &str| specs.iter().find(|spec| spec.name == name);
+    let spec = number("n_clusters").or_else(|| number("n_components"))?;
+    // Densities can tell whether there are clusters at all.
+    let range = if model.traits().can(Capability::Density) { "1..12" } else { "2..12" };
+    Some((spec.clone(), range))
+}
+
+/// Whether the parameters of a model are chosen by criteria for clusters, unless held-out data is asked for.
+pub fn by_clusters(model: &dyn Estimator) -> bool {
+    model.traits().can(Capability::Cluster) && is_of_samples(model)
+}
+
 /// Whether a model learns from samples, which columns may hold together.
 pub fn is_of_samples(model: &dyn Estimator) -> bool {
     model.data().name() == Samples::NAME
@@ -154,6 +172,13 @@ impl App {
             varied.vary(spec, &text, random)?;
         }
         let mut by_default = false;
+        if varied.names().is_empty()
+            && let Some((spec, range)) = usual_clusters(model)
+            && !varied.fixed.contains_key(&spec.name)
+        {
+            varied.vary(&spec, range, random)?;
+            by_default = true;
+        }
         if varied.names().is_empty() {
             let free = usual(model).filter(|(spec, _)| !varied.fixed.contains_key(&spec.name));
             if let Some((spec, range)) = free {
@@ -252,6 +277,34 @@ impl Selection {
     pub fn refit(&self, found: &Found) -> Result<AnyFitted> {
         let run = Run { stop: self.search.stop.clone(), ..Run::default() };
         let mut fitted = self.search.refit(found, self.data.as_ref(), &run)?;
+        fitted.report.training = Some(self.data.sketch());
+        Ok(fitted)
+    }
+
+    /// How many fits it takes to choose by criteria for clusters.
+    pub fn fits_clusters(&self) -> usize {
+        self.search.fits_clusters()
+    }
+
+    /// Tries every candidate of a clustering, by criteria for clusters.
+    ///
+    /// # Errors
+    /// If a candidate does not fit the data, or it was stopped.
+    pub fn run_clusters(
+        &self,
+        criterion: Option<Criterion>,
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Result<ClustersFound> {
+        self.search.run_clusters(self.data.of_kind()?, criterion, done)
+    }
+
+    /// Fits the clustering that was chosen on all the data.
+    ///
+    /// # Errors
+    /// If the fit fails.
+    pub fn refit_clusters(&self, found: &ClustersFound) -> Result<AnyFitted> {
+        let run = Run { stop: self.search.stop.clone(), ..Run::default() };
+        let mut fitted = self.search.refit_clusters(found, self.data.of_kind()?, &run)?;
         fitted.report.training = Some(self.data.sketch());
         Ok(fitted)
     }

@@ -268,7 +268,7 @@ impl Fit for Gmm {
             ));
         }
         let model = GmmModel::fitted(samples.inputs().clone(), &state, &solver, facts)?;
-        let model = model.with_sizes(features, weights)?;
+        let model = model.with_sizes(features)?;
         if let Some(held_out) = job.validation {
             let logs = model.log_densities(held_out.features())?;
             let weight = |row: usize| held_out.weights().map_or(1.0, |weights| weights[row]);

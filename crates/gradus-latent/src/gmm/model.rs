@@ -84,8 +84,7 @@ impl GmmModel {
     }
 
     /// Counts the samples of each component.
-    pub(super) fn with_sizes(mut self, features: &Matrix, weights: Option<&[f64]>) -> Result<Self> {
-        let _ = weights;
+    pub(super) fn with_sizes(mut self, features: &Matrix) -> Result<Self> {
         self.sizes.fill(0);
         for label in self.labels(features)?.into_iter().flatten() {
             self.sizes[label as usize] += 1;

@@ -15,7 +15,8 @@ pub struct Axis {
 
 impl Axis {
     /// Reads the values of a parameter from text: `16,32,64`, or `0.01..1:5` for five values from
-    /// 0.01 to 1 at equal ratios (at equal distances where the range is not positive).
+    /// 0.01 to 1 at equal ratios (at equal distances where the range is not positive), or `2..12` for every
+    /// whole number from 2 to 12.
     ///
     /// # Errors
     /// Names the piece that cannot be read, and the rule it breaks.
@@ -28,6 +29,7 @@ impl Axis {
     /// #     kind: ParamKind::Integer { min: 1, max: 100 },
     /// # };
     /// assert_eq!(Axis::parse(&spec, "3,10..40:3")?.values, [3, 10, 20, 40]);
+    /// assert_eq!(Axis::parse(&spec, "2..5")?.values, [2, 3, 4, 5]);
     /// # Ok::<(), gradus_base::Error>(())
     /// ```
     pub fn parse(spec: &ParamSpec, text: &str) -> Result<Self> {
@@ -47,13 +49,23 @@ impl Axis {
     }
 }
 
-/// The values of `low..high:count`.
+/// A range of whole numbers without a count has at most so many.
+const EVERY: i64 = 50;
+
+/// The values of `low..high:count`, or of `low..high` for whole numbers.
 fn between(spec: &ParamSpec, piece: &str, low: &str, rest: &str) -> Result<Vec<Value>> {
     let wrong = || {
         Error::parameter(&spec.name, piece, "a range is written low..high:count, as in 0.01..1:5")
     };
-    let (high, count) = rest.split_once(':').ok_or_else(wrong)?;
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
+    if let (ParamKind::Integer { .. }, Ok(low), Ok(high)) =
+        (&spec.kind, low.trim().parse::<i64>(), rest.trim().parse::<i64>())
+        && (low + 1..low.saturating_add(EVERY)).contains(&high)
+    {
+        let value = |x: i64| spec.check(&x.into()).map(|()| Value::from(x));
+        return (low..=high).map(value).collect();
+    }
+    let (high, count) = rest.split_once(':').ok_or_else(wrong)?;
     let (low, high) = number(low).zip(number(high)).ok_or_else(wrong)?;
     let count: usize =
         count.trim().parse().ok().filter(|n| (2..=1000).contains(n)).ok_or_else(|| {
@@ -138,15 +150,17 @@ mod tests {
         assert_eq!(values("0.01..1:3"), [0.01, 0.1, 1.0]);
         assert_eq!(values("-1..1:3"), [-1.0, 0.0, 1.0]);
         assert_eq!(values("0.5, 0.5,2"), [0.5, 2.0]);
+        assert!(Axis::parse(&number, "1..3").is_err());
         let whole = spec(ParamKind::Integer { min: 0, max: 9 });
         assert_eq!(Axis::parse(&whole, "1..4:9").unwrap().values, [1, 2, 3, 4]);
+        assert_eq!(Axis::parse(&whole, "1..4").unwrap().values, [1, 2, 3, 4]);
+        assert!(Axis::parse(&whole, "1..99").is_err());
     }
 
     #[test]
     fn what_cannot_be_tried_is_named() {
         let whole = spec(ParamKind::Integer { min: 0, max: 9 });
         for (text, part) in [
-            ("1..3", "low..high:count"),
             ("1..3:1", "from 2 to 1000"),
             ("3..1:2", "from low to high"),
             ("1,many", "many"),

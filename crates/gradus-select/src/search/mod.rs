@@ -14,13 +14,17 @@
 //! | predict classes | log loss with probabilities, else accuracy |
 //! | transform, and back | RMSE of the features that come back |
 //! | tell how probable data is | mean negative log density |
+//!
+//! The number of clusters is chosen by other criteria, which need no held-out data: `clusters.rs`.
 
+mod clusters;
 mod grid;
 mod parts;
 mod random;
 mod tally;
 mod trial;
 
+pub use clusters::{ClusterCandidate, ClustersFound, Criterion, Measured};
 pub use grid::Axis;
 pub(crate) use parts::latest;
 pub use random::{Dimension, Distribution, Random};

@@ -2,6 +2,7 @@
 //! recommenders, [`samples_page`] for models of features, [`topics_page`] for topic models, [`comparison_page`] for several models compared.
 
 mod autoencoder;
+mod choice;
 mod clusters;
 mod compare;
 mod components;
@@ -12,6 +13,7 @@ mod samples;
 mod tested;
 mod topics;
 
+pub use choice::clusters_choice_page;
 pub use compare::comparison_page;
 pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};

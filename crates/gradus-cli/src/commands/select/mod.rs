@@ -1,5 +1,6 @@
 //! `gradus select MODEL DATA --rank 16,32,64 --regularization 0.01..1:5`
 
+mod clusters;
 mod show;
 
 use super::fit::by_model;
@@ -12,7 +13,9 @@ use clap::{Arg, ArgMatches, Args, Command, value_parser};
 use gradus::page::shown;
 use gradus::select::search::{Axis, Dimension, Plan, Rows};
 use gradus_app::data::Source;
-use gradus_app::select::{SelectRequest, is_of_samples, is_varied, usual};
+use gradus_app::select::{
+    SelectRequest, by_clusters, is_of_samples, is_varied, usual, usual_clusters,
+};
 use gradus_core::capability::Capability;
 use gradus_core::params::ParamSpec;
 use gradus_file::output::FileKind;
@@ -85,6 +88,9 @@ fn of_model(command: Command) -> Command {
     if traits.early_stopping {
         command = WarmArgs::augment_args(command);
     }
+    if by_clusters(model) {
+        command = clusters::ClusterArgs::augment_args(command);
+    }
     if is_of_samples(model) {
         command = RowArgs::augment_args(command);
     }
@@ -104,11 +110,18 @@ fn of_model(command: Command) -> Command {
             flag_name(&spec)
         )
     });
+    let more = usual_clusters(model).map_or(more, |(spec, range)| {
+        format!(
+            " Without any, --{} is tried over {range}. Clusters are measured by silhouette, gap and stability, and by \
+             BIC and AIC where the model knows densities; --cv or --holdout measure on held-out data instead.",
+            flag_name(&spec)
+        )
+    });
     let command = command.args(model.data().options().iter().map(option));
     command
         .after_help(format!(
             "A parameter takes several values, as in 16,32,64, or a range of values at equal \
-             ratios, as in 0.01..1:5 for five from 0.01 to 1. Every combination is tried, or \
+             ratios, as in 0.01..1:5 for five from 0.01 to 1; of whole numbers also 2..12. Every combination is tried, or \
              --tries of them at random.{more}\n\n{}",
             outputs::RULE
         ))
@@ -179,13 +192,18 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         gradus::Error::Data(text) => Failure::Usage(crate::flags::named(&text)),
         other => other.into(),
     })?;
+    let held_out = asks_for_held_out(matches, &args, &request);
+    let mut plan = FilePlan::new(args.force, [&args.data]);
     let output = match &args.output {
-        Some(path) => {
-            let mut plan = FilePlan::new(args.force, [&args.data]);
-            Some(plan.output("--output", path, FileKind::Model)?)
-        }
+        Some(path) => Some(plan.output("--output", path, FileKind::Model)?),
         None => None,
     };
+    if by_clusters(model) {
+        if !held_out {
+            return clusters::run(matches, (&request, candidates), plan, output, context);
+        }
+        clusters::refuse(matches)?;
+    }
     let stop = stop_on_ctrl_c();
     let selection = context.reading(|remarks| candidates.open(&request, stop.clone(), remarks))?;
     let fits = selection.fits()?;
@@ -245,6 +263,13 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         context.remark(format_args!("saved {path}, fitted on all the data"));
     }
     Ok(())
+}
+
+/// Whether candidates are to be measured on held-out data.
+fn asks_for_held_out(matches: &ArgMatches, args: &SelectArgs, request: &SelectRequest) -> bool {
+    let given = matches.value_source("cv") == Some(clap::parser::ValueSource::CommandLine);
+    let apart = request.group.is_some() || request.time.is_some();
+    given || apart || args.holdout.is_some() || args.tries.is_some()
 }
 
 fn bar(fits: usize, context: Context) -> ProgressBar {
