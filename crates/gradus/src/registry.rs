@@ -8,8 +8,7 @@ use gradus_factor::{
     Als, Bayes, Bias, Bpr, Ccd, Ease, Gd, Ials, Mean, Neighbours, Popular, PureSvd, Sgd, Slim,
     SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
-use gradus_latent::{Gmm, Nmf, Pca};
-use gradus_latent::{KMeans, Nmf, Pca};
+use gradus_latent::{Gmm, KMeans, Nmf, Pca};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
