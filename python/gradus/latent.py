@@ -5,19 +5,167 @@ Written by python/generate.py from the definitions in crates/gradus-latent: chan
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from gradus._autoencoder import Autoencoder
+from gradus._clusters import CentreClusterer
 from gradus._latent import PrincipalComponents
+from gradus._mixture import MixtureClusterer
 from gradus._nmf import NonNegativeFactors
+from gradus._topics import OnlineTopics, TopicModel
 
 __all__ = [
+    "GaussianMixture",
+    "KMeans",
+    "Lda",
     "LinearAutoencoder",
     "Nmf",
     "Pca",
+    "Plsa",
 ]
+
+
+class KMeans(CentreClusterer):
+    """K-means: clusters around centres, each sample in the cluster of the nearest.
+
+    It minimises the inertia `Σ w |x − c(x)|²`, the weighted sum of the squared distances of the samples `x` to their
+    centres `c(x)`. Lloyd's algorithm assigns each sample to the nearest centre, moves each centre to the mean of its
+    samples, and repeats; the inertia never rises. The problem is not convex, so the iterations begin at samples drawn far
+    from each other (greedy k-means++), and the best of several starts is kept. A cluster that loses all samples takes
+    the sample that is farthest from its own centre. Clusters are numbered by their weight, the largest first.
+
+    Distances are found by products in single precision and decided in double precision wherever rounding could matter, and
+    samples whose cluster cannot have changed are left out by Hamerly's bounds: the clusters are those of plain loops in
+    double precision. An iteration costs at most `2 N k D` operations (`2 n k` for `n` entries of sparse features, which stay
+    sparse), and late ones a fraction of that. Features far from 0 lose no digits.
+
+    K-means looks for round clusters of like width. Features in unlike units need `standardize`; missing entries are not
+    taken: impute them first.
+
+    References: Lloyd: Least squares quantization in PCM, 1982. Arthur, Vassilvitskii: k-means++, 2007. Hamerly: Making
+    k-means even faster, 2010. Sculley: Web-scale k-means clustering, 2010. Dhillon, Modha: Concept decompositions for large
+    sparse text data using clustering, 2001.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default None
+        Number of clusters. Left out, 8, or the number of samples where those are fewer. Must be an
+        integer from 1 to 1000000, or left out.
+    algorithm : {"lloyd", "mini_batch"}, default 'lloyd'
+        How the centres are improved.
+        - "lloyd": Lloyd's algorithm on all samples, exactly: it ends where no sample changes its
+          cluster.
+        - "mini_batch": Running means over batches in random order: an inertia some percent higher
+          after few passes.
+    metric : {"euclidean", "cosine"}, default 'euclidean'
+        How distances are measured.
+        - "euclidean": The distance in space.
+        - "cosine": One minus the cosine of the angle (spherical k-means), for texts: samples are
+          divided by their norms, and centres are directions. A sample without any feature is at a
+          distance of 1 from every centre.
+    standardize : bool or None, default None
+        Whether each feature is divided by its standard deviation before distances are taken. Left
+        out, it is where one feature has more than 90 % of the variance, as with features in unlike
+        units; never for sparse features.
+    n_init : int or None, default None
+        Number of starts, of which the best is kept. Left out, as many as make the work of an
+        iteration of all of them four billion products, at least 1 and 20 at most; the best is then
+        improved by moves of single samples (Hartigan) where the data is small and dense. Must be an
+        integer from 1 to 10000, or left out.
+    max_iter : int, default 300
+        Largest number of iterations of each start. Of mini-batches, an iteration goes over all
+        samples once. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-06
+        A start ends when an iteration lowers the inertia by less than this share of it; with 0,
+        when no sample changes its cluster. Must be a number at least 0 and at most 1.
+    batch_size : int, default 1024
+        Samples of a mini-batch. Must be an integer from 1 to 100000000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    init : {"k-means++"} or array, clusters × features, default 'k-means++'
+        Where the iterations begin.
+        - "k-means++": at samples drawn far from each other.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    labels_
+        The cluster of each sample of training; −1 of one that belongs to none. Not in a model that
+        was loaded.
+    n_clusters_
+        The number of clusters.
+    cluster_sizes_
+        The number of training samples in each cluster.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    cluster_centers_
+        The centres, clusters × features, in the units of the features.
+    inertia_
+        The weighted sum of the squared distances of the samples of training to their centres; of
+        `cosine`, of one minus the cosine.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import KMeans
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = KMeans().fit(X)
+    >>> np.array_equal(model.predict(X), model.labels_)
+    True
+    """
+
+    _kind = "kmeans"
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int | None = None,
+        algorithm: Literal["lloyd", "mini_batch"] = 'lloyd',
+        metric: Literal["euclidean", "cosine"] = 'euclidean',
+        standardize: bool | None = None,
+        n_init: int | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-06,
+        batch_size: int = 1024,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        init: Literal["k-means++"] | Any = 'k-means++',
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.metric = metric
+        self.standardize = standardize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.missing = missing
+        self.init = init
+        self.warm_start = warm_start
+        self.verbose = verbose
 
 
 class Nmf(NonNegativeFactors):
@@ -72,7 +220,7 @@ class Nmf(NonNegativeFactors):
         - "newton": A Newton step for each row of a factor in its entries that are not held at 0,
           the quadratic model minimised over non-negative rows by coordinate descent, with a line
           search. For `kl`.
-    init : {"nndsvd", "nndsvda", "random"}, default 'nndsvda'
+    init : {"nndsvd", "nndsvda", "random"} or array, clusters × features, default 'nndsvda'
         Where the iterations begin.
         - "nndsvd": The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which
           needs products above 0, zeros are replaced by a millionth of the mean of the data. Past
@@ -146,7 +294,7 @@ class Nmf(NonNegativeFactors):
         n_components: int | None = None,
         loss: Literal["frobenius", "kl"] = 'frobenius',
         solver: Literal["auto", "hals", "projected_als", "multiplicative", "newton"] = 'auto',
-        init: Literal["nndsvd", "nndsvda", "random"] = 'nndsvda',
+        init: Literal["nndsvd", "nndsvda", "random"] | Any = 'nndsvda',
         absent: Literal["zero", "missing"] = 'zero',
         l1: float = 0.0,
         l2: float = 0.0,
@@ -428,4 +576,412 @@ class LinearAutoencoder(Autoencoder):
         self.tol = tol
         self.random_state = random_state
         self.missing = missing
+        self.verbose = verbose
+
+
+class GaussianMixture(MixtureClusterer):
+    """A Gaussian mixture: clusters as ellipsoids, with the probability of every sample.
+
+    The density is `p(x) = Σ_k π_k N(x; μ_k, Σ_k)`. Expectation gives `r_nk`, how probable component `k` is for sample
+    `n`; maximisation sets `π_k`, `μ_k` and `Σ_k` to the weighted moments. The mean log-likelihood `Σ w ln p(x) / Σ w` never
+    falls: every iteration checks that, and a fall beyond rounding ends the fit and is reported. Everything is computed in
+    logarithms and from differences `x − μ`, so that clusters far from the origin keep their digits.
+
+    A component that shrinks to a point would have an infinite likelihood. So the variance of every component is at least
+    `reg_covar` times the variance within the clusters of the k-means start, in every direction; eigenvalues below that are
+    set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. A
+    fit in other units of the features gives the same mixture in these units, but for `spherical` and `unit`, which compare
+    features with each other.
+
+    Missing entries (NaN) need no imputation: a sample counts by the features that it has, and maximisation takes the moments
+    of the others that are expected given them. This assumes that entries are missing at random. A sample of weight 3 is
+    three samples.
+
+    The problem is not convex: another start may end elsewhere, and `n_init` starts keep the best. Cost of an iteration:
+    `2 N k D²` operations for matrices, `6 N k D` for diagonals; for each pattern of missing entries `k D³` more. Sparse
+    features are made dense. With more features than samples in a cluster prefer `tied`, `diag` or `spherical`.
+
+    References: Dempster, Laird, Rubin: Maximum likelihood from incomplete data via the EM algorithm, 1977. Ghahramani,
+    Jordan: Supervised learning from incomplete data via an EM approach, 1994. Ingrassia, Rocci: Constrained monotone EM
+    algorithms for finite mixture of multivariate Gaussians, 2007.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components. Left out, the number with the lowest BIC is taken, from 1 upwards
+        until three in a row are no better. Must be an integer from 1 to 100000, or left out.
+    covariance_type : {"full", "tied", "diag", "spherical", "unit"}, default 'full'
+        What covariances the components have.
+        - "full": A matrix for each component: ellipsoids of any shape and direction.
+        - "tied": One matrix for all components.
+        - "diag": A variance for each component and feature: ellipsoids along the axes.
+        - "spherical": A variance for each component: spheres of different sizes.
+        - "unit": Variance 1 for all, in the units of the data: means and weights alone are learned.
+    reg_covar : float, default 1e-06
+        Smallest variance of a component in any direction, as a share of the variance within the
+        clusters of the k-means start, feature by feature. So it means the same in any unit. Must be
+        a number at least 0 and at most 1.
+    n_init : int, default 1
+        Number of k-means starts; the mixture with the highest likelihood is kept. Must be an
+        integer from 1 to 10000.
+    max_components : int, default 20
+        Largest number of components tried where `n_components` is left out. Must be an integer from
+        1 to 1000.
+    max_iter : int, default 300
+        Largest number of iterations of each start. Must be an integer from 1 to 1000000.
+    tol : float, default 0.0001
+        Stop when an iteration raises the mean log-likelihood of a sample by less than this; 0 turns
+        this off. Must be a finite number at least 0.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    missing : {"refuse", "mean", "median", "category", "keep"}, default 'keep'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": Nothing: it is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+        - "keep": Nothing: a number stays missing (NaN), for models that take missing entries. A
+          missing word has the encoding of an unseen word.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    labels_
+        The cluster of each sample of training; −1 of one that belongs to none. Not in a model that
+        was loaded.
+    n_clusters_
+        The number of clusters.
+    cluster_sizes_
+        The number of training samples in each cluster.
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    weights_
+        The share of each component.
+    means_
+        The means, components × features.
+    covariances_
+        The covariances: components × features × features (`full`), features × features (`tied`),
+        components × features (`diag`), components (`spherical`), one number (`unit`).
+    precisions_cholesky_
+        `P` with `P Pᵀ` the inverse of a covariance, in the same shapes, as scikit-learn has it.
+    n_components_
+        The number of components.
+    lower_bound_
+        The mean log-likelihood of a training sample.
+    converged_
+        Whether the fit converged within its tolerance.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.latent import GaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = GaussianMixture().fit(X)
+    >>> np.array_equal(model.predict(X), model.labels_)
+    True
+    """
+
+    _kind = "gmm"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        covariance_type: Literal["full", "tied", "diag", "spherical", "unit"] = 'full',
+        reg_covar: float = 1e-06,
+        n_init: int = 1,
+        max_components: int = 20,
+        max_iter: int = 300,
+        tol: float = 0.0001,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        missing: Literal["refuse", "mean", "median", "category", "keep"] = 'keep',
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.n_init = n_init
+        self.max_components = max_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.missing = missing
+        self.verbose = verbose
+
+
+class Lda(OnlineTopics):
+    """Latent Dirichlet allocation: documents as mixtures of topics, topics as distributions over words.
+
+    A document draws its mixture `θ ~ Dirichlet(α)`; each of its words draws a topic from `θ` and a word from the
+    distribution `φ_k ~ Dirichlet(β)` of the topic. By default, the topics of all words are drawn from their posterior by collapsed
+    Gibbs sampling, word by word, in blocks that run in parallel to the same bits on any number of threads. The cost of a
+    sweep is the number of words times the number of topics in their documents, not of all topics. Every ten sweeps `α`
+    (one number for each topic) and `β` (one for all words) are set to their best values, unless they are given. The topics
+    are averages over the last quarter of the sweeps; of several chains (`restarts`) the most likely is kept. The objective
+    in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
+
+    `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
+    each step; `online` takes steps by batches of documents, and `Batches` fits it to a stream that is never held. Their
+    objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
+    times the number of topics.
+
+    The mixture of an unseen document is the mode of its posterior given the topics. Words that training did not have are left
+    out; a document without known words gets the mean of the prior. Held-out data is scored by the perplexity of the
+    second half of each document given the first.
+
+    References: Blei, Ng, Jordan: Latent Dirichlet allocation, 2003. Griffiths, Steyvers: Finding scientific topics, 2004.
+    Wallach, Mimno, McCallum: Rethinking LDA: why priors matter, 2009. Hoffman, Blei, Bach: Online learning for latent
+    Dirichlet allocation, 2010.
+
+    Parameters
+    ----------
+    n_topics : int, default 20
+        Number of topics; a topic of a word is a number of 16 bits. Must be an integer from 1 to
+        65535.
+    algorithm : {"gibbs", "variational", "online"}, default 'gibbs'
+        How topics are learned.
+        - "gibbs": Collapsed Gibbs sampling: the best topics.
+        - "variational": Variational Bayes, all documents in each step; its bound never falls while
+          the priors stay.
+        - "online": Online variational Bayes, a batch of documents in each step: few passes over
+          many documents.
+    alpha : float or None, default None
+        Prior of each topic in a document. Left out, one for each topic, optimised: frequent topics
+        get larger ones. Must be a number at least 0.00001 and at most 1000000, or left out.
+    beta : float or None, default None
+        Prior of each word in a topic. Left out, optimised. Must be a number at least 0.00001 and at
+        most 1000000, or left out.
+    max_iter : int or None, default None
+        Number of sweeps over all words, of steps with all documents (`variational`), or of passes
+        over them (`online`). Left out, 200, 50 and 5. Must be an integer from 1 to 1000000, or left
+        out.
+    batch_size : int, default 1024
+        Documents of a batch, of `online`. Must be an integer of at least 1.
+    restarts : int, default 1
+        Number of chains; the most likely one is kept. Must be an integer from 1 to 1000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    stop_words : list[str] or str, set or None, default ('english',)
+        Words to leave out. `english` alone stands for a built-in list of English function words,
+        and `@FILE` for the words of a file. Must be a list of words.
+    max_ngram : int, default 1
+        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
+        to 20.
+    min_df : float or None, default None
+        Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
+        of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
+        0, or left out.
+    max_df : float or None, default None
+        Leave out terms in more documents: a share of the documents if it is at most 1, else a
+        number of documents. Left out, half of 100 documents or more, else all. Must be a finite
+        number at least 0, or left out.
+    max_features : int or None, default None
+        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        out.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    components_
+        Expected counts of words in topics, topics × words, plus the prior; rows in proportion to
+        p(word | topic).
+    topics_
+        The probability of each word in each topic, topics × words.
+    shares_
+        The share of each topic of the words of training, largest first.
+    coherence_
+        The NPMI of the ten top words of each topic in the documents of training.
+    alpha_
+        The prior of each topic in a document; zeros of `Plsa`.
+    beta_
+        The prior of each word in a topic; 0 of `Plsa`.
+    n_features_in_
+        The number of words.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.latent import Lda
+    >>> texts = ["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]
+    >>> model = Lda(n_topics=2)
+    >>> model.fit_transform(texts).shape
+    (4, 2)
+    >>> sorted(len(words) for words in model.top_words(2))
+    [2, 2]
+    """
+
+    _kind = "lda"
+
+    def __init__(
+        self,
+        *,
+        n_topics: int = 20,
+        algorithm: Literal["gibbs", "variational", "online"] = 'gibbs',
+        alpha: float | None = None,
+        beta: float | None = None,
+        max_iter: int | None = None,
+        batch_size: int = 1024,
+        restarts: int = 1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        lowercase: bool = True,
+        stop_words: list[str] | tuple[str, ...] | str | set[str] | None = ('english',),
+        max_ngram: int = 1,
+        min_df: float | None = None,
+        max_df: float | None = None,
+        max_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.algorithm = algorithm
+        self.alpha = alpha
+        self.beta = beta
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.restarts = restarts
+        self.random_state = random_state
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.max_ngram = max_ngram
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.verbose = verbose
+
+
+class Plsa(TopicModel):
+    """Probabilistic latent semantic analysis: documents as mixtures of topics, without priors.
+
+    The probability of word `w` in document `d` is `Σ_k p(k | d) p(w | k)`. Expectation maximisation on the counts of
+    words maximises the likelihood of the documents of training over both factors; the objective in the report is the negative
+    log likelihood of a word, which never rises (with `temperature` 1). There are as many parameters as documents have topics, so
+    it overfits where documents are few or short: `lda` is the safer choice. `temperature` below 1 counts against that:
+    the posterior of topics in the E-step is raised to this power.
+
+    The mixture of an unseen document maximises its likelihood given the topics. Words that training did not have are
+    left out; a document without known words gets the shares of the topics. Cost of an iteration: `8 n K` operations for
+    `n` different words of documents and `K` topics. Held-out data is scored by the perplexity of the second half of
+    each document given the first; the best iterate is kept.
+
+    Reference: Hofmann: Probabilistic latent semantic indexing, 1999.
+
+    Parameters
+    ----------
+    n_topics : int, default 20
+        Number of topics. Must be an integer from 1 to 65535.
+    temperature : float, default 1.0
+        Power of the posterior of topics in the E-step; 1 is plain expectation maximisation, 0.6 to
+        0.95 overfits less. Must be a number at least 0.01 and at most 1.
+    max_iter : int, default 200
+        Largest number of iterations of each start. Must be an integer from 1 to 1000000.
+    tol : float, default 1e-05
+        A start ends when the objective falls by less than this share of itself; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    restarts : int, default 1
+        Number of random starts; the best is kept. Must be an integer from 1 to 1000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    stop_words : list[str] or str, set or None, default ('english',)
+        Words to leave out. `english` alone stands for a built-in list of English function words,
+        and `@FILE` for the words of a file. Must be a list of words.
+    max_ngram : int, default 1
+        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
+        to 20.
+    min_df : float or None, default None
+        Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
+        of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
+        0, or left out.
+    max_df : float or None, default None
+        Leave out terms in more documents: a share of the documents if it is at most 1, else a
+        number of documents. Left out, half of 100 documents or more, else all. Must be a finite
+        number at least 0, or left out.
+    max_features : int or None, default None
+        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        out.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    components_
+        Expected counts of words in topics, topics × words, plus the prior; rows in proportion to
+        p(word | topic).
+    topics_
+        The probability of each word in each topic, topics × words.
+    shares_
+        The share of each topic of the words of training, largest first.
+    coherence_
+        The NPMI of the ten top words of each topic in the documents of training.
+    alpha_
+        The prior of each topic in a document; zeros of `Plsa`.
+    beta_
+        The prior of each word in a topic; 0 of `Plsa`.
+    n_features_in_
+        The number of words.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.latent import Plsa
+    >>> texts = ["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]
+    >>> model = Plsa(n_topics=2)
+    >>> model.fit_transform(texts).shape
+    (4, 2)
+    >>> sorted(len(words) for words in model.top_words(2))
+    [2, 2]
+    """
+
+    _kind = "plsa"
+
+    def __init__(
+        self,
+        *,
+        n_topics: int = 20,
+        temperature: float = 1.0,
+        max_iter: int = 200,
+        tol: float = 1e-05,
+        restarts: int = 1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        lowercase: bool = True,
+        stop_words: list[str] | tuple[str, ...] | str | set[str] | None = ('english',),
+        max_ngram: int = 1,
+        min_df: float | None = None,
+        max_df: float | None = None,
+        max_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.temperature = temperature
+        self.max_iter = max_iter
+        self.tol = tol
+        self.restarts = restarts
+        self.random_state = random_state
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.max_ngram = max_ngram
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
         self.verbose = verbose
