@@ -9,7 +9,6 @@ use gradus_factor::{
     Sgd, Slim, SoftImpute, Spectral, Svdpp, Svp, Svt,
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
-use gradus_latent::{Gmm, KMeans, Nmf, Pca};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
 use gradus_text::{Counts, Tfidf};
 use std::path::Path;
