@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import DensityMixin
 
 from gradus._base import _seed
+from gradus._frames import has_words, is_frame
 from gradus._transform import Clusterer
+
+
+def _has_nan(values: Any) -> bool:
+    """Whether a number is missing."""
+    try:
+        return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())
+    except (TypeError, ValueError):
+        return False  # What are no numbers is refused elsewhere.
 
 
 class MixtureClusterer(DensityMixin, Clusterer):
@@ -29,6 +39,10 @@ class MixtureClusterer(DensityMixin, Clusterer):
         -------
         self
         """
+        if self.missing == "refuse" and not (is_frame(X) and has_words(X)):
+            values = X.data if scipy.sparse.issparse(X) else X
+            if _has_nan(values):
+                raise ValueError("X has missing values (NaN), and missing = 'refuse'; missing = 'keep' takes them as missing")
         super().fit(X, sample_weight=sample_weight)
         self._read_coefficients()
         return self

@@ -65,7 +65,7 @@ fn fitted_predicted_transformed_evaluated_drawn() {
     assert!(shares.iter().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
     let found = folder.json("evaluate m.gradus t.csv");
     assert_eq!(found["metric"], "negative log density");
-    let drawn = numbers(&folder.out("generate m.gradus 50"));
+    let drawn = numbers(&folder.out("generate m.gradus -n 50"));
     assert_eq!((drawn.len(), drawn[0].len()), (50, 3));
     let again = folder.0.path().join("n.gradus");
     folder.out("fit gmm t.csv -o n.gradus --threads 1");

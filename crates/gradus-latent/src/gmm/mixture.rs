@@ -77,7 +77,8 @@ impl Mixture {
         let d = self.d;
         let means = self.means.iter().enumerate().map(|(at, x)| map(at % d.max(1), *x)).collect();
         let covariances = self.covariances.iter().enumerate().map(|(at, x)| match self.kind {
-            Covariance::Full | Covariance::Tied => x * by[at / d % d] * by[at % d],
+            // The product of both first: so a symmetric matrix stays one to the last bit.
+            Covariance::Full | Covariance::Tied => x * (by[at / d % d] * by[at % d]),
             Covariance::Diag => x * by[at % d] * by[at % d],
             Covariance::Spherical | Covariance::Unit => x * by[0] * by[0],
         });
