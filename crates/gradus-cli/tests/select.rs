@@ -46,7 +46,7 @@ fn it_chooses_tells_how_sure_it_is_and_saves_the_winner() {
 
     for (words, part) in [
         (&["--rank", "4"][..], "several values"),
-        (&["--rank", "2..8"], "--tries"),
+        (&["--rank", "2..800"], "--tries"),
         (&["--rank", "4,0"], "from 1 to 4096"),
         (&["--rank", "2,4", "--cv", "1"], "from 2 to 1000"),
     ] {

@@ -28,7 +28,7 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
     let mut new = old.clone();
     let mut held = vec![0; k];
     let mut shared = if kind == Covariance::Tied { stats.second.clone() } else { Vec::new() };
-    for c in 0..k {
+    for (c, held) in held.iter_mut().enumerate() {
         let mass = stats.mass[c];
         new.weights[c] = mass / total;
         let first = &stats.first[c * d..(c + 1) * d];
@@ -45,7 +45,7 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
                 matrix.copy_from_slice(&stats.second[c * size..(c + 1) * size]);
                 take_off(matrix, first, mass);
                 matrix.iter_mut().for_each(|x| *x /= mass);
-                held[c] = clip(d, matrix, floor)?;
+                *held = clip(d, matrix, floor)?;
             }
             Covariance::Tied => take_off(&mut shared, first, mass),
             Covariance::Diag | Covariance::Spherical => {
@@ -54,12 +54,12 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
                 if kind == Covariance::Diag {
                     for (j, to) in new.covariances[c * d..(c + 1) * d].iter_mut().enumerate() {
                         *to = variance(j);
-                        held[c] += usize::from(*to < floor);
+                        *held += usize::from(*to < floor);
                         *to = to.max(floor);
                     }
                 } else {
                     let mean = (0..d).map(variance).sum::<f64>() / d as f64;
-                    held[c] = usize::from(mean < floor);
+                    *held = usize::from(mean < floor);
                     new.covariances[c] = mean.max(floor);
                 }
             }

@@ -59,13 +59,13 @@ pub(super) fn prepare(
     let share = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let common = matches!(kind, Covariance::Spherical | Covariance::Unit);
     let mean_variance = share(&variances);
-    for j in 0..d {
+    for (j, variance) in variances.iter().enumerate() {
         let size = if space.centre[j] != 0.0 { space.centre[j].abs() } else { 1.0 };
         space.scale[j] = match (common, constant.contains(&j)) {
             (true, _) if constant.len() < d => mean_variance.sqrt(),
             (true, _) => 1.0,
             (false, true) => size,
-            (false, false) => variances[j].sqrt(),
+            (false, false) => variance.sqrt(),
         };
     }
     let mut rows = Rows::new(features, weights, &space);
