@@ -114,7 +114,7 @@ impl Solver for Lloyd<'_> {
         let prepared = Prepared::new(data, &state.centres);
         let moves = state.before.take().map(|before| Moves::new(data, &before, &state.centres));
         let changes = prepared.assign(data, &mut state.assignment, moves.as_ref());
-        if first || state.iterations % ANEW == 0 || changes.len() > data.len() / 4 {
+        if first || state.iterations.is_multiple_of(ANEW) || changes.len() > data.len() / 4 {
             state.sums = Sums::of(data, self.k, &state.assignment.labels);
         } else {
             state.sums.change(data, &changes);

@@ -156,10 +156,7 @@ impl Model for KMeansModel {
         let sizes: Vec<u64> = file.vector("sizes")?;
         let (k, d) = (sizes.len(), inputs.n_features());
         let centres = Dense::new(k, d, file.finite("centres", &[k, d])?)?;
-        let scale = match file.has("scale") {
-            true => Some(file.finite::<f64>("scale", &[d])?),
-            false => None,
-        };
+        let scale = if file.has("scale") { Some(file.finite::<f64>("scale", &[d])?) } else { None };
         if scale.iter().flatten().any(|scale| *scale <= 0.0) {
             return Err(file.broken("a feature is divided by what is not above 0"));
         }
