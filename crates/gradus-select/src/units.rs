@@ -32,7 +32,7 @@ pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses>
         let completion = completion?;
         // Such that their mean is the log perplexity of all words: documents count by their words.
         let mean = completion.n_words() / completion.documents.len().max(1) as f64;
-        if !(mean > 0.0) {
+        if mean <= 0.0 {
             return Err(Error::data("the documents have no words that the model knows"));
         }
         let values = completion.documents.iter().map(|(log, _)| -log / mean).collect();

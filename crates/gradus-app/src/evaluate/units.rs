@@ -142,10 +142,9 @@ pub(super) fn evaluate(
         }
         _ => {
             if let Some(column) = inputs.and_then(|of| text_column(of, model.data(), &request.data))
+                && options.get("lines") != Some(&Value::Bool(true))
             {
-                if options.get("lines") != Some(&Value::Bool(true)) {
-                    options.entry("text").or_insert(column.into());
-                }
+                options.entry("text").or_insert(column.into());
             }
             let source = Source { path: request.data.clone(), options };
             source.open(model, None, false, remarks)?.data

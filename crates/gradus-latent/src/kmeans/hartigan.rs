@@ -26,8 +26,8 @@ pub(super) fn polish(data: &Data<'_>, k: usize, centres: &mut [f64], labels: &mu
     let mut any = false;
     for _ in 0..SWEEPS {
         let mut moved = false;
-        for row in 0..n {
-            let (weight, from) = (data.weight(row), labels[row] as usize);
+        for (row, label) in labels.iter_mut().enumerate() {
+            let (weight, from) = (data.weight(row), *label as usize);
             if weight == 0.0 || sums.counts[from] < 2 {
                 continue;
             }
@@ -54,7 +54,7 @@ pub(super) fn polish(data: &Data<'_>, k: usize, centres: &mut [f64], labels: &mu
             (sums.weights[from], sums.weights[to]) = (rest, sums.weights[to] + weight);
             sums.counts[from] -= 1;
             sums.counts[to] += 1;
-            labels[row] = to as u32;
+            *label = to as u32;
             moved = true;
         }
         any |= moved;

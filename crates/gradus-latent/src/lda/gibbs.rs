@@ -81,9 +81,10 @@ impl Gibbs {
         for (at, (block, topics)) in self.grid.blocks.iter().zip(topics).enumerate() {
             let mut start = 0;
             for &(word, end) in &block.words {
-                for token in start..end as usize {
-                    let topic = u32::from(topics[token]);
-                    docs[at / n].add(block.docs[token] as usize, topic);
+                let tokens = start..end as usize;
+                for (&doc, &topic) in block.docs[tokens.clone()].iter().zip(&topics[tokens]) {
+                    let topic = u32::from(topic);
+                    docs[at / n].add(doc as usize, topic);
                     words[at % n].add(word as usize, topic);
                     totals[topic as usize] += 1;
                 }
@@ -282,11 +283,11 @@ impl Solver for Gibbs {
             watch.within((round + 1) as f64 / n as f64);
         }
         state.iteration += 1;
-        if state.iteration % EVERY == 0 {
+        if state.iteration.is_multiple_of(EVERY) {
             self.optimise(state);
         }
         let (last, first) = (self.plan.max_iter, self.first_summed());
-        if state.iteration > first && (last - state.iteration) % (EVERY / 2) == 0 {
+        if state.iteration > first && (last - state.iteration).is_multiple_of(EVERY / 2) {
             if state.summed.is_empty() {
                 state.summed = vec![0.0; self.n_words * self.plan.n_topics];
             }
@@ -300,7 +301,7 @@ impl Solver for Gibbs {
 
     /// Every tenth sweep: it takes longer than a sweep.
     fn validate(&self, state: &State) -> Option<f64> {
-        (state.iteration % EVERY == 0).then(|| self.validate_kept(state)).flatten()
+        state.iteration.is_multiple_of(EVERY).then(|| self.validate_kept(state)).flatten()
     }
 
     fn validate_kept(&self, state: &State) -> Option<f64> {
@@ -382,9 +383,10 @@ impl Gibbs {
             let mut start = 0;
             for &(word, end) in &block.words {
                 let word = self.grid.words.groups[at % n][word as usize];
-                for token in start..end as usize {
-                    let doc = self.grid.docs.groups[at / n][block.docs[token] as usize];
-                    all[doc as usize].push((word, topics[token]));
+                let tokens = start..end as usize;
+                for (&doc, &topic) in block.docs[tokens.clone()].iter().zip(&topics[tokens]) {
+                    let doc = self.grid.docs.groups[at / n][doc as usize];
+                    all[doc as usize].push((word, topic));
                 }
                 start = end as usize;
             }

@@ -95,8 +95,8 @@ pub(super) fn sweep(
                 let weight = alpha[k] * inverse[k];
                 of_word -= f64::from(weight * counts[k] as f32);
                 smooth -= f64::from(weight * beta);
-                counts[k] = counts[k] $by 1;
-                n[k] = n[k] $by 1;
+                counts[k] $by 1;
+                n[k] $by 1;
                 inverse[k] = 1.0 / (n[k] as f32 + beta_sum);
                 phi[k] = (counts[k] as f32 + beta) * inverse[k];
                 let weight = alpha[k] * inverse[k];
@@ -106,7 +106,7 @@ pub(super) fn sweep(
         }
         for (&doc, topic) in block.docs[start..end].iter().zip(&mut topics[start..end]) {
             let old = u32::from(*topic);
-            change!(old as usize, -);
+            change!(old as usize, -=);
             let (entries, length) = docs.row_mut(doc as usize);
             let len = *length as usize;
             let (mut sum, mut at_old) = (0.0f32, 0);
@@ -150,7 +150,7 @@ pub(super) fn sweep(
                     seen.push(drawn);
                 }
             }
-            change!(drawn as usize, +);
+            change!(drawn as usize, +=);
         }
         let (entries, length) = words.row_mut(word as usize);
         *length = 0;

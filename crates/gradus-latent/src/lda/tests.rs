@@ -58,7 +58,7 @@ fn the_chain_draws_from_the_exact_posterior() {
         tokens.iter().flatten().fold(0, |code, &(_, topic)| 2 * code + usize::from(topic))
     };
     let mut exact = vec![0.0; 1 << n];
-    for which in 0..1usize << n {
+    for (which, exact) in exact.iter_mut().enumerate() {
         let mut bit = n;
         let tokens: Vec<Vec<(u32, u16)>> = slots
             .iter()
@@ -71,7 +71,7 @@ fn the_chain_draws_from_the_exact_posterior() {
             })
             .collect();
         assert_eq!(code(&tokens), which);
-        exact[which] = log_joint(&tokens, k, v, 0.3, 0.4).exp();
+        *exact = log_joint(&tokens, k, v, 0.3, 0.4).exp();
     }
     // Tokens of one word in one document cannot be told apart: sorted, they share a place.
     let sorted = |which: usize| {

@@ -42,7 +42,8 @@ fn a_step_is_that_of_the_definition() {
     let mut phi = [[0.0; 2]; 3];
     for k in 0..2 {
         let total: f64 = (0..3).map(|w| f64::from(state.words[2 * w + k])).sum();
-        (0..3).for_each(|w| phi[w][k] = f64::from(state.words[2 * w + k]) / total);
+        let words = state.words.iter().skip(k).step_by(2);
+        phi.iter_mut().zip(words).for_each(|(phi, &n)| phi[k] = f64::from(n) / total);
     }
     for _ in 0..5 {
         let step = em.step(&mut state, &Watch::unwatched()).unwrap();

@@ -64,7 +64,7 @@ impl Words<'_> {
             }
         };
         let n_tokens: f64 = counts.values().iter().sum();
-        if !(n_tokens > 0.0) {
+        if n_tokens <= 0.0 {
             return Err(Error::data(format!("{model}: the documents have no words")));
         }
         let empty = (0..counts.n_rows()).filter(|&row| counts.row(row).1.iter().all(|x| *x == 0.0));

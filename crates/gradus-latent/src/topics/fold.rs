@@ -51,7 +51,7 @@ impl Topics {
     pub(crate) fn mixture(&self, words: &[u32], counts: &[f64], mixture: &mut [f64]) {
         mixture.copy_from_slice(&self.share);
         let n: f64 = counts.iter().sum();
-        if !(n > 0.0) {
+        if n <= 0.0 {
             return;
         }
         let k = mixture.len();

@@ -89,7 +89,7 @@ fn places(topics: &Dense<f64>) -> Vec<(f64, f64)> {
                 }
             }
             value = next.iter().map(|x| x * x).sum::<f64>().sqrt();
-            if !(value > 1e-12) {
+            if value.is_nan() || value <= 1e-12 {
                 break;
             }
             v = next.iter().map(|x| x / value).collect();
