@@ -397,6 +397,9 @@ class Bayes(Recommender):
     matrix `W` is drawn with the rest; its strength has a prior of its own for each column of features, and a column
     that says nothing is left out. Users and items without ratings are then known by their features.
 
+    A user or item without ratings is at the row that all ratings together would give (in each draw, given the other side), and what its
+    features add: not at `μ`, which with `implicit_side` is far from all rows that have a list.
+
     One iteration draws, each given all the rest: both Gaussians, the `y`, `W`, every item, every user,
     and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
     draws kept (with each draw of the items, every user at their mean given it), and their spread with

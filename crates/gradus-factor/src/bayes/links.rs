@@ -126,7 +126,7 @@ impl<'a> Linked<'a> {
             count += 1.0;
         }
         let mut links = old.clone();
-        for (feature, &mean) in mean.iter().enumerate() {
+        for (feature, &centre) in mean.iter().enumerate() {
             let column = self.column[feature] as usize;
             let kept = self.kept[column];
             if kept == [false; 2] {
@@ -141,7 +141,7 @@ impl<'a> Linked<'a> {
                 links.coefficients.row(feature)[..d].iter().map(|&w| f64::from(w)).collect();
             let square = self.squares[feature];
             for (at, sum) in sum.iter_mut().enumerate() {
-                *sum += common[at] * self.sums[feature] - mean * (total[at] + count * common[at]);
+                *sum += common[at] * self.sums[feature] - centre * (total[at] + count * common[at]);
                 *sum += square * before[at];
             }
             let mut precision = prior.precision.clone();
@@ -167,7 +167,7 @@ impl<'a> Linked<'a> {
             }
             for (at, change) in change.iter().enumerate() {
                 total[at] -= self.sums[feature] * change;
-                common[at] += mean * change;
+                common[at] += centre * change;
             }
         }
         self.draw_strengths(&mut links, variances, stream);

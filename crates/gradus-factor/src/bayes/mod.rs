@@ -7,6 +7,7 @@
 //! | `hyper.rs` | the Gaussian that the rows of one side come from |
 //! | `implicit.rs` | what a row gains from the list of its ratings |
 //! | `links.rs` | what a row gains from its features |
+//! | `typical.rs` | where a row without ratings is |
 //! | `samples.rs` | the draws that are kept |
 //! | `diagnose.rs` | whether the chain has run long enough |
 //! | `posterior/` | the fitted model: predicting, intervals, recommending, folding in, explaining |
@@ -21,6 +22,7 @@ mod links;
 mod posterior;
 mod samples;
 mod solve;
+mod typical;
 
 pub use posterior::{Posterior, Spread};
 
@@ -54,6 +56,9 @@ use std::time::Instant;
 /// With features of users or items (side information) the mean of a row's Gaussian is `μ + Wᵀ(x − x̄)` besides, and the link
 /// matrix `W` is drawn with the rest; its strength has a prior of its own for each column of features, and a column
 /// that says nothing is left out. Users and items without ratings are then known by their features.
+///
+/// A user or item without ratings is at the row that all ratings together would give (in each draw, given the other side), and what its
+/// features add: not at `μ`, which with `implicit_side` is far from all rows that have a list.
 ///
 /// One iteration draws, each given all the rest: both Gaussians, the `y`, `W`, every item, every user,
 /// and the noise `τ`. The result is not one set of factors but many: a prediction is the mean over the
@@ -208,5 +213,7 @@ impl Fit for Bayes {
     }
 }
 
+#[cfg(test)]
+mod cold_tests;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,10 @@
 
 use super::hyper::Gaussian;
 use super::solve::Priors;
+use super::typical::Typical;
 use crate::vectors::Vectors;
 use gradus_base::Result;
+use gradus_data::Entity;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Bf16, Rows};
 
@@ -21,6 +23,8 @@ pub(super) struct Shape {
     pub(super) lists: bool,
     /// Number of features of users and of items.
     pub(super) features: [usize; 2],
+    /// Number of typical rows of users and of items: 2 where the side has features.
+    pub(super) typical: [usize; 2],
 }
 
 /// The drawn rows of users are kept with every `SPARSE`-th draw.
@@ -35,6 +39,8 @@ pub(super) struct Draw<'a> {
     pub(super) lists: Option<&'a Rows>,
     /// What each feature adds to users, and to items.
     pub(super) links: [Option<&'a Rows>; 2],
+    /// Where users and items without ratings are.
+    pub(super) typical: &'a [Typical; 2],
     pub(super) noise: f64,
 }
 
@@ -52,6 +58,9 @@ pub(super) struct Samples {
     pub(super) lists: Vec<Bf16>,
     /// What each feature adds to users, and to items.
     pub(super) links: [Vec<Bf16>; 2],
+    /// The typical rows of users and of items: in each draw that of which nothing is known, and with features that
+    /// known by these.
+    pub(super) typical: [Vec<f32>; 2],
     /// The precision of the noise.
     pub(super) noise: Vec<f64>,
     /// Mean and precision of the users' prior, and of the items'.
@@ -75,7 +84,7 @@ impl Samples {
             *self = Self::default();
         }
         self.provisional = !counts;
-        let &Draw { users, means, items, lists, links, noise } = draw;
+        let &Draw { users, means, items, lists, links, typical, noise } = draw;
         for (to, from) in [(&mut self.users, means), (&mut self.items, items)] {
             for row in 0..from.bias.len() {
                 to.extend(from.row(row).map(Bf16::new));
@@ -97,6 +106,10 @@ impl Samples {
             for row in links.as_slice().chunks_exact(links.stride()) {
                 to.extend(row[..links.k()].iter().map(|&x| Bf16::new(x)));
             }
+        }
+        for (to, typical) in self.typical.iter_mut().zip(typical) {
+            let rows = typical.unknown.iter().chain(typical.described.iter().flatten());
+            to.extend(rows.map(|&x| x as f32));
         }
         self.noise.push(noise);
         let flat = |to: &mut Vec<f32>, prior: &Gaussian| {
@@ -123,6 +136,10 @@ impl Samples {
                 file.tensor(&format!("{prefix}{name}"), &size, &self.links[at]);
             }
         }
+        for (of, typical) in Entity::ALL.into_iter().zip(&self.typical) {
+            let size = [s, shape.typical[of as usize], d];
+            file.tensor(&format!("{prefix}{}_typical", of.name()), &size, typical);
+        }
         file.tensor(&format!("{prefix}noise"), &[s], &self.noise);
         file.tensor(&format!("{prefix}user_priors"), &[s, d + 1, d], &self.user_priors);
         file.tensor(&format!("{prefix}item_priors"), &[s, d + 1, d], &self.item_priors);
@@ -139,9 +156,14 @@ impl Samples {
                 links[at] = file.tensor(&format!("{prefix}{name}"), &size)?;
             }
         }
+        let user_priors: Vec<f32> = file.finite(&format!("{prefix}user_priors"), &[s, d + 1, d])?;
+        let item_priors: Vec<f32> = file.finite(&format!("{prefix}item_priors"), &[s, d + 1, d])?;
+        let priors = [&user_priors[..], &item_priors[..]];
+        let typical = read_typical(prefix, file, (s, d), shape.typical, priors)?;
         Ok(Self {
             links,
             provisional,
+            typical,
             users: file.tensor(&format!("{prefix}users"), &[s, shape.n_users, d])?,
             items: file.tensor(&format!("{prefix}items"), &[s, shape.n_items, d])?,
             deviations: file
@@ -152,8 +174,8 @@ impl Samples {
                 Vec::new()
             },
             noise: file.tensor(&format!("{prefix}noise"), &[s])?,
-            user_priors: file.finite(&format!("{prefix}user_priors"), &[s, d + 1, d])?,
-            item_priors: file.finite(&format!("{prefix}item_priors"), &[s, d + 1, d])?,
+            user_priors,
+            item_priors,
         })
     }
 
@@ -168,4 +190,26 @@ impl Samples {
         }
         to
     }
+}
+
+/// Reads the typical rows of users and of items, `rows` of each in every draw. A file of an older version has none: the means of the
+/// priors stand in.
+pub(super) fn read_typical(
+    prefix: &str,
+    file: &mut Reader,
+    (s, d): (usize, usize),
+    rows: [usize; 2],
+    priors: [&[f32]; 2],
+) -> Result<[Vec<f32>; 2]> {
+    let mut typical = [Vec::new(), Vec::new()];
+    for of in Entity::ALL {
+        let (name, rows) = (format!("{prefix}{}_typical", of.name()), rows[of as usize]);
+        typical[of as usize] = if file.has(&name) {
+            file.finite(&name, &[s, rows, d])?
+        } else {
+            let priors = priors[of as usize].chunks_exact(d * (d + 1));
+            priors.flat_map(|prior| prior[..d].repeat(rows)).collect()
+        };
+    }
+    Ok(typical)
 }

@@ -6,6 +6,7 @@ use super::hyper::{Gaussian, Moments};
 use super::implicit::{Lists, Sweep};
 use super::links::{Linked, Links, sum_of};
 use super::samples::{Draw, Samples, Shape};
+use super::typical::{Given, Typical};
 use super::{Bayes, diagnose};
 use crate::baseline::Components;
 use crate::fitting;
@@ -65,7 +66,7 @@ pub(super) struct Solver<'a> {
     /// The same for what rows gain from lists.
     list_variances: Vec<f64>,
     pub(super) users: Side<'a>,
-    items: Side<'a>,
+    pub(super) items: Side<'a>,
     /// The features of users and of items, if there are any.
     pub(super) linked: [Option<Linked<'a>>; 2],
 }
@@ -164,6 +165,7 @@ impl<'a> Solver<'a> {
             features: self.linked.each_ref().map(|linked| {
                 linked.as_ref().map_or(0, |linked| linked.features.encoder().n_features())
             }),
+            typical: self.linked.each_ref().map(|linked| 1 + usize::from(linked.is_some())),
         }
     }
 
@@ -253,14 +255,26 @@ impl<'a> Solver<'a> {
         Ok(swept.lists)
     }
 
-    /// The items as a kept draw has them: those without ratings at their means, where features tell these.
-    fn kept_items(&self, items: &Vectors, prior: &Gaussian, gains: Option<&Rows>) -> Vectors {
-        let (mut kept, k) = (items.clone(), self.params.rank);
-        let Some(gains) = gains.filter(|_| self.linked[1].is_some()) else { return kept };
-        for row in (0..kept.bias.len()).filter(|&row| self.items.rows.range(row).is_empty()) {
-            let mean = |at: usize| (prior.mean[at] + f64::from(gains.row(row)[at])) as f32;
-            (0..k).for_each(|at| kept.factors.row_mut(row)[at] = mean(at));
-            kept.bias[row] = mean(k);
+    /// The rows as a kept draw has them: those without ratings at their means. With `centre`, the means that rows were
+    /// drawn about, they keep their differences from it.
+    fn kept(
+        &self,
+        of: Entity,
+        rows: &Vectors,
+        centre: Option<&Vectors>,
+        typical: &Typical,
+        gains: Option<&Rows>,
+    ) -> Vectors {
+        let (mut kept, k) = (rows.clone(), self.params.rank);
+        for row in (0..kept.bias.len()).filter(|&row| self.is_unobserved(of, row)) {
+            let mut mean = self.unobserved_mean(of, row, typical, gains);
+            if let Some(centre) = centre {
+                let pairs = rows.row(row).zip(centre.row(row));
+                mean.iter_mut().zip(pairs).for_each(|(x, (a, b))| *x += f64::from(a - b));
+            }
+            let to = &mut kept.factors.row_mut(row)[..k];
+            to.iter_mut().zip(&mean).for_each(|(to, &x)| *to = x as f32);
+            kept.bias[row] = mean[k] as f32;
         }
         kept
     }
@@ -269,13 +283,13 @@ impl<'a> Solver<'a> {
     fn predict(
         &self,
         (users, items): (&Vectors, &Vectors),
-        priors: &Priors,
+        typical: &[Typical; 2],
         user: Option<u32>,
         item: Option<u32>,
     ) -> f32 {
         let k = self.params.rank;
-        let (user, user_bias) = row_of(users, &priors.users, user, k);
-        let (item, item_bias) = row_of(items, &priors.items, item, k);
+        let (user, user_bias) = row_of(users, &typical[0], user, k);
+        let (item, item_bias) = row_of(items, &typical[1], item, k);
         let product = gradus_kernel::dot(self.level, &user, &item);
         (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
     }
@@ -302,10 +316,10 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// A row and its bias; an unknown row has the mean of the prior.
+/// A row and its bias; an unknown row is the typical one.
 fn row_of<'f>(
     factors: &'f Vectors,
-    prior: &Gaussian,
+    typical: &Typical,
     at: Option<u32>,
     k: usize,
 ) -> (Cow<'f, [f32]>, f32) {
@@ -313,8 +327,8 @@ fn row_of<'f>(
         Some(at) => (Cow::Borrowed(factors.factors.row(at as usize)), factors.bias[at as usize]),
         None => {
             let mut row = vec![0.0; padded(k)];
-            row.iter_mut().zip(&prior.mean[..k]).for_each(|(to, &x)| *to = x as f32);
-            (Cow::Owned(row), prior.mean[k] as f32)
+            row.iter_mut().zip(&typical.unknown[..k]).for_each(|(to, &x)| *to = x as f32);
+            (Cow::Owned(row), typical.unknown[k] as f32)
         }
     }
 }
@@ -429,11 +443,25 @@ impl iterate::Solver for Solver<'_> {
         if let Some(means) = &means {
             let lists = to_users.as_ref().map(|lists| &lists.sources);
             let first = state.samples.wait();
-            // With the noise that the users were drawn with, so that folding in repeats them.
-            let items = &self.kept_items(&items, &priors.items, item_gains.as_ref());
             let links = [user_links.as_ref(), item_links.as_ref()];
+            let gains = links.map(|links| links.map(|links| &links.gains));
             let links = links.map(|links| links.map(|links| &links.coefficients));
-            let drawn = Draw { users: &users, means, items, lists, links, noise: state.noise };
+            let given = |of: Entity| {
+                let (side, fixed, prior) = match of {
+                    Entity::User => (&self.items, &items, &priors.users),
+                    Entity::Item => (&self.users, means, &priors.items),
+                };
+                Given { side, fixed, prior, gains: gains[of as usize], noise: state.noise }
+            };
+            let typical = &Entity::ALL.map(|of| self.typical(&given(of)));
+            let kept = |of: Entity, rows: &Vectors, centre: Option<&Vectors>| {
+                self.kept(of, rows, centre, &typical[of as usize], gains[of as usize])
+            };
+            let users = &kept(Entity::User, &users, Some(means));
+            let means = &kept(Entity::User, means, None);
+            let items = &kept(Entity::Item, &items, None);
+            // With the noise that the users were drawn with, so that folding in repeats them.
+            let drawn = Draw { users, means, items, lists, links, typical, noise: state.noise };
             state.samples.push(&drawn, &priors, keep);
             if let Some(held_out) = &self.held_out {
                 if first {
@@ -441,7 +469,7 @@ impl iterate::Solver for Solver<'_> {
                 }
                 let sides = (means, items);
                 held_out.add(&mut state.held_out, |user, item| {
-                    self.predict(sides, &priors, user, item)
+                    self.predict(sides, typical, user, item)
                 });
             }
         }

@@ -111,8 +111,8 @@ impl Posterior {
                 file.tensor_owned(&format!("{name}.known"), &[known.len()], known);
             }
         }
-        if !self.described_items.is_empty() {
-            let which: Vec<u8> = self.described_items.iter().map(|&x| u8::from(x)).collect();
+        if !self.unobserved_items.is_empty() {
+            let which: Vec<u8> = self.unobserved_items.iter().map(|&x| u8::from(x)).collect();
             file.tensor_owned("items.unobserved", &[which.len()], which);
         }
     }

@@ -3,7 +3,7 @@
 //! Given the items of one draw, a user with ratings `y_j` has the Gaussian posterior of mean
 //! `x = m + A⁻¹ τ Σ_j w_j (y_j − v_j·m) v_j` with `A = τ Σ_j w_j v_j v_jᵀ + Λ`, where `v_j` are the
 //! item's factors with a 1 for the bias, and `m` is the mean before any rating is looked at: that of
-//! all users, and what the list of rated items adds. A user folded in has that mean in every draw.
+//! all users, and what the list of rated items adds (without ratings: that of the typical user). A user folded in has that mean in every draw.
 //! The score of item `i` is then `α + b_i + v_i·m`, its base, and for each rating the part
 //! `τ w_j (y_j − v_j·m) v_jᵀ A⁻¹ v_i`; both are averaged over the draws. A user of the model has the
 //! same means, so the account is exact for them too.
@@ -193,7 +193,12 @@ impl Posterior {
     fn condition(&self, sample: usize, rated: &Rated<'_>) -> Conditional {
         let (d, s) = (self.d(), self.samples());
         let prior = &self.user_priors[sample * d * (d + 1)..][..d * (d + 1)];
-        let mut mean: Vec<f64> = prior[..d].iter().map(|&x| f64::from(x)).collect();
+        // A user without ratings is not at the mean of the prior: see `typical.rs`.
+        let base = match rated.items.is_empty() {
+            true => self.typical(Entity::User, sample, rated.features.is_some()),
+            false => &prior[..d],
+        };
+        let mut mean: Vec<f64> = base.iter().map(|&x| f64::from(x)).collect();
         if let Some(lists) = &self.list_rows {
             let scale = f64::from(implicit::scale(rated.items.len()));
             for &item in rated.items {

@@ -34,22 +34,22 @@ impl Posterior {
             .iter()
             .map(|&(user, item)| (known(user, &self.users), known(item, &self.items)))
             .collect();
-        let described = |item: &Option<usize>| {
-            item.is_none_or(|item| self.described_items.get(item).copied().unwrap_or(false))
+        let unobserved = |item: &Option<usize>| {
+            item.is_none_or(|item| self.unobserved_items.get(item).copied().unwrap_or(false))
         };
-        let strange = pairs.iter().any(|(user, item)| user.is_none() || described(item));
+        let strange = pairs.iter().any(|(user, item)| user.is_none() || unobserved(item));
         let covariances = if strange { self.covariances() } else { Vec::new() };
         let noise: f64 =
             self.noise.iter().map(|tau| 1.0 / tau).sum::<f64>() / self.samples() as f64;
         let wide = || vec![0.0; padded(self.wide())];
         let spread =
             |user: &mut [f32], item: &mut [f32], (u, i): (Option<usize>, Option<usize>)| {
-                self.widen(u, &self.user_rows, &self.user_priors, false, user);
+                self.widen_user(u, user);
                 self.widen_item(i, item);
                 let (mean, mut variance) = self.moments(user, item);
                 variance += u.map_or(0.0, |u| self.within_user(u, item));
-                // An item known by its features alone is at its mean; it has the spread of the prior.
-                let i = i.filter(|&i| !self.described_items.get(i).copied().unwrap_or(false));
+                // An item without ratings is at its mean; it has the spread of the prior.
+                let i = i.filter(|&i| !self.unobserved_items.get(i).copied().unwrap_or(false));
                 if u.is_none() || i.is_none() {
                     variance += self.newcomer(&covariances, (user, u), (item, i));
                 }

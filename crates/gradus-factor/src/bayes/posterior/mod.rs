@@ -7,7 +7,7 @@ mod top;
 
 pub use interval::Spread;
 
-use super::samples::{SPARSE, Samples};
+use super::samples::{self, SPARSE, Samples};
 use super::solve::{Solver, State};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
@@ -67,8 +67,11 @@ pub struct Posterior {
     history: Option<History>,
     /// What is learned of the features of users and of items.
     side: [Option<features::SideLinks>; 2],
-    /// The items without a rating in training that are known by their features.
-    described_items: Vec<bool>,
+    /// For users and for items the typical rows of each draw, where rows without ratings are: that of which
+    /// nothing is known, and where the side has features that known by these, before they add to it.
+    typical: [Vec<f32>; 2],
+    /// The items without a rating in training, if there are any: they are at their means in every draw.
+    unobserved_items: Vec<bool>,
     level: Level,
 }
 
@@ -96,15 +99,15 @@ impl Posterior {
             let rows = history.is_some().then(|| Arc::clone(features));
             Some(features::SideLinks { encoder: Arc::clone(features.encoder()), rows, links })
         };
-        let described_items = match data.features(Entity::Item) {
-            None => Vec::new(),
-            Some(_) => {
-                (0..data.n_items()).map(|item| data.by_item().range(item).is_empty()).collect()
-            }
+        let unobserved = |item: usize| solver.is_unobserved(Entity::Item, item);
+        let unobserved_items = match (0..data.n_items()).any(unobserved) {
+            true => (0..data.n_items()).map(unobserved).collect(),
+            false => Vec::new(),
         };
         Self {
             side: [side(Entity::User, user_links), side(Entity::Item, item_links)],
-            described_items,
+            unobserved_items,
+            typical: samples.typical,
             users: data.users().clone(),
             items: data.items().clone(),
             rank: solver.params.rank,
@@ -155,29 +158,35 @@ impl Posterior {
     }
 
     /// A user ready for dot products: for each draw the factors, the bias, and a 1 for the item's
-    /// bias. An unknown user has the means of the prior.
+    /// bias. An unknown user is the typical one.
     fn user_vector(&self, user: Option<usize>) -> Vec<f32> {
         let mut vector = vec![0.0; padded(self.wide())];
-        self.widen(user, &self.user_rows, &self.user_priors, false, &mut vector);
+        self.widen_user(user, &mut vector);
         vector
     }
 
     /// An item ready for dot products: for each draw the factors, a 1 for the user's bias, and the
     /// bias.
     fn widen_item(&self, item: Option<usize>, vector: &mut [f32]) {
-        self.widen(item, &self.item_rows, &self.item_priors, true, vector);
+        self.widen(item, &self.item_rows, Entity::Item, vector);
     }
 
-    fn widen(
-        &self,
-        at: Option<usize>,
-        rows: &[Bf16],
-        priors: &[f32],
-        one_first: bool,
-        vector: &mut [f32],
-    ) {
+    /// A user as [`Self::user_vector`] gives them.
+    fn widen_user(&self, user: Option<usize>, vector: &mut [f32]) {
+        self.widen(user, &self.user_rows, Entity::User, vector);
+    }
+
+    /// Where a row without ratings is in a draw, before its features add to it where it is `described`; the bias last.
+    fn typical(&self, of: Entity, sample: usize, described: bool) -> &[f32] {
+        let (typical, d) = (&self.typical[of as usize], self.d());
+        let rows = typical.len() / (self.samples() * d);
+        let at = if described { rows - 1 } else { 0 };
+        &typical[(sample * rows + at) * d..][..d]
+    }
+
+    fn widen(&self, at: Option<usize>, rows: &[Bf16], of: Entity, vector: &mut [f32]) {
         let (k, d, s) = (self.rank, self.d(), self.samples());
-        let (one, bias) = if one_first { (k, k + 1) } else { (k + 1, k) };
+        let (one, bias) = if of == Entity::Item { (k, k + 1) } else { (k + 1, k) };
         for (sample, to) in vector.chunks_exact_mut(k + 2).take(s).enumerate() {
             match at {
                 Some(at) => {
@@ -186,7 +195,7 @@ impl Posterior {
                     to[bias] = from[k].get();
                 }
                 None => {
-                    let from = &priors[sample * d * (d + 1)..][..d];
+                    let from = self.typical(of, sample, false);
                     to[..k].copy_from_slice(&from[..k]);
                     to[bias] = from[k];
                 }
@@ -248,7 +257,7 @@ impl Recommend for Posterior {
             let (mut one, mut other) = (wide(), wide());
             let predict = |&(user, item): &(Option<u32>, Option<u32>)| {
                 let (user, item) = (known(user, &self.users), known(item, &self.items));
-                self.widen(user, &self.user_rows, &self.user_priors, false, &mut one);
+                self.widen_user(user, &mut one);
                 self.widen_item(item, &mut other);
                 self.clipped(self.rating(gradus_kernel::dot(self.level, &one, &other)))
             };
@@ -317,6 +326,10 @@ impl Model for Posterior {
         file.tensor("noise", &[s], &self.noise);
         file.tensor("user_priors", &[s, d + 1, d], &self.user_priors);
         file.tensor("item_priors", &[s, d + 1, d], &self.item_priors);
+        for (of, typical) in Entity::ALL.into_iter().zip(&self.typical) {
+            let size = [s, typical.len() / (s * d), d];
+            file.tensor(&format!("{}_typical", of.name()), &size, typical);
+        }
         if let Some(history) = &self.history {
             history.ratings.write("history", file);
             if let Some(weights) = &history.weights {
@@ -364,10 +377,16 @@ impl Model for Posterior {
             true => Some(halves(file, "list_samples", &[n_items, s, d])?),
             false => None,
         };
-        let (side, described_items) = features::read(file, (n_users, n_items), (s, d))?;
+        let (side, unobserved_items) = features::read(file, (n_users, n_items), (s, d))?;
+        let user_priors: Vec<f32> = file.finite("user_priors", &[s, d + 1, d])?;
+        let item_priors: Vec<f32> = file.finite("item_priors", &[s, d + 1, d])?;
+        let rows = side.each_ref().map(|side| 1 + usize::from(side.is_some()));
+        let priors = [&user_priors[..], &item_priors[..]];
+        let typical = samples::read_typical("", file, (s, d), rows, priors)?;
         Ok(Self {
             side,
-            described_items,
+            unobserved_items,
+            typical,
             users,
             items,
             rank,
@@ -378,8 +397,8 @@ impl Model for Posterior {
             user_deviations,
             list_rows,
             noise,
-            user_priors: file.finite("user_priors", &[s, d + 1, d])?,
-            item_priors: file.finite("item_priors", &[s, d + 1, d])?,
+            user_priors,
+            item_priors,
             range,
             history,
             level: Level::best(),

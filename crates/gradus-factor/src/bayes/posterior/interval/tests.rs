@@ -67,7 +67,8 @@ fn the_variance_of_known_and_unknown_pairs_is_that_of_many_simulated_ones() {
     let tau = 4.0;
     let model = Posterior {
         side: [None, None],
-        described_items: Vec::new(),
+        unobserved_items: Vec::new(),
+        typical: [&any_user, &any_item].map(|any| any.prior()[..D].repeat(DRAWS)),
         users: Ids::range(1),
         items: Ids::range(1),
         rank: K,
