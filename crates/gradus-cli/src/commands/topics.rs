@@ -8,6 +8,7 @@ use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
 use gradus_app::data::Source;
 use gradus_app::topics::{TopicsAnswer, topics};
+use gradus_base::Error;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -19,9 +20,9 @@ struct TopicsArgs {
     /// Documents whose mixtures of topics are wanted; `-` for standard input
     documents: Option<PathBuf>,
 
-    /// How many words of each topic to show
-    #[arg(short, value_name = "N", default_value_t = 10)]
-    n: usize,
+    /// How many words of each topic to show [default: 10]
+    #[arg(short, value_name = "N")]
+    n: Option<usize>,
 
     /// Show the topics, and so many of the documents that have most of each, instead of mixtures
     #[arg(long, value_name = "N", requires = "documents", conflicts_with = "output")]
@@ -55,9 +56,10 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args: TopicsArgs = arguments(matches)?;
+    let n_words = args.n.unwrap_or(10);
     let Some(path) = &args.documents else {
         let fitted = crate::registry().load(&args.model)?;
-        let found = topics(&fitted, args.n)?;
+        let found = topics(&fitted, n_words)?;
         if context.json {
             return context.json(&json!(found));
         }
@@ -68,12 +70,18 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         let kind = crate::registry().find(fitted.kind)?.data();
         let source = Source { path: path.clone(), options: options_by_name(&args.option, kind)? };
         let found = context.reading(|remarks| {
-            crate::app().topics_with_documents(&fitted, args.n, (&source, examples), remarks)
+            crate::app().topics_with_documents(&fitted, n_words, (&source, examples), remarks)
         })?;
         if context.json {
             return context.json(&json!(found));
         }
         return show(&found, context);
+    }
+    if args.n.is_some() {
+        return Err(Error::data(
+            "-n counts the words of topics and cannot be used with mixtures of documents; give --examples as well",
+        )
+        .into());
     }
     let mut plan = FilePlan::new(args.force, [&args.model, path]);
     let destination = plan.table_or_stdout("--output", args.output.as_deref())?;

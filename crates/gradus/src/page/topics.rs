@@ -76,7 +76,8 @@ fn places(topics: &Dense<f64>) -> Vec<(f64, f64)> {
     let mut axes: Vec<Vec<f64>> = Vec::new();
     for axis in 0..2 {
         // Power iteration from a fixed start, away from the axis before.
-        let mut v: Vec<f64> = (0..k).map(|i| 1.0 + ((i * 7 + axis * 3) % 11) as f64).collect();
+        let start = |i: usize| (12.9898 * (i + 1) as f64 * (axis + 1) as f64).sin();
+        let mut v: Vec<f64> = (0..k).map(start).collect();
         let mut value = 0.0;
         for _ in 0..300 {
             let mut next: Vec<f64> =
