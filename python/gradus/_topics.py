@@ -118,7 +118,11 @@ class TopicModel(TransformerMixin, Estimator):
 
     def _corpus(self, X: Any, reset: bool) -> Any:
         """Documents as the compiled part takes them."""
-        is_matrix = sp.issparse(X) or hasattr(X, "iloc") or (isinstance(X, np.ndarray) and X.ndim != 1)
+        if hasattr(X, "__array__") and not isinstance(X, np.ndarray) and not hasattr(X, "iloc") and not sp.issparse(X):
+            X = np.asarray(X)
+        # Numbers in one dimension are no texts, but counts of which the check below says what is wrong.
+        is_numbers = isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc")
+        is_matrix = sp.issparse(X) or hasattr(X, "iloc") or is_numbers
         if not is_matrix and isinstance(X, (list, tuple)) and len(X) and not isinstance(X[0], (str, bytes)):
             is_matrix = np.ndim(X[0]) > 0
         if not is_matrix or (hasattr(X, "iloc") and X.ndim == 1):

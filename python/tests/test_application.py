@@ -64,4 +64,4 @@ def test_words_for_options_are_those_of_the_definitions(tmp_path):
     with pytest.raises(ValueError, match="`on_error` = .*must be one of fail, skip"):
         gradus.read_table(tmp_path / "t.csv", on_error="ignore")
     words = [word for word, _ in gradus._gradus.missing_choices()]
-    assert words == ["refuse", "mean", "median", "category"]
+    assert words == ["refuse", "mean", "median", "category", "keep"]

@@ -97,7 +97,7 @@ class Features:
         shape = (len(indptr) - 1, n_cols)
         return cls(scipy.sparse.csr_matrix((data, indices, indptr), shape=shape).toarray())
 
-    def named(self, names):
+    def named(self, names, missing=False):
         return self
 
 
@@ -144,6 +144,9 @@ class CompiledModel:
 
     def inverse_transform(self, features):
         return None if self.by == 1.0 else features.array / self.by + self.mean
+
+    def training_labels(self):
+        return None
 
     def labels(self, features):
         return (features.array[:, 0] > self.mean[0]).astype(np.int64)
