@@ -2,8 +2,7 @@
 
 Warm, cold users and cold items, five folds (no cold items where the items of ML-1M are numbered anew and have no table): RMSE of `als` and `bayes`, NDCG@10 of `ials` (4 stars or more is a sign of
 interest; all trained items are ranked, of cold items only these). Everyone gets the same encoded features. The
-metrics are computed by one program for all (`cold.py`), but the RMSE of gradus, which is its own. irspack has no model that
-learns from features.
+metrics are computed by one program for all (`cold.py`), but the RMSE of gradus, which is its own.
 """
 
 import statistics
