@@ -77,11 +77,11 @@ def run(options):
             folder = linear.made(name, linear.DATA[name])
         shape = "200k × 100 dense" if name == "dense" else "50k × 100k sparse, 3 M entries"
         title = f"{title}, {shape}"
-        told = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+        answer = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
         ours, theirs = [], [[] for _ in peers]
         for turn in range(options.repeat):
             say(f"glm: {title}: round {turn + 1} of {options.repeat}")
-            command = [EXAMPLE, folder, model, *told]
+            command = [EXAMPLE, folder, model, *answer]
             ours.append(json.loads(processes.run(command, environment, options.timeout).stdout))
             for times, (kind, arguments) in zip(theirs, peers):
                 command = [sys.executable, "-W", "ignore", __file__, folder, kind]

@@ -147,7 +147,7 @@ def run(options):
         section.rows += race(title, path, 20, 100, ["sklearn"], options.repeat)
     section.notes = [
         f"{threads} threads; data in single precision; the median of {options.repeat} alternating processes (one of the largest); "
-        "the start is the same samples for all; the time is that of the whole fit, labels included; faiss is told to use all samples"
+        "the start is the same samples for all; the time is that of the whole fit, labels included; faiss is answer to use all samples"
     ]
     yield section
 

@@ -35,7 +35,7 @@ class Comparison:
     rows : list of dict
         The models that were tested, best first: ``model``, ``score``, ``error`` (its standard error), ``low`` and
         ``high`` (where the true score is, for all models at once), ``difference`` to the best with ``difference_low``
-        and ``difference_high`` (for all differences at once), ``told_apart`` (whether the test part tells the
+        and ``difference_high`` (for all differences at once), ``distinguished`` (whether the test part tells the
         model apart from the best), ``seconds`` of its fit, ``memory`` (by how many bytes the process grew at its peak
         during that fit, as far as a look every few milliseconds shows; None where the system does not tell), ``bytes``
         (of the arrays in its file) and ``baseline``. ``pandas.DataFrame(result.rows)`` makes a frame of them.
@@ -45,7 +45,7 @@ class Comparison:
         The best by name.
     best_estimator_ : estimator or None
         The best, fitted on all the data where ``best_on_all_data``, else on the training part.
-    not_told_apart : list of str
+    not_distinguished : list of str
         The models that the test part does not tell apart from the best; the best is the first.
     fastest, smallest : str or None
         Of these the one that was fitted in the shortest time, and the one whose model is smallest.
@@ -63,7 +63,7 @@ class Comparison:
     winner: str | None
     best_estimator_: Any
     best_on_all_data: bool
-    not_told_apart: list[str]
+    not_distinguished: list[str]
     fastest: str | None
     smallest: str | None
     interrupted: bool
@@ -98,8 +98,8 @@ class Comparison:
         table = [["model", self.metric, f"all within, {100 * self.level:.0f} %", "less the best", "", "fit"]]
         for at, row in enumerate(self.rows):
             less = "" if at == 0 else f"{row['difference']:+.{digits + 1}f}"
-            told_apart = "baseline" if row["baseline"] else ""
-            verdict = "best" if at == 0 else told_apart if row["told_apart"] else "not told apart"
+            distinguished = "baseline" if row["baseline"] else ""
+            verdict = "best" if at == 0 else distinguished if row["distinguished"] else "not distinguished"
             within = f"{row['low']:.{digits}f} to {row['high']:.{digits}f}"
             table.append(
                 [row["model"], f"{row['score']:.{digits}f}", within, less, verdict, f"{row['seconds']:.3g} s"]
@@ -313,7 +313,7 @@ def _result(answer: str, model: Any, page: str, remarks: list[str]) -> Compariso
                 "difference": difference["value"],
                 "difference_low": _end(difference["interval"]["low"], -math.inf),
                 "difference_high": _end(difference["interval"]["high"], math.inf),
-                **{name: row[name] for name in ("told_apart", "seconds", "memory", "bytes", "baseline")},
+                **{name: row[name] for name in ("distinguished", "seconds", "memory", "bytes", "baseline")},
             }
         )
     same = (
@@ -322,7 +322,7 @@ def _result(answer: str, model: Any, page: str, remarks: list[str]) -> Compariso
         "others",
         "winner",
         "best_on_all_data",
-        "not_told_apart",
+        "not_distinguished",
         "fastest",
         "smallest",
         "interrupted",

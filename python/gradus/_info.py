@@ -1,4 +1,4 @@
-"""What a file holds, told as the command line tells it."""
+"""What a file holds, as the command line shows it."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class Svdpp(Recommender):
     each user and item, and about `16 n rank` for each step of conjugate gradients.
 
     The fitted model is used like that of `als` at the same cost. It is more accurate where people
-    choose what they rate, as they do with films; where they are told what to rate, as in a survey,
+    choose what they rate, as they do with films; where others decide what they rate, as in a survey,
     the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases,
     where nothing but the choice is known, use another model.
 
@@ -1644,7 +1644,7 @@ class Bpr(Recommender):
     The result does not depend on the number of threads. The objective reported is the mean loss
     of the epoch's pairs, each just before its step, without the penalty.
 
-    With held-out data the fit is judged by NDCG@20: for each user with held-out items all items but
+    With held-out data the fit is evaluated by NDCG@20: for each user with held-out items all items but
     those of the training are ranked.
 
     Cost of an epoch: `16 n rank` operations for `n` pairs. Confidence-weighted least squares

@@ -109,8 +109,8 @@ pub fn compare(
                 FitStage::Test => "test",
                 FitStage::Refit => "refit",
             };
-            let told = (step.model.to_owned(), stage, step.share, step.of.0, step.of.1);
-            *own_latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+            let answer = (step.model.to_owned(), stage, step.share, step.of.0, step.of.1);
+            *own_latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         };
         let Compared { comparison, best } = compare.run(data.as_ref(), &tell)?;
         let page = compare_page(&comparison, "Models compared", &data.describe());
@@ -125,9 +125,9 @@ pub fn compare(
         let _ = give.send(std::panic::catch_unwind(AssertUnwindSafe(work)));
     });
     let show = |py: Python<'_>| -> PyResult<()> {
-        let told = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (&progress, told) {
-            (Some(progress), Some(told)) => progress.call1(py, told).map(drop),
+        let answer = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (&progress, answer) {
+            (Some(progress), Some(answer)) => progress.call1(py, answer).map(drop),
             _ => Ok(()),
         }
     };

@@ -286,7 +286,7 @@ pub fn fit(
     Ok(Model { fitted: Arc::new(fitted) })
 }
 
-/// Fits the model `name` to ratings, with held-out ones to judge it by if there are any.
+/// Fits the model `name` to ratings, with held-out ones to evaluate it by if there are any.
 #[pyfunction]
 #[pyo3(signature = (name, params, ratings, validation=None, progress=None, warm=None))]
 pub fn fit_ratings(

@@ -640,7 +640,7 @@ impl Model {
             .report
             .at
             .first()
-            .ok_or_else(|| PyRuntimeError::new_err("no length of list was judged"))?;
+            .ok_or_else(|| PyRuntimeError::new_err("no length of list was evaluated"))?;
         Ok(vec![
             ("precision", found.precision.mean),
             ("recall", found.recall.mean),

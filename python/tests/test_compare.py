@@ -22,10 +22,10 @@ def ratings(seed=0, users=120, items=50, n=3000):
 def test_planted_factors_win_over_the_baselines():
     data = ratings()
     found = gradus.compare(data, models=["als"], budget=None)
-    assert found.winner == "als" and found.not_told_apart == ["als"]
+    assert found.winner == "als" and found.not_distinguished == ["als"]
     assert [row["model"] for row in found.rows] == ["als", "bias", "mean"]
     assert found.rows[0]["low"] <= found.rows[0]["score"] <= found.rows[0]["high"]
-    assert found.rows[1]["difference_low"] > 0 and found.rows[1]["told_apart"]
+    assert found.rows[1]["difference_low"] > 0 and found.rows[1]["distinguished"]
     assert found.best_on_all_data and type(found.best_estimator_) is gradus.factor.Als
     # Fitted on all the data, with the defaults.
     direct = gradus.factor.Als(random_state=0).fit(data)

@@ -112,10 +112,10 @@ def test_a_kernel_may_be_a_function(machine, target, tmp_path):
     frame = pd.DataFrame(X, columns=list("abc"))
     framed = clone(ours).fit(frame, target)
     np.testing.assert_array_equal(framed.predict(frame), ours.predict(X))
-    # The file is of a machine that is told kernel values.
+    # The file is of a machine that gets kernel values.
     ours.save(tmp_path / "model")
-    told = gradus.load(tmp_path / "model")
-    np.testing.assert_array_equal(told.predict(rbf(X[:5], X)), ours.predict(X[:5]))
+    answer = gradus.load(tmp_path / "model")
+    np.testing.assert_array_equal(answer.predict(rbf(X[:5], X)), ours.predict(X[:5]))
     # A fit with another kernel forgets the samples.
     np.testing.assert_array_equal(ours.set_params(kernel="rbf", gamma=0.3).fit(X, target).predict(X), known.predict(X))
 

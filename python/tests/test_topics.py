@@ -59,7 +59,7 @@ def test_batches_are_learned_from():
     assert by_counts.transform(COUNTS).shape == (80, 2)
 
 
-def test_wrong_input_is_told():
+def test_wrong_input_is_reported():
     with pytest.raises(NotFittedError):
         Lda().transform(TEXTS)
     with pytest.raises(ValueError, match="Negative values"):

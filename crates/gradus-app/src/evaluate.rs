@@ -44,13 +44,13 @@ pub struct EvaluateRequest {
     /// The training ratings, for a recommender that did not keep them.
     #[serde(default)]
     pub train: Option<PathBuf>,
-    /// How a recommender is judged by its ranking; the error of its ratings if this is left out and
+    /// How a recommender is evaluated by its ranking; the error of its ratings if this is left out and
     /// the model is one of ratings.
     #[serde(default)]
     pub ranking: Option<RankingRequest>,
 }
 
-/// How a ranking is judged.
+/// How a ranking is evaluated.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RankingRequest {

@@ -63,7 +63,7 @@ pub struct Fit {
     pub validation: Option<Box<dyn Dataset>>,
     /// All data that was read, in words.
     pub description: String,
-    /// What is told of the data.
+    /// What is reported of the data.
     pub data: FitData,
 }
 

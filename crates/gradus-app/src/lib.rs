@@ -22,6 +22,7 @@
 //! | [`select`] | chooses parameters by trying them |
 //! | [`compare`] | chooses a model by comparing them within a time budget |
 //! | [`report`] | draws the page of a model |
+//! | [`lab`] | experiments that show how things work |
 
 pub mod compare;
 pub mod data;
@@ -30,6 +31,7 @@ pub mod evaluate;
 pub mod filter;
 pub mod fit;
 pub mod info;
+pub mod lab;
 pub mod lists;
 pub mod make;
 pub mod predict;

@@ -1,5 +1,9 @@
 //! Recommending, and what is similar.
 
+mod many;
+
+pub use many::{ListedUser, ManyAnswer, ManyLists, ManyRequest, OnUnknown, UserList};
+
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::{Remarks, in_file, read_side_table};
 use gradus_core::estimator::AnyFitted;

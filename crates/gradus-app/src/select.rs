@@ -259,7 +259,7 @@ impl Selection {
         }
     }
 
-    /// Tries every candidate; `done` is told the number of fits so far, from any thread.
+    /// Tries every candidate; `done` receives the number of fits so far, from any thread.
     ///
     /// # Errors
     /// If a candidate does not fit the data, or it was stopped before the first fold.

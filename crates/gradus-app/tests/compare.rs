@@ -64,17 +64,17 @@ fn a_model_of_ones_own_takes_part() {
     assert!(names.contains(&"mine") && names.contains(&"als") && !names.contains(&"ials"));
     // By name alone, with the baselines; and not where it does not fit.
     let asked = request(&path, json!({"models": ["mine", "ridge"], "without": ["bias"]}));
-    let mut told = Vec::new();
-    let mut pass_on = |remark| told.push(remark);
+    let mut answer = Vec::new();
+    let mut pass_on = |remark| answer.push(remark);
     let comparing =
         app.prepare_compare(&asked, Stop::new(), &mut Remarks::to(&mut pass_on)).unwrap();
-    assert!(told[0].contains("`ridge` does not predict ratings"), "{told:?}");
+    assert!(answer[0].contains("`ridge` does not predict ratings"), "{answer:?}");
     let found = comparing.run(&|_| ()).unwrap();
     let record = Value::from(compare_json(&found.comparison, comparing.data.as_ref()));
     assert_eq!(record["rows"].as_array().unwrap().len(), 2);
     // Both predict the mean: neither is better, and the first of the registry wins.
     assert_eq!(record["winner"], "mean");
-    assert_eq!(record["not_told_apart"], json!(["mean", "mine"]));
+    assert_eq!(record["not_distinguished"], json!(["mean", "mine"]));
     assert_eq!(record["data"]["ratings"], 1500);
     assert_eq!(found.best.unwrap().kind, "mean");
 }
@@ -87,13 +87,13 @@ fn what_a_target_looks_like_decides_and_may_be_said() {
     let path = file(folder.path(), "c.csv", &samples);
     let app = App::new(gradus::registry().clone());
     let data = json!({"data": {"path": path, "options": {"target": ["-1"]}}});
-    let mut told = Vec::new();
-    let mut pass_on = |remark| told.push(remark);
+    let mut answer = Vec::new();
+    let mut pass_on = |remark| answer.push(remark);
     let comparing = app
         .prepare_compare(&request(&path, data.clone()), Stop::new(), &mut Remarks::to(&mut pass_on))
         .unwrap();
     assert_eq!(comparing.compare.metric.name(), "accuracy");
-    assert!(told.iter().any(|text| text.contains("option `task` = regression")), "{told:?}");
+    assert!(answer.iter().any(|text| text.contains("option `task` = regression")), "{answer:?}");
     let mut asked = request(&path, data);
     asked.how.task = Some("regression".into());
     let comparing = app.prepare_compare(&asked, Stop::new(), &mut Remarks::ignored()).unwrap();

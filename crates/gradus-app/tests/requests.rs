@@ -53,9 +53,9 @@ fn a_recommender_is_fitted_evaluated_asked_and_drawn() {
         "data": {"path": ratings, "options": {"rating_column": "rating"}},
     });
     let prepared = app.prepare_fit(&request(asked.clone()), &mut Remarks::ignored()).unwrap();
-    let told = json!(prepared.data);
-    assert_eq!(told["split"], "per-user");
-    let counted = |name: &str| told[name].as_u64().unwrap();
+    let answer = json!(prepared.data);
+    assert_eq!(answer["split"], "per-user");
+    let counted = |name: &str| answer[name].as_u64().unwrap();
     assert_eq!(counted("ratings") + counted("held_out"), 900);
     let fitted = fit(&app, asked);
     assert!(fitted.report.validation.is_some());
@@ -64,21 +64,21 @@ fn a_recommender_is_fitted_evaluated_asked_and_drawn() {
     let mut remarks = Vec::new();
     let mut keep = |remark: String| remarks.push(remark);
     let found = app.evaluate(&fitted, &asked, &mut Remarks::to(&mut keep)).unwrap();
-    let told = json!(found);
-    assert!(told["rmse"].as_f64().unwrap() > 0.0 && told["baselines"][1]["rmse"].is_f64());
+    let answer = json!(found);
+    assert!(answer["rmse"].as_f64().unwrap() > 0.0 && answer["baselines"][1]["rmse"].is_f64());
     assert!(remarks[0].contains("data the model was fitted to"), "{remarks:?}");
     let asked: EvaluateRequest = request(json!({"data": ratings, "ranking": {"at": [3]}}));
-    let told = json!(app.evaluate(&fitted, &asked, &mut Remarks::ignored()).unwrap());
-    assert_eq!(told["ranking"]["at"][0]["k"], 3);
-    assert_eq!(told["ranking"]["threshold_is_default"], true);
+    let answer = json!(app.evaluate(&fitted, &asked, &mut Remarks::ignored()).unwrap());
+    assert_eq!(answer["ranking"]["at"][0]["k"], 3);
+    assert_eq!(answer["ranking"]["threshold_is_default"], true);
 
     let recommender = Recommender::of(&fitted).unwrap();
     let user = fitted.recommend().unwrap().users().get(0).to_string();
     let asked: RecommendRequest = request(json!({"user": user, "n": 4, "explain": true}));
-    let told = json!(recommender.recommend(&asked, &Filter::default()).unwrap());
-    assert_eq!(told["recommendations"].as_array().unwrap().len(), 4);
-    assert!(told["recommendations"][0]["explanation"]["base"].is_f64());
-    let item = told["recommendations"][0]["item"].as_str().unwrap().to_owned();
+    let answer = json!(recommender.recommend(&asked, &Filter::default()).unwrap());
+    assert_eq!(answer["recommendations"].as_array().unwrap().len(), 4);
+    assert!(answer["recommendations"][0]["explanation"]["base"].is_f64());
+    let item = answer["recommendations"][0]["item"].as_str().unwrap().to_owned();
     let asked: RecommendRequest = request(json!({"rated": [[item, 5.0]], "n": 2}));
     assert!(recommender.recommend(&asked, &Filter::default()).unwrap().user.is_none());
     assert_eq!(recommender.similar_items(&item, 3).unwrap().similar.len(), 3);
@@ -111,9 +111,9 @@ fn a_model_of_features_is_selected_evaluated_and_asked() {
     let path = folder.path().join("ridge.gradus");
     fit(&app, json!({"model": "ridge", "data": data})).save(&path).unwrap();
     let asked: EvaluateRequest = request(json!({"data": samples, "against": path}));
-    let told = json!(app.evaluate(&lasso, &asked, &mut Remarks::ignored()).unwrap());
-    assert!(told["targets"][0]["scores"]["R²"]["value"].as_f64().unwrap() > 0.5);
-    assert_eq!(told["against"][0]["models"][0], "lasso");
+    let answer = json!(app.evaluate(&lasso, &asked, &mut Remarks::ignored()).unwrap());
+    assert!(answer["targets"][0]["scores"]["R²"]["value"].as_f64().unwrap() > 0.5);
+    assert_eq!(answer["against"][0]["models"][0], "lasso");
 
     let asked: RowsRequest = request(json!({"path": samples, "keep": true}));
     let answer = predict(&lasso, &asked, &mut Remarks::ignored()).unwrap();

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_in_order_is_told() {
+    fn the_first_error_in_order_is_reported() {
         let failing = |x: usize| if x % 100 == 99 { Err(x) } else { Ok(x) };
         assert_eq!(try_map(0..1000, failing), Err(99));
         assert_eq!(try_map([9, 199, 8, 99], failing), Err(199));

@@ -92,12 +92,12 @@ fn only_a_checkpoint_of_this_fit_is_removed() {
     folder.ok(FIT);
     assert!(fs::read(folder.at("m.gradus.checkpoint")).unwrap() == kept);
     let output = folder.ok("info m.gradus.checkpoint --json");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["checkpoint"], &told["iteration"]), (&"als".into(), &4.into()));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["checkpoint"], &answer["iteration"]), (&"als".into(), &4.into()));
     folder.ok("info m.gradus.checkpoint --verify");
     let output = folder.ok(&format!("{FIT} --resume --json"));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["checkpoint"]["resumed_at"], 4);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["checkpoint"]["resumed_at"], 4);
     assert!(!folder.at("m.gradus.checkpoint").exists());
 }
 

@@ -111,8 +111,8 @@ fn a_model_that_knows_how_sure_it_is_gives_intervals() {
             line.rsplit(',').take(3).map(|field| field.parse().unwrap()).collect();
         assert!(fields[1] <= fields[2] && fields[2] <= fields[0], "{line}");
     }
-    let told = folder.out("predict b.gradus ratings.csv --interval 0.5 --json");
-    let first: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    let answer = folder.out("predict b.gradus ratings.csv --interval 0.5 --json");
+    let first: Value = serde_json::from_str(answer.lines().next().unwrap()).unwrap();
     assert!(first["low"].as_f64().unwrap() < first["high"].as_f64().unwrap());
     let (code, said) = folder.err("predict b.gradus ratings.csv --interval 1.5");
     assert!(code == 1 && said.contains("`level` = 1.5"), "{said}");
@@ -124,13 +124,13 @@ fn a_model_that_knows_how_sure_it_is_gives_intervals() {
 fn fit_tells_a_program_everything() {
     let folder = Folder::fitted();
     let fit = "fit als ratings.csv -o n.gradus --rank 4 --max-iter 3 --tol 0 --holdout 0.2 --json --seed 5";
-    let told = folder.json(&format!("{fit} --threads 1"));
-    assert_eq!(told["data"]["ratings"], 4800);
-    assert_eq!(told["data"]["held_out"], 1200);
-    assert_eq!(told["report"]["iterations"], 3);
-    assert_eq!(told["report"]["stop_reason"], "max_iterations");
-    assert_eq!(told["report"]["seed"], 5);
-    let trace = told["report"]["trace"].as_array().unwrap();
+    let answer = folder.json(&format!("{fit} --threads 1"));
+    assert_eq!(answer["data"]["ratings"], 4800);
+    assert_eq!(answer["data"]["held_out"], 1200);
+    assert_eq!(answer["report"]["iterations"], 3);
+    assert_eq!(answer["report"]["stop_reason"], "max_iterations");
+    assert_eq!(answer["report"]["seed"], 5);
+    let trace = answer["report"]["trace"].as_array().unwrap();
     assert!(trace.iter().all(|p| p["validation"].is_f64() && p["seconds"].is_f64()));
     // The same bytes with another number of threads.
     let one = std::fs::read(folder.file("n.gradus")).unwrap();
@@ -220,8 +220,8 @@ fn bad_rows_are_named_or_skipped_and_counted() {
     let (code, said) = folder.err("fit als bad.csv -o m.gradus");
     assert_eq!(code, 1);
     assert!(said.contains("bad.csv, line 3, column rating") && said.contains("many"), "{said}");
-    let told = folder.json("fit als bad.csv -o m.gradus --on-error skip --json --rank 2");
-    assert_eq!((&told["data"]["ratings"], &told["data"]["skipped"]), (&3.into(), &3.into()));
+    let answer = folder.json("fit als bad.csv -o m.gradus --on-error skip --json --rank 2");
+    assert_eq!((&answer["data"]["ratings"], &answer["data"]["skipped"]), (&3.into(), &3.into()));
     std::fs::write(folder.file("twice.csv"), "user,item,rating\n1,a,5\n1,a,3\n2,b,1\n").unwrap();
     let (_, said) = folder.err("info twice.csv --duplicates error");
     assert!(said.contains('1') && said.contains('a'), "{said}");
@@ -236,8 +236,8 @@ fn standard_input_is_a_file_too() {
     let output =
         command.args(["info", "-", "--json"]).write_stdin("1,10,4\n1,11,2\n").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["ratings"], 2);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["ratings"], 2);
     drop(folder);
 }
 

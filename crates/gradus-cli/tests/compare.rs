@@ -57,7 +57,9 @@ fn it_ranks_models_of_ratings_saves_the_winner_and_draws_a_page() {
         let (low, high) = (number(&row["interval"]["low"]), number(&row["interval"]["high"]));
         assert!(low <= number(&row["score"]) && number(&row["score"]) <= high, "{row}");
         assert!(number(&row["seconds"]) >= 0.0 && row["bytes"].as_u64().unwrap() > 0);
-        assert!(row["difference"]["interval"]["level"] == 0.95 && row["told_apart"].is_boolean());
+        assert!(
+            row["difference"]["interval"]["level"] == 0.95 && row["distinguished"].is_boolean()
+        );
     }
     assert_eq!(rows[0]["difference"]["value"], 0.0);
     let fits = found["fits"].as_array().unwrap();

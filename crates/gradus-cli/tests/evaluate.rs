@@ -1,4 +1,4 @@
-//! Splitting, and judging models, as a user meets them.
+//! Splitting, and evaluating models, as a user meets them.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -116,8 +116,8 @@ fn a_split_keeps_every_row_and_every_column() {
         held.sort();
         assert_eq!(held, last, "user {user}");
     }
-    let told = folder.json("split all.csv --by cold --holdout 0.25 --cold-test 0.5 -o t.csv --test u.csv --fold-in f.csv");
-    assert!(told["fold_in"]["ratings"].as_u64().unwrap() > 0);
+    let answer = folder.json("split all.csv --by cold --holdout 0.25 --cold-test 0.5 -o t.csv --test u.csv --fold-in f.csv");
+    assert!(answer["fold_in"]["ratings"].as_u64().unwrap() > 0);
     let users = |name: &str| -> BTreeSet<String> {
         folder.rows(name).iter().map(|row| row.split(',').next().unwrap().to_owned()).collect()
     };
@@ -160,12 +160,13 @@ fn fit_holds_out_in_every_way() {
         ("--holdout 1 --split last", Some(40)),
         ("--holdout 0.1 --split cold", None),
     ] {
-        let told =
+        let answer =
             folder.json(&format!("fit als all.tsv -o m.gradus --rank 2 --max-iter 2 {split}"));
-        let (train, out) = (&told["data"]["ratings"], told["data"]["held_out"].as_u64().unwrap());
+        let (train, out) =
+            (&answer["data"]["ratings"], answer["data"]["held_out"].as_u64().unwrap());
         assert_eq!(train.as_u64().unwrap() + out, n, "{split}");
         assert!(out > 0 && held.is_none_or(|held| held == out), "{split}: {out}");
-        assert!(told["report"]["validation"].is_f64(), "{split}");
+        assert!(answer["report"]["validation"].is_f64(), "{split}");
     }
     let (code, said) = folder.err("fit als all.tsv -o m.gradus --split last");
     assert!(code == 2 && said.contains("--holdout"), "{said}");
@@ -174,16 +175,16 @@ fn fit_holds_out_in_every_way() {
 #[test]
 fn the_error_of_ratings_stands_beside_the_baselines() {
     let folder = Folder::fitted();
-    let told = folder.json("evaluate m.gradus test.csv");
-    let rmse = told["rmse"].as_f64().unwrap();
-    let (low, high) = (&told["rmse_interval"][0], &told["rmse_interval"][1]);
+    let answer = folder.json("evaluate m.gradus test.csv");
+    let rmse = answer["rmse"].as_f64().unwrap();
+    let (low, high) = (&answer["rmse_interval"][0], &answer["rmse_interval"][1]);
     assert!(low.as_f64().unwrap() < rmse && rmse < high.as_f64().unwrap());
-    let baselines = told["baselines"].as_array().unwrap();
+    let baselines = answer["baselines"].as_array().unwrap();
     let names: Vec<&str> = baselines.iter().map(|b| b["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["global mean", "biases only"]);
     let scores: Vec<f64> = baselines.iter().map(|b| b["rmse"].as_f64().unwrap()).collect();
     assert!(scores[0] > scores[1] && scores[1] > rmse, "{scores:?} {rmse}");
-    // The same baselines as the fit told of held-out ratings.
+    // The same baselines as the fit reported on held-out ratings.
     let fit =
         folder.json("fit als train.csv -o n.gradus --rank 2 --max-iter 1 --validation test.csv");
     for (ours, fits) in scores.iter().zip(fit["report"]["baselines"].as_array().unwrap()) {
@@ -193,18 +194,18 @@ fn the_error_of_ratings_stands_beside_the_baselines() {
     for words in ["global mean", "biases only", "als", "RMSE", "MAE", "95 %"] {
         assert!(said.contains(words), "{words} is missing from\n{said}");
     }
-    // A model that kept no history is told what it was trained on.
+    // A model that kept no history gets what it was trained on.
     folder.gradus("fit als train.csv -o bare.gradus --rank 2 --no-keep-history -q").success();
     assert_eq!(
         folder.json("evaluate bare.gradus test.csv")["baselines"].as_array().unwrap().len(),
         0
     );
-    let told = folder.json("evaluate bare.gradus test.csv --train train.csv");
-    assert_eq!(told["baselines"][1]["rmse"].as_f64().unwrap(), scores[1]);
+    let answer = folder.json("evaluate bare.gradus test.csv --train train.csv");
+    assert_eq!(answer["baselines"][1]["rmse"].as_f64().unwrap(), scores[1]);
 }
 
 #[test]
-fn rankings_are_judged_in_full_or_by_a_sample() {
+fn rankings_are_evaluated_in_full_or_by_a_sample() {
     let folder = Folder::fitted();
     let line = "evaluate m.gradus test.csv --ranking --at 5,10 --auc";
     let full = folder.json(line)["ranking"].clone();
@@ -219,7 +220,7 @@ fn rankings_are_judged_in_full_or_by_a_sample() {
     }
     assert!(full["auc"]["mean"].as_f64().unwrap() > 0.6);
     assert_eq!(folder.json(&format!("{line} --threads 1"))["ranking"], full);
-    // Given the training file, a model without history is judged the same.
+    // Given the training file, a model without history is evaluated the same.
     folder
         .gradus(
             "fit als train.csv -o bare.gradus --rank 8 --scaling count --regularization 0.05 --no-keep-history -q",
@@ -244,12 +245,12 @@ fn rankings_are_judged_in_full_or_by_a_sample() {
         assert!(said.contains(words), "{words:?} is missing from\n{said}");
     }
     let sampled = "evaluate m.gradus test.csv --ranking --sampled 20 --at 5";
-    let told = folder.json(sampled)["ranking"].clone();
-    assert_eq!((&told["protocol"], &told["sampled"]), (&"sampled".into(), &20.into()));
-    assert!(told["note"].as_str().unwrap().contains("cannot be compared"));
-    assert!(told["at"][0]["coverage"].is_null());
-    assert_eq!(folder.json(sampled)["ranking"], told);
-    assert_ne!(folder.json(&format!("{sampled} --seed 2"))["ranking"]["at"], told["at"]);
+    let answer = folder.json(sampled)["ranking"].clone();
+    assert_eq!((&answer["protocol"], &answer["sampled"]), (&"sampled".into(), &20.into()));
+    assert!(answer["note"].as_str().unwrap().contains("cannot be compared"));
+    assert!(answer["at"][0]["coverage"].is_null());
+    assert_eq!(folder.json(sampled)["ranking"], answer);
+    assert_ne!(folder.json(&format!("{sampled} --seed 2"))["ranking"]["at"], answer["at"]);
     let said = folder.out(sampled);
     assert!(said.contains("sampled, among 20") && said.contains("cannot be compared"), "{said}");
 }
@@ -268,9 +269,9 @@ fn people_the_model_never_met_are_folded_in() {
     let line = "evaluate warm.gradus cold.csv --ranking";
     let (code, said) = folder.err(line);
     assert!(code == 1 && said.contains("--fold-in"), "{said}");
-    let told = folder.json(&format!("{line} --fold-in known.csv --auc"))["ranking"].clone();
-    assert_eq!(told["folded_in"], told["users"]);
-    assert!(told["auc"]["mean"].as_f64().unwrap() > 0.55, "{told}");
+    let answer = folder.json(&format!("{line} --fold-in known.csv --auc"))["ranking"].clone();
+    assert_eq!(answer["folded_in"], answer["users"]);
+    assert!(answer["auc"]["mean"].as_f64().unwrap() > 0.55, "{answer}");
     assert!(folder.out(&format!("{line} --fold-in known.csv")).contains("were folded in"));
 }
 

@@ -26,8 +26,9 @@ fn paths_are_drawn_and_rates_match_theory() {
         assert!(svg.contains(&format!(">{name}</text>")), "{name}");
     }
 
-    let told = json(folder, "lab optimize --surface bowl --optimizer gd,nesterov,momentum,newton");
-    let runs = told["runs"].as_array().unwrap();
+    let answer =
+        json(folder, "lab optimize --surface bowl --optimizer gd,nesterov,momentum,newton");
+    let runs = answer["runs"].as_array().unwrap();
     for run in &runs[..3] {
         let predicted = run["predicted_rate"].as_f64().unwrap();
         let seen = run["seen_rate"].as_f64().unwrap();
@@ -35,10 +36,10 @@ fn paths_are_drawn_and_rates_match_theory() {
     }
     // The eigenvalues of [[1, 2], [2, 8]] are (9 ± √65)/2.
     let root = 65f64.sqrt();
-    let told_rate = 1.0 - (9.0 - root) / (9.0 + root);
-    assert!((runs[0]["predicted_rate"].as_f64().unwrap() - told_rate).abs() < 1e-9);
+    let theory = 1.0 - (9.0 - root) / (9.0 + root);
+    assert!((runs[0]["predicted_rate"].as_f64().unwrap() - theory).abs() < 1e-9);
     assert_eq!(runs[3]["iterations"], 1);
-    assert_eq!(told["convexity_witness"], Value::Null);
+    assert_eq!(answer["convexity_witness"], Value::Null);
     assert_eq!(runs[0]["trace"]["points"][0], serde_json::json!([-3.4, 1.7]));
 }
 
@@ -49,8 +50,8 @@ fn every_surface_and_optimiser_works_and_a_page_can_be_written() {
     let all = "gd,backtracking,momentum,nesterov,adagrad,rmsprop,adam,adamw,newton,lbfgs";
     for surface in ["bowl", "rosenbrock", "saddle", "factorisation"] {
         let words = format!("lab optimize --surface {surface} --optimizer {all} -o page.html");
-        let told = json(folder, &words);
-        let runs = told["runs"].as_array().unwrap();
+        let answer = json(folder, &words);
+        let runs = answer["runs"].as_array().unwrap();
         assert_eq!(runs.len(), 10);
         for name in ["newton", "lbfgs"] {
             let run = runs.iter().find(|run| run["optimizer"] == name).unwrap();

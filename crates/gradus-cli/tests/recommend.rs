@@ -78,8 +78,8 @@ fn close(a: &[(String, f64)], b: &[(String, f64)]) -> bool {
 #[test]
 fn every_user_gets_the_list_they_get_alone() {
     let folder = Folder::fitted();
-    let told = folder.json("recommend m.gradus --all -n 7 -o all.csv --json");
-    assert_eq!((&told["users"], &told["unknown_users"]), (&150.into(), &0.into()));
+    let answer = folder.json("recommend m.gradus --all -n 7 -o all.csv --json");
+    assert_eq!((&answer["users"], &answer["unknown_users"]), (&150.into(), &0.into()));
     let all = lists(&folder.read("all.csv"));
     assert_eq!(all.len(), 150);
     for user in ["1", "77", "150"] {
@@ -197,8 +197,8 @@ fn items_find_their_users_and_users_their_like() {
 fn new_ratings_are_added_without_training() {
     let folder = Folder::fitted();
     folder.write("new.csv", "user,item,rating\n5,12,1\n5,9999,5\nann,12,4\n");
-    let told = folder.json("update m.gradus new.csv -o n.gradus --json");
-    let updated = &told["updated"];
+    let answer = folder.json("update m.gradus new.csv -o n.gradus --json");
+    let updated = &answer["updated"];
     for (name, value) in
         [("events", 3), ("users", 2), ("new_users", 1), ("new_items", 1), ("since_fit", 3)]
     {
@@ -231,9 +231,9 @@ fn rankers_from_items_take_in_new_users_and_items() {
     ];
     for (model, settings) in settings {
         folder.out(&format!("fit {model} ratings.csv -o {model}.gradus -q {settings}"));
-        let told =
+        let answer =
             folder.json(&format!("update {model}.gradus new.csv -o new-{model}.gradus --json"));
-        let updated = &told["updated"];
+        let updated = &answer["updated"];
         for (name, value) in [("users", 3), ("new_users", 1), ("new_items", 1), ("rows_solved", 1)]
         {
             assert_eq!(updated[name], value, "{model}, {name}: {updated}");

@@ -1,4 +1,4 @@
-//! Models of features as a user meets them: made data, choosing, judging, looking.
+//! Models of features as a user meets them: made data, choosing, evaluating, looking.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -93,8 +93,8 @@ fn rows_are_split_byte_for_byte_with_the_classes_alike() {
         text += &format!("\"n,{row}\n\",{}\n", ["a", "b", "b", "b"][row % 4]);
     }
     folder.write("all.csv", &text);
-    let told = folder.json("split all.csv --rows --target y --holdout 0.2 -o a.csv --test b.csv");
-    assert_eq!((&told["train"]["rows"], &told["test"]["rows"]), (&80.into(), &20.into()));
+    let answer = folder.json("split all.csv --rows --target y --holdout 0.2 -o a.csv --test b.csv");
+    assert_eq!((&answer["train"]["rows"], &answer["test"]["rows"]), (&80.into(), &20.into()));
     let (train, test) = (folder.read("a.csv"), folder.read("b.csv"));
     assert!(train.starts_with("name,y\n\"n,"));
     assert_eq!(test.matches(",a\n").count(), 5);
@@ -109,8 +109,8 @@ fn rows_are_split_byte_for_byte_with_the_classes_alike() {
         "s.csv",
         "\u{feff}sep=;\r\nname;size\r\n7\" disc;7\r\n\r\n\"a;\nb\";1\r\ntape;5\r\n",
     );
-    let told = folder.json("split s.csv --rows --holdout 0.4 -o a.csv --test b.csv");
-    assert_eq!((&told["train"]["rows"], &told["test"]["rows"]), (&2.into(), &1.into()));
+    let answer = folder.json("split s.csv --rows --holdout 0.4 -o a.csv --test b.csv");
+    assert_eq!((&answer["train"]["rows"], &answer["test"]["rows"]), (&2.into(), &1.into()));
     let both = folder.read("a.csv") + &folder.read("b.csv");
     assert_eq!(both.matches("\u{feff}sep=;\r\nname;size\n").count(), 2, "{both:?}");
     for row in ["\n7\" disc;7\n", "\n\"a;\nb\";1\n", "\ntape;5\n"] {
@@ -125,9 +125,9 @@ fn rows_are_split_byte_for_byte_with_the_classes_alike() {
 fn a_penalty_is_chosen_with_intervals() {
     let folder = Folder::made();
     let line = "select ridge train.csv --target y --regularization 0.001,0.1,10 --cv 4";
-    let told = folder.json(&format!("{line} -o m.gradus"));
-    assert_eq!((&told["metric"], &told["folds"]), (&"rmse".into(), &4.into()));
-    let candidates = told["candidates"].as_array().unwrap();
+    let answer = folder.json(&format!("{line} -o m.gradus"));
+    assert_eq!((&answer["metric"], &answer["folds"]), (&"rmse".into(), &4.into()));
+    let candidates = answer["candidates"].as_array().unwrap();
     assert_eq!(candidates.len(), 3);
     assert_eq!(candidates[2]["params"]["regularization"], 10.0);
     for candidate in candidates {
@@ -137,7 +137,7 @@ fn a_penalty_is_chosen_with_intervals() {
         assert!(score < interval["high"].as_f64().unwrap(), "{candidate}");
         assert_eq!(interval["level"], 0.95);
     }
-    assert_eq!(told["lead"]["points"], 180);
+    assert_eq!(answer["lead"]["points"], 180);
     let shown = folder.out(line);
     for words in ["RMSE", "all within, 95 %", "hold at once", "leads the second by"] {
         assert!(shown.contains(words), "{words} is missing from\n{shown}");
@@ -151,15 +151,15 @@ fn a_penalty_is_chosen_with_intervals() {
     let usual = folder.json("select ridge train.csv --target y --holdout 0.3");
     assert_eq!(usual["candidates"].as_array().unwrap().len(), 13);
     let random = "select ridge train.csv --target y --regularization 0.01..1:log --tries 5";
-    let told = folder.json(random);
-    let tried = told["candidates"].as_array().unwrap();
+    let answer = folder.json(random);
+    let tried = answer["candidates"].as_array().unwrap();
     let penalty = |c: &Value| c["params"]["regularization"].as_f64().unwrap();
     assert!(tried.len() == 5 && tried.iter().all(|c| (0.01..=1.0).contains(&penalty(c))));
-    let scores = |told: &Value| -> Vec<Value> {
-        told["candidates"].as_array().unwrap().iter().map(|c| c["score"].clone()).collect()
+    let scores = |answer: &Value| -> Vec<Value> {
+        answer["candidates"].as_array().unwrap().iter().map(|c| c["score"].clone()).collect()
     };
-    assert_eq!(scores(&folder.json(&format!("{random} --threads 1"))), scores(&told));
-    assert_ne!(scores(&folder.json(&format!("{random} --split-seed 1"))), scores(&told));
+    assert_eq!(scores(&folder.json(&format!("{random} --threads 1"))), scores(&answer));
+    assert_ne!(scores(&folder.json(&format!("{random} --split-seed 1"))), scores(&answer));
     for (words, part) in [
         ("--regularization 0.01..1:log", "--tries"),
         ("--regularization -1,1", "regularization"),
@@ -187,8 +187,11 @@ fn groups_and_times_hold_samples_together() {
     folder.write("g.csv", &text);
     let line = "select ridge g.csv --target y --regularization 0.01,1 --cv 5";
     let score = |more: &str| {
-        let told = folder.json(&format!("{line} {more}"));
-        (told["candidates"][0]["score"].as_f64().unwrap(), told["lead"]["points"].as_u64().unwrap())
+        let answer = folder.json(&format!("{line} {more}"));
+        (
+            answer["candidates"][0]["score"].as_f64().unwrap(),
+            answer["lead"]["points"].as_u64().unwrap(),
+        )
     };
     // With the person as a feature a person's level is known; without, it is not.
     let (plain, points) = score("--ignore day");
@@ -201,7 +204,7 @@ fn groups_and_times_hold_samples_together() {
 }
 
 #[test]
-fn two_models_are_told_apart_point_by_point() {
+fn two_models_are_distinguished_point_by_point() {
     let folder = Folder::made();
     folder.out("fit ridge train.csv --target y --regularization 0.01 -o a.gradus -q");
     folder.out("fit ridge train.csv --target y --regularization 20 -o b.gradus -q");
@@ -210,15 +213,15 @@ fn two_models_are_told_apart_point_by_point() {
         let fit = "--target y --regularization 0.01 -q";
         folder.out(&format!("fit ridge {half}.csv {fit} -o {half}.gradus"));
     }
-    let told = folder.json("evaluate a.gradus test.csv --against b.gradus");
-    let scores = &told["targets"][0]["scores"];
+    let answer = folder.json("evaluate a.gradus test.csv --against b.gradus");
+    let scores = &answer["targets"][0]["scores"];
     for name in ["RMSE", "MAE", "median error", "R²"] {
         let (value, interval) = (scores[name]["value"].as_f64(), &scores[name]["interval"]);
         assert!(interval["low"].as_f64() <= value && value <= interval["high"].as_f64(), "{name}");
     }
-    let against = &told["against"][0];
+    let against = &answer["against"][0];
     assert_eq!((&against["best"], &against["lead"]["sure"]), (&"a.gradus".into(), &true.into()));
-    let rmse = told["targets"][0]["errors"]["rmse"].as_f64().unwrap();
+    let rmse = answer["targets"][0]["errors"]["rmse"].as_f64().unwrap();
     assert!((against["means"][0].as_f64().unwrap() - rmse * rmse).abs() < 1e-9);
     let same = folder.json("evaluate a.gradus test.csv --against a.gradus");
     assert_eq!(same["against"][0]["lead"]["needed"], Value::Null);
@@ -226,7 +229,7 @@ fn two_models_are_told_apart_point_by_point() {
     let lead = &close["against"][0]["lead"];
     assert!(!lead["sure"].as_bool().unwrap() && lead["needed"].as_u64().unwrap() > 120, "{lead}");
     let shown = folder.out("evaluate a.gradus test.csv --against b.gradus");
-    assert!(shown.contains("both within, 95 %") && shown.contains("told apart"), "{shown}");
+    assert!(shown.contains("both within, 95 %") && shown.contains("distinguished"), "{shown}");
     assert_eq!(folder.json("evaluate a.gradus test.csv")["against"], Value::Null);
     folder.out("make ratings --users 30 --items 20 --count 200 -o r.csv");
     folder.out("fit mean r.csv -o r.gradus -q");
@@ -252,8 +255,8 @@ fn the_page_shows_coefficients_and_residuals() {
 fn bias_and_variance_add_up_to_the_error() {
     let folder = Folder::made();
     let line = "lab biasvariance ridge --vary regularization 1e-3..10:3 --rounds 10";
-    let told = folder.json(&format!("{line} --samples 30 --features 20 --noise 1 -o bv.html"));
-    let points = told["points"].as_array().unwrap();
+    let answer = folder.json(&format!("{line} --samples 30 --features 20 --noise 1 -o bv.html"));
+    let points = answer["points"].as_array().unwrap();
     assert_eq!(points.len(), 3);
     for point in points {
         let part = |name: &str| point[name].as_f64().unwrap();
@@ -287,15 +290,15 @@ fn bias_and_variance_add_up_to_the_error() {
 fn recovery_is_drawn_with_the_curves_of_theory() {
     let folder = Folder::new();
     let line = "lab recovery --size 20 --steps 4 --rounds 2 --ranks 0.2";
-    let told = folder.json(&format!("{line} -o r.html"));
-    assert_eq!(told["ranks"], serde_json::json!([1, 2, 3, 4]));
-    for method in told["methods"].as_array().unwrap() {
+    let answer = folder.json(&format!("{line} -o r.html"));
+    assert_eq!(answer["ranks"], serde_json::json!([1, 2, 3, 4]));
+    for method in answer["methods"].as_array().unwrap() {
         let success = &method["success"];
         // Everything observed is recovered, a quarter of a matrix of rank 4 is not.
         assert_eq!(success[0][3], 1.0, "{method}");
         assert_eq!(success[3][0], 0.0, "{method}");
     }
-    assert!(told["nuclear_norm"][1].as_f64() > told["degrees_of_freedom"][1].as_f64());
+    assert!(answer["nuclear_norm"][1].as_f64() > answer["degrees_of_freedom"][1].as_f64());
     let page = folder.read("r.html");
     for words in ["degrees of freedom", "theory of the nuclear norm", "svp", "svt", "softimpute"] {
         assert!(page.contains(words), "{words}");
@@ -316,37 +319,43 @@ fn recovery_is_drawn_with_the_curves_of_theory() {
 }
 
 #[test]
-fn classifiers_are_chosen_judged_and_drawn() {
+fn classifiers_are_chosen_evaluated_and_drawn() {
     let folder = Folder::new();
     folder.out("make regression --target class --samples 500 --features 5 --scale 2 -o all.csv");
     folder.out("split all.csv --rows --target y --holdout 0.4 -o train.csv --test test.csv");
     let line = "select logistic train.csv --target y --regularization 0.0001,0.001,10 --cv 3";
-    let told = folder.json(&format!("{line} -o m.gradus"));
-    assert_eq!((&told["metric"], &told["higher_is_better"]), (&"log loss".into(), &false.into()));
-    assert_eq!(told["candidates"][2]["params"]["regularization"], 10.0);
-    for candidate in told["candidates"].as_array().unwrap() {
+    let answer = folder.json(&format!("{line} -o m.gradus"));
+    assert_eq!(
+        (&answer["metric"], &answer["higher_is_better"]),
+        (&"log loss".into(), &false.into())
+    );
+    assert_eq!(answer["candidates"][2]["params"]["regularization"], 10.0);
+    for candidate in answer["candidates"].as_array().unwrap() {
         let accuracy = &candidate["accuracy"];
         let (value, interval) = (accuracy["value"].as_f64(), &accuracy["interval"]);
         assert!(interval["low"].as_f64() < value && value < interval["high"].as_f64());
         assert_eq!(interval["method"], "clopper_pearson");
     }
-    assert!(told["accuracy_lead"]["points"] == 300 && told["lead"]["guaranteed"].is_null());
+    assert!(answer["accuracy_lead"]["points"] == 300 && answer["lead"]["guaranteed"].is_null());
     let shown = folder.out(line);
     assert!(shown.contains("log loss") && shown.contains("in accuracy"), "{shown}");
     // Without probabilities the share of right answers decides, and Hoeffding says how many points
     // are enough.
-    let told = folder.json("select svm train.csv --target y --c 0.00001,1 --holdout 0.5");
-    assert_eq!((&told["metric"], &told["higher_is_better"]), (&"accuracy".into(), &true.into()));
-    assert_eq!(told["candidates"][0]["params"]["c"], 1.0);
-    let lead = &told["lead"];
+    let answer = folder.json("select svm train.csv --target y --c 0.00001,1 --holdout 0.5");
+    assert_eq!(
+        (&answer["metric"], &answer["higher_is_better"]),
+        (&"accuracy".into(), &true.into())
+    );
+    assert_eq!(answer["candidates"][0]["params"]["c"], 1.0);
+    let lead = &answer["lead"];
     assert_eq!(lead["guaranteed"].is_null(), lead["difference"] == 0.0, "{lead}");
 
     folder.out("fit svm train.csv --target y -o s.gradus -q");
-    let told = folder.json("evaluate m.gradus test.csv --against s.gradus");
-    assert_eq!(told["against"][0]["loss"], "errors");
+    let answer = folder.json("evaluate m.gradus test.csv --against s.gradus");
+    assert_eq!(answer["against"][0]["loss"], "errors");
     for name in ["accuracy", "balanced accuracy", "F1 (macro)", "Matthews", "AUC", "log loss"] {
         let (value, interval) =
-            (told["scores"][name]["value"].as_f64(), &told["scores"][name]["interval"]);
+            (answer["scores"][name]["value"].as_f64(), &answer["scores"][name]["interval"]);
         assert!(interval["low"].as_f64() <= value && value <= interval["high"].as_f64(), "{name}");
     }
     folder.out("report m.gradus --data test.csv -o r.html -q");
@@ -356,8 +365,8 @@ fn classifiers_are_chosen_judged_and_drawn() {
     }
     folder.out("report s.gradus --data test.csv -o s.html -q");
     let lab = "lab biasvariance logistic --vary regularization 1e-4,10 --rounds 8";
-    let told = folder.json(&format!("{lab} --features 10 -o bv.html"));
-    for point in told["points"].as_array().unwrap() {
+    let answer = folder.json(&format!("{lab} --features 10 -o bv.html"));
+    for point in answer["points"].as_array().unwrap() {
         let part = |name: &str| point[name].as_f64().unwrap();
         let sum = part("bias") + part("variance") - part("helpful_variance");
         assert!((sum - part("total")).abs() < 1e-12, "{point}");

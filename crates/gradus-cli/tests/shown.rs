@@ -1,4 +1,4 @@
-//! What is shown to people and told to programs: ids of any kind, errors, warnings.
+//! What is shown to people and to programs: ids of any kind, errors, warnings.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -83,9 +83,11 @@ fn ids_cannot_steer_the_terminal_and_data_keeps_them() {
     let output = folder.run(&["recommend", "m.gradus", "--user", &user, "--json"]);
     let json = String::from_utf8(output.stdout).unwrap();
     assert!(is_harmless(&json), "{json:?}");
-    let told: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(told["user"], user.as_str());
-    assert!(told["recommendations"][0]["item"].as_str().unwrap().starts_with(&format!("i{EVIL}")));
+    let answer: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(answer["user"], user.as_str());
+    assert!(
+        answer["recommendations"][0]["item"].as_str().unwrap().starts_with(&format!("i{EVIL}"))
+    );
     // Data keeps them byte for byte.
     folder.ok("split r.csv -o train.csv --test test.csv");
     let parts =
@@ -98,7 +100,7 @@ fn ids_cannot_steer_the_terminal_and_data_keeps_them() {
 }
 
 #[test]
-fn programs_are_told_of_errors_in_json() {
+fn programs_are_reported_of_errors_in_json() {
     let folder = Folder::new();
     folder.ok("make ratings --users 20 --items 10 --count 80 --ids integer -o r.csv");
     folder.ok("fit mean r.csv -o m.gradus");
@@ -116,16 +118,19 @@ fn programs_are_told_of_errors_in_json() {
     ] {
         let output = folder.line(line);
         assert_eq!(output.status.code(), Some(code), "`{line}`");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told["error"]["kind"], kind, "`{line}`: {told}");
-        assert_eq!(told["error"]["exit_code"], code);
-        assert!(!told["error"]["message"].as_str().unwrap().is_empty());
-        // People are told as well.
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["error"]["kind"], kind, "`{line}`: {answer}");
+        assert_eq!(answer["error"]["exit_code"], code);
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+        // People see it as well.
         assert!(said(&output).contains("error"), "`{line}`");
     }
     let output = folder.line("fit als bad.csv -o n.gradus --json");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["error"]["file"], &told["error"]["line"]), (&"bad.csv".into(), &2.into()));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&answer["error"]["file"], &answer["error"]["line"]),
+        (&"bad.csv".into(), &2.into())
+    );
     assert!(folder.ok("models --json").starts_with('['));
 }
 
@@ -175,8 +180,8 @@ fn an_id_is_a_number_everywhere_or_text_everywhere() {
     let text =
         folder.ok("recommend t.gradus --users u.txt --on-unknown popular --json --include-seen");
     for line in text.lines() {
-        let told: Value = serde_json::from_str(line).unwrap();
-        assert!(told["user"].is_string(), "{line}");
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert!(answer["user"].is_string(), "{line}");
     }
     assert!(folder.json("recommend t.gradus --user 7 --json --include-seen")["user"].is_string());
     // Classes too.
@@ -224,16 +229,16 @@ fn evaluating_on_the_training_data_is_noticed() {
         assert!(warned(train), "{fit}: the training data");
         assert!(!warned(test), "{fit}: data it has not seen");
         assert!(warned(all), "{fit}: all the data, most of it trained on");
-        let told = folder.line(&format!("evaluate {model}.gradus {train}.csv --json"));
-        if told.status.success() {
-            let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-            assert_eq!(told["trained_on"], 1.0, "{fit}");
+        let answer = folder.line(&format!("evaluate {model}.gradus {train}.csv --json"));
+        if answer.status.success() {
+            let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+            assert_eq!(answer["trained_on"], 1.0, "{fit}");
         }
     }
     // What was held out was not trained on; what was added was.
     folder.ok("fit als r.csv --holdout 0.3 --rank 2 --max-iter 2 -o h.gradus");
-    let told = folder.json("evaluate h.gradus r.csv --json");
-    let share = told["trained_on"].as_f64().unwrap();
+    let answer = folder.json("evaluate h.gradus r.csv --json");
+    let share = answer["trained_on"].as_f64().unwrap();
     assert!((share - 0.7).abs() < 0.12, "{share}");
     folder.ok("update a.gradus test.csv -o a.gradus");
     assert_eq!(folder.json("evaluate a.gradus test.csv --json")["trained_on"], 1.0);

@@ -183,7 +183,7 @@ fn users_and_items_can_be_held_out_altogether() {
     let plain = score("--split cold");
     let with = score("--split cold --user-features users.csv");
     assert!(with < plain - 0.2, "{with} for {plain}");
-    // A file of test ratings of new items is judged by their features.
+    // A file of test ratings of new items is evaluated by their features.
     folder.out("fit als train.csv -o c.gradus --rank 2 --item-features items.csv -q");
     let cold = folder.json("evaluate c.gradus test.csv --json");
     folder.out("fit als train.csv -o d.gradus --rank 2 -q");

@@ -42,7 +42,7 @@ impl Folder {
 }
 
 #[test]
-fn dirty_files_are_told_as_expected() {
+fn dirty_files_are_reported_as_expected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gradus/tests/dirty");
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
@@ -64,9 +64,9 @@ fn dirty_files_are_told_as_expected() {
             continue;
         }
         let output = command.assert().success().get_output().clone();
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let expected = case["columns"].as_array().unwrap();
-        let columns = told["columns"].as_array().unwrap();
+        let columns = answer["columns"].as_array().unwrap();
         assert_eq!(columns.len(), expected.len(), "{file}");
         for (column, expected) in columns.iter().zip(expected) {
             assert_eq!(column["name"], expected["name"], "{file}");
@@ -78,7 +78,7 @@ fn dirty_files_are_told_as_expected() {
             let values = expected["values"].as_array().unwrap();
             let missing = values.iter().filter(|value| value.is_null()).count();
             assert_eq!(column["missing"], missing, "{file}: {}", column["name"]);
-            assert_eq!(told["rows"], values.len(), "{file}");
+            assert_eq!(answer["rows"], values.len(), "{file}");
         }
         if let Some(remark) = case["remark"].as_str() {
             let said = String::from_utf8(output.stderr).unwrap();
@@ -113,8 +113,8 @@ fn a_layout_is_said_and_remembered() {
     assert!(row.starts_with("40.5,blau,id40,90.25,90.2"), "{row}");
     let out = folder.out("predict m.gradus test.data --only-predictions");
     assert!(out.starts_with("column_4\n90.2"), "{out}");
-    let told = folder.json("evaluate m.gradus test.data");
-    assert_eq!(told["count"], 1);
+    let answer = folder.json("evaluate m.gradus test.data");
+    assert_eq!(answer["count"], 1);
     // By position or by name is the same.
     folder.out("fit linear train.data --target column_4 --ignore column_3 -o n.gradus -q");
     let model = |name: &str| std::fs::read(folder.0.path().join(name)).unwrap();
@@ -197,16 +197,16 @@ fn adjacency_lists_and_event_logs_are_read() {
     folder.write("lists.txt", &lists);
     folder.write("log.csv", &log);
     let n: usize = (0..30).map(|user| 2 + user % 5).sum();
-    let told = folder.json("fit ials lists.txt --rank 2 --max-iter 2 -o m.gradus");
-    assert_eq!((&told["data"]["users"], &told["data"]["ratings"]), (&30.into(), &n.into()));
+    let answer = folder.json("fit ials lists.txt --rank 2 --max-iter 2 -o m.gradus");
+    assert_eq!((&answer["data"]["users"], &answer["data"]["ratings"]), (&30.into(), &n.into()));
     let said = folder.err("fit als lists.txt --rank 2 -o m.gradus");
     assert!(said.contains("adjacency list"), "{said}");
     assert_eq!(folder.json("info lists.txt --format adjacency")["ratings"], n);
     // Two columns are interactions for a model of interactions; repeated ones are mentioned.
     let said = folder.remarks("fit ials log.csv --rank 2 --max-iter 2 -o m.gradus");
     assert!(said.contains(&format!("{n} rows repeat a pair of user and item")), "{said}");
-    let told = folder.json("info log.csv --duplicates sum");
-    assert_eq!((&told["min"], &told["ratings"]), (&2.0.into(), &n.into()));
+    let answer = folder.json("info log.csv --duplicates sum");
+    assert_eq!((&answer["min"], &answer["ratings"]), (&2.0.into(), &n.into()));
     folder.write("long.csv", "user,item,rating\n1,2,3\n1,3,4,5\n");
     let said = folder.err("fit mean long.csv -o m.gradus");
     assert!(said.contains("long.csv, line 3: 4 cells, more than the 3"), "{said}");
@@ -265,14 +265,14 @@ fn info_tells_ratings_from_tables() {
         ("ratings.csv", true),
         ("plain.dat", true),
     ] {
-        let told = folder.out(&format!("info {file}"));
-        assert_eq!(told.starts_with("ratings"), is_ratings, "{file}: {told}");
+        let answer = folder.out(&format!("info {file}"));
+        assert_eq!(answer.starts_with("ratings"), is_ratings, "{file}: {answer}");
     }
-    // An error in ratings is told as one, not hidden by a table.
+    // An error in ratings is reported as one, not hidden by a table.
     folder.write("bad.csv", "user,item,rating\n1,a,x\n");
     assert!(folder.err("info bad.csv").contains("bad.csv, line 2"));
     // What is to be predicted cannot be filled in.
     folder.write("gap.csv", "x,y\n1,2\n2,\n3,4\n");
-    let told = folder.err("fit ridge gap.csv --target y --missing mean -o m.gradus");
-    assert!(told.contains("--missing drop") && !told.contains("mean"), "{told}");
+    let answer = folder.err("fit ridge gap.csv --target y --missing mean -o m.gradus");
+    assert!(answer.contains("--missing drop") && !answer.contains("mean"), "{answer}");
 }

@@ -12,9 +12,9 @@ fn run(folder: &Path, line: &str) -> (bool, String, String) {
 }
 
 fn ok(folder: &Path, line: &str) -> String {
-    let (success, out, told) = run(folder, line);
-    assert!(success, "{line}: {told}");
-    out + &told
+    let (success, out, answer) = run(folder, line);
+    assert!(success, "{line}: {answer}");
+    out + &answer
 }
 
 const MAIL: &str = "spam,body,size\nyes,cheap pills CHEAP,3\nno,\"minutes, budget meeting\",9\nyes,cheap watches and pills,4\n\
@@ -25,8 +25,8 @@ fn documents_become_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("mail.csv"), MAIL).unwrap();
-    let told = ok(path, "fit counts mail.csv --text body -o c.gradus");
-    assert!(told.contains("1 of 5 documents are empty"), "{told}");
+    let answer = ok(path, "fit counts mail.csv --text body -o c.gradus");
+    assert!(answer.contains("1 of 5 documents are empty"), "{answer}");
     let counts = ok(path, "transform c.gradus mail.csv");
     assert!(counts.starts_with("and,budget,cheap,meeting,"), "{counts}");
     assert!(counts.lines().nth(1).unwrap().starts_with("0.0,0.0,2.0,"), "{counts}");
@@ -47,14 +47,14 @@ fn documents_become_counts() {
     fs::write(path.join("lines.txt"), "cheap cheap\nnothing known\n").unwrap();
     let counts = ok(path, "transform c.gradus lines.txt --option lines");
     assert!(counts.contains("0.0,0.0,2.0,"), "{counts}");
-    let (success, _, told) = run(path, "transform c.gradus mail.csv --text nobody");
-    assert!(!success && told.contains("nobody") && told.contains("body"), "{told}");
-    let (success, _, told) = run(path, "transform c.gradus mail.csv --keep");
-    assert!(!success && told.contains("documents"), "{told}");
-    let (success, _, told) = run(path, "fit counts mail.csv --text body --min-df 4 -o c.gradus");
-    assert!(!success && told.contains("min_df") && told.contains("none of the"), "{told}");
-    let (success, _, told) = run(path, "evaluate c.gradus mail.csv");
-    assert!(!success && told.contains("cannot be measured"), "{told}");
+    let (success, _, answer) = run(path, "transform c.gradus mail.csv --text nobody");
+    assert!(!success && answer.contains("nobody") && answer.contains("body"), "{answer}");
+    let (success, _, answer) = run(path, "transform c.gradus mail.csv --keep");
+    assert!(!success && answer.contains("documents"), "{answer}");
+    let (success, _, answer) = run(path, "fit counts mail.csv --text body --min-df 4 -o c.gradus");
+    assert!(!success && answer.contains("min_df") && answer.contains("none of the"), "{answer}");
+    let (success, _, answer) = run(path, "evaluate c.gradus mail.csv");
+    assert!(!success && answer.contains("cannot be measured"), "{answer}");
     // A folder of files.
     fs::create_dir_all(path.join("mails/ham")).unwrap();
     fs::write(path.join("mails/ham/1"), "budget meeting").unwrap();
@@ -68,9 +68,9 @@ fn text_stands_beside_other_columns() {
     let path = folder.path();
     fs::write(path.join("mail.csv"), MAIL).unwrap();
     // A column of text that is not named is a category, if it has few words.
-    let told =
+    let answer =
         ok(path, "fit logistic mail.csv --target spam --text body --text-min-df 1 -o m.gradus");
-    assert!(told.contains("11 features"), "{told}");
+    assert!(answer.contains("11 features"), "{answer}");
     let predicted = ok(path, "predict m.gradus mail.csv");
     for row in predicted.lines().skip(1) {
         let cells: Vec<&str> = row.split(',').collect();
@@ -79,22 +79,22 @@ fn text_stands_beside_other_columns() {
     assert!(ok(path, "evaluate m.gradus mail.csv").contains("accuracy"));
     fs::write(path.join("new.csv"), "size,body\n2,unknown words\n3,cheap cheap cheap\n").unwrap();
     assert!(ok(path, "predict m.gradus new.csv").contains("cheap cheap cheap,yes"));
-    let (success, _, told) = run(path, "predict m.gradus lines.csv");
-    assert!(!success && told.contains("lines.csv"), "{told}");
+    let (success, _, answer) = run(path, "predict m.gradus lines.csv");
+    assert!(!success && answer.contains("lines.csv"), "{answer}");
     fs::write(path.join("lacks.csv"), "size\n2\n").unwrap();
-    let (success, _, told) = run(path, "predict m.gradus lacks.csv");
-    assert!(!success && told.contains("`body`"), "{told}");
-    let (success, _, told) =
+    let (success, _, answer) = run(path, "predict m.gradus lacks.csv");
+    assert!(!success && answer.contains("`body`"), "{answer}");
+    let (success, _, answer) =
         run(path, "fit logistic mail.csv --target spam --text body --text-min-df 5 -o m.gradus");
-    assert!(!success && told.contains("--text-min-df") && told.contains("`body`"), "{told}");
-    let (success, _, told) =
+    assert!(!success && answer.contains("--text-min-df") && answer.contains("`body`"), "{answer}");
+    let (success, _, answer) =
         run(path, "fit logistic mail.csv --target spam --text nobody -o m.gradus");
-    assert!(!success && told.contains("nobody"), "{told}");
-    let told = ok(
+    assert!(!success && answer.contains("nobody"), "{answer}");
+    let answer = ok(
         path,
         "select ridge mail.csv --target size --text body --text-min-df 1 --ignore spam --regularization 0.1,1 -o s.gradus",
     );
-    assert!(told.contains("regularization"), "{told}");
+    assert!(answer.contains("regularization"), "{answer}");
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn images_are_samples() {
             fs::write(path.join(format!("x/{label}/{at}.pgm")), text).unwrap();
         }
     }
-    let told = ok(path, "fit logistic x -o m.gradus");
-    assert!(told.contains("12 samples, 4 features"), "{told}");
+    let answer = ok(path, "fit logistic x -o m.gradus");
+    assert!(answer.contains("12 samples, 4 features"), "{answer}");
     assert!(ok(path, "evaluate m.gradus x").contains("accuracy"));
     let predicted = ok(path, "predict m.gradus x");
     let labels: Vec<&str> =
@@ -121,24 +121,24 @@ fn images_are_samples() {
         &[9, 9, 9, 9, 200, 200, 200, 200].repeat(2),
     ];
     fs::write(path.join("t-images-idx3-ubyte"), images.concat()).unwrap();
-    let (success, _, told) = run(path, "fit logistic t-images-idx3-ubyte -o n.gradus");
-    assert!(!success && told.contains("--labels"), "{told}");
+    let (success, _, answer) = run(path, "fit logistic t-images-idx3-ubyte -o n.gradus");
+    assert!(!success && answer.contains("--labels"), "{answer}");
     fs::write(path.join("l"), [0, 0, 8, 1, 0, 0, 0, 4, 3, 7, 3, 7]).unwrap();
     ok(path, "fit logistic t-images-idx3-ubyte --labels l -o n.gradus");
     fs::copy(path.join("l"), path.join("t-labels-idx1-ubyte")).unwrap();
-    let told = ok(path, "fit logistic t-images-idx3-ubyte -o n.gradus");
-    assert!(told.contains("labels from"), "{told}");
+    let answer = ok(path, "fit logistic t-images-idx3-ubyte -o n.gradus");
+    assert!(answer.contains("labels from"), "{answer}");
     assert!(ok(path, "predict n.gradus t-images-idx3-ubyte").contains("3\n7\n3\n7\n"));
-    let (success, _, told) = run(path, "predict n.gradus x");
-    assert!(success, "{told}");
+    let (success, _, answer) = run(path, "predict n.gradus x");
+    assert!(success, "{answer}");
     fs::write(path.join("l"), [0, 0, 8, 1, 0, 0, 0, 2, 3, 7]).unwrap();
-    let (success, _, told) = run(path, "fit logistic t-images-idx3-ubyte --labels l -o n.gradus");
-    assert!(!success && told.contains("expected 4") && told.contains("got 2"), "{told}");
+    let (success, _, answer) = run(path, "fit logistic t-images-idx3-ubyte --labels l -o n.gradus");
+    assert!(!success && answer.contains("expected 4") && answer.contains("got 2"), "{answer}");
     fs::write(path.join("x/day/7.pgm"), "P2 1 1 255 9").unwrap();
-    let (success, _, told) = run(path, "predict n.gradus x");
-    assert!(!success && told.contains("7.pgm") && told.contains("one size"), "{told}");
+    let (success, _, answer) = run(path, "predict n.gradus x");
+    assert!(!success && answer.contains("7.pgm") && answer.contains("one size"), "{answer}");
     fs::write(path.join("mail.csv"), MAIL).unwrap();
-    let (success, _, told) =
+    let (success, _, answer) =
         run(path, "fit ridge mail.csv --target size --ignore body --labels l -o r.gradus");
-    assert!(!success && told.contains("--labels"), "{told}");
+    assert!(!success && answer.contains("--labels"), "{answer}");
 }

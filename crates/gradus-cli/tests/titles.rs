@@ -140,7 +140,7 @@ fn messages_name_flags_and_no_rust() {
 }
 
 #[test]
-fn coefficients_are_told() {
+fn coefficients_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let rows: String = (0..80)
@@ -159,8 +159,8 @@ fn coefficients_are_told() {
         said.contains("coefficient of") && said.contains("size") && said.contains("3.0000"),
         "{said}"
     );
-    let told = json(folder, &["info", "l.gradus"]);
-    let size = told["coefficients"][0]["coefficients"]["size"].as_f64().unwrap();
+    let answer = json(folder, &["info", "l.gradus"]);
+    let size = answer["coefficients"][0]["coefficients"]["size"].as_f64().unwrap();
     assert!((size - 3.0).abs() < 1e-9);
     let svm = ["fit", "svm", "t.csv", "--target", "sold", "--ignore", "price", "-o", "s.gradus"];
     gradus(folder, &svm);

@@ -13,15 +13,15 @@ fn run(folder: &Path, line: &[&str]) -> (bool, String, String) {
 }
 
 fn ok(folder: &Path, line: &str) -> String {
-    let (success, out, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
-    assert!(success, "{line}: {told}");
+    let (success, out, answer) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(success, "{line}: {answer}");
     out
 }
 
 fn fails(folder: &Path, line: &str) -> String {
-    let (success, _, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    let (success, _, answer) = run(folder, &line.split(' ').collect::<Vec<_>>());
     assert!(!success, "{line}");
-    told
+    answer
 }
 
 /// Documents about two things, some about both, with a day each.
@@ -66,9 +66,9 @@ fn topics_are_fitted_shown_and_used() {
         assert!(mixtures.starts_with("topic_0,topic_1\n"), "{mixtures}");
         assert_eq!(mixtures.lines().count(), 121);
         // How good it is, and documents like one.
-        let told = ok(path, "evaluate m.gradus docs.csv");
+        let answer = ok(path, "evaluate m.gradus docs.csv");
         for word in ["log perplexity", "perplexity", "UMass", "NPMI", "C_V"] {
-            assert!(told.contains(word), "{word}: {told}");
+            assert!(answer.contains(word), "{word}: {answer}");
         }
         let line = [
             "similar",
@@ -80,8 +80,8 @@ fn topics_are_fitted_shown_and_used() {
             "-n",
             "3",
         ];
-        let (success, near, told) = run(path, &line);
-        assert!(success, "{told}");
+        let (success, near, answer) = run(path, &line);
+        assert!(success, "{answer}");
         assert!(near.lines().skip(2).all(|line| line.contains("goal")), "{near}");
         // The page, with topics over time.
         ok(path, "report m.gradus --data docs.csv --time-column day -o page.html --force");
@@ -90,8 +90,8 @@ fn topics_are_fitted_shown_and_used() {
             assert!(page.contains(heading), "{heading}");
         }
     }
-    let told = fails(path, "recommend m.gradus --user 1");
-    assert!(told.contains("topics"), "{told}");
+    let answer = fails(path, "recommend m.gradus --user 1");
+    assert!(answer.contains("topics"), "{answer}");
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn each_algorithm_counts_and_resumes() {
         let shown = ok(path, "topics a.gradus -n 4");
         let sport = shown.lines().find(|line| line.contains("goal")).unwrap();
         assert!(!sport.contains("budget"), "{algorithm}: {shown}");
-        let told: Value = serde_json::from_str(&ok(
+        let answer: Value = serde_json::from_str(&ok(
             path,
             &format!("{line} --holdout 0.2 -o c.gradus --force --json"),
         ))
         .unwrap();
-        assert!(told.to_string().contains("perplexity"), "{told}");
+        assert!(answer.to_string().contains("perplexity"), "{answer}");
     }
     // Counts of LDA-C.
     fs::write(path.join("vocab.txt"), "goal\nbudget\nkeeper\nreport\n").unwrap();
@@ -125,24 +125,24 @@ fn each_algorithm_counts_and_resumes() {
     let shown = ok(path, "topics c.gradus -n 2");
     assert!(shown.contains("budget") && shown.contains("keeper"), "{shown}");
     ok(path, "transform c.gradus c.ldac -o mixtures.csv");
-    let told = fails(path, "fit tfidf c.ldac -o t.gradus");
-    assert!(told.contains("counts of their terms"), "{told}");
+    let answer = fails(path, "fit tfidf c.ldac -o t.gradus");
+    assert!(answer.contains("counts of their terms"), "{answer}");
 }
 
 #[test]
-fn bad_documents_are_told() {
+fn bad_documents_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let told = |text: &[u8], more: &str| {
+    let answer = |text: &[u8], more: &str| {
         fs::write(path.join("d.txt"), text).unwrap();
         fails(path, &format!("fit lda d.txt --topics 2 -o m.gradus{more}"))
     };
-    assert!(told(b"\n\n", "").contains("no word"));
-    assert!(told(b"the and of\nis to in\n", "").contains("stop words"));
-    assert!(told(b"cat dog\nsun moon\n", " --min-df 2").contains("min_df"));
-    assert!(told(b"cat dog\n", " --topics 0").contains("n-topics"));
-    assert!(told(b"a\0b", "").contains("no text"));
-    assert!(told(b"cat dog\n", " --alpha=-1").contains("alpha"));
+    assert!(answer(b"\n\n", "").contains("no word"));
+    assert!(answer(b"the and of\nis to in\n", "").contains("stop words"));
+    assert!(answer(b"cat dog\nsun moon\n", " --min-df 2").contains("min_df"));
+    assert!(answer(b"cat dog\n", " --topics 0").contains("n-topics"));
+    assert!(answer(b"a\0b", "").contains("no text"));
+    assert!(answer(b"cat dog\n", " --alpha=-1").contains("alpha"));
     // Bytes that are not UTF-8, and binary files in a folder.
     fs::create_dir(path.join("docs")).unwrap();
     fs::write(path.join("docs/1.txt"), b"caf\xe9 goal keeper").unwrap();
@@ -150,10 +150,10 @@ fn bad_documents_are_told() {
     fs::write(path.join("docs/3.png"), b"\x89PNG\0\0").unwrap();
     fs::write(path.join("docs/4.txt"), "").unwrap();
     let line = ["fit", "lda", "docs", "--topics", "2", "-o", "m.gradus"];
-    let (success, _, told) = run(path, &line);
-    assert!(success, "{told}");
+    let (success, _, answer) = run(path, &line);
+    assert!(success, "{answer}");
     for part in ["no text", "not UTF-8", "1 of 3 documents are empty"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(answer.contains(part), "{part}: {answer}");
     }
     // Words that training did not have.
     fs::write(path.join("new.txt"), "zebra xylophone\n").unwrap();

@@ -70,8 +70,8 @@ fn capable(model: &dyn Estimator) -> Finding {
     for (missing, error) in refused {
         let Some(error) = error else { continue };
         let text = error.to_string();
-        let told = text.contains(missing.verb()) && text.contains(declared[0].verb());
-        ensure!(told && text.contains(model.name()), "{text:?}");
+        let answer = text.contains(missing.verb()) && text.contains(declared[0].verb());
+        ensure!(answer && text.contains(model.name()), "{text:?}");
     }
     Ok(())
 }

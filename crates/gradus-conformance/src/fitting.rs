@@ -18,7 +18,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "any data: a damaged file is an error, never a panic", run: damaged },
     Check { name: "any data: no data is refused", run: empty },
     Check {
-        name: "any data: told to stop at once it ends, with a model or an error",
+        name: "any data: asked to stop at once it ends, with a model or an error",
         run: stopped,
     },
     Check { name: "any data: interrupted and resumed it ends in the same bytes", run: resumed },

@@ -326,11 +326,14 @@ fn report(model: &dyn Estimator) -> Finding {
     } else {
         ensure!(report.validation == scores.reduce(best), "not the best score");
     }
-    ensure!(report.higher_is_better == model.traits().is_implicit(), "judged the wrong way round");
+    ensure!(
+        report.higher_is_better == model.traits().is_implicit(),
+        "evaluated the wrong way round"
+    );
     ensure!(report.baselines.len() >= 2, "no baselines");
     let mut expected = vec!["started"];
     expected.extend(vec!["iteration"; report.iterations]);
     expected.push("finished");
-    ensure!(notes.taken() == expected, "the observer was told {:?}", notes.taken());
+    ensure!(notes.taken() == expected, "the observer received {:?}", notes.taken());
     Ok(())
 }

@@ -26,7 +26,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "what is not finite is refused", run: finite },
     Check { name: "a target of the wrong kind is refused", run: wrong_target },
     Check { name: "the report tells what happened, with a certificate that holds", run: report },
-    Check { name: "told to stop it leaves cleanly", run: stopped },
+    Check { name: "asked to stop it leaves cleanly", run: stopped },
 ];
 
 /// The checks on models that predict from features.

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capabilities_are_told_in_a_sentence() {
+    fn capabilities_are_reported_in_a_sentence() {
         assert_eq!(list(&[]), "nothing by itself");
         assert_eq!(list(&Capability::ALL[..1]), "recommend items to users");
         assert_eq!(

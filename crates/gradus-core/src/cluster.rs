@@ -4,7 +4,7 @@ use gradus_base::Result;
 use gradus_data::{Dense, Inputs, Matrix};
 use std::borrow::Cow;
 
-/// A model that groups samples without being told the groups.
+/// A model that groups samples without known groups.
 ///
 /// Clusters are numbered from 0.
 pub trait Cluster: Send + Sync {

@@ -128,7 +128,7 @@ pub struct Traits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecommenderTraits {
     /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
-    /// pair that is absent means something too, and it is judged by ranking.
+    /// pair that is absent means something too, and it is evaluated by ranking.
     pub implicit: bool,
     /// Folding in a user by their training data gives the very user of the model.
     pub exact_fold_in: bool,
@@ -226,7 +226,7 @@ pub struct Job<'a, D> {
     /// A fitted model to start from instead of at random, where it is of the same type and fits
     /// the data; otherwise it is left aside.
     pub warm: Option<&'a dyn Model>,
-    /// Who is told what happens.
+    /// Who hears what happens.
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
     pub stop: Stop,
@@ -680,7 +680,7 @@ pub trait Estimator: Send + Sync {
 pub struct Run<'a> {
     /// A fitted model to start from instead of at random.
     pub warm: Option<&'a dyn Model>,
-    /// Who is told what happens.
+    /// Who hears what happens.
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
     pub stop: Stop,

@@ -65,7 +65,7 @@ impl Outputs {
 
 /// The predicting side of a model of features.
 pub trait Predict: Send + Sync {
-    /// What it is told of a sample.
+    /// What it gets of a sample.
     fn inputs(&self) -> &Inputs;
 
     /// What it predicts.

@@ -187,7 +187,7 @@ pub struct Report {
 /// The beginning of a note that says why the result may not be what was wanted.
 pub const CAUTION: &str = "caution: ";
 
-/// A share of a score by which no two models are told apart.
+/// A share of a score by which no two models are distinguished.
 const BARELY: f64 = 1e-3;
 
 impl Report {
@@ -259,19 +259,19 @@ mod tests {
             let name = |n: usize| ["mean", "biases"][n].to_owned();
             (0..2).map(|n| Baseline { name: name(n), score: scores[n] }).collect::<Vec<_>>()
         };
-        let told = |validation, higher, scores| {
+        let answer = |validation, higher, scores| {
             let mut report = report(validation, higher);
             report.compare_with(simple(scores));
             assert_eq!(report.baselines.len(), 2);
             report.cautions().map(str::to_owned).collect::<Vec<_>>()
         };
-        let caution = told(Some(1.2), false, [1.5, 1.1]);
+        let caution = answer(Some(1.2), false, [1.5, 1.1]);
         assert!(caution[0].contains("\"biases\"") && caution[0].contains("1.1000"), "{caution:?}");
-        assert!(told(Some(1.2), true, [1.3, 1.5])[0].contains("1.5000"));
-        assert!(told(Some(1.0), false, [1.5, 1.1]).is_empty());
-        assert!(told(Some(1.1), false, [1.5, 1.1]).is_empty());
-        assert!(told(Some(0.9806), false, [1.5, 0.9805]).is_empty(), "that is noise");
-        assert!(told(Some(1.6), true, [1.3, 1.5]).is_empty());
-        assert!(told(None, true, [1.3, 1.5]).is_empty());
+        assert!(answer(Some(1.2), true, [1.3, 1.5])[0].contains("1.5000"));
+        assert!(answer(Some(1.0), false, [1.5, 1.1]).is_empty());
+        assert!(answer(Some(1.1), false, [1.5, 1.1]).is_empty());
+        assert!(answer(Some(0.9806), false, [1.5, 0.9805]).is_empty(), "that is noise");
+        assert!(answer(Some(1.6), true, [1.3, 1.5]).is_empty());
+        assert!(answer(None, true, [1.3, 1.5]).is_empty());
     }
 }

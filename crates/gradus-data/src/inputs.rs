@@ -1,4 +1,4 @@
-//! What a model is told of a sample, and how the columns of a table become numbers.
+//! What a model gets of a sample, and how the columns of a table become numbers.
 
 use super::{ImageShape, TableLayout, Vectorizer};
 use gradus_base::{Error, Result};
@@ -10,7 +10,7 @@ mod encode;
 pub(crate) use encode::complete;
 pub use encode::{EncodeOptions, Encoded, Fill};
 
-/// What a model is told of a sample: so many plain numbers, or the columns of a table.
+/// What a model gets of a sample: so many plain numbers, or the columns of a table.
 ///
 /// A model keeps it, so that a table is turned into the same numbers ever after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

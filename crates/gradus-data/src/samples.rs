@@ -203,7 +203,7 @@ impl Samples {
     }
 
     /// Says to which fold each sample belongs, for models that choose by cross-validation: samples of
-    /// one fold are judged by a fit to all others.
+    /// one fold are evaluated by a fit to all others.
     ///
     /// # Errors
     /// If there is not one for each sample.

@@ -56,7 +56,7 @@ impl Smallest {
 }
 
 impl Sketch {
-    /// The sketch of units that are told apart by their text.
+    /// The sketch of units that are distinguished by their text.
     pub fn of_text<T: AsRef<[u8]>>(units: impl IntoIterator<Item = T>) -> Self {
         let mut found = Smallest::new();
         let mut rows = 0;

@@ -10,7 +10,7 @@
 //! | [`ccd`] | cyclic coordinate descent |
 //! | [`gd`] | gradient descent on the whole objective at once |
 //! | [`nmfratings`] | non-negative matrix factorisation of ratings |
-//! | [`loss`] | how errors are judged, where a gradient is followed |
+//! | [`loss`] | how errors count, where a gradient is followed |
 //! | [`softimpute`] | completion with the nuclear norm, by alternating ridge regressions |
 //! | [`svp`] | completion by projection on the matrices of a rank |
 //! | [`svt`] | completion by singular value thresholding |

@@ -1,4 +1,4 @@
-//! Held-out items, and how well a model ranks them: how models of implicit feedback are judged.
+//! Held-out items, and how well a model ranks them: how models of implicit feedback are evaluated.
 //!
 //! The protocol is that of [`gradus_select::evaluate_ranking`], so that the validation score of a
 //! fit, the score of a search and that of an evaluation on the same data are the same number:
@@ -18,7 +18,7 @@ use gradus_kernel::{Level, Rows};
 use gradus_metrics::ranking::ndcg;
 use std::sync::Arc;
 
-/// The length of the list that is judged.
+/// The length of the list that is evaluated.
 pub(crate) const PLACES: usize = 20;
 /// The name of the score.
 pub(crate) const METRIC: &str = "ndcg@20";
@@ -327,10 +327,10 @@ mod tests {
         let train = of(&[(1, 10), (1, 11), (2, 12), (3, 13)]);
         // Seen, unknown item, unknown user: nothing is left but (2, 10).
         let held_out = of(&[(1, 10), (1, 99), (9, 10), (2, 10)]);
-        let judge = HeldOutItems::new(&held_out, &train).unwrap();
-        assert_eq!(judge.users, [(1, vec![0])]);
-        assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 0.0])), 1.0);
-        let second = judge.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 2.0]));
+        let items = HeldOutItems::new(&held_out, &train).unwrap();
+        assert_eq!(items.users, [(1, vec![0])]);
+        assert_eq!(items.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 0.0])), 1.0);
+        let second = items.ndcg(|_, scores| scores.copy_from_slice(&[1.0, 0.0, 9.0, 2.0]));
         assert_eq!(second, 1.0 / 3f64.log2());
         assert!(HeldOutItems::new(&of(&[(1, 10)]), &train).is_err());
     }
@@ -345,10 +345,10 @@ mod tests {
         // Item 13 and users 3 and 4 lose all they have; the ids stay.
         let (held_out, train) = of(&rows).partition(|at| [1, 4, 5].contains(&at));
         assert_eq!((train.n_users(), train.n_items()), (4, 4));
-        let judge = HeldOutItems::new(&held_out, &train).unwrap();
-        assert_eq!(judge.users, [(0, vec![1])]);
+        let items = HeldOutItems::new(&held_out, &train).unwrap();
+        assert_eq!(items.users, [(0, vec![1])]);
         // Item 13 has the best score and takes no place.
-        assert_eq!(judge.ndcg(|_, scores| scores.copy_from_slice(&[0.0, 1.0, 0.5, 9.0])), 1.0);
+        assert_eq!(items.ndcg(|_, scores| scores.copy_from_slice(&[0.0, 1.0, 0.5, 9.0])), 1.0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How good a ranking is, judged by the items known to be relevant.
+//! How good a ranking is, evaluated by the items known to be relevant.
 //!
 //! Relevance is yes or no. `ranked` is a list of items, best first and each once; `relevant` the
 //! relevant ones, in ascending order. Places count from 1. Every function is 0 where nothing is
@@ -139,7 +139,7 @@ pub fn novelty(ranked: &[u32], known: &[u32], n_users: usize, k: usize) -> f64 {
     if list.is_empty() { 0.0 } else { list.iter().map(bits).sum::<f64>() / list.len() as f64 }
 }
 
-/// The items in the order in which they are judged: by score, and of equal scores the irrelevant
+/// The items in the order in which they are evaluated: by score, and of equal scores the irrelevant
 /// first.
 ///
 /// A model that gives all items the same score knows nothing, and gets nothing so; if ties went to
@@ -149,12 +149,12 @@ pub fn novelty(ranked: &[u32], known: &[u32], n_users: usize, k: usize) -> f64 {
 ///
 /// ```
 /// use gradus_core::recommend::Scored;
-/// use gradus_metrics::ranking::judged_order;
+/// use gradus_metrics::ranking::pessimistic_order;
 ///
 /// let scored = [(7, 3.0), (3, 2.0), (5, 2.0)].map(|(item, score)| Scored { item, score });
-/// assert_eq!(judged_order(&scored, &[3]), [7, 5, 3]);
+/// assert_eq!(pessimistic_order(&scored, &[3]), [7, 5, 3]);
 /// ```
-pub fn judged_order(scored: &[Scored], relevant: &[u32]) -> Vec<u32> {
+pub fn pessimistic_order(scored: &[Scored], relevant: &[u32]) -> Vec<u32> {
     let mut order = Vec::with_capacity(scored.len());
     for tied in scored.chunk_by(|a, b| a.score == b.score) {
         if let [alone] = tied {

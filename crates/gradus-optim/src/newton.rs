@@ -448,7 +448,7 @@ mod tests {
 
     /// Steps of conjugate gradients against what they should be, with and without a preconditioner.
     #[test]
-    fn a_step_reaches_the_radius_and_its_length_and_fall_are_told_right() {
+    fn a_step_reaches_the_radius_and_its_length_and_fall_are_reported_right() {
         let mut cut = 0;
         for (spectrum, indefinite) in [
             ([1.0, 3.0, 10.0, 40.0, 90.0, 200.0], false),

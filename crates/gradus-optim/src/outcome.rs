@@ -103,7 +103,7 @@ impl Trace {
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The point found.
     pub x: Vec<f64>,

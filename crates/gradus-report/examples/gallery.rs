@@ -47,14 +47,14 @@ fn classified(random: &mut Stream, n: usize, share: f64, skill: f64) -> Vec<(boo
 }
 
 /// Points of the ROC curve and of precision against recall, and the areas below them.
-struct Judged {
+struct Evaluated {
     roc: Vec<(f64, f64)>,
     auc: f64,
     precision: Vec<(f64, f64)>,
     average: f64,
 }
 
-fn judged(rows: &[(bool, f64)]) -> Judged {
+fn evaluated(rows: &[(bool, f64)]) -> Evaluated {
     let mut rows = rows.to_vec();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     let yes = rows.iter().filter(|row| row.0).count() as f64;
@@ -72,7 +72,7 @@ fn judged(rows: &[(bool, f64)]) -> Judged {
         roc.push((bad / no, good / yes));
         precision.push((good / yes, good / (good + bad)));
     }
-    Judged { roc, auc, precision, average }
+    Evaluated { roc, auc, precision, average }
 }
 
 /// Ten bins of equal width, with normal intervals.
@@ -275,7 +275,7 @@ fn main() -> std::io::Result<()> {
 
     let strong = classified(&mut random, 4000, 0.15, 1.9);
     let weak = classified(&mut random, 4000, 0.15, 1.0);
-    let (best, good) = (judged(&strong), judged(&weak));
+    let (best, good) = (evaluated(&strong), evaluated(&weak));
     let roc = Curves::roc()
         .title("Receiver operating characteristic")
         .curve("logistic", best.roc.clone(), best.auc)

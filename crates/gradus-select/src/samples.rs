@@ -143,7 +143,7 @@ fn nothing(samples: &Samples) -> Result<()> {
     if samples.is_empty() { Err(Error::data("there are no rows to test on")) } else { Ok(()) }
 }
 
-/// Judges a model that predicts numbers, target by target.
+/// Evaluates a model that predicts numbers, target by target.
 ///
 /// # Errors
 /// If there are no samples, their target is a class, or their features are not those of the model.
@@ -198,7 +198,7 @@ fn known(samples: &Samples, labels: &Ids) -> Result<(Vec<u32>, usize)> {
     Ok((codes.iter().map(place).collect(), unknown))
 }
 
-/// Judges a model that predicts classes.
+/// Evaluates a model that predicts classes.
 ///
 /// A class the model does not know has no score: measures of scores and probabilities leave its
 /// samples out, the others count them as wrong.

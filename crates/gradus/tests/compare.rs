@@ -134,9 +134,9 @@ fn planted_factors_beat_the_baselines() {
     let models = ["als", "mean", "bias"].map(|name| find(name).unwrap()).to_vec();
     let Compared { comparison, best } = compare(models, Metric::Rmse).run(&data, &silent).unwrap();
     assert_eq!(comparison.winner.as_deref(), Some("als"));
-    assert_eq!(comparison.not_told_apart, ["als"]);
+    assert_eq!(comparison.not_distinguished, ["als"]);
     assert_eq!(comparison.rows.len(), 3);
-    assert!(comparison.rows[1].told_apart && comparison.rows[1].baseline);
+    assert!(comparison.rows[1].distinguished && comparison.rows[1].baseline);
     assert!(comparison.rows[1].difference.interval.low > 0.0);
     assert_eq!((comparison.units, comparison.parts.test), ("users", 2400));
     assert!(comparison.rows.iter().all(|row| row.interval.contains(row.score) && row.bytes > 0));
@@ -170,17 +170,17 @@ fn signs_of_interest_are_ranked() {
 }
 
 #[test]
-fn equal_models_are_not_told_apart_and_the_first_wins() {
+fn equal_models_are_not_distinguished_and_the_first_wins() {
     let data = samples(400);
     let (a, b, c) = (Shifted::by("a", 0.0), Shifted::by("b", 0.0), Shifted::by("c", 3.0));
     let found = compare(vec![&c, &b, &a], Metric::Rmse).run(&data, &silent).unwrap().comparison;
     assert_eq!(found.winner.as_deref(), Some("b"));
-    assert_eq!(found.not_told_apart, ["b", "a"]);
+    assert_eq!(found.not_distinguished, ["b", "a"]);
     let second = &found.rows[1];
-    assert_eq!((second.difference.value, second.told_apart), (0.0, false));
-    assert!(found.rows[2].told_apart && found.rows[2].difference.value > 1.0);
-    assert!(found.not_told_apart.contains(found.fastest.as_ref().unwrap()));
-    assert!(found.not_told_apart.contains(found.smallest.as_ref().unwrap()));
+    assert_eq!((second.difference.value, second.distinguished), (0.0, false));
+    assert!(found.rows[2].distinguished && found.rows[2].difference.value > 1.0);
+    assert!(found.not_distinguished.contains(found.fastest.as_ref().unwrap()));
+    assert!(found.not_distinguished.contains(found.smallest.as_ref().unwrap()));
 }
 
 #[test]

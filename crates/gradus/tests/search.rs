@@ -43,7 +43,7 @@ fn run(search: &Search<'_>) -> Found {
 }
 
 #[test]
-fn random_candidates_are_judged_like_those_of_a_grid() {
+fn random_candidates_are_evaluated_like_those_of_a_grid() {
     let search = search(Plan::Holdout(0.2), false);
     let draw = |name: &str, values: &[Value]| Dimension {
         name: name.into(),

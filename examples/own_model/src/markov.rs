@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 ///
 /// The probability of a word after its context (the last `order` words) is that of how often it came
 /// after this context in training, with `smoothing` added to the count of every word, so that what
-/// training did not have is unlikely and not impossible. A sequence is also told when to end: its end
+/// training did not have is unlikely and not impossible. A sequence also knows when to end: its end
 /// counts as a word. The objective in the report is the mean negative log probability of a sequence
 /// of the training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

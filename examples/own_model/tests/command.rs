@@ -27,8 +27,8 @@ fn a_model_of_new_data_has_the_whole_command() {
     assert!(ok(path, "info m.gradus").contains("contexts"));
     assert!(ok(path, "evaluate m.gradus words.txt").contains("negative log density"));
     ok(path, "fit markov words.txt --characters -o c.gradus");
-    let (success, _, told) = run(path, "evaluate c.gradus words.txt --option chars=true");
-    assert!(!success && told.contains("characters"), "{told}");
+    let (success, _, answer) = run(path, "evaluate c.gradus words.txt --option chars=true");
+    assert!(!success && answer.contains("characters"), "{answer}");
     let of_characters = ok(path, "evaluate c.gradus words.txt --option characters=true");
     assert_ne!(of_characters, ok(path, "evaluate c.gradus words.txt"));
     let drawn = ok(path, "generate m.gradus -n 5 --seed 3");
@@ -41,11 +41,11 @@ fn a_model_of_new_data_has_the_whole_command() {
     ok(path, "report m.gradus -o m.html");
     assert!(std::fs::read_to_string(path.join("m.html")).unwrap().contains("markov"));
     // What it cannot do is refused with what it can do instead.
-    let (success, _, told) = run(path, "recommend m.gradus --user 1");
-    assert!(!success && told.contains("generate data"), "{told}");
+    let (success, _, answer) = run(path, "recommend m.gradus --user 1");
+    assert!(!success && answer.contains("generate data"), "{answer}");
     // A file of gradus itself does not hide it, and the other way round.
-    let (success, _, told) = run(path, "fit markov words.txt --order 0 -o m.gradus");
-    assert!(!success && told.contains("order") && told.contains("must be"), "{told}");
+    let (success, _, answer) = run(path, "fit markov words.txt --order 0 -o m.gradus");
+    assert!(!success && answer.contains("order") && answer.contains("must be"), "{answer}");
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_clustering_labels_rows_and_measures_distances() {
         assert!(label.ends_with(&format!(",{nearest}")), "{row:?}: {label}");
     }
     assert!(ok(path, "evaluate m.gradus x.csv --option ignore=y").contains("nearest cluster"));
-    let (success, _, told) = run(path, "predict m.gradus x.csv --probabilities");
-    assert!(!success && told.contains("gradus transform"), "{told}");
-    let (success, _, told) = run(path, "transform m.gradus x.csv --inverse");
-    assert!(!success && told.contains("clusters"), "{told}");
-    let (success, _, told) = run(path, "topics m.gradus");
-    assert!(!success && told.contains("group samples into clusters"), "{told}");
+    let (success, _, answer) = run(path, "predict m.gradus x.csv --probabilities");
+    assert!(!success && answer.contains("gradus transform"), "{answer}");
+    let (success, _, answer) = run(path, "transform m.gradus x.csv --inverse");
+    assert!(!success && answer.contains("clusters"), "{answer}");
+    let (success, _, answer) = run(path, "topics m.gradus");
+    assert!(!success && answer.contains("group samples into clusters"), "{answer}");
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn a_topic_model_shows_its_topics_and_those_of_documents() {
     let mut rows: Vec<&str> = unknown.lines().skip(1).collect();
     rows.dedup();
     assert_eq!(rows.len(), 1, "{unknown}");
-    let (success, _, told) = run(path, "topics m.gradus words.txt -n 3");
-    assert!(!success && told.contains("cannot be used with"), "{told}");
+    let (success, _, answer) = run(path, "topics m.gradus words.txt -n 3");
+    assert!(!success && answer.contains("cannot be used with"), "{answer}");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn an_embedding_tells_what_is_similar() {
     let shown: serde_json::Value =
         serde_json::from_str(&ok(path, "similar m.gradus --name sun --json")).unwrap();
     assert_eq!(shown["similar"][0]["name"], "moon");
-    let (success, _, told) = run(path, "similar m.gradus --name zebra");
-    assert!(!success && told.contains("unknown word `zebra`"), "{told}");
-    let (success, _, told) = run(path, "similar m.gradus --item cat");
-    assert!(!success && told.contains("give vectors of names"), "{told}");
-    let (success, _, told) = run(path, "evaluate m.gradus words.txt");
-    assert!(!success && told.contains("be measured on data it has not seen"), "{told}");
+    let (success, _, answer) = run(path, "similar m.gradus --name zebra");
+    assert!(!success && answer.contains("unknown word `zebra`"), "{answer}");
+    let (success, _, answer) = run(path, "similar m.gradus --item cat");
+    assert!(!success && answer.contains("give vectors of names"), "{answer}");
+    let (success, _, answer) = run(path, "evaluate m.gradus words.txt");
+    assert!(!success && answer.contains("be measured on data it has not seen"), "{answer}");
 }

@@ -1,4 +1,4 @@
-//! Two models judged on the same samples.
+//! Two models evaluated on the same samples.
 
 use super::EvaluateRequest;
 use super::samples::read;

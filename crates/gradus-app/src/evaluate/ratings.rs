@@ -198,7 +198,7 @@ pub(super) fn rank(
     Ok(RankingAnswer { model: fitted.kind.to_owned(), ranking, trained_on })
 }
 
-/// Held-out ratings to judge a ranking by.
+/// Held-out ratings to evaluate a ranking by.
 struct HeldOut<'a> {
     ratings: &'a Ratings,
     /// Whether their values are opinions, of which only the better ones are relevant.
@@ -207,7 +207,7 @@ struct HeldOut<'a> {
     fold_in: Option<&'a Ratings>,
 }
 
-/// Judges a ranking. By default the upper quarter of the scale of ratings is relevant, and everything where
+/// Evaluates a ranking. By default the upper quarter of the scale of ratings is relevant, and everything where
 /// there are no ratings.
 fn ranking(fitted: &AnyFitted, test: &HeldOut<'_>, how: RankingRequest) -> Result<Ranking> {
     let model = fitted.recommend()?;

@@ -108,14 +108,14 @@ pub(super) fn evaluate(
     };
     let (kind, count) = (fitted.kind.to_owned(), samples.len());
     let Some(labels) = model.outputs().labels() else {
-        let targets = evaluate_values(model, &samples)?.into_iter().map(|judged| {
-            let interval = |at: usize| judged.scores.get(at).and_then(|score| score.interval);
+        let targets = evaluate_values(model, &samples)?.into_iter().map(|evaluated| {
+            let interval = |at: usize| evaluated.scores.get(at).and_then(|score| score.interval);
             TargetAnswer {
                 rmse_interval: interval(0),
                 mae_interval: interval(1),
-                target: judged.target,
-                errors: judged.errors,
-                scores: judged.scores,
+                target: evaluated.target,
+                errors: evaluated.errors,
+                scores: evaluated.scores,
             }
         });
         let targets = targets.collect();
@@ -127,24 +127,24 @@ pub(super) fn evaluate(
             trained_on,
         }));
     };
-    let judged = evaluate_classes(model, &samples)?;
-    let per_class = judged.confusion.classes();
+    let evaluated = evaluate_classes(model, &samples)?;
+    let per_class = evaluated.confusion.classes();
     let class = |name: &String| match labels {
         Ids::Int(_) => json!(gradus_data::Id::parse(name)),
         Ids::Text(_) => json!(name),
     };
-    let classes = per_class.iter().zip(&judged.names);
-    let rows = 0..judged.names.len() as u32;
+    let classes = per_class.iter().zip(&evaluated.names);
+    let rows = 0..evaluated.names.len() as u32;
     Ok(Evaluation::Classes(ClassesAnswer {
         model: kind,
         count,
-        unknown: judged.unknown,
+        unknown: evaluated.unknown,
         classes: classes
             .map(|(scores, name)| ClassAnswer { class: class(name), scores: *scores })
             .collect(),
-        confusion: rows.map(|class| judged.confusion.row(class).to_vec()).collect(),
-        scores: judged.scores,
-        accuracy_hoeffding: judged.sure,
+        confusion: rows.map(|class| evaluated.confusion.row(class).to_vec()).collect(),
+        scores: evaluated.scores,
+        accuracy_hoeffding: evaluated.sure,
         against,
         trained_on,
     }))
@@ -161,7 +161,7 @@ pub(super) fn read(
     let inputs = (model.inputs(), target);
     let samples = request.options.table.samples_for(&request.data, inputs, classes, remarks)?;
     if samples.is_empty() {
-        return Err(Error::format(&request.data, "has no rows to judge by"));
+        return Err(Error::format(&request.data, "has no rows to evaluate by"));
     }
     Ok(samples)
 }

@@ -186,7 +186,7 @@ pub struct RatingsInfo {
 }
 
 impl App {
-    /// What a file holds, which is told by its content.
+    /// What a file holds, by its content.
     ///
     /// # Errors
     /// If the file cannot be read as what it seems to be.

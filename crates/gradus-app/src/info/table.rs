@@ -6,7 +6,7 @@ use gradus_data::{Column, TableLayout};
 use serde::Serialize;
 use std::path::Path;
 
-/// So many words of a column are told.
+/// So many words of a column are listed.
 const MOST_FREQUENT: usize = 4;
 
 /// What a table holds.

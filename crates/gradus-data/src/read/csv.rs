@@ -30,7 +30,7 @@ pub(super) struct CsvParser {
 }
 
 impl CsvParser {
-    /// Unless it is told, a comma is a decimal one where it does not stand between columns.
+    /// Unless it is given, a comma is a decimal one where it does not stand between columns.
     pub(super) fn new(layout: &Layout, decimal_comma: Option<bool>) -> Self {
         let mut wanted: Vec<(usize, Role)> = layout.positions().collect();
         wanted.sort();

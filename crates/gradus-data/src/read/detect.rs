@@ -191,12 +191,12 @@ impl From<&Layout> for Columns {
     }
 }
 
-/// The format of the input: as told, or by its first bytes, or by its name.
-pub(crate) fn format(input: &Input<'_>, told: Option<Format>) -> Result<Format> {
+/// The format of the input: as given, or by its first bytes, or by its name.
+pub(crate) fn format(input: &Input<'_>, given: Option<Format>) -> Result<Format> {
     if input.sample.is_empty() {
         return Err(Error::format(&input.name, "is empty"));
     }
-    if let Some(format) = told {
+    if let Some(format) = given {
         return Ok(format);
     }
     let foreign = match input.sample.as_slice() {
@@ -240,12 +240,12 @@ pub(super) fn csv(
     format: Format,
 ) -> Result<Layout> {
     let delimiter = match (options.delimiter, format) {
-        (Some(told), _)
-            if told == Delimiter::single(b':') && sniff(input, format) == DOUBLE_COLON =>
+        (Some(given), _)
+            if given == Delimiter::single(b':') && sniff(input, format) == DOUBLE_COLON =>
         {
             DOUBLE_COLON
         }
-        (Some(told), _) => told,
+        (Some(given), _) => given,
         (None, Format::Tsv) if options.format.is_some() => Delimiter::single(b'\t'),
         _ => sniff(input, format),
     };
@@ -333,8 +333,8 @@ pub(super) fn json(input: &Input<'_>, options: &ReadOptions, need: Need) -> Resu
 
 /// Whether the rows are lists of items behind a user: integers, not equally many in each row.
 pub(super) fn is_adjacency(input: &Input<'_>, options: &ReadOptions) -> bool {
-    let told = options.columns().iter().any(|column| column.is_some());
-    if told || options.header == Some(true) {
+    let given = options.columns().iter().any(|column| column.is_some());
+    if given || options.header == Some(true) {
         return false;
     }
     let delimiter = options.delimiter.unwrap_or_else(|| sniff(input, Format::Csv));
@@ -379,7 +379,7 @@ pub(super) struct Guess {
     pub fourth_is_time: bool,
 }
 
-/// Which column is which: as told, or by name, or by place.
+/// Which column is which: as given, or by name, or by place.
 pub(super) fn choose(
     file: &str,
     options: &ReadOptions,
@@ -388,17 +388,17 @@ pub(super) fn choose(
     n_columns: usize,
     guess: Guess,
 ) -> Result<ByRole<Option<Chosen>>> {
-    let mut told: ByRole<Option<usize>> = Default::default();
+    let mut given: ByRole<Option<usize>> = Default::default();
     for (role, column) in Role::ALL.into_iter().zip(options.columns()) {
         if let Some(column) = column {
-            told[role as usize] = Some(look_up(file, role, column, names, n_columns)?);
+            given[role as usize] = Some(look_up(file, role, column, names, n_columns)?);
         }
     }
-    let is_free = |position: &usize| !told.contains(&Some(*position));
+    let is_free = |position: &usize| !given.contains(&Some(*position));
     let mut chosen: ByRole<Option<Chosen>> = Default::default();
     for role in Role::ALL {
-        let found = match (told[role as usize], names) {
-            // Nobody asked for the times, but a column told to be theirs is no other.
+        let found = match (given[role as usize], names) {
+            // Nobody asked for the times, but a column given as theirs is no other.
             _ if role == Role::Time && !options.times => None,
             (Some(position), _) => Some(position),
             (None, _) if role == Role::Rating && need == Need::Pairs => None,

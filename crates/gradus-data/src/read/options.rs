@@ -241,7 +241,7 @@ impl ReadOptions {
         self
     }
 
-    /// The columns told, in the order of their roles.
+    /// The columns given, in the order of their roles.
     pub(super) fn columns(&self) -> [&Option<ColumnRef>; 5] {
         [&self.user, &self.item, &self.rating, &self.weight, &self.time]
     }

@@ -13,7 +13,7 @@ use gradus_base::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many bad rows are told in words.
+/// How many bad rows are described.
 pub(crate) const TOLD: usize = 5;
 
 /// A bad row: its line, counted from 0 at the start of the block, the column to blame, and why.

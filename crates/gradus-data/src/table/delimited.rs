@@ -70,20 +70,20 @@ pub(super) fn layout(
     input.grow_sample(30, MAX_ROW)?;
     let mut lines_before = 0;
     let mut offset = 0;
-    let mut told = options.delimiter;
+    let mut given = options.delimiter;
     // Spreadsheets write `sep=;` as the first line, and take it away when they read it.
     let first = memchr(b'\n', &input.sample).unwrap_or(input.sample.len());
     let line = input.sample[..first].trim_ascii_end();
     if let Some(rest) = line.strip_prefix(b"sep=")
         && let [byte] = rest
     {
-        told = told.or(Some(Delimiter::single(*byte)));
+        given = given.or(Some(Delimiter::single(*byte)));
         offset = (first + 1).min(input.sample.len());
         input.sample.drain(..offset);
         lines_before = 1;
     }
-    let delimiter = match told {
-        Some(told) => told,
+    let delimiter = match given {
+        Some(given) => given,
         None => sniff(input, format, options),
     };
     let mut dialect = Dialect::of(delimiter, &input.sample);

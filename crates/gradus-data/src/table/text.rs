@@ -97,7 +97,7 @@ impl TextColumns {
         let plain: Vec<String> = names.iter().map(|name| plain(name)).collect();
         let n_cols = names.len();
         let mut places = vec![None; wanted.len()];
-        let (mut has_header, mut is_told) = (false, false);
+        let (mut has_header, mut is_given) = (false, false);
         for (place, column) in places.iter_mut().zip(wanted) {
             let found = match (column.given, column.given.and_then(position)) {
                 (Some(given), Some(at)) if at > n_cols && self.n_rows > 0 => {
@@ -124,7 +124,7 @@ impl TextColumns {
                     column.names.iter().find_map(|name| plain.iter().position(|n| n == name))
                 }
             };
-            is_told |= column.given.is_some();
+            is_given |= column.given.is_some();
             has_header |= found.is_some();
             *place = found;
         }
@@ -133,7 +133,7 @@ impl TextColumns {
             names.get(at).is_some_and(|name| parse_canonical_int(name.as_bytes()).is_some())
         };
         let by_place = (0..wanted.len()).filter(|&at| places[at].is_none());
-        if is_text && has_header && !is_told && by_place.clone().any(is_number) {
+        if is_text && has_header && !is_given && by_place.clone().any(is_number) {
             has_header = false;
             places.iter_mut().for_each(|place| *place = None);
         }

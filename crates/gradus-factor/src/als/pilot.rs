@@ -64,7 +64,7 @@ pub(crate) fn strengths(
             Entity::Item => (&state.items, &state.users, data.by_user()),
         };
         if let Some(prior) = &mut solver.priors[of as usize] {
-            prior.judge(rows, &OtherSide { fixed, counts, everywhere: None });
+            prior.evaluate(rows, &OtherSide { fixed, counts, everywhere: None });
         }
     }
     for of in Entity::ALL {

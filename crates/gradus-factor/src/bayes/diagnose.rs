@@ -1,7 +1,7 @@
 //! Whether the chain has run long enough: split-R̂ and the effective number of draws of a few
 //! scalars.
 
-/// Number of scalars of each iteration by which the chain is judged.
+/// Number of scalars of each iteration by which the chain is assessed.
 pub(super) const SCALARS: usize = 3;
 
 /// The names of the scalars.
@@ -16,7 +16,7 @@ const FEW: f64 = 20.0;
 /// Remarks on the draws that count, if there are enough of them.
 pub(super) fn notes(chain: &[[f64; SCALARS]]) -> Vec<String> {
     if chain.len() < 8 {
-        return vec![format!("{} draws are too few to judge the chain by", chain.len())];
+        return vec![format!("{} draws are too few to assess the chain by", chain.len())];
     }
     let mut said = Vec::new();
     let (mut worst_r, mut fewest) = (0.0f64, f64::INFINITY);

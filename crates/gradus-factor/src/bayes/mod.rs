@@ -171,8 +171,8 @@ impl Bayes {
             return Ok(Strengths::default());
         }
         let input = Normalised::new(Normalize::None, data);
-        let judge = Als::new().seed(self.seed);
-        crate::als::strengths(&judge, &input, job, Self::NAME)
+        let estimator = Als::new().seed(self.seed);
+        crate::als::strengths(&estimator, &input, job, Self::NAME)
     }
 }
 

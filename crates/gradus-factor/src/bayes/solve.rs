@@ -28,7 +28,7 @@ use std::borrow::Cow;
 /// that start large are as slow to shrink.
 const START: f64 = 0.05;
 
-/// Number of pairs of user and item whose predictions are traced, to judge the chain.
+/// Number of pairs of user and item whose predictions are traced, to assess the chain.
 const WATCHED: usize = 1024;
 
 /// The prior of the noise: `τ ~ Gamma(1, 0.05)`, two ratings' worth. It matters only where the
@@ -87,7 +87,7 @@ pub(super) struct State {
     pub(super) samples: Samples,
     /// Sums of the held-out predictions of the draws kept so far.
     held_out: Vec<f64>,
-    /// A few scalars of each iteration, to judge the chain by.
+    /// A few scalars of each iteration, to assess the chain by.
     pub(super) scalars: Vec<[f64; diagnose::SCALARS]>,
     pub(super) fallbacks: u64,
 }
@@ -294,7 +294,7 @@ impl<'a> Solver<'a> {
         (self.mean + self.scale * f64::from(product + user_bias + item_bias)) as f32
     }
 
-    /// The scalars by which the chain is judged: the noise, and mean and spread of the predictions
+    /// The scalars by which the chain is assessed: the noise, and mean and spread of the predictions
     /// of some pairs of any user and any item. The sizes of biases and factors would not do: means
     /// and scales can move between them without a change in any prediction.
     fn scalars(&self, noise: f64, users: &Vectors, items: &Vectors) -> [f64; diagnose::SCALARS] {

@@ -318,7 +318,7 @@ fn a_newcomer_is_less_certain() {
 }
 
 #[test]
-fn the_report_judges_the_chain() {
+fn the_report_assesses_the_chain() {
     let Planted { train, .. } = planted(100, 60, 20);
     let report = quick().fit(&train).unwrap().report;
     let note = report.notes.iter().find(|note| note.contains("split-R̂")).unwrap();

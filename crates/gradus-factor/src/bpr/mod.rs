@@ -46,7 +46,7 @@ pub enum Negatives {
 /// The result does not depend on the number of threads. The objective reported is the mean loss
 /// of the epoch's pairs, each just before its step, without the penalty.
 ///
-/// With held-out data the fit is judged by NDCG@20: for each user with held-out items all items but
+/// With held-out data the fit is evaluated by NDCG@20: for each user with held-out items all items but
 /// those of the training are ranked.
 ///
 /// Cost of an epoch: `16 n rank` operations for `n` pairs. Confidence-weighted least squares

@@ -21,7 +21,7 @@ fn tastes(n_users: u32, n_items: u32, each: u64, seed: u64) -> Ratings {
 }
 
 #[test]
-fn tastes_are_told_apart_and_popularity_is_beaten() {
+fn tastes_are_distinguished_and_popularity_is_beaten() {
     let (train, held_out) = tastes(200, 100, 15, 1).partition(|at| at % 4 != 0);
     for params in [
         Bpr::new().rank(4).max_iter(40),

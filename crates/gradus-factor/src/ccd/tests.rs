@@ -235,7 +235,7 @@ fn planted_ratings_are_explained_up_to_their_noise() {
 }
 
 #[test]
-fn a_step_told_to_stop_leaves_the_state_as_it_was() {
+fn a_step_asked_to_stop_leaves_the_state_as_it_was() {
     struct Midway(gradus_core::progress::Stop, std::sync::atomic::AtomicUsize);
     impl gradus_core::progress::Observer for Midway {
         fn notice(&self, event: &gradus_core::progress::Event<'_>) {

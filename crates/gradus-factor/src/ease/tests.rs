@@ -110,7 +110,7 @@ fn a_weight_of_two_is_a_strength_of_two() {
 }
 
 #[test]
-fn a_penalty_that_is_left_out_is_chosen_and_told() {
+fn a_penalty_that_is_left_out_is_chosen_and_reported() {
     let data = made(5);
     let fitted = Ease::new().fit(&data).unwrap();
     let [choice] = &fitted.report.chosen[..] else { panic!("{:?}", fitted.report.chosen) };

@@ -155,9 +155,9 @@ impl<'a> Solver<'a> {
         sums.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// The objective at `x`, and the users' part of the direction; a move is judged by it before
+    /// The objective at `x`, and the users' part of the direction; a move is evaluated by it before
     /// the items' part is worked out.
-    fn judge(&self, mean: f64, x: &Point, down: &mut Point) -> f64 {
+    fn evaluate(&self, mean: f64, x: &Point, down: &mut Point) -> f64 {
         let view = View {
             rated: &self.users,
             own: (&x.users, &x.user_bias),
@@ -264,7 +264,7 @@ impl iterate::Solver for Solver<'_> {
         let warm = self.warm.filter(|_| restart == 0);
         let mean = warm.map_or(self.units.mean, |warm| warm.mean() / self.units.score());
         let mut down = self.empty();
-        let objective = self.judge(mean, &x, &mut down);
+        let objective = self.evaluate(mean, &x, &mut down);
         self.complete(mean, &x, &mut down);
         let given = self.params.learning_rate;
         let rate = if given > 0.0 { given } else { self.params.optimizer.usual_rate() };
@@ -285,7 +285,7 @@ impl iterate::Solver for Solver<'_> {
             };
             let how = (rate, self.params.momentum);
             advance(optimizer, how, moves, &mut x, &mut memory, &state.down);
-            let objective = self.judge(state.mean, &x, &mut down);
+            let objective = self.evaluate(state.mean, &x, &mut down);
             watch.within(0.5);
             if watch.stopped() {
                 return Ok(Step::Stopped);

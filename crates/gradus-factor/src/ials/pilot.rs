@@ -50,7 +50,7 @@ pub(super) fn strengths(params: &Ials, all: &Ratings, job: &Job<'_, Ratings>) ->
         let totals = solver.totals(fixed);
         let everywhere = Some((&totals, solver.unobserved()));
         if let Some(prior) = &mut solver.priors[of as usize] {
-            prior.judge(rows, &OtherSide { fixed, counts, everywhere });
+            prior.evaluate(rows, &OtherSide { fixed, counts, everywhere });
             strengths.found[of as usize] = Some(prior.strength.columns.clone());
         }
     }

@@ -211,8 +211,8 @@ fn the_objective_is_that_of_all_pairs_and_never_rises() {
             let params = params.solver(solver).max_iter(12);
             let fitted = params.fit(&data).unwrap();
             let dense = Dense::new(&params, &data).objective(&fitted);
-            let told = fitted.report.objective;
-            assert!((told / dense - 1.0).abs() < 2e-5, "{told} {dense} {params:?}");
+            let reported = fitted.report.objective;
+            assert!((reported / dense - 1.0).abs() < 2e-5, "{reported} {dense} {params:?}");
             for pair in fitted.report.trace.windows(2) {
                 let (before, after) = (pair[0].objective, pair[1].objective);
                 assert!(after <= before * (1.0 + 1e-6), "{before} {after} {params:?}");
@@ -304,7 +304,7 @@ fn interrupted_and_resumed_it_ends_in_the_same_bytes() {
 }
 
 #[test]
-fn a_step_told_to_stop_leaves_the_state_as_it_was() {
+fn a_step_asked_to_stop_leaves_the_state_as_it_was() {
     /// Raises the flag in the middle of the second iteration.
     struct Midway(Stop, AtomicUsize);
     impl Observer for Midway {
@@ -576,7 +576,7 @@ fn left_to_itself_the_weight_follows_the_density_of_the_data() {
 }
 
 #[test]
-fn what_is_left_out_is_chosen_and_told() {
+fn what_is_left_out_is_chosen_and_reported() {
     let spec = RatingsSpec { rank: 3, ..RatingsSpec::new(300, 120, 6000) };
     let data = spec.make(15).unwrap().ratings.filter(|at| at % 3 != 0);
     let params = Ials::new().max_iter(6).tol(0.0);

@@ -16,7 +16,7 @@ const OTHERS: usize = 256;
 /// alone has, at which they end.
 const STEPS: usize = 500;
 const FLAT: f32 = 1e-3;
-/// Without a penalty there would be no solution where the items can be told apart.
+/// Without a penalty there would be no solution where the items can be distinguished.
 const LEAST_PENALTY: f32 = 1e-4;
 
 /// A model fitted to pairs: what a user has should rank above what the user does not have.

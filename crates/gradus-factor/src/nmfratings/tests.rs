@@ -117,12 +117,12 @@ fn an_explanation_adds_up_and_new_ratings_are_taken_in() {
         let mut fitted = small().biases(biases).fit(&data).unwrap();
         let (items, values) = data.by_user().row(5);
         let profile = Profile { items: items.to_vec(), values: values.to_vec() };
-        let told = fitted.explain(&Recipient::Profile(&profile), 11).unwrap();
-        let sum: f32 = told.contributions.iter().map(|c| c.contribution).sum();
-        assert!((told.base + sum - told.score).abs() < 1e-3, "{told:?}");
+        let answer = fitted.explain(&Recipient::Profile(&profile), 11).unwrap();
+        let sum: f32 = answer.contributions.iter().map(|c| c.contribution).sum();
+        assert!((answer.base + sum - answer.score).abs() < 1e-3, "{answer:?}");
         // What no rating accounts for is the mean and the bias of the item.
         let base = fitted.mean() as f32 + fitted.item_bias()[11];
-        assert!((told.base - base).abs() < 0.02, "{} {base}", told.base);
+        assert!((answer.base - base).abs() < 0.02, "{} {base}", answer.base);
         assert!(fitted.model.updater().is_some());
     }
 }

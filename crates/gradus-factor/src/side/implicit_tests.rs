@@ -35,8 +35,8 @@ fn planted(noise: usize, informative: bool, seed: u64) -> Planted {
     planted_with(noise, if informative { 1.0 } else { 0.0 }, 0.5, seed)
 }
 
-/// `told` is the size of what features say, `own` of what they do not.
-fn planted_with(noise: usize, told: f64, own: f64, seed: u64) -> Planted {
+/// `explained` is the size of what features say, `own` of what they do not.
+fn planted_with(noise: usize, explained: f64, own: f64, seed: u64) -> Planted {
     let (users, items) = (side(USERS, noise, seed), side(ITEMS, noise, seed + 1));
     // A direction for each feature, the same on both sides; the tables have the same columns.
     let rank = 3;
@@ -49,7 +49,7 @@ fn planted_with(noise: usize, told: f64, own: f64, seed: u64) -> Planted {
                 let features = table.row(row as usize);
                 for (&feature, &value) in features.indices.iter().zip(&features.values) {
                     let mut way = Stream::new(77, "way", u64::from(feature));
-                    x.iter_mut().for_each(|x| *x += told * f64::from(value) * way.normal());
+                    x.iter_mut().for_each(|x| *x += explained * f64::from(value) * way.normal());
                 }
                 x
             })

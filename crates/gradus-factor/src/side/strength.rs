@@ -145,7 +145,7 @@ impl Strengths {
 
 impl Prior<'_> {
     /// Estimates the strengths from the rows of a fit without features, and from the other side.
-    pub(crate) fn judge(&mut self, rows: &Vectors, other: &OtherSide<'_>) {
+    pub(crate) fn evaluate(&mut self, rows: &Vectors, other: &OtherSide<'_>) {
         let k = rows.factors.k();
         let none = Vectors::zeros(rows.bias.len(), k);
         let curvature = self.curvature(other);

@@ -71,7 +71,7 @@ impl<'a> Problem<'a> {
         Ok(Self { params, gram, unit })
     }
 
-    /// The weights of all items; told of progress if `tells`.
+    /// The weights of all items; reports progress if `tells`.
     pub(super) fn solve(
         &self,
         penalties: &Penalties,

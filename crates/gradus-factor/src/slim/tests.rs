@@ -96,19 +96,19 @@ fn a_weight_of_two_is_a_strength_of_two() {
 }
 
 #[test]
-fn penalties_that_are_left_out_are_chosen_and_told() {
-    let told = |fitted: &Fitted<Slim>, words: &[&str]| {
+fn penalties_that_are_left_out_are_chosen_and_reported() {
+    let answer = |fitted: &Fitted<Slim>, words: &[&str]| {
         let chosen: Vec<String> = fitted.report.chosen.iter().map(ToString::to_string).collect();
         words.iter().all(|word| chosen.iter().any(|choice| choice.contains(word)))
     };
     let data = made(5);
     let fitted = Slim::new().fit(&data).unwrap();
-    assert!(told(&fitted, &["regularization", "sparsity", "best"]), "{:?}", fitted.report.chosen);
+    assert!(answer(&fitted, &["regularization", "sparsity", "best"]), "{:?}", fitted.report.chosen);
     let fitted = Slim::new().sparsity(1.0).fit(&data).unwrap();
-    assert!(told(&fitted, &["regularization"]) && !told(&fitted, &["sparsity"]));
+    assert!(answer(&fitted, &["regularization"]) && !answer(&fitted, &["sparsity"]));
     let few = Ratings::from_triplets((0..6).map(|n| (Id::Int(n % 2), Id::Int(n / 2), 1.0)));
     let fitted = Slim::new().fit(&few.unwrap()).unwrap();
-    assert!(told(&fitted, &["regularization", "sparsity", "too few"]));
+    assert!(answer(&fitted, &["regularization", "sparsity", "too few"]));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn too_many_pairs_are_refused_with_what_to_take_instead() {
 }
 
 #[test]
-fn passes_that_do_not_suffice_are_told() {
+fn passes_that_do_not_suffice_are_reported() {
     let fitted = Slim::new().regularization(1.0).sparsity(0.5).tol(0.0).max_iter(2).fit(&made(7));
     let notes = fitted.unwrap().report.notes;
     assert!(notes.iter().any(|note| note.contains("max_iter")), "{notes:?}");

@@ -5,7 +5,7 @@
 //! | `solve.rs` | an iteration: sweeps of ridge regressions, balanced factors, new directions |
 //! | `balance.rs` | factors turned into those of the singular value decomposition |
 //! | `gap.rs` | the residual matrix, its largest singular values, the duality gap |
-//! | `path.rs` | the strength that was left out: a path of strengths, judged on held-out ratings |
+//! | `path.rs` | the strength that was left out: a path of strengths, evaluated on held-out ratings |
 
 mod balance;
 mod gap;

@@ -1,4 +1,4 @@
-//! The strength that was left out: a path of strengths, judged on held-out ratings.
+//! The strength that was left out: a path of strengths, evaluated on held-out ratings.
 
 use super::SoftImpute;
 use super::solve::{Completion, State};

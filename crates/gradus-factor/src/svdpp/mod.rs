@@ -46,7 +46,7 @@ pub use crate::latent::{Normalize, Scaling};
 /// each user and item, and about `16 n rank` for each step of conjugate gradients.
 ///
 /// The fitted model is used like that of `als` at the same cost. It is more accurate where people
-/// choose what they rate, as they do with films; where they are told what to rate, as in a survey,
+/// choose what they rate, as they do with films; where others decide what they rate, as in a survey,
 /// the implicit factors have nothing to add and `als` is simpler. For clicks, plays or purchases,
 /// where nothing but the choice is known, use another model.
 ///

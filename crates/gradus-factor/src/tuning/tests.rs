@@ -83,7 +83,10 @@ fn what_is_given_is_not_touched_and_costs_no_trial() {
     with_each!(what_is_given_stays(&made(1)));
 }
 
-fn what_is_left_out_is_told<P: Tunable + Fit<Model = LatentFactors>>(params: &P, data: &Ratings) {
+fn what_is_left_out_is_reported<P: Tunable + Fit<Model = LatentFactors>>(
+    params: &P,
+    data: &Ratings,
+) {
     let watcher = Watcher::default();
     let fitted = params.fit_job(data, &watcher.job()).unwrap();
     assert!(watcher.trials() > 2, "{}: {} trials", P::NAME, watcher.trials());
@@ -100,9 +103,9 @@ fn what_is_left_out_is_told<P: Tunable + Fit<Model = LatentFactors>>(params: &P,
 }
 
 #[test]
-fn what_is_left_out_is_chosen_and_told() {
+fn what_is_left_out_is_chosen_and_reported() {
     let data = made(2);
-    with_each!(what_is_left_out_is_told(&data));
+    with_each!(what_is_left_out_is_reported(&data));
     let watcher = Watcher::default();
     let fitted = Als::new().rank(3).fit_job(&data, &watcher.job()).unwrap();
     assert_eq!((names(&fitted), fitted.rank()), (vec!["regularization"], 3));

@@ -10,7 +10,7 @@ use std::path::Path;
 /// How many bytes are looked at.
 const START: u64 = 4096;
 
-/// The kind of a file, told by its first bytes and not by its name.
+/// The kind of a file, recognised by its first bytes and not by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -113,7 +113,7 @@ mod tests {
     use crate::Writer;
 
     #[test]
-    fn kinds_are_told_by_content() {
+    fn kinds_are_recognised_by_content() {
         let model = Writer::new("als").to_bytes().unwrap();
         let checkpoint = Writer::new("als.checkpoint").to_bytes().unwrap();
         let cases: &[(&[u8], Option<FileKind>)] = &[

@@ -1,6 +1,6 @@
-//! How an error is judged.
+//! How an error counts.
 
-/// How an error is judged.
+/// How an error counts.
 ///
 /// With the value `y`, the prediction `x` and the error `e = y − x`:
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -80,7 +80,7 @@ impl Movable<'_> {
 pub struct StepRule {
     /// Values in a row.
     pub k: usize,
-    /// How an error is judged.
+    /// How an error counts.
     pub loss: ResidualLoss,
     /// The constant α of every prediction.
     pub mean: f32,

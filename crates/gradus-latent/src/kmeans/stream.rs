@@ -95,7 +95,7 @@ fn drawn(
     Dense::new(m, d, values)
 }
 
-/// Assigns all rows to the nearest of the centres; `None` if it was told to stop.
+/// Assigns all rows to the nearest of the centres; `None` if it was asked to stop.
 fn pass(
     rows: &mut dyn RowBlocks,
     (k, metric, scale): (usize, Metric, Option<&[f64]>),

@@ -73,7 +73,7 @@ fn the_chain_draws_from_the_exact_posterior() {
         assert_eq!(code(&tokens), which);
         *exact = log_joint(&tokens, k, v, 0.3, 0.4).exp();
     }
-    // Tokens of one word in one document cannot be told apart: sorted, they share a place.
+    // Tokens of one word in one document cannot be distinguished: sorted, they share a place.
     let sorted = |which: usize| {
         let mut bit = n;
         let mut tokens: Vec<Vec<(u32, u16)>> = slots
@@ -235,7 +235,7 @@ fn variational_inference_finds_planted_topics() {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn bad_input_is_reported() {
     let said = |result: Result<Fitted<Lda>>| result.unwrap_err().to_string();
     let lda = Lda::new().n_topics(3).max_iter(5);
     assert!(said(lda.fit(&Documents::new(["", "  "]))).contains("no word"));

@@ -92,11 +92,14 @@ fn the_objective_falls_at_every_step_and_is_that_of_the_definition() {
                     let unit = solver.data().unit;
                     let mut last = objective(&model, &data, unit, &state);
                     for step in 0..25 {
-                        let told = solver.step(&mut state, &Watch::unwatched()).unwrap();
-                        let told = told.objective().unwrap() / solver.loss_unit();
+                        let reported = solver.step(&mut state, &Watch::unwatched()).unwrap();
+                        let reported = reported.objective().unwrap() / solver.loss_unit();
                         let now = objective(&model, &data, unit, &state);
                         let (size, at) = (now.abs() + 1e-3, format!("{model:?} step {step}"));
-                        assert!((told - now).abs() < 1e-9 * size, "{at}: {told}, but {now}");
+                        assert!(
+                            (reported - now).abs() < 1e-9 * size,
+                            "{at}: {reported}, but {now}"
+                        );
                         assert!(now <= last + 1e-10 * size, "{at}: {last} to {now}");
                         last = now;
                     }
@@ -374,8 +377,8 @@ fn what_cannot_be_used_is_refused_by_name() {
     let text = |x: Matrix| Nmf::new().fit(&samples(x)).unwrap_err().to_string();
     let x = Dense::from_rows(&[[1.0, 2.0], [3.0, -4.0]]);
     for x in [Matrix::from(x.clone()), sparse(&x).into()] {
-        let told = text(x.clone());
-        assert!(told.contains("row 2, column 2: -4 is negative"), "{told}");
+        let reported = text(x.clone());
+        assert!(reported.contains("row 2, column 2: -4 is negative"), "{reported}");
         let fitted = Nmf::new().fit(&samples(Dense::from_rows(&[[1.0, 2.0]]))).unwrap();
         assert!(fitted.transform(&x).unwrap_err().to_string().contains("row 2, column 2"));
     }

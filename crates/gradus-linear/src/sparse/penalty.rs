@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn least_squares_is_judged_by_one_coordinate() {
+    fn least_squares_is_decided_by_one_coordinate() {
         let penalty = Penalty::new(0.0, 1.0, false);
         let standing = penalty.standing(&[0.0, 0.0], &[2.0, 1.0], &[4.0, 0.0], 3.0);
         assert_eq!((standing.objective, standing.gap), (1.5, 0.5));

@@ -196,7 +196,7 @@ fn a_default_tolerance_is_exact_enough_to_compare_fits() {
 }
 
 #[test]
-fn the_end_is_told_as_it_is() {
+fn the_end_is_reported_as_it_is() {
     let samples = noisy(400, 5, 2);
     let svm = Svm::new().loss(HingeLoss::Hinge).max_iter(1).tol(1e-12);
     let report = svm.fit(&samples).unwrap().report;

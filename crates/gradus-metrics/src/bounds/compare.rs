@@ -1,4 +1,4 @@
-//! Candidates judged on the same points: their scores with intervals, and who is best for sure.
+//! Candidates evaluated on the same points: their scores with intervals, and who is best for sure.
 
 use super::{
     Bootstrap, Hoeffding, Interval, Method, check_level, effective_size, least_differing,
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub lead: Option<Separation>,
 }
 
-/// How far two candidates are apart, judged point by point.
+/// How far two candidates are apart, evaluated point by point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Separation {
     /// By how much the mean losses differ: not negative.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_candidates_cannot_be_told_apart() {
+    fn equal_candidates_cannot_be_distinguished() {
         let a = [0.5, 0.25, 1.0];
         let found = compare(&[&a, &a], None, Some((0.0, 1.0)), 0.95, 0).unwrap();
         let lead = found.lead.unwrap();

@@ -4,7 +4,7 @@ use super::{Interval, Method, check_level};
 use crate::rows::{self, Sum};
 use gradus_base::{Error, Result};
 
-/// Hoeffding's bound for a loss with values in `[low, high]`, of `K` candidates judged on the same
+/// Hoeffding's bound for a loss with values in `[low, high]`, of `K` candidates evaluated on the same
 /// `N` points:
 ///
 /// ```text
@@ -110,7 +110,7 @@ impl Hoeffding {
     /// point takes as many, for their range is twice as wide.
     ///
     /// # Errors
-    /// If `difference` is not a number. Equal scores cannot be told apart: the answer is `None`.
+    /// If `difference` is not a number. Equal scores cannot be distinguished: the answer is `None`.
     pub fn points_to_separate(&self, difference: f64) -> Result<Option<u64>> {
         if difference == 0.0 {
             return Ok(None);

@@ -27,7 +27,7 @@ pub use compare::{Comparison, Separation, compare};
 pub use hoeffding::{Hoeffding, effective_size};
 pub use proportion::{proportion, wilson};
 pub use simultaneous::{
-    JointDifference, JointScore, JointScores, JudgedPoints, LossScale, joint_intervals,
+    EvaluationPoints, JointDifference, JointScore, JointScores, LossScale, joint_intervals,
 };
 
 use gradus_base::random::normal_quantile;
@@ -104,7 +104,7 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Whether it has values in common with another: if not, the two scores are told apart.
+    /// Whether it has values in common with another: if not, the two scores are distinguished.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }

@@ -143,9 +143,9 @@ impl JointScores {
     }
 }
 
-/// The points that all models were judged on.
+/// The points that all models were evaluated on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct JudgedPoints<'a> {
+pub struct EvaluationPoints<'a> {
     /// How much each counts; 1 if not given.
     pub weights: Option<&'a [f64]>,
     /// The unit that each belongs to; units are independent, the points of one are not. Each point is a
@@ -166,7 +166,7 @@ pub struct JudgedPoints<'a> {
 /// Where the bootstrap knows too little it is replaced: a share with fewer than 20 right or wrong answers
 /// has Clopper and Pearson's interval with the union bound (Hoeffding's, if points have weights or units);
 /// below 40 units the quantile is at least Student's with the union bound; below 6 units the interval is
-/// the whole range. Two models that differ in too few units are never told apart.
+/// the whole range. Two models that differ in too few units are never distinguished.
 ///
 /// The intervals are about these fitted models on more points like these. That another draw of
 /// the training data would give other models is not in them.
@@ -179,18 +179,18 @@ pub struct JudgedPoints<'a> {
 /// [`LossScale::Complement`]) outside 0 to 1, or a setting is outside its range.
 ///
 /// ```
-/// use gradus_metrics::bounds::{JudgedPoints, LossScale, joint_intervals};
+/// use gradus_metrics::bounds::{EvaluationPoints, LossScale, joint_intervals};
 ///
 /// let a: Vec<f64> = (0..500).map(|i| f64::from(i * 7 % 13)).collect();
 /// let b: Vec<f64> = a.iter().zip(0..).map(|(a, i)| a + f64::from(i % 3) / 4.0).collect();
-/// let found = joint_intervals(&[&a, &b], JudgedPoints::default(), LossScale::Mean, 0.95, 0)?;
+/// let found = joint_intervals(&[&a, &b], EvaluationPoints::default(), LossScale::Mean, 0.95, 0)?;
 /// assert!(found.scores[0].interval.overlaps(&found.scores[1].interval));
 /// assert!(found.difference(0, 1).is_sure());
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub fn joint_intervals(
     losses: &[&[f64]],
-    points: JudgedPoints<'_>,
+    points: EvaluationPoints<'_>,
     scale: LossScale,
     level: f64,
     seed: u64,
@@ -240,7 +240,7 @@ struct Family {
 }
 
 impl Family {
-    fn new(losses: &[&[f64]], points: JudgedPoints<'_>, scale: LossScale, total: f64) -> Self {
+    fn new(losses: &[&[f64]], points: EvaluationPoints<'_>, scale: LossScale, total: f64) -> Self {
         let n = losses[0].len();
         let weight = |row: usize| rows::weight(points.weights, row);
         let (unit_of, units): (Vec<usize>, usize) = match points.units {
@@ -375,7 +375,7 @@ impl Family {
         &self,
         at: usize,
         losses: &[f64],
-        points: JudgedPoints<'_>,
+        points: EvaluationPoints<'_>,
         level: f64,
         times: f64,
     ) -> Result<JointScore> {
@@ -401,7 +401,7 @@ impl Family {
     fn exact(
         &self,
         (at, losses): (usize, &[f64]),
-        points: JudgedPoints<'_>,
+        points: EvaluationPoints<'_>,
         error: f64,
         level: f64,
     ) -> Result<Option<Interval>> {
@@ -474,7 +474,7 @@ mod tests {
 
     fn found(losses: &[Vec<f64>], units: Option<&[u32]>, scale: LossScale) -> JointScores {
         let losses: Vec<&[f64]> = losses.iter().map(Vec::as_slice).collect();
-        joint_intervals(&losses, JudgedPoints { weights: None, units }, scale, 0.95, 7).unwrap()
+        joint_intervals(&losses, EvaluationPoints { weights: None, units }, scale, 0.95, 7).unwrap()
     }
 
     /// All scores at once, and all differences at once, at least as often as they say, less what chance
@@ -556,8 +556,8 @@ mod tests {
         let (losses, units, _) = draw(3, 80, 2);
         let slices: Vec<&[f64]> = losses.iter().map(Vec::as_slice).collect();
         let twice = vec![2.0; units.len()];
-        let plain = JudgedPoints { weights: None, units: Some(&units) };
-        let even = JudgedPoints { weights: Some(&twice), ..plain };
+        let plain = EvaluationPoints { weights: None, units: Some(&units) };
+        let even = EvaluationPoints { weights: Some(&twice), ..plain };
         let a = joint_intervals(&slices, plain, LossScale::Root, 0.95, 1).unwrap();
         let b = joint_intervals(&slices, even, LossScale::Root, 0.95, 1).unwrap();
         assert_eq!(a.units, 80);
@@ -565,19 +565,19 @@ mod tests {
         // A point without weight is as good as absent.
         let mut none = vec![1.0; units.len()];
         none[0] = 0.0;
-        let points = JudgedPoints { weights: Some(&none), ..plain };
+        let points = EvaluationPoints { weights: Some(&none), ..plain };
         let without = joint_intervals(&slices, points, LossScale::Root, 0.95, 1).unwrap();
         let mean = losses[0][1..].iter().sum::<f64>() / (units.len() - 1) as f64;
         assert!((without.scores[0].value - mean.sqrt()).abs() < 1e-12);
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_told() {
+    fn what_cannot_be_reported_is_not_reported() {
         // Few units: the whole range.
         let joint = found(&[vec![0.5; 4], vec![1.0; 4]], None, LossScale::Root);
         assert_eq!(joint.scores[0].interval.width(), f64::INFINITY);
         assert!(!joint.difference(0, 1).is_sure());
-        // Equal models are not told apart.
+        // Equal models are not distinguished.
         let same = vec![(0..50).map(f64::from).collect::<Vec<f64>>(); 2];
         let equal = found(&same, None, LossScale::Mean).difference(0, 1);
         assert!(equal.value == 0.0 && !equal.is_sure());
@@ -596,14 +596,14 @@ mod tests {
 
     #[test]
     fn bad_input_is_an_error() {
-        let points = JudgedPoints::default();
+        let points = EvaluationPoints::default();
         assert!(joint_intervals(&[], points, LossScale::Mean, 0.95, 0).is_err());
         assert!(joint_intervals(&[&[]], points, LossScale::Mean, 0.95, 0).is_err());
         assert!(joint_intervals(&[&[1.0], &[1.0, 2.0]], points, LossScale::Mean, 0.95, 0).is_err());
         assert!(joint_intervals(&[&[f64::NAN]], points, LossScale::Mean, 0.95, 0).is_err());
         assert!(joint_intervals(&[&[2.0]], points, LossScale::Complement, 0.95, 0).is_err());
         assert!(joint_intervals(&[&[1.0]], points, LossScale::Mean, 1.0, 0).is_err());
-        let short = JudgedPoints { units: Some(&[1]), ..points };
+        let short = EvaluationPoints { units: Some(&[1]), ..points };
         assert!(joint_intervals(&[&[1.0, 2.0]], short, LossScale::Mean, 0.95, 0).is_err());
     }
 

@@ -34,7 +34,7 @@ pub struct CalibrationBin {
 
 /// Predicted probabilities beside what happened, bin by bin: a reliability diagram in numbers.
 ///
-/// For many classes, judge the class a model bets on: see [`top_label`].
+/// For many classes, evaluate the class a model bets on: see [`top_label`].
 ///
 /// ```
 /// use gradus_metrics::classification::{Bins, Calibration};

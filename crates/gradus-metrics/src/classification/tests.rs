@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn classes_are_judged_by_definition(rows in labelled()) {
+    fn classes_are_evaluated_by_definition(rows in labelled()) {
         let truth: Vec<u32> = rows.iter().map(|row| row.0).collect();
         let predicted: Vec<u32> = rows.iter().map(|row| row.1).collect();
         let weights: Vec<u8> = rows.iter().map(|row| row.2).collect();
@@ -263,7 +263,7 @@ fn the_order_of_the_rows_does_not_matter() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_named() {
+fn what_cannot_be_evaluated_is_named() {
     let said = |error: gradus_base::Error, part: &str| {
         assert!(error.to_string().contains(part), "{error}");
     };

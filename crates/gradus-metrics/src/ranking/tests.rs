@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tied_item_is_judged_behind_the_others(
+    fn a_tied_item_is_placed_behind_the_others(
         scores in prop::collection::vec(0..4i32, 1..12),
         set in prop::collection::btree_set(0..12u32, 1..5),
         k in 1..12usize,
@@ -139,7 +139,7 @@ proptest! {
             .collect();
         scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
         let relevant: Vec<u32> = set.iter().copied().collect();
-        let order = judged_order(&scored, &relevant);
+        let order = pessimistic_order(&scored, &relevant);
         // The worst of all orders that respect the scores: for one relevant item alone its place is
         // one more than the number of irrelevant items with at least its score, and of relevant
         // ones with a higher score (or tied and before it).
@@ -188,7 +188,7 @@ proptest! {
 #[test]
 fn a_constant_score_gets_nothing_at_the_top_and_half_the_area() {
     let scored: Vec<Scored> = (0..100).map(|item| Scored { item, score: 1.0 }).collect();
-    let order = judged_order(&scored, &[0, 1, 2]);
+    let order = pessimistic_order(&scored, &[0, 1, 2]);
     assert_eq!(hit(&order, &[0, 1, 2], 10), 0.0);
     assert_eq!(auc(&scored, &[0, 1, 2]), Some(0.5));
 }

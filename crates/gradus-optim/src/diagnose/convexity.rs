@@ -3,9 +3,10 @@
 use crate::objective::Objective;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
+use serde::Serialize;
 
 /// A segment on which a function is not convex.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Witness {
     /// One end.
     pub from: Vec<f64>,

@@ -4,6 +4,7 @@ use crate::objective::{Objective, check_point, hessian};
 use crate::vector;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
+use serde::Serialize;
 use std::fmt;
 
 /// Lanczos steps at most; each is one Hessian product.
@@ -13,7 +14,7 @@ const STEPS: usize = 60;
 ///
 /// The largest over all points is the smoothness `L`; the smallest, if positive, the strong
 /// convexity `μ`. For a quadratic they are the same everywhere.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curvature {
     /// The largest eigenvalue.
     pub largest: f64,
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_told_apart() {
+    fn points_are_distinguished() {
         let kind = |f: &dyn Objective, x: &[f64]| optimality(f, x, 1e-8).unwrap().point;
         assert_eq!(kind(&Rosenbrock::new(4), &[1.0; 4]), Point::Minimum);
         assert_eq!(kind(&Rosenbrock::new(4), &[0.0; 4]), Point::NotStationary);

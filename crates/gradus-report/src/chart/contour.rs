@@ -387,8 +387,8 @@ mod tests {
         for radius in [5.0, 20.0, 45.0] {
             let found = loops(&values, n, radius * radius);
             assert_eq!(found.len(), 1);
-            let told = std::f64::consts::PI * radius * radius;
-            let off = (area(&found[0]) / told - 1.0).abs();
+            let expected = std::f64::consts::PI * radius * radius;
+            let off = (area(&found[0]) / expected - 1.0).abs();
             assert!(off < 0.1 / radius, "{radius}: {off}");
             for p in &found[0] {
                 let off = (p.0 - 50.0).hypot(p.1 - 50.0) - radius;

@@ -42,7 +42,7 @@ impl Scatter {
         Self { points, ..Self::default() }
     }
 
-    /// A plot of groups of points, each in a colour of its own, with a legend. Of more points than can be told
+    /// A plot of groups of points, each in a colour of its own, with a legend. Of more points than can be seen
     /// apart, an even selection is drawn.
     pub fn grouped<N: Into<String>>(
         groups: impl IntoIterator<Item = (N, Vec<(f64, f64)>)>,

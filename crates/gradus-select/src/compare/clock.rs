@@ -22,7 +22,7 @@ pub(super) struct Took {
     /// By how much the resident memory of the process grew at its peak, as far as looking now and then
     /// shows; nothing where the system does not tell.
     pub(super) memory: Option<u64>,
-    /// Whether it was told to stop because its time was over.
+    /// Whether it was asked to stop because its time was over.
     pub(super) stopped: bool,
 }
 
@@ -35,7 +35,7 @@ impl Clock {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Whether the whole comparison was told to stop.
+    /// Whether the whole comparison was asked to stop.
     pub(super) fn interrupted(&self) -> bool {
         self.stop.requested()
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_told_when_its_time_is_over() {
+    fn work_is_reported_when_its_time_is_over() {
         let clock = Clock::start(None, Stop::new());
         let wait = |stop: Stop| {
             while !stop.requested() {

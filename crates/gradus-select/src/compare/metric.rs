@@ -165,7 +165,7 @@ impl Metric {
     }
 }
 
-/// The losses of a model at the points it is judged on; smaller is better.
+/// The losses of a model at the points it is evaluated on; smaller is better.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     pub(super) values: Vec<f64>,
@@ -175,10 +175,10 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Judges a model, fitted on `train`, at the points of `held`; `groups` are those of samples.
+    /// Evaluates a model, fitted on `train`, at the points of `held`; `groups` are those of samples.
     ///
     /// # Errors
-    /// If the model cannot be judged so: the message says why.
+    /// If the model cannot be evaluated so: the message says why.
     pub(super) fn of(
         fitted: &AnyFitted,
         metric: Metric,
@@ -216,9 +216,9 @@ fn of_ratings(
 ) -> Result<Losses> {
     let model = fitted.recommend()?;
     if metric.higher_is_better() {
-        // The training data is given, so that all models are judged on the same users.
+        // The training data is given, so that all models are evaluated on the same users.
         let options = RankingOptions { training: Some(train), ..RankingOptions::default() };
-        let judged = at_k_by_user(model, held, &options, PLACES)?;
+        let evaluated = at_k_by_user(model, held, &options, PLACES)?;
         let share = |(user, at): (u32, gradus_metrics::ranking::AtK)| {
             let share = match metric {
                 Metric::Recall => at.recall,
@@ -228,7 +228,7 @@ fn of_ratings(
             };
             (user, (1.0 - share).clamp(0.0, 1.0))
         };
-        let (units, values): (Vec<u32>, Vec<f64>) = judged.into_iter().map(share).unzip();
+        let (units, values): (Vec<u32>, Vec<f64>) = evaluated.into_iter().map(share).unzip();
         return Ok(Losses { values, weights: None, units: Some(units) });
     }
     let known = |of: &gradus_data::Ids, to: &gradus_data::Ids| -> Vec<Option<u32>> {

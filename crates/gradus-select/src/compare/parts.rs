@@ -7,10 +7,10 @@ use gradus_core::dataset::{Dataset, Held};
 use gradus_data::split::rows::{RowSplit, grouped_holdout};
 use gradus_data::{Csr, Duplicates, Ids, Ratings};
 
-/// Users that a ranking is judged by in the race, at most.
+/// Users that a ranking is evaluated by in the race, at most.
 const RACE_USERS: usize = 5000;
 
-/// A part to learn from, and one to be judged by.
+/// A part to learn from, and one to be evaluated by.
 pub(super) struct Part {
     pub(super) train: Box<dyn Dataset>,
     /// What keeps the samples of `train` together.
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(all.train.len(), race.len());
         assert_eq!(all.held.len(), race.held());
         assert_eq!(race.len() + race.held(), whole.train.len());
-        // Judged by users of the stage alone.
+        // Evaluated by users of the stage alone.
         let held = small.held.downcast_ref::<Ratings>().unwrap();
         let known = users(&small);
         assert!(held.iter().all(|rating| known.contains(&rating.user)));

@@ -67,7 +67,7 @@ impl Candidate<'_> {
     }
 }
 
-/// What models are fitted on and judged by.
+/// What models are fitted on and evaluated by.
 struct On<'a> {
     stage: FitStage,
     share: f64,
@@ -178,7 +178,7 @@ impl<'a> Runner<'a> {
             let run = Run { stop, ..Run::default() };
             model.fit(&params, data, None, &run)
         });
-        // A fit that was told to stop is not the model that its defaults mean, whatever it gives.
+        // A fit that was asked to stop is not the model that its defaults mean, whatever it gives.
         let outcome = match &fitted {
             _ if self.clock.interrupted() => FitOutcome::Interrupted,
             _ if took.stopped => FitOutcome::OutOfTime,
@@ -225,9 +225,9 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Fits models and judges them: each in a slice of the time first, and those that need more in
+    /// Fits models and evaluates them: each in a slice of the time first, and those that need more in
     /// larger slices in turn, so that a slow model keeps no quick one from its fit. Gives those that were
-    /// judged, and those whose time was over. In the first turn they have one part in `first` of the time.
+    /// evaluated, and those whose time was over. In the first turn they have one part in `first` of the time.
     fn attempts(
         &mut self,
         candidates: Vec<Candidate<'a>>,
@@ -268,7 +268,7 @@ impl<'a> Runner<'a> {
                     _ => None,
                 };
                 match self.attempt(candidate, on, limit, (done.len() + 1, n)) {
-                    Attempt::Judged(candidate) => done.push(candidate),
+                    Attempt::Evaluated(candidate) => done.push(candidate),
                     Attempt::Late(candidate) => again.push(candidate),
                     Attempt::Out => {}
                 }
@@ -279,7 +279,7 @@ impl<'a> Runner<'a> {
         (done, late)
     }
 
-    /// Fits a model once and judges it.
+    /// Fits a model once and evaluates it.
     fn attempt(
         &mut self,
         mut candidate: Candidate<'a>,
@@ -300,17 +300,17 @@ impl<'a> Runner<'a> {
             return Attempt::Out;
         };
         let metric = self.compare.metric;
-        let judged = Losses::of(&fitted, metric, (on.train, on.held), on.groups);
-        let judged = judged.and_then(|losses| match self.tested.first() {
+        let evaluated = Losses::of(&fitted, metric, (on.train, on.held), on.groups);
+        let evaluated = evaluated.and_then(|losses| match self.tested.first() {
             Some(first) if on.stage == FitStage::Test => {
                 same_points(&first.losses, &losses).map(|()| losses)
             }
             _ => Ok(losses),
         });
-        let losses = match judged {
+        let losses = match evaluated {
             Ok(losses) => losses,
             Err(error) => {
-                self.out(&candidate, format!("not judged: {error}"));
+                self.out(&candidate, format!("not evaluated: {error}"));
                 return Attempt::Out;
             }
         };
@@ -325,7 +325,7 @@ impl<'a> Runner<'a> {
         } else {
             self.take(&candidate, fitted, losses, score, took, on.train);
         }
-        Attempt::Judged(candidate)
+        Attempt::Evaluated(candidate)
     }
 
     /// Keeps what a test found, and the model if it is the best so far.
@@ -391,9 +391,9 @@ impl<'a> Runner<'a> {
                 groups: part.groups.as_deref(),
                 until: Some(RACED),
             };
-            let (judged, late) = self.attempts(candidates, &on, FIRST);
+            let (evaluated, late) = self.attempts(candidates, &on, FIRST);
             self.late.extend(late);
-            candidates = judged;
+            candidates = evaluated;
             let score = |candidate: &Candidate<'_>| candidate.score.map_or(f64::NAN, |s| s.0);
             candidates.sort_by(|a, b| {
                 let order = score(a).total_cmp(&score(b));
@@ -408,7 +408,7 @@ impl<'a> Runner<'a> {
             if few || needed(&candidates, units as f64) <= 0.8 * left(tested) {
                 return candidates;
             }
-            // Where all of them can be judged by more data, none is judged by this.
+            // Where all of them can be evaluated by more data, none is evaluated by this.
             let next = shares.get(number + 1).map(|next| next * race.len() as f64);
             if next.is_some_and(|next| needed(&candidates, next) <= 0.8 * left(RACED)) {
                 continue;
@@ -488,7 +488,7 @@ impl<'a> Runner<'a> {
 
 /// What became of an attempt.
 enum Attempt<'a> {
-    Judged(Candidate<'a>),
+    Evaluated(Candidate<'a>),
     /// Its time was over.
     Late(Candidate<'a>),
     /// It failed.

@@ -4,7 +4,7 @@ use super::metric::{Losses, Metric};
 use super::{Compare, LEVEL};
 use gradus_base::{Error, Result};
 use gradus_metrics::bounds::{
-    Interval, JointDifference, JointScores, JudgedPoints, joint_intervals,
+    EvaluationPoints, Interval, JointDifference, JointScores, joint_intervals,
 };
 use serde::Serialize;
 
@@ -26,14 +26,14 @@ pub struct Comparison {
     /// The best on the test part.
     pub winner: Option<String>,
     /// The models that the test part does not tell apart from the winner; the winner is the first.
-    pub not_told_apart: Vec<String>,
+    pub not_distinguished: Vec<String>,
     /// Of these the one that was fitted in the shortest time.
     pub fastest: Option<String>,
     /// Of these the one whose model is smallest.
     pub smallest: Option<String>,
     /// Whether the winner was fitted on all the data in the end, and not on the training part alone.
     pub best_on_all_data: bool,
-    /// Whether it was told to stop before it was done.
+    /// Whether it was asked to stop before it was done.
     pub interrupted: bool,
     /// Sizes of the parts of the data.
     pub parts: PartSizes,
@@ -68,7 +68,7 @@ pub struct Ranked {
     /// differences at once.
     pub difference: JointDifference,
     /// Whether the test part tells it apart from the winner.
-    pub told_apart: bool,
+    pub distinguished: bool,
     /// How long its fit on the training part took.
     pub seconds: f64,
     /// By how much the resident memory of the process grew at its peak during that fit, sampled every few
@@ -98,7 +98,7 @@ pub struct Unranked {
 pub struct PartSizes {
     /// What the tested models learned from: everything but the test part.
     pub train: usize,
-    /// Those of them that judged the race; 0 without a race.
+    /// Those of them that decided the race; 0 without a race.
     pub validation: usize,
     /// What the models were tested on.
     pub test: usize,
@@ -124,7 +124,7 @@ pub enum FitOutcome {
     Complete,
     /// It was stopped because its time was over.
     OutOfTime,
-    /// The comparison was told to stop.
+    /// The comparison was asked to stop.
     Interrupted,
     /// It failed.
     Failed(String),
@@ -182,7 +182,7 @@ pub(super) fn leaderboard(compare: &Compare<'_>, mut tested: Vec<Tested>) -> Res
         Some(first) => {
             let losses: Vec<&[f64]> =
                 tested.iter().map(|one| one.losses.values.as_slice()).collect();
-            let points = JudgedPoints {
+            let points = EvaluationPoints {
                 weights: first.losses.weights.as_deref(),
                 units: first.losses.units.as_deref(),
             };
@@ -193,7 +193,7 @@ pub(super) fn leaderboard(compare: &Compare<'_>, mut tested: Vec<Tested>) -> Res
         None => Vec::new(),
         Some(joint) => tested.iter().enumerate().map(|(at, one)| row(joint, at, one)).collect(),
     };
-    let together: Vec<&Ranked> = rows.iter().filter(|row| !row.told_apart).collect();
+    let together: Vec<&Ranked> = rows.iter().filter(|row| !row.distinguished).collect();
     let name = |row: &&Ranked| row.model.clone();
     Ok(Comparison {
         metric,
@@ -201,7 +201,7 @@ pub(super) fn leaderboard(compare: &Compare<'_>, mut tested: Vec<Tested>) -> Res
         higher_is_better: metric.higher_is_better(),
         level: LEVEL,
         winner: rows.first().map(|row| row.model.clone()),
-        not_told_apart: together.iter().map(|row| row.model.clone()).collect(),
+        not_distinguished: together.iter().map(|row| row.model.clone()).collect(),
         fastest: together.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).map(name),
         smallest: together.iter().min_by_key(|row| row.bytes).map(name),
         best_on_all_data: false,
@@ -228,7 +228,7 @@ fn row(joint: &JointScores, at: usize, one: &Tested) -> Ranked {
         error: score.error,
         interval: score.interval,
         difference,
-        told_apart: difference.is_sure(),
+        distinguished: difference.is_sure(),
         seconds: one.seconds,
         memory: one.memory,
         bytes: one.bytes,
@@ -236,7 +236,7 @@ fn row(joint: &JointScores, at: usize, one: &Tested) -> Ranked {
     }
 }
 
-/// That two models were judged at the same points.
+/// That two models were evaluated at the same points.
 ///
 /// # Errors
 /// If they were not.
@@ -245,7 +245,7 @@ pub(super) fn same_points(first: &Losses, other: &Losses) -> Result<()> {
         return Ok(());
     }
     Err(Error::data(format!(
-        "it was judged at {} points, and others at {}, so that it cannot be compared",
+        "it was evaluated at {} points, and others at {}, so that it cannot be compared",
         other.values.len(),
         first.values.len()
     )))

@@ -4,20 +4,20 @@ use super::cases::{Case, Cases};
 use super::report::{Evaluated, Totals};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Scored;
-use gradus_metrics::ranking::{AtK, auc, hits, judged_order};
+use gradus_metrics::ranking::{AtK, auc, hits, pessimistic_order};
 
 /// So many scores are held at a time, 8 bytes each.
 const SCORES: usize = 1 << 22;
 
-/// Judges every case in turn.
+/// Evaluates every case in turn.
 pub(super) fn rank(cases: &Cases<'_>, with_auc: bool, totals: &mut Totals) -> Result<()> {
     let lengths = totals.lengths.clone();
-    each(cases, &lengths, with_auc, |case, judged, shown| {
-        totals.add(&case.relevant, &judged, Some(shown));
+    each(cases, &lengths, with_auc, |case, evaluated, shown| {
+        totals.add(&case.relevant, &evaluated, Some(shown));
     })
 }
 
-/// Judges every case, a block of them at a time, and hands each over in turn with the list that the
+/// Evaluates every case, a block of them at a time, and hands each over in turn with the list that the
 /// user is shown.
 pub(super) fn each(
     cases: &Cases<'_>,
@@ -27,14 +27,14 @@ pub(super) fn each(
 ) -> Result<()> {
     let n_items = cases.model.items().len();
     let longest = lengths.last().copied().unwrap_or(0).min(n_items);
-    // One more than is judged tells whether the last place is tied with what comes behind.
+    // One more than is evaluated tells whether the last place is tied with what comes behind.
     let n = if with_auc { n_items } else { (longest + 1).min(n_items) };
     let block = (SCORES / n.max(1)).clamp(8, 1024);
     for block in cases.all.chunks(block) {
         let lists = cases.top(block, n)?;
-        let judged = parallel::try_map(block.iter().zip(lists), |(case, list)| {
+        let evaluated = parallel::try_map(block.iter().zip(lists), |(case, list)| {
             let list = whole_ties(cases, case, list, longest)?;
-            let order = judged_order(first(&list, longest), &case.relevant);
+            let order = pessimistic_order(first(&list, longest), &case.relevant);
             let hits = hits(&order, &case.relevant, longest);
             let at = lengths.iter().map(|&k| AtK::of(&hits, case.relevant.len(), k)).collect();
             let auc = if with_auc { auc(&list, &case.relevant) } else { None };
@@ -42,8 +42,8 @@ pub(super) fn each(
             let shown: Vec<u32> = list.iter().take(longest).map(|scored| scored.item).collect();
             Ok::<_, Error>((Evaluated { at, auc }, shown))
         })?;
-        for (case, (judged, shown)) in block.iter().zip(judged) {
-            take(case, judged, &shown);
+        for (case, (evaluated, shown)) in block.iter().zip(evaluated) {
+            take(case, evaluated, &shown);
         }
     }
     Ok(())

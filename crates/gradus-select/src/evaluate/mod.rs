@@ -21,7 +21,7 @@ use gradus_data::Ratings;
 use gradus_metrics::ranking::AtK;
 use report::Totals;
 
-/// How a ranking is judged. By default the whole catalogue is ranked, without what the user has in
+/// How a ranking is evaluated. By default the whole catalogue is ranked, without what the user has in
 /// training, and every test rating above 0 counts as relevant.
 #[derive(Clone, Debug)]
 pub struct RankingOptions<'a> {
@@ -78,25 +78,25 @@ impl RankingOptions<'_> {
     }
 }
 
-/// Judges a model's rankings by what its users did next: precision, recall, NDCG, MAP, MRR and hit
+/// Evaluates a model's rankings by what its users did next: precision, recall, NDCG, MAP, MRR and hit
 /// rate at each length, novelty and coverage, and the area under the ROC curve if it is asked for.
 /// Each is the mean over users, with its standard error; definitions are in
 /// [`metrics::ranking`](gradus_metrics::ranking).
 ///
-/// A user is judged by the relevant test items that have a rating in training and that the user does
+/// A user is evaluated by the relevant test items that have a rating in training and that the user does
 /// not have in training; what is left out is counted in the report. Users and items that have no
 /// rating in training (the id may be known all the same, of a model fitted on a part of larger data)
 /// are left out, and such items are not ranked: the score does not depend on how the data was
 /// split. The validation of a fit and the search for parameters go by the same protocol. A relevant
 /// item that has the same score as
-/// others is placed behind them: see [`judged_order`](gradus_metrics::ranking::judged_order).
+/// others is placed behind them: see [`pessimistic_order`](gradus_metrics::ranking::pessimistic_order).
 ///
 /// The result is the same on any number of threads. Memory is that of the test data and of the
 /// lists of a few hundred users.
 ///
 /// # Errors
 /// If an option makes no sense, the model kept no history and none is given, or no user can be
-/// judged: the message says why.
+/// evaluated: the message says why.
 pub fn evaluate_ranking(
     model: &dyn Recommend,
     test: &Ratings,
@@ -116,7 +116,7 @@ pub fn evaluate_ranking(
     Ok(totals.report(&cases, options))
 }
 
-/// The NDCG of the first `k` places for each user who can be judged, by their row in the test data:
+/// The NDCG of the first `k` places for each user who can be evaluated, by their row in the test data:
 /// what [`evaluate_ranking`] takes the mean of.
 ///
 /// # Errors
@@ -131,7 +131,7 @@ pub(crate) fn ndcg_by_user(
     Ok(found.into_iter().map(|(user, at)| (user, at.ndcg)).collect())
 }
 
-/// All measures of the first `k` places for each user who can be judged, by their row in the test data.
+/// All measures of the first `k` places for each user who can be evaluated, by their row in the test data.
 ///
 /// # Errors
 /// As [`evaluate_ranking`].
@@ -143,8 +143,8 @@ pub(crate) fn at_k_by_user(
 ) -> Result<Vec<(u32, AtK)>> {
     let cases = Cases::new(model, test, options)?;
     let mut found = Vec::with_capacity(cases.all.len());
-    full::each(&cases, &[k], false, |case, judged, _| {
-        found.push((case.number as u32, judged.at[0]));
+    full::each(&cases, &[k], false, |case, evaluated, _| {
+        found.push((case.number as u32, evaluated.at[0]));
     })?;
     Ok(found)
 }

@@ -66,7 +66,7 @@ impl RatingScale {
     }
 }
 
-/// Users who could not be judged.
+/// Users who could not be evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// The model does not know them, and nothing is there to fold them in by.
@@ -96,15 +96,15 @@ pub struct RankingReport {
     pub sampled: Option<usize>,
     /// The value from which on a test rating counted as relevant, if not all did.
     pub threshold: Option<f32>,
-    /// Users judged.
+    /// Users evaluated.
     pub users: usize,
     /// Those of them who were folded in.
     pub folded_in: usize,
-    /// Users not judged.
+    /// Users not evaluated.
     pub skipped: Skipped,
     /// Items that were ranked: those with a rating in training.
     pub items: usize,
-    /// Relevant test ratings the users were judged by.
+    /// Relevant test ratings the users were evaluated by.
     pub relevant: usize,
     /// Relevant test ratings left out because the model does not know the item.
     pub unknown_items: usize,
@@ -190,10 +190,10 @@ impl Totals {
 
     /// Adds a user with their relevant items, and the list that was shown to them if it was the
     /// best of the catalogue.
-    pub(super) fn add(&mut self, relevant: &[u32], judged: &Evaluated, shown: Option<&[u32]>) {
+    pub(super) fn add(&mut self, relevant: &[u32], evaluated: &Evaluated, shown: Option<&[u32]>) {
         self.users += 1;
         self.relevant += relevant.len();
-        for ((sums, at), &k) in self.at.iter_mut().zip(&judged.at).zip(&self.lengths) {
+        for ((sums, at), &k) in self.at.iter_mut().zip(&evaluated.at).zip(&self.lengths) {
             let [precision, recall, ndcg, map, mrr, hit_rate, new, popular] = sums;
             precision.add(at.precision);
             recall.add(at.recall);
@@ -217,7 +217,7 @@ impl Totals {
             let best = &mut self.best_place[item as usize];
             *best = place.min(*best);
         }
-        if let Some(auc) = judged.auc {
+        if let Some(auc) = evaluated.auc {
             self.auc.add(auc);
         }
     }

@@ -7,10 +7,10 @@ use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::{Filter, Recipient};
 use gradus_metrics::ranking::AtK;
 
-/// Users judged at a time.
+/// Users evaluated at a time.
 const BLOCK: usize = 1024;
 
-/// Judges every case by each of its relevant items among `n` others drawn at random (all there are,
+/// Evaluates every case by each of its relevant items among `n` others drawn at random (all there are,
 /// where these are fewer); a user's measures are the means over these lists.
 pub(super) fn rank(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) -> Result<()> {
     if n == 0 {
@@ -18,10 +18,10 @@ pub(super) fn rank(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) 
     }
     for block in cases.all.chunks(BLOCK) {
         let lengths = &totals.lengths;
-        let judged = parallel::try_map(block, |case| one(cases, case, n, seed, lengths))?;
-        for (case, judged) in block.iter().zip(&judged) {
-            match judged {
-                Some(judged) => totals.add(&case.relevant, judged, None),
+        let evaluated = parallel::try_map(block, |case| one(cases, case, n, seed, lengths))?;
+        for (case, evaluated) in block.iter().zip(&evaluated) {
+            match evaluated {
+                Some(evaluated) => totals.add(&case.relevant, evaluated, None),
                 None => totals.no_others += 1,
             }
         }

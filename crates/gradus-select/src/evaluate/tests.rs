@@ -41,7 +41,7 @@ impl Recommend for Toy {
     }
 
     fn predict(&self, _: &[(Option<u32>, Option<u32>)]) -> Vec<f32> {
-        panic!("rankings are not judged by clipped predictions")
+        panic!("rankings are not evaluated by clipped predictions")
     }
 
     fn top(&self, target: &Recipient<'_>, n: usize, filter: &Filter) -> Result<Vec<Scored>> {
@@ -144,9 +144,14 @@ fn trained(train: &Rows) -> std::collections::BTreeSet<i64> {
     train.keys().map(|key| key.1).collect()
 }
 
-/// The judged users of a problem: relevant items and all candidates, both by item. Users and items
+/// The evaluated users of a problem: relevant items and all candidates, both by item. Users and items
 /// without a rating in training are left out.
-fn judged(train: &Rows, test: &Rows, least: i32, seen_too: bool) -> Vec<(i64, Vec<u32>, Vec<u32>)> {
+fn evaluated(
+    train: &Rows,
+    test: &Rows,
+    least: i32,
+    seen_too: bool,
+) -> Vec<(i64, Vec<u32>, Vec<u32>)> {
     let trained = trained(train);
     (0..USERS)
         .filter(|&user| train.keys().any(|key| key.0 == user))
@@ -185,7 +190,7 @@ proptest! {
             auc: true,
             ..RankingOptions::default()
         };
-        let cases = judged(&train, &test, least, seen_too);
+        let cases = evaluated(&train, &test, least, seen_too);
         let report = match evaluate_ranking(&model, &all(&test), &options) {
             Ok(report) => report,
             Err(error) => {
@@ -275,7 +280,7 @@ proptest! {
     ) {
         let model = toy(&train, &scores, true);
         let options = RankingOptions { at: vec![1, 4], sampled: Some(n), seed, auc: true, ..Default::default() };
-        let cases = judged(&train, &test, 1, false);
+        let cases = evaluated(&train, &test, 1, false);
         let has_others = |case: &(i64, Vec<u32>, Vec<u32>)| {
             case.2.iter().any(|&item| !test.contains_key(&(case.0, i64::from(item))))
         };
@@ -383,13 +388,13 @@ fn new_users_are_folded_in_by_their_ratings() {
     let report = evaluate_ranking(&model, &test, &options).unwrap();
     // 78 has nothing known to fold in by, 79 nothing at all; 0 is a user of the model.
     assert_eq!((report.users, report.folded_in, report.skipped.unknown_users), (2, 1, 2));
-    // 2, 3, 5 and 6 are tied for 77, so 5 is judged last of the four; all are tied for 0.
+    // 2, 3, 5 and 6 are tied for 77, so 5 is placed last of the four; all are tied for 0.
     assert_eq!(report.at[0].hit_rate.mean, 0.5);
     assert_eq!(report.at[0].mrr.mean, 0.125);
 }
 
 #[test]
-fn what_cannot_be_judged_is_named() {
+fn what_cannot_be_evaluated_is_named() {
     let train = Rows::from([((0, 0), 5), ((1, 1), 5), ((1, 5), 4), ((2, 7), 4)]);
     let scores = vec![vec![1.0; ITEMS as usize]; USERS as usize];
     let model = toy(&train, &scores, true);

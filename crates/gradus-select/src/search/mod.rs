@@ -1,11 +1,11 @@
 //! Choosing parameters by trying them on held-out data.
 //!
-//! Every candidate is fitted on the same parts of the data and judged on the same held-out points,
+//! Every candidate is fitted on the same parts of the data and evaluated on the same held-out points,
 //! so two candidates are compared point by point: the difference between them is known far better
 //! than the score of either.
 //!
 //! Data of any kind is held out at random (each class alike, where units have classes), by group or by
-//! time. What a model is judged by depends on what it can do:
+//! time. What a model is evaluated by depends on what it can do:
 //!
 //! | it can | score |
 //! |---|---|
@@ -92,7 +92,7 @@ pub struct Candidate {
     pub params: Map<String, Value>,
     /// Its score on the held-out points.
     pub score: Score,
-    /// The share of right answers, of a classifier that is judged by its probabilities.
+    /// The share of right answers, of a classifier that is evaluated by its probabilities.
     pub accuracy: Option<Score>,
     /// The mean number of iterations after which it was best, or that it took in a warm search.
     pub iterations: f64,

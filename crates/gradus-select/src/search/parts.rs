@@ -1,4 +1,4 @@
-//! The parts of the data that candidates are fitted on and judged by.
+//! The parts of the data that candidates are fitted on and evaluated by.
 
 use super::{Plan, Rows};
 use gradus_base::{Error, Result};

@@ -38,7 +38,7 @@ pub struct Score {
     pub interval: Interval,
 }
 
-/// By how much the best candidate leads the second, judged on the same points.
+/// By how much the best candidate leads the second, evaluated on the same points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lead {
     /// The difference of their scores: positive, but for a score they were not chosen by.
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_candidates_cannot_be_told_apart() {
+    fn equal_candidates_cannot_be_distinguished() {
         let tally = tally(Scale::Root, &[&[1.0, 2.0], &[1.0, 2.0]], None);
         let lead = tally.lead(0, 1).unwrap();
         assert_eq!((lead.difference, lead.error, lead.needed), (0.0, 0.0, None));

@@ -204,7 +204,7 @@ fn classes(n: usize) -> Samples {
 }
 
 #[test]
-fn numbers_are_judged_by_their_squared_error() {
+fn numbers_are_evaluated_by_their_squared_error() {
     let (model, samples) = (Given::default(), numbers(200));
     for plan in [Plan::Folds(4), Plan::Holdout(0.3)] {
         let search = search(&model, &[1.0, 2.0, 5.0], plan, Rows::Any);
@@ -233,7 +233,7 @@ fn numbers_are_judged_by_their_squared_error() {
 }
 
 #[test]
-fn classes_are_judged_by_probabilities_or_by_their_share() {
+fn classes_are_evaluated_by_probabilities_or_by_their_share() {
     let samples = classes(400);
     let plain = Given::default();
     let found =

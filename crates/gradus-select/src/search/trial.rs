@@ -18,7 +18,7 @@ pub(super) struct Trial {
     pub(super) metric: String,
     pub(super) scale: Scale,
     pub(super) losses: Losses,
-    /// Of classes judged by their probabilities also whether the answer is wrong.
+    /// Of classes evaluated by their probabilities also whether the answer is wrong.
     pub(super) wrong: Option<Losses>,
     pub(super) points: Points,
     pub(super) iterations: f64,
@@ -27,7 +27,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Judges a model. `early` tells that the fit was stopped by the score on these points.
+    /// Evaluates a model. `early` tells that the fit was stopped by the score on these points.
     pub(super) fn of(fitted: &AnyFitted, part: &Part, early: bool) -> Result<Self> {
         let report = &fitted.report;
         let iterations = report.trace.get(report.best).map_or(report.iterations, |p| p.iteration);
@@ -65,7 +65,7 @@ struct Evaluated {
     units: Option<Vec<u32>>,
 }
 
-/// Judges a model by what it can do.
+/// Evaluates a model by what it can do.
 fn evaluate(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> Result<Evaluated> {
     if fitted.model.recommend().is_some() {
         return by_ratings(fitted, train.of_kind()?, held_out.of_kind()?);

@@ -7,7 +7,7 @@ use gradus_select::compare::{Comparison, FitOutcome, FitStage, Ranked};
 /// fit that was done.
 pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
     let metric = found.title.as_str();
-    let together = found.not_told_apart.as_slice();
+    let together = found.not_distinguished.as_slice();
     let page = Page::new(title).subtitle(data).stats(stats(found));
     let page = page.section("Leaderboard", |section| {
         let section = section.text(summary(found)).table(&leaderboard(found));
@@ -119,7 +119,7 @@ fn stats(found: &Comparison) -> Vec<(String, String, String)> {
 /// What was found, in a sentence or two.
 fn summary(found: &Comparison) -> String {
     let Some(winner) = &found.winner else { return "No model was tested.".to_owned() };
-    let others: Vec<&str> = found.not_told_apart.iter().skip(1).map(String::as_str).collect();
+    let others: Vec<&str> = found.not_distinguished.iter().skip(1).map(String::as_str).collect();
     if others.is_empty() {
         return match found.rows.len() {
             1 => format!("{winner} is the only model that was tested."),
@@ -132,7 +132,7 @@ fn summary(found: &Comparison) -> String {
         _ => "is".to_owned(),
     };
     format!(
-        "{winner} is best, and not told apart from {}. Of these {fastest} was fitted in the shortest time, and \
+        "{winner} is best, and not distinguished from {}. Of these {fastest} was fitted in the shortest time, and \
          {smallest} the smallest.",
         others.join(", "),
     )
@@ -194,10 +194,10 @@ fn leaderboard(found: &Comparison) -> PageTable {
         let between = row.interval;
         let within = format!("{} to {}", digits(between.low, d), digits(between.high, d));
         let first = found.winner.as_deref() == Some(row.model.as_str());
-        let verdict = match (first, row.told_apart) {
+        let verdict = match (first, row.distinguished) {
             (true, _) => "best",
             (_, true) => "",
-            (_, false) => "not told apart",
+            (_, false) => "not distinguished",
         };
         let baseline = if row.baseline { " (baseline)" } else { "" };
         [

@@ -45,7 +45,7 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
         page = page.section("Against simpler models", |section| section.text(text).chart(bars));
     }
     if let Some(tested) = tested {
-        page = judged(page, fitted, tested);
+        page = evaluated(page, fitted, tested);
     }
     if let Some(model) = fitted.model.recommend() {
         page = recommended(page, model, fitted.titles.as_ref());
@@ -88,7 +88,7 @@ fn headline(fitted: &AnyFitted, tested: Option<&Tested>) -> Vec<(String, String,
 }
 
 /// The sections on data beside the training.
-fn judged(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
+fn evaluated(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
     let whence = whence(tested);
     if let Some(ratings) = &tested.ratings {
         page = page.section("How well it predicts ratings", |section| {
@@ -128,7 +128,7 @@ fn judged(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
         });
     } else if let Some(reason) = &tested.unranked {
         page = page.section("How well it ranks", |section| {
-            section.text(format!("The ranking of {} cannot be judged: {reason}.", tested.source))
+            section.text(format!("The ranking of {} cannot be evaluated: {reason}.", tested.source))
         });
     }
     page
@@ -292,7 +292,7 @@ fn ranks(section: Section, ranking: &TestedRanking, kind: &str) -> Section {
     };
     let section = section
         .text(format!(
-            "Lists of {} users, judged by {} relevant ratings; all {} items with a rating in training \
+            "Lists of {} users, evaluated by {} relevant ratings; all {} items with a rating in training \
              were ranked, without what the user has in training.{relevant}",
             number(report.users as f64),
             number(report.relevant as f64),

@@ -53,9 +53,9 @@ pub fn samples_page(
         let some = one.scores.iter().filter(|score| ["RMSE", "R²"].contains(&score.name));
         headline.extend(some.map(shown));
     }
-    if let Some(judged) = &classes {
+    if let Some(evaluated) = &classes {
         let wanted = ["accuracy", "AUC", "log loss"];
-        let some = judged.scores.iter().filter(|score| wanted.contains(&score.name));
+        let some = evaluated.scores.iter().filter(|score| wanted.contains(&score.name));
         headline.extend(some.map(shown));
     }
     if tested.is_none()
@@ -77,11 +77,11 @@ pub fn samples_page(
     let mut page = Page::new(title).subtitle(subtitle).stats(stats(headline, fitted));
     if let Some((source, samples)) = tested {
         let heading = format!("{} samples of {source}", number(samples.len() as f64));
-        for judged in values.iter().take(FEW) {
-            page = numbers(page, judged, &heading);
+        for evaluated in values.iter().take(FEW) {
+            page = numbers(page, evaluated, &heading);
         }
-        if let Some(judged) = &classes {
-            page = by_class(page, judged, samples, &heading)?;
+        if let Some(evaluated) = &classes {
+            page = by_class(page, evaluated, samples, &heading)?;
         }
     }
     if let Some(model) = linear_model(fitted) {
@@ -136,24 +136,24 @@ fn scores(scores: &[NamedScore]) -> PageTable {
     })
 }
 
-fn numbers(page: Page, judged: &ValuesEvaluation, heading: &str) -> Page {
+fn numbers(page: Page, evaluated: &ValuesEvaluation, heading: &str) -> Page {
     let residuals: Vec<f64> =
-        judged.truth.iter().zip(&judged.predicted).map(|(y, p)| y - p).collect();
+        evaluated.truth.iter().zip(&evaluated.predicted).map(|(y, p)| y - p).collect();
     let single = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<f32>>();
-    let versus = predicted_vs_true(&single(&judged.predicted), &single(&judged.truth))
+    let versus = predicted_vs_true(&single(&evaluated.predicted), &single(&evaluated.truth))
         .title("Predicted against true");
-    page.section(&format!("How well it predicts {}", judged.target), |section| {
+    page.section(&format!("How well it predicts {}", evaluated.target), |section| {
         section
             .text(format!(
                 "On {heading}, which should not be those it was trained on. Intervals are by \
                  bootstrap."
             ))
-            .table(&scores(&judged.scores))
+            .table(&scores(&evaluated.scores))
             .columns(
                 |left| left.chart(versus),
                 |right| right.chart(qq_plot(&residuals).title("Residuals against a normal law")),
             )
-            .chart(residual_plot(&judged.predicted, &judged.truth).title("Residuals"))
+            .chart(residual_plot(&evaluated.predicted, &evaluated.truth).title("Residuals"))
             .note(
                 "A trend in the residuals is something the model missed; a funnel is noise that \
                  grows with the prediction; ends that leave the line are outliers.",
@@ -163,13 +163,13 @@ fn numbers(page: Page, judged: &ValuesEvaluation, heading: &str) -> Page {
 
 fn by_class(
     page: Page,
-    judged: &ClassesEvaluation,
+    evaluated: &ClassesEvaluation,
     samples: &Samples,
     heading: &str,
 ) -> Result<Page> {
-    let n = judged.names.len();
-    let rows: Vec<&[f64]> = (0..n as u32).map(|class| judged.confusion.row(class)).collect();
-    let confusions = Confusions::new(rows).classes(judged.names.iter().cloned());
+    let n = evaluated.names.len();
+    let rows: Vec<&[f64]> = (0..n as u32).map(|class| evaluated.confusion.row(class)).collect();
+    let confusions = Confusions::new(rows).classes(evaluated.names.iter().cloned());
     let columns = [
         TableColumn::text("class"),
         TableColumn::number("precision").decimals(3),
@@ -178,7 +178,7 @@ fn by_class(
         TableColumn::number("weight"),
     ];
     let mut table = PageTable::new(columns);
-    for (name, scores) in judged.names.iter().zip(judged.confusion.classes()).take(60) {
+    for (name, scores) in evaluated.names.iter().zip(evaluated.confusion.classes()).take(60) {
         table = table.row([
             name.as_str().into(),
             scores.precision.into(),
@@ -192,16 +192,16 @@ fn by_class(
             .text(format!(
                 "On {heading}, which should not be those it was trained on. Intervals are by \
                  bootstrap; by Hoeffding's inequality the accuracy is within {} whatever the samples are like.",
-                between(&judged.sure)
+                between(&evaluated.sure)
             ))
-            .table(&scores(&judged.scores))
+            .table(&scores(&evaluated.scores))
             .chart(confusions.title("What was taken for what"))
             .table(&table)
     });
-    let (roc, precision) = curves(judged, samples);
+    let (roc, precision) = curves(evaluated, samples);
     if let Some((roc, precision)) = roc.zip(precision) {
         page = page.section("Over all thresholds", |section| {
-            let many = judged.decisions.n_cols() > 1;
+            let many = evaluated.decisions.n_cols() > 1;
             let section = section.columns(|left| left.chart(roc), |right| right.chart(precision));
             if many {
                 section
@@ -211,7 +211,7 @@ fn by_class(
             }
         });
     }
-    if let Some(reliability) = reliability(judged, samples)? {
+    if let Some(reliability) = reliability(evaluated, samples)? {
         page = page.section("Are the probabilities right?", |section| {
             section
                 .text(
@@ -225,8 +225,8 @@ fn by_class(
 }
 
 /// The classes to draw one by one, the largest.
-fn largest(judged: &ClassesEvaluation, n_classes: usize) -> Vec<u32> {
-    let support = judged.confusion.classes();
+fn largest(evaluated: &ClassesEvaluation, n_classes: usize) -> Vec<u32> {
+    let support = evaluated.confusion.classes();
     let mut order: Vec<u32> = (0..n_classes as u32).collect();
     order.sort_by(|a, b| support[*b as usize].support.total_cmp(&support[*a as usize].support));
     order.truncate(FEW);
@@ -242,26 +242,26 @@ fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
 }
 
 /// ROC and precision–recall curves, one against the rest; of two classes those of the second.
-fn curves(judged: &ClassesEvaluation, samples: &Samples) -> (Option<Curves>, Option<Curves>) {
-    let of = judged.probabilities.as_ref().unwrap_or(&judged.decisions);
-    let known = judged.names.len() - usize::from(judged.unknown > 0);
-    let two = judged.decisions.n_cols() == 1;
-    let classes = if two { vec![1] } else { largest(judged, known) };
+fn curves(evaluated: &ClassesEvaluation, samples: &Samples) -> (Option<Curves>, Option<Curves>) {
+    let of = evaluated.probabilities.as_ref().unwrap_or(&evaluated.decisions);
+    let known = evaluated.names.len() - usize::from(evaluated.unknown > 0);
+    let two = evaluated.decisions.n_cols() == 1;
+    let classes = if two { vec![1] } else { largest(evaluated, known) };
     let kept: Vec<usize> =
-        (0..judged.truth.len()).filter(|&row| (judged.truth[row] as usize) < known).collect();
+        (0..evaluated.truth.len()).filter(|&row| (evaluated.truth[row] as usize) < known).collect();
     let weights: Option<Vec<f64>> =
         samples.weights().map(|weights| kept.iter().map(|&row| weights[row]).collect());
     let (mut roc, mut precision, mut share) = (Curves::roc(), Vec::new(), 0.0);
     let mut drawn = 0;
     for class in classes {
-        let yes: Vec<bool> = kept.iter().map(|&row| judged.truth[row] == class).collect();
+        let yes: Vec<bool> = kept.iter().map(|&row| evaluated.truth[row] == class).collect();
         let scores: Vec<f64> = kept
             .iter()
-            .map(|&row| if two { judged.decisions[(row, 0)] } else { of[(row, class as usize)] })
+            .map(|&row| if two { evaluated.decisions[(row, 0)] } else { of[(row, class as usize)] })
             .collect();
         let Ok(one) = Roc::new(&yes, &scores, weights.as_deref()) else { continue };
         let Ok(pr) = PrecisionRecall::new(&yes, &scores, weights.as_deref()) else { continue };
-        let name = judged.names.get(class as usize).cloned().unwrap_or_default();
+        let name = evaluated.names.get(class as usize).cloned().unwrap_or_default();
         let corners = one.corners();
         let points = thinned(corners.points());
         let points = points.iter().map(|p| (p.false_positive_rate, p.true_positive_rate));
@@ -283,12 +283,12 @@ fn curves(judged: &ClassesEvaluation, samples: &Samples) -> (Option<Curves>, Opt
 }
 
 /// Of two classes the probability of the second, of more that of the class the model bets on.
-fn reliability(judged: &ClassesEvaluation, samples: &Samples) -> Result<Option<Reliability>> {
-    let Some(probabilities) = &judged.probabilities else { return Ok(None) };
+fn reliability(evaluated: &ClassesEvaluation, samples: &Samples) -> Result<Option<Reliability>> {
+    let Some(probabilities) = &evaluated.probabilities else { return Ok(None) };
     let known = probabilities.n_cols();
     let kept: Vec<usize> =
-        (0..judged.truth.len()).filter(|&row| (judged.truth[row] as usize) < known).collect();
-    let truth: Vec<u32> = kept.iter().map(|&row| judged.truth[row]).collect();
+        (0..evaluated.truth.len()).filter(|&row| (evaluated.truth[row] as usize) < known).collect();
+    let truth: Vec<u32> = kept.iter().map(|&row| evaluated.truth[row]).collect();
     let weights: Option<Vec<f64>> =
         samples.weights().map(|weights| kept.iter().map(|&row| weights[row]).collect());
     if kept.is_empty() {
@@ -297,7 +297,7 @@ fn reliability(judged: &ClassesEvaluation, samples: &Samples) -> Result<Option<R
     let (yes, p, x, y) = if known == 2 {
         let yes = truth.iter().map(|&class| class == 1).collect();
         let p: Vec<f64> = kept.iter().map(|&row| probabilities[(row, 1)]).collect();
-        (yes, p, format!("probability of {}", judged.names[1]), "observed share")
+        (yes, p, format!("probability of {}", evaluated.names[1]), "observed share")
     } else {
         let table: Vec<f64> =
             kept.iter().flat_map(|&row| probabilities.row(row).iter().copied()).collect();

@@ -12,7 +12,7 @@ use gradus_select::{RankingOptions, RankingReport, RatingScale, evaluate_ranking
 /// Levels at which intervals of ratings are tried.
 const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
 
-/// A recommender judged on data, to show in its page.
+/// A recommender evaluated on data, to show in its page.
 #[derive(Clone, Debug)]
 pub struct Tested {
     /// Where the data came from.
@@ -25,7 +25,7 @@ pub struct Tested {
     pub ratings: Option<TestedRatings>,
     /// How well it ranks.
     pub ranking: Option<TestedRanking>,
-    /// Why it was not judged by its ranking, if it was not.
+    /// Why it was not evaluated by its ranking, if it was not.
     pub unranked: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub struct TestedRanking {
 }
 
 impl Tested {
-    /// Judges a recommender by data: the errors of ratings if it predicts ratings and there are any
+    /// Evaluates a recommender by data: the errors of ratings if it predicts ratings and there are any
     /// (`has_values`), and how well it ranks.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     ));
     let bar = spinner(context);
-    let found = comparing.run(&|step: &Step<'_>| bar.set_message(told(step)));
+    let found = comparing.run(&|step: &Step<'_>| bar.set_message(answer(step)));
     bar.finish_and_clear();
     let found = found?;
     let comparison = &found.comparison;
@@ -202,7 +202,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     if comparison.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-fn told(step: &Step<'_>) -> String {
+fn answer(step: &Step<'_>) -> String {
     let (at, of) = step.of;
     match step.stage {
         FitStage::Race => {

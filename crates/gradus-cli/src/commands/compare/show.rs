@@ -85,9 +85,9 @@ fn leaderboard(found: &Comparison) -> Table {
                 within(difference.interval.low, difference.interval.high, d + 1),
             ),
         };
-        let verdict = match (at, row.told_apart) {
+        let verdict = match (at, row.distinguished) {
             (0, _) => "best",
-            (_, false) => "not told apart",
+            (_, false) => "not distinguished",
             _ if row.baseline => "baseline",
             _ => "",
         };
@@ -111,7 +111,7 @@ fn meaning(found: &Comparison) -> String {
     let parts = found.parts;
     let race = match parts.validation {
         0 => String::new(),
-        n => format!("; the race had {} of the training part to judge by", grouped(n)),
+        n => format!("; the race had {} of the training part to evaluate by", grouped(n)),
     };
     let budget =
         found.budget.map_or("no limit".to_owned(), |budget| format!("of {}", time(budget)));
@@ -129,11 +129,11 @@ fn meaning(found: &Comparison) -> String {
 
 fn verdict(found: &Comparison) -> String {
     let winner = found.winner.as_deref().unwrap_or_default();
-    let others: Vec<&str> = found.not_told_apart.iter().skip(1).map(String::as_str).collect();
+    let others: Vec<&str> = found.not_distinguished.iter().skip(1).map(String::as_str).collect();
     if others.is_empty() {
         return match found.rows.len() {
             1 => format!("{winner} is the only model that was tested"),
-            _ => format!("{winner} is best, told apart from all others by these points"),
+            _ => format!("{winner} is best, distinguished from all others by these points"),
         };
     }
     let fastest = found.fastest.as_deref().unwrap_or_default();
@@ -142,7 +142,7 @@ fn verdict(found: &Comparison) -> String {
         _ => "is".to_owned(),
     };
     format!(
-        "{winner} is best, not told apart from {}; of these {fastest} was fitted in the shortest time and \
+        "{winner} is best, not distinguished from {}; of these {fastest} was fitted in the shortest time and \
          {smallest} the smallest",
         others.join(", "),
     )

@@ -1,4 +1,4 @@
-//! Two models judged on the same samples.
+//! Two models evaluated on the same samples.
 
 use super::samples::{between, short};
 use crate::output::{Context, Outcome, Table, grouped};
@@ -44,7 +44,7 @@ fn separation(name: &str, lead: &Separation) -> String {
     };
     let many = |n: u64| grouped(usize::try_from(n).unwrap_or(usize::MAX));
     let verdict = match lead.needed {
-        _ if lead.sure => "told apart by these points".to_owned(),
+        _ if lead.sure => "distinguished by these points".to_owned(),
         Some(needed) => format!("it would take about {} to tell them apart", many(needed)),
         None => "the two are equal".to_owned(),
     };

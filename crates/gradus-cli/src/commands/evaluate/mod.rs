@@ -30,12 +30,12 @@ struct EvaluateArgs {
     #[arg(long, value_name = "MODEL")]
     against: Option<PathBuf>,
 
-    /// Judge the ranking of items instead of the error of ratings; the default for models of
+    /// Evaluate the ranking of items instead of the error of ratings; the default for models of
     /// clicks, plays and purchases
     #[arg(long, help_heading = "Ranking")]
     ranking: bool,
 
-    /// Lengths of list to judge
+    /// Lengths of list to evaluate
     #[arg(
         long,
         value_name = "K,…",

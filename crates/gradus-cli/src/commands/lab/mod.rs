@@ -6,7 +6,12 @@ mod recovery;
 
 use super::Entry;
 use crate::output::{Context, Failure, Outcome};
+use crate::outputs::{FilePlan, ForceArg};
 use clap::{ArgMatches, Command};
+use gradus_app::lab::Drawn;
+use gradus_file::output::{FileKind, Output};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 const LABS: &[Entry] = &[
     (optimize::command, optimize::run),
@@ -30,5 +35,41 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     match found {
         Some((work, matches)) => work(matches, context),
         None => Err(Failure::Usage("lab: no such experiment; see `gradus lab --help`".into())),
+    }
+}
+
+/// The file that an experiment is drawn into, checked before the work begins.
+struct Picture {
+    output: Output,
+    is_svg: bool,
+}
+
+impl Picture {
+    /// An .svg file or an .html file, other than those that are read.
+    fn new<'a>(
+        path: &Path,
+        force: ForceArg,
+        inputs: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Outcome<Self> {
+        let is_svg = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => true,
+            Some("html") => false,
+            _ => {
+                let text = format!("--output {}: must end in .svg or .html", path.display());
+                return Err(Failure::Usage(text));
+            }
+        };
+        let kind = if is_svg { FileKind::Drawing } else { FileKind::Page };
+        let output = FilePlan::new(force, inputs).output("--output", path, kind)?;
+        Ok(Self { output, is_svg })
+    }
+
+    fn is_svg(&self) -> bool {
+        self.is_svg
+    }
+
+    fn write(&self, drawn: &impl Drawn) -> Outcome {
+        let text = if self.is_svg { drawn.svg() } else { drawn.page().to_html() };
+        Ok(self.output.write(|file| file.write_all(text.as_bytes()))?)
     }
 }

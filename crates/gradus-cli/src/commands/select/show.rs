@@ -158,7 +158,7 @@ fn short(x: f64) -> String {
 fn leads(lead: &Lead, what: &str) -> String {
     let verb = if lead.difference < 0.0 { "trails" } else { "leads" };
     let verdict = match lead.needed {
-        _ if lead.is_sure() => "told apart by these points".to_owned(),
+        _ if lead.is_sure() => "distinguished by these points".to_owned(),
         _ if lead.error.is_nan() => "one point says nothing of the spread".to_owned(),
         Some(needed) if needed as f64 > lead.points as f64 => {
             format!("it would take about {} to be sure", many(needed))

@@ -84,7 +84,7 @@ fn a_bad_row_is_named_by_line_column_and_reason() {
 }
 
 #[test]
-fn bad_rows_are_counted_and_the_first_few_told() {
+fn bad_rows_are_counted_and_the_first_few_reported() {
     let mut text = String::new();
     for k in 0..100 {
         text += if k % 10 == 3 { "1,2,x\n" } else { "1,2,5\n" };
@@ -92,8 +92,8 @@ fn bad_rows_are_counted_and_the_first_few_told() {
     let (ratings, summary) = read_with(&text, "x.csv", &skip()).unwrap();
     assert_eq!((summary.rows, summary.skipped, ratings.len()), (90, 10, 1));
     let lines = [4, 14, 24, 34, 44];
-    let told = lines.map(|n| format!("x.csv, line {n}, column 3: `x` is not a number"));
-    assert_eq!(summary.first_errors, told);
+    let given = lines.map(|n| format!("x.csv, line {n}, column 3: `x` is not a number"));
+    assert_eq!(summary.first_errors, given);
     assert_eq!(
         read_with("1,2,x\n", "x.csv", &skip().header(false)).unwrap_err().to_string(),
         "x.csv: no row is left of 1; the first was left out: x.csv, line 1, column 3: `x` is not \
@@ -202,7 +202,7 @@ fn json_lines_are_held_to_the_same() {
 }
 
 #[test]
-fn compressed_data_that_is_broken_is_told_so() {
+fn compressed_data_that_is_broken_is_reported_so() {
     use std::io::Write;
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all("1,2,3\n".repeat(10_000).as_bytes()).unwrap();
@@ -234,10 +234,10 @@ fn decimal_commas_are_read_where_no_comma_stands_between_columns() {
         assert_eq!(rows(&ratings), clean, "{text:?}");
     }
     let quoted = "user,item,rating\n1,2,\"3,5\"\n4,5,6\n";
-    let told = ReadOptions::new().decimal_comma(true);
-    assert_eq!(rows(&read_with(quoted, "x.csv", &told).unwrap().0), clean);
-    let told = ReadOptions::new().decimal_comma(false);
-    let error = read_with("1;2;3,5\n4;5;6\n", "x.csv", &told).unwrap_err().to_string();
+    let given = ReadOptions::new().decimal_comma(true);
+    assert_eq!(rows(&read_with(quoted, "x.csv", &given).unwrap().0), clean);
+    let given = ReadOptions::new().decimal_comma(false);
+    let error = read_with("1;2;3,5\n4;5;6\n", "x.csv", &given).unwrap_err().to_string();
     assert!(error.contains("`3,5` is not a number"), "{error}");
     // A comma between thousands is no decimal one.
     for wrong in ["user;item;rating\n1;2;1,234,567\n", "user;item;rating\n1;2;1.234,5\n"] {

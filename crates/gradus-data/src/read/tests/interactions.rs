@@ -6,10 +6,10 @@ use crate::{Duplicates, Format};
 const LISTS: &str = "1 10 20 30\n2 10\n3\n4 20 30 10 40 50\n\n5  30\t40 \n6 10 20 30 40\n";
 
 #[test]
-fn adjacency_lists_are_told_or_found_out() {
-    let told = ReadOptions::new().format(Format::Adjacency);
+fn adjacency_lists_are_given_or_found_out() {
+    let given = ReadOptions::new().format(Format::Adjacency);
     let found = ReadOptions::new().optional_rating(true);
-    for options in [told, found, ReadOptions::new().implicit(true)] {
+    for options in [given, found, ReadOptions::new().implicit(true)] {
         let (ratings, summary) = read_with(LISTS, "lists.txt", &options).unwrap();
         assert_eq!((ratings.n_users(), ratings.n_items(), summary.rows), (5, 5, 15));
         assert_eq!((summary.format, summary.columns.rating.clone()), (Format::Adjacency, None));

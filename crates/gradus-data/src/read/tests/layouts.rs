@@ -1,4 +1,4 @@
-//! Formats, delimiters, headers and columns found out, or told.
+//! Formats, delimiters, headers and columns found out, or given.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn other_layouts_are_found_out() {
 }
 
 #[test]
-fn columns_and_header_can_be_told() {
+fn columns_and_header_can_be_given() {
     let text = "a,b,c,d\n1,2,3,4\n";
     let options = ReadOptions::new().user("d").item(3).rating("A").weight("b");
     let (ratings, summary) = read_with(text, "x.csv", &options).unwrap();
@@ -69,7 +69,7 @@ fn columns_and_header_can_be_told() {
     let options = ReadOptions::new().delimiter(b'x').format(Format::Csv);
     let (ratings, _) = read_with("1x2x3\n", "x.jsonl", &options).unwrap();
     assert_eq!(rows(&ratings), [row("1", "2", 3.0)]);
-    // A column told is not found out again as another.
+    // A given column is not found out again as another.
     let options = ReadOptions::new().rating("weight");
     let (ratings, summary) =
         read_with("userID\tartistID\tweight\n2\t51\t13883\n", "x.dat", &options).unwrap();
@@ -87,7 +87,7 @@ fn columns_and_header_can_be_told() {
 
 #[test]
 fn columns_that_cannot_be_found_are_named() {
-    let told = |options: ReadOptions, text: &str| {
+    let given = |options: ReadOptions, text: &str| {
         read_with(text, "x.csv", &options).unwrap_err().to_string()
     };
     assert_eq!(
@@ -110,40 +110,40 @@ fn columns_that_cannot_be_found_are_named() {
          it with option `item`"
     );
     assert_eq!(
-        told(ReadOptions::new().user("x"), "a,b\n1,2\n"),
+        given(ReadOptions::new().user("x"), "a,b\n1,2\n"),
         "x.csv: there is no column `x`; the columns are `a`, `b`"
     );
     assert_eq!(
-        told(ReadOptions::new().user(5), "1,2,3\n"),
+        given(ReadOptions::new().user(5), "1,2,3\n"),
         "x.csv: user column 5: there are 3 columns"
     );
     assert_eq!(
-        told(ReadOptions::new().user("x").header(false), "1,2,3\n"),
+        given(ReadOptions::new().user("x").header(false), "1,2,3\n"),
         "x.csv: user column `x`: there is no header; give its position"
     );
     assert_eq!(
-        told(ReadOptions::new().user(3), "1,2,3\n"),
+        given(ReadOptions::new().user(3), "1,2,3\n"),
         "x.csv: there is no rating column in rows of 3 columns: name it with option `rating`, or take \
          every row as 1 with option `implicit`"
     );
     assert_eq!(
-        told(ReadOptions::new().user(2).item(2), "1,2,3\n"),
+        given(ReadOptions::new().user(2).item(2), "1,2,3\n"),
         "x.csv: user and item are both column `2`: say which they are with option `user` and option `item`"
     );
     assert_eq!(
-        told(ReadOptions::new().format(Format::JsonLines).user(2), "{\"user\": 1}\n"),
+        given(ReadOptions::new().format(Format::JsonLines).user(2), "{\"user\": 1}\n"),
         "x.csv: column 2: the rows are objects; give the name of the column"
     );
     assert_eq!(
-        told(ReadOptions::new().user(0), "1,2,3\n"),
+        given(ReadOptions::new().user(0), "1,2,3\n"),
         "parameter `user` = 0: columns are counted from 1"
     );
     assert_eq!(
-        told(ReadOptions::new().delimiter(b'"'), "1,2,3\n"),
+        given(ReadOptions::new().delimiter(b'"'), "1,2,3\n"),
         "parameter `delimiter` = `\\\"`: a quote or line end cannot be one"
     );
     assert_eq!(
-        told(ReadOptions::new().implicit(true).rating("r"), "1,2,3\n"),
+        given(ReadOptions::new().implicit(true).rating("r"), "1,2,3\n"),
         "parameter `rating` = r: `implicit` takes every row as 1 and reads no rating column"
     );
 }

@@ -1,4 +1,4 @@
-//! Times: found out, told, in every format, and only where they are asked for.
+//! Times: found out, given, in every format, and only where they are asked for.
 
 use super::*;
 use crate::Duplicates;
@@ -62,7 +62,7 @@ fn a_fourth_column_without_a_name_is_a_time_if_it_looks_like_one() {
 }
 
 #[test]
-fn a_column_told_must_be_there_even_if_nobody_asks_for_times() {
+fn a_given_column_must_be_there_even_if_nobody_asks_for_times() {
     let said = |options: ReadOptions| {
         read_with("user,item,rating\n1,2,3\n", "x.csv", &options).unwrap_err().to_string()
     };

@@ -1,25 +1,17 @@
 //! The picture: paths over level lines, and the values beside it.
 
-use super::surface::Surface;
-use super::{Run, place, shown_rate};
-use gradus::optim::diagnose::Convexity;
-use gradus_report::{
-    Background, Beside, Cell, Chart as _, Contour, Line, Page, PageTable, TableColumn, number,
-};
+use super::{OptimizeAnswer, place, shown_rate};
+use crate::lab::{Drawn, standalone};
+use gradus_report::{Beside, Cell, Contour, Line, Page, PageTable, TableColumn, number};
 
 /// Below this the rest is rounding.
 const SMALLEST: f64 = 1e-16;
 /// Above this share of the start a run is lost, and would flatten the rest.
 const LARGEST: f64 = 1e3;
 
-pub(super) struct Picture<'a> {
-    surface: &'a Surface,
-    runs: &'a [Run],
-    contour: Contour,
-    line: Line,
-}
-
-pub(super) fn picture<'a>(surface: &'a Surface, start: [f64; 2], runs: &'a [Run]) -> Picture<'a> {
+/// The paths over level lines, and the values by iteration.
+fn charts(answer: &OptimizeAnswer) -> (Contour, Line) {
+    let (surface, start) = (&answer.drawn, answer.start);
     // A start outside what is usually shown widens it.
     let wide = |(low, high): (f64, f64), at: f64| {
         let room = 0.08 * (high - low).max((at - low).abs()).max((at - high).abs());
@@ -44,9 +36,9 @@ pub(super) fn picture<'a>(surface: &'a Surface, start: [f64; 2], runs: &'a [Run]
         .log_y()
         .height(520.0);
     let top = LARGEST * (surface.objective.value(&start) - surface.least).max(1e-3);
-    for run in runs {
+    for run in &answer.runs {
         let points = run.outcome.trace.points.iter();
-        contour = contour.path(run.name, points.map(|x| (x[0], x[1])));
+        contour = contour.path(run.optimizer, points.map(|x| (x[0], x[1])));
         let mut values = Vec::new();
         for step in &run.outcome.trace.steps {
             let above = step.value - surface.least;
@@ -55,20 +47,21 @@ pub(super) fn picture<'a>(surface: &'a Surface, start: [f64; 2], runs: &'a [Run]
                 break;
             }
         }
-        line = line.series(run.name, values);
+        line = line.series(run.optimizer, values);
     }
-    Picture { surface, runs, contour, line }
+    (contour, line)
 }
 
-impl Picture<'_> {
-    pub(super) fn svg(&self) -> String {
-        let title = format!("Paths of optimisers on {}", self.surface.name);
-        let both = Beside::new(&self.contour, &self.line).share(0.56).title(title);
-        both.draw(1200.0).standalone(Background::Theme)
+impl Drawn for OptimizeAnswer {
+    fn svg(&self) -> String {
+        let (contour, line) = charts(self);
+        let title = format!("Paths of optimisers on {}", self.surface);
+        standalone(&Beside::new(&contour, &line).share(0.56).title(title), 1200.0)
     }
 
-    pub(super) fn html(&self, convexity: &Convexity) -> String {
-        let rates = self.runs.iter().any(|run| run.predicted.is_some());
+    fn page(&self) -> Page {
+        let (contour, line) = charts(self);
+        let rates = self.runs.iter().any(|run| run.predicted_rate.is_some());
         let mut columns = vec![
             TableColumn::text("optimizer"),
             TableColumn::number("step"),
@@ -85,35 +78,37 @@ impl Picture<'_> {
                 .extend([TableColumn::number("rate predicted"), TableColumn::number("rate seen")]);
         }
         let mut table = PageTable::new(columns);
-        for run in self.runs {
+        for run in &self.runs {
             let found = &run.outcome;
             let mut cells: Vec<Cell> = vec![
-                run.name.into(),
-                run.rule.map_or("–".into(), |(_, rate)| number(rate)).into(),
+                run.optimizer.into(),
+                run.rate.map_or("–".into(), number).into(),
                 found.iterations.into(),
                 found.evaluations.gradients.into(),
                 found.value.into(),
                 found.gradient_norm.into(),
                 place(&found.x).into(),
                 found.reason.to_string().into(),
-                run.point.to_string().into(),
+                run.point.as_str().into(),
             ];
             if rates {
-                cells.extend([shown_rate(run.predicted).into(), shown_rate(run.seen).into()]);
+                cells.extend([
+                    shown_rate(run.predicted_rate).into(),
+                    shown_rate(run.seen_rate).into(),
+                ]);
             }
             table = table.row(cells);
         }
-        Page::new(format!("Optimisers on {}", self.surface.name))
-            .subtitle(self.surface.formula)
+        Page::new(format!("Optimisers on {}", self.surface))
+            .subtitle(self.formula)
             .section("Paths", |s| {
-                s.text(self.surface.about(convexity)).chart(&self.contour).note(
+                s.text(self.about()).chart(&contour).note(
                     "Rings mark the start, large dots the ends, crosses known minima and saddles. \
                      The stronger the colour, the lower.",
                 )
             })
-            .section("Values", |s| s.chart(&self.line))
+            .section("Values", |s| s.chart(&line))
             .section("Runs", |s| s.table(&table))
             .footer("gradus lab optimize")
-            .to_html()
     }
 }

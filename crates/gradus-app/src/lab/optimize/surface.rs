@@ -1,21 +1,21 @@
 //! The surfaces to choose from.
 
-use super::place;
-use clap::ValueEnum;
 use gradus::optim::Objective;
-use gradus::optim::diagnose::Convexity;
 use gradus::optim::problem::{Factorisation, Quadratic, Rosenbrock, Saddle};
 use gradus_data::Dense;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum SurfaceName {
-    /// A convex bowl, 18 times as curved one way as the other: ½ (x² + 4 x y + 8 y²)
+/// A surface to go down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SurfaceName {
+    /// A convex bowl, 18 times as curved one way as the other: ½ (x² + 4 x y + 8 y²).
     Bowl,
-    /// A long bent valley: (1 − x)² + 100 (y − x²)²
+    /// A long bent valley: (1 − x)² + 100 (y − x²)².
     Rosenbrock,
-    /// A saddle between two minima: ½ x² − ½ y² + ¼ y⁴
+    /// A saddle between two minima: ½ x² − ½ y² + ¼ y⁴.
     Saddle,
-    /// The smallest factor model: ½ (1 − u v)²
+    /// The smallest factor model: ½ (1 − u v)².
     Factorisation,
 }
 
@@ -39,7 +39,19 @@ pub(super) struct Surface {
 }
 
 impl SurfaceName {
-    pub(super) fn surface(self) -> gradus::Result<Surface> {
+    /// All of them, each with its name and what it is.
+    pub const ALL: [(Self, &'static str, &'static str); 4] = [
+        (
+            Self::Bowl,
+            "bowl",
+            "A convex bowl, 18 times as curved one way as the other: ½ (x² + 4 x y + 8 y²)",
+        ),
+        (Self::Rosenbrock, "rosenbrock", "A long bent valley: (1 − x)² + 100 (y − x²)²"),
+        (Self::Saddle, "saddle", "A saddle between two minima: ½ x² − ½ y² + ¼ y⁴"),
+        (Self::Factorisation, "factorisation", "The smallest factor model: ½ (1 − u v)²"),
+    ];
+
+    pub(super) fn surface(self) -> gradus_base::Result<Surface> {
         Ok(match self {
             Self::Bowl => Surface {
                 name: "bowl",
@@ -107,19 +119,5 @@ impl SurfaceName {
 impl Surface {
     pub(super) fn corners(&self) -> ([f64; 2], [f64; 2]) {
         ([self.x.0, self.y.0], [self.x.1, self.y.1])
-    }
-
-    /// What a convexity probe says about it.
-    pub(super) fn about(&self, convexity: &Convexity) -> String {
-        match &convexity.witness {
-            Some(w) => format!(
-                "Not convex: between {} and {} it rises above the straight line.",
-                place(&w.from),
-                place(&w.to)
-            ),
-            None => {
-                format!("No violation of convexity along {} random segments.", convexity.segments)
-            }
-        }
     }
 }
