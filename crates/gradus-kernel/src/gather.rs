@@ -102,6 +102,10 @@ impl Kernel for SparseProduct<'_> {
             sparse_columns::<L, 4>(lanes, stride, at, matrix, x, from, y);
             at += 4 * L::N;
         }
+        if at + 2 * L::N <= stride {
+            sparse_columns::<L, 2>(lanes, stride, at, matrix, x, from, y);
+            at += 2 * L::N;
+        }
         while at < stride {
             sparse_columns::<L, 1>(lanes, stride, at, matrix, x, from, y);
             at += L::N;
@@ -123,13 +127,10 @@ fn sparse_columns<L: Lanes, const N: usize>(
     let SparseRows { starts, indices, values } = matrix;
     for (row, bounds) in starts.windows(2).enumerate() {
         let mut sums = [lanes.zero(); N];
-        for entry in bounds[0]..bounds[1] {
-            // Rows are short: the cache is asked beyond the end of this one.
-            if let Some(&next) = indices.get(entry + AHEAD) {
-                prefetch(x, next as usize * stride + at, N * L::N);
-            }
-            let column = &x[indices[entry] as usize * stride + at..][..N * L::N];
-            let value = lanes.splat(values[entry]);
+        let (indices, values) = (&indices[bounds[0]..bounds[1]], &values[bounds[0]..bounds[1]]);
+        for (&index, &value) in indices.iter().zip(values) {
+            let column = &x[index as usize * stride + at..][..N * L::N];
+            let value = lanes.splat(value);
             for i in 0..N {
                 sums[i] = lanes.fma(value, lanes.load(&column[i * L::N..]), sums[i]);
             }

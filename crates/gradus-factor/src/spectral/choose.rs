@@ -22,7 +22,7 @@ const ONE_IN: [usize; 5] = [16, 8, 4, 2, 1];
 /// What is taken where there are too few data to choose.
 const DEFAULT: (f32, f32) = (0.2, 1.5);
 /// Users that are filtered together.
-const BLOCK: usize = LANES;
+const BLOCK: usize = 16;
 /// Columns of singular vectors that are blurred at a time.
 const COLUMNS: usize = 64;
 
@@ -111,7 +111,7 @@ pub(super) fn choose(
         }
         let columns: Vec<Column<'_>> =
             users.iter().map(|&user| strengths.row(user as usize)).collect();
-        let view = graph.view(BLOCK);
+        let view = graph.view(LANES);
         let (mut y, mut between) = graph.blocks(BLOCK);
         graph.blur_sparse(view, &columns, &mut y, &mut between);
         let in_rows = |y: &Rows| {

@@ -9,10 +9,10 @@ use gradus_base::random::Stream;
 use gradus_data::Csr;
 use gradus_kernel::{Level, Rows, SparseRows, padded, sparse_product};
 
-/// Users that are filtered at once: one cache line of each row.
-pub(super) const LANES: usize = 16;
+/// Users that are filtered at once. With fewer the indices cost more than the sums, with more the blocks leave the cache.
+pub(super) const LANES: usize = 32;
 /// Coordinates of an item while the order is looked for.
-const COORDINATES: usize = LANES;
+const COORDINATES: usize = 16;
 /// Rounds of averaging over neighbours. After many, all coordinates become alike.
 const ROUNDS: usize = 10;
 /// As many items need no order among themselves.
@@ -223,4 +223,4 @@ impl<'a> View<'a> {
     }
 }
 
-const _: () = assert!(padded(LANES) == LANES, "a row of a block is one cache line");
+const _: () = assert!(padded(COORDINATES) == COORDINATES, "rows of coordinates have no padding");
