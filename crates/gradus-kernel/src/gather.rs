@@ -44,6 +44,111 @@ pub fn dots(level: Level, factors: &[f32], indices: &[u32], x: &[f32], out: &mut
     level.dispatch(Dots { factors, indices, x, out });
 }
 
+/// Rows of a sparse matrix: where each begins among the entries, with one more for the end of the last, and the columns
+/// and values of all entries.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseRows<'a> {
+    /// One more than there are rows, not falling.
+    pub starts: &'a [usize],
+    /// The column of each entry.
+    pub indices: &'a [u32],
+    /// The value of each entry.
+    pub values: &'a [f32],
+}
+
+/// The product of a sparse matrix with the columns of a block, `y = A x`; with `from`, a block `b` and a factor `f`,
+/// `y = b − f A x`.
+///
+/// The entries of a row are added in their order, so that the result is a function of the input and the level, and every
+/// column is computed as it would be alone.
+///
+/// # Shapes
+/// `x`, `y` and `b` hold rows of `k` values at stride `padded(k)`: `y` and `b` one for each row of the matrix. Panics on
+/// other lengths, or on a column past the last row of `x`.
+pub fn sparse_product(
+    level: Level,
+    k: usize,
+    matrix: SparseRows<'_>,
+    x: &[f32],
+    from: Option<(&[f32], f32)>,
+    y: &mut [f32],
+) {
+    let stride = padded(k);
+    let rows = matrix.starts.len().saturating_sub(1);
+    assert_eq!(matrix.indices.len(), matrix.values.len(), "a value for each entry");
+    assert_eq!(y.len(), rows * stride, "a row of the product for each row of the matrix");
+    assert!(from.is_none_or(|(from, _)| from.len() == y.len()), "as many rows to subtract from");
+    if stride > 0 {
+        level.dispatch(SparseProduct { stride, matrix, x, from, y });
+    }
+}
+
+struct SparseProduct<'a> {
+    stride: usize,
+    matrix: SparseRows<'a>,
+    x: &'a [f32],
+    from: Option<(&'a [f32], f32)>,
+    y: &'a mut [f32],
+}
+
+impl Kernel for SparseProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let SparseProduct { stride, matrix, x, from, y } = self;
+        let mut at = 0;
+        while at + 4 * L::N <= stride {
+            sparse_columns::<L, 4>(lanes, stride, at, matrix, x, from, y);
+            at += 4 * L::N;
+        }
+        if at + 2 * L::N <= stride {
+            sparse_columns::<L, 2>(lanes, stride, at, matrix, x, from, y);
+            at += 2 * L::N;
+        }
+        while at < stride {
+            sparse_columns::<L, 1>(lanes, stride, at, matrix, x, from, y);
+            at += L::N;
+        }
+    }
+}
+
+/// The product in `N` registers of columns from column `at`.
+#[inline(always)]
+fn sparse_columns<L: Lanes, const N: usize>(
+    lanes: L,
+    stride: usize,
+    at: usize,
+    matrix: SparseRows<'_>,
+    x: &[f32],
+    from: Option<(&[f32], f32)>,
+    y: &mut [f32],
+) {
+    let SparseRows { starts, indices, values } = matrix;
+    for (row, bounds) in starts.windows(2).enumerate() {
+        let mut sums = [lanes.zero(); N];
+        let (indices, values) = (&indices[bounds[0]..bounds[1]], &values[bounds[0]..bounds[1]]);
+        for (&index, &value) in indices.iter().zip(values) {
+            let column = &x[index as usize * stride + at..][..N * L::N];
+            let value = lanes.splat(value);
+            for i in 0..N {
+                sums[i] = lanes.fma(value, lanes.load(&column[i * L::N..]), sums[i]);
+            }
+        }
+        let place = row * stride + at;
+        if let Some((from, factor)) = from {
+            let factor = lanes.splat(factor);
+            for i in 0..N {
+                let from = lanes.load(&from[place + i * L::N..]);
+                sums[i] = lanes.sub(from, lanes.mul(factor, sums[i]));
+            }
+        }
+        for i in 0..N {
+            lanes.store(&mut y[place + i * L::N..], sums[i]);
+        }
+    }
+}
+
 struct SumRows<'a> {
     stride: usize,
     factors: &'a [f32],
@@ -181,6 +286,42 @@ mod tests {
                     dots(level, rows.as_slice(), &indices, x, &mut products);
                     for (&got, &index) in products.iter().zip(&indices) {
                         assert_eq!(got, super::super::dot(level, rows.row(index as usize), x));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bit for bit the sums of the rows, at every level and width, with and without a block to subtract from.
+    #[test]
+    fn sparse_products_are_sums_of_rows() {
+        for k in SIZES {
+            let mut random = Random(k as u64);
+            let x = random.rows(30, k, 1.0);
+            let lengths = [0, 3, 1, 0, 17, 40];
+            let mut starts = vec![0];
+            lengths.iter().for_each(|n| starts.push(starts[starts.len() - 1] + n));
+            let n = starts[lengths.len()];
+            let indices: Vec<u32> = (0..n as u32).map(|i| i * 11 % 30).collect();
+            let values = random.values(n);
+            let from = random.rows(lengths.len(), k, 1.0);
+            let matrix = SparseRows { starts: &starts, indices: &indices, values: &values };
+            for level in Level::available() {
+                let mut y = vec![f32::NAN; lengths.len() * padded(k)];
+                let mut want = vec![f32::NAN; padded(k)];
+                sparse_product(level, k, matrix, x.as_slice(), None, &mut y);
+                let mut moved = y.clone();
+                let subtract = Some((from.as_slice(), 0.5));
+                sparse_product(level, k, matrix, x.as_slice(), subtract, &mut moved);
+                for row in 0..lengths.len() {
+                    let range = starts[row]..starts[row + 1];
+                    let (indices, values) = (&indices[range.clone()], &values[range]);
+                    sum_rows(level, k, x.as_slice(), indices, Some(values), &mut want);
+                    let place = row * padded(k);
+                    assert_eq!(y[place..place + padded(k)], want[..], "{level} {k}");
+                    for (column, &want) in want.iter().enumerate() {
+                        let want = from.row(row)[column] - 0.5 * want;
+                        assert_eq!(moved[place + column], want, "{level} {k}");
                     }
                 }
             }

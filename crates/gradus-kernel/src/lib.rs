@@ -25,7 +25,7 @@
 //! | `half.rs` | [`Bf16`], half-precision storage |
 //! | `totals.rs` | [`Totals`], sums over all rows of a side, for the pairs that were not observed |
 //! | `dot.rs` | [`dot`], [`scores`] and [`dots_at`], dot products of factor rows |
-//! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names |
+//! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names; [`sparse_product`] |
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
@@ -71,7 +71,7 @@ use std::sync::OnceLock;
 pub use coordinate::{RowCoordinates, fit_scalar};
 pub use dot::{dot, dots_at, scores};
 pub use exp::exp_all;
-pub use gather::{dots, sum_rows};
+pub use gather::{SparseRows, dots, sparse_product, sum_rows};
 pub use half::Bf16;
 pub use inverse::{NotInverted, invert_positive};
 pub use row_cg::RowCg;

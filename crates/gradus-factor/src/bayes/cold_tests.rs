@@ -90,6 +90,18 @@ fn the_typical_row_leaves_no_mean_error() {
 }
 
 #[test]
+fn an_unknown_user_gives_an_unknown_item_the_mean() {
+    let (train, _) = cold(Entity::User);
+    let mean = train.iter().map(|r| f64::from(r.value)).sum::<f64>() / train.len() as f64;
+    let model = params(ImplicitSide::Both).fit(&train).unwrap().model;
+    let predicted = f64::from(model.predict(&[(None, None)])[0]);
+    assert!((predicted - mean).abs() < 1e-5, "{predicted} for {mean}");
+    let spread = model.spread(&[(None, None), (None, Some(3))]);
+    assert!((f64::from(spread[0].mean) - mean).abs() < 1e-5, "{spread:?}");
+    assert!(spread[0].deviation_of_mean > 0.0);
+}
+
+#[test]
 fn all_ways_to_name_a_row_without_ratings_agree() {
     let (train, _) = cold(Entity::User);
     let table = noise(&train, Entity::User);

@@ -28,6 +28,8 @@ const LEAST: usize = 8;
 /// The solver, bound to its data.
 pub(super) struct Solver<'a> {
     params: &'a Bpr,
+    /// The strength λ.
+    penalty: f32,
     data: &'a Ratings,
     level: Level,
     held_out: Option<HeldOutItems>,
@@ -52,21 +54,26 @@ pub(super) struct State {
 
 clone_in_place!(State { restart, epoch, right, users, items, user_extras, item_extras });
 
+/// That values are signs of interest, and that there are some.
+pub(super) fn check_values(data: &Ratings) -> Result<()> {
+    if let Some(value) = data.by_user().values().iter().find(|value| **value < 0.0) {
+        return Err(Error::data(format!(
+            "bpr: a value is {value}: values are signs of interest and must not be negative"
+        )));
+    }
+    if !data.iter().any(|rating| rating.value > 0.0 && rating.weight > 0.0) {
+        return Err(Error::data("bpr: all values or weights are 0; nothing to learn from"));
+    }
+    Ok(())
+}
+
 impl<'a> Solver<'a> {
     pub(super) fn new(
-        params: &'a Bpr,
+        (params, penalty): (&'a Bpr, f32),
         data: &'a Ratings,
         held_out: Option<&Ratings>,
         warm: Option<&'a LatentFactors>,
     ) -> Result<Self> {
-        if let Some(value) = data.by_user().values().iter().find(|value| **value < 0.0) {
-            return Err(Error::data(format!(
-                "bpr: a value is {value}: values are signs of interest and must not be negative"
-            )));
-        }
-        if !data.iter().any(|rating| rating.value > 0.0 && rating.weight > 0.0) {
-            return Err(Error::data("bpr: all values or weights are 0; nothing to learn from"));
-        }
         let groups = grid::groups(data).min(data.n_items() / LEAST).max(1);
         let stream = &mut Stream::new(params.seed, "bpr.users", 0);
         let count = |item: usize| data.by_item().range(item).len() as f64;
@@ -75,6 +82,7 @@ impl<'a> Solver<'a> {
         });
         Ok(Self {
             params,
+            penalty,
             data,
             level: Level::best(),
             held_out: held_out.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?,
@@ -111,8 +119,8 @@ impl<'a> Solver<'a> {
             ),
             adaptive: self.params.schedule == Schedule::Adaptive,
             biases: self.params.biases,
-            penalty: self.params.regularization,
-            bias_penalty: self.params.regularization,
+            penalty: self.penalty,
+            bias_penalty: self.penalty,
         }
     }
 
@@ -133,7 +141,7 @@ impl<'a> Solver<'a> {
                 item_bias: state.item_extras.iter().map(|extra| extra.bias).collect(),
                 user_factors,
                 item_factors: state.items,
-                fold_in: FoldIn::Pairs(Pairs { pair_regularization: self.params.regularization }),
+                fold_in: FoldIn::Pairs(Pairs { pair_regularization: self.penalty }),
             },
             None,
             self.params.keep_history,

@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FIRST: usize = 32;
 /// A weight joins the working set when its gradient is below 0 by more than this share of its scale.
 const VIOLATION: f64 = 1e-6;
-/// No place in the working set.
+/// Candidates are searched in a row that is so many times longer than their list; of others the row is read.
+const SEARCH: usize = 12;
+/// Not a candidate.
 const NOWHERE: u32 = u32::MAX;
 
 /// How the weights of an item are solved.
@@ -163,7 +165,10 @@ impl Gram {
             .map(|(&other, &g)| (other, f64::from(g)))
             .filter(|&(other, g)| other as usize != item && g > penalties.l1)
             .collect();
-        let mut work = Working::default();
+        for (at, &(other, _)) in candidates.iter().enumerate() {
+            space.places[other as usize] = at as u32;
+        }
+        let mut work = Working::new(candidates.len());
         let mut settled = true;
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         // By what a first step would gain: (g − λ₁)² / (G + λ₂).
@@ -175,31 +180,17 @@ impl Gram {
         order.truncate(FIRST);
         loop {
             for &at in &order {
-                self.join(candidates[at], penalties, &mut work, space);
+                self.join(&candidates, at, penalties, &mut work, space);
             }
             settled &= work.descend(penalties);
-            // (G b)_i for all items, in the order of the working set.
-            for (&other, &weight) in work.items.iter().zip(&work.weights) {
-                if weight > 0.0 {
-                    let (indices, values) = self.matrix.row(other as usize);
-                    for (&index, &value) in indices.iter().zip(values) {
-                        space.products[index as usize] += weight * f64::from(value);
-                    }
-                }
-            }
+            let products = work.products_of_candidates(candidates.len());
             let mut violations: Vec<(f64, usize)> = candidates
                 .iter()
                 .enumerate()
-                .filter(|(_, (other, _))| space.places[*other as usize] == NOWHERE)
-                .map(|(at, &(other, g))| (g - penalties.l1 - space.products[other as usize], at))
+                .filter(|(at, _)| !work.has[*at])
+                .map(|(at, &(_, g))| (g - penalties.l1 - products[at], at))
                 .filter(|&(rise, at)| rise > VIOLATION * candidates[at].1)
                 .collect();
-            for (&other, &weight) in work.items.iter().zip(&work.weights) {
-                if weight > 0.0 {
-                    let indices = self.matrix.row(other as usize).0;
-                    indices.iter().for_each(|&index| space.products[index as usize] = 0.0);
-                }
-            }
             if violations.is_empty() {
                 break;
             }
@@ -207,36 +198,51 @@ impl Gram {
             violations.truncate(work.items.len().max(FIRST));
             order = violations.into_iter().map(|(_, at)| at).collect();
         }
-        for &other in &work.items {
+        for &(other, _) in &candidates {
             space.places[other as usize] = NOWHERE;
         }
         work.finish(f64::from(self.diagonal[item]), penalties, settled)
     }
 
-    /// Adds an item to the working set, with its row of the Gram matrix among those that are in it.
+    /// Adds a candidate to the working set, with its row of the Gram matrix among the candidates.
     fn join(
         &self,
-        (other, shared): (u32, f64),
+        candidates: &[(u32, f64)],
+        at: usize,
         penalties: &Settings,
         work: &mut Working,
-        space: &mut Workspace,
+        space: &Workspace,
     ) {
-        let place = work.items.len();
-        space.places[other as usize] = place as u32;
-        let mut row = vec![0.0; place + 1];
+        let (other, shared) = candidates[at];
+        let mut row = vec![0.0; candidates.len()];
         let (indices, values) = self.matrix.row(other as usize);
-        for (&index, &value) in indices.iter().zip(values) {
-            let at = space.places[index as usize];
-            if at != NOWHERE {
-                row[at as usize] = value;
+        // The row of a popular item is far longer than the list of candidates.
+        if candidates.len() * SEARCH < indices.len() {
+            let mut from = 0;
+            for (to, &(candidate, _)) in row.iter_mut().zip(candidates) {
+                from += indices[from..].partition_point(|&index| index < candidate);
+                if indices.get(from) == Some(&candidate) {
+                    *to = values[from];
+                }
+            }
+        } else {
+            for (&index, &value) in indices.iter().zip(values) {
+                let place = space.places[index as usize];
+                if place != NOWHERE {
+                    row[place as usize] = value;
+                }
             }
         }
-        for (at, &value) in row[..place].iter().enumerate() {
-            work.gram[at].push(value);
+        for (gram, &candidate) in work.gram.iter_mut().zip(&work.places) {
+            gram.push(row[candidate]);
         }
+        work.has[at] = true;
+        work.places.push(at);
+        let own: Vec<f32> = work.places.iter().map(|&place| row[place]).collect();
         // The gradient without penalties and without g: the products with the weights that there are.
-        let product = row.iter().zip(&work.weights).map(|(&g, w)| f64::from(g) * w).sum();
-        work.gram.push(row);
+        let product = own.iter().zip(&work.weights).map(|(&g, w)| f64::from(g) * w).sum();
+        work.gram.push(own);
+        work.rows.push(row);
         work.items.push(other);
         work.shared.push(shared);
         work.scales.push(f64::from(self.diagonal[other as usize]) + penalties.l2);
@@ -246,9 +252,13 @@ impl Gram {
 }
 
 /// The working set of an item.
-#[derive(Default)]
 struct Working {
     items: Vec<u32>,
+    /// Their numbers among the candidates, and of each candidate whether it is here.
+    places: Vec<usize>,
+    has: Vec<bool>,
+    /// The rows of the Gram matrix among all candidates.
+    rows: Vec<Vec<f32>>,
     /// The Gram matrix among them.
     gram: Vec<Vec<f32>>,
     /// What each shares with the item.
@@ -261,6 +271,33 @@ struct Working {
 }
 
 impl Working {
+    fn new(candidates: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            places: Vec::new(),
+            has: vec![false; candidates],
+            rows: Vec::new(),
+            gram: Vec::new(),
+            shared: Vec::new(),
+            scales: Vec::new(),
+            weights: Vec::new(),
+            products: Vec::new(),
+        }
+    }
+
+    /// `(G b)_i` of all candidates, summed in the order of the working set.
+    fn products_of_candidates(&self, candidates: usize) -> Vec<f64> {
+        let mut products = vec![0.0; candidates];
+        for (row, &weight) in self.rows.iter().zip(&self.weights) {
+            if weight > 0.0 {
+                for (product, &value) in products.iter_mut().zip(row) {
+                    *product += weight * f64::from(value);
+                }
+            }
+        }
+        products
+    }
+
     /// Passes over all weights, then over those above 0 until they settle, and again; false if the largest
     /// number of passes was reached.
     fn descend(&mut self, penalties: &Settings) -> bool {
@@ -336,15 +373,13 @@ pub(super) struct Column {
 
 /// What a thread uses from one item to the next.
 pub(super) struct Workspace {
-    /// The place of each item in the working set.
+    /// The number of each item among the candidates; [`NOWHERE`] between two uses.
     places: Vec<u32>,
-    /// `(G b)_i`; zero between two uses.
-    products: Vec<f64>,
 }
 
 impl Workspace {
     pub(super) fn new(n: usize) -> Self {
-        Self { places: vec![NOWHERE; n], products: vec![0.0; n] }
+        Self { places: vec![NOWHERE; n] }
     }
 }
 

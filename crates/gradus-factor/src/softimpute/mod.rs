@@ -61,14 +61,16 @@ use std::time::Instant;
 pub struct SoftImpute {
     /// Strength λ of the nuclear norm, in units of the standard deviation of the ratings about the biases. Left out, it
     /// is chosen on held-out ratings along a path of strengths, from the one at which the rank is 0 down, each
-    /// fit starting from the one before.
+    /// fit starting from the one before. Of more than a million ratings the path is that of a sample of the users, and the
+    /// strength found is multiplied by how much larger the spectral norm of pure noise is on all ratings than on the sample.
     #[schemars(range(min = 0.0))]
     pub regularization: Option<f32>,
 
     /// The largest rank. The fit finds the rank; where this is smaller, the result is a solution of this rank, and the
-    /// duality gap says how much that costs.
+    /// duality gap says how much that costs. Left out, it is 256, or the rank at which a sweep takes 10¹¹ operations if
+    /// that is less: 50 for ten million ratings. The report says if it is reached.
     #[schemars(range(min = 1, max = 4096))]
-    pub max_rank: usize,
+    pub max_rank: Option<usize>,
 
     /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
     /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
@@ -104,7 +106,7 @@ impl Default for SoftImpute {
     fn default() -> Self {
         Self {
             regularization: None,
-            max_rank: 256,
+            max_rank: None,
             bias_regularization: None,
             biases: true,
             max_iter: 100,
@@ -132,11 +134,17 @@ impl SoftImpute {
         Self::default()
     }
 
-    fn plan(&self, regularization: f32, components: &Components) -> Plan {
-        let Self { max_rank, bias_regularization, biases, clip, keep_history, seed, .. } = *self;
+    /// The largest rank of a fit to so many ratings.
+    fn largest_rank(&self, ratings: usize) -> usize {
+        let affordable = (SWEEP / (4.0 * ratings.max(1) as f64)).sqrt() as usize;
+        self.max_rank.unwrap_or(affordable.clamp(1, LARGEST_RANK))
+    }
+
+    fn plan(&self, regularization: f32, components: &Components, ratings: usize) -> Plan {
+        let Self { bias_regularization, biases, clip, keep_history, seed, .. } = *self;
         Plan {
             model: Self::NAME,
-            rank: max_rank,
+            rank: self.largest_rank(ratings),
             rule: components.rule(regularization, bias_regularization, Scaling::None, biases),
             unit: components.noise,
             method: Method::Cholesky,
@@ -169,7 +177,7 @@ impl Fit for SoftImpute {
         let (regularization, choices) = path::choose(self, data, job)?;
         let input = Normalised::new(Normalize::None, data);
         let components = Components::estimate(data, self.biases, &job.stop);
-        let plan = self.plan(regularization, &components);
+        let plan = self.plan(regularization, &components, data.len());
         let solver = solve::Completion::new(plan, &input, job.validation, warm)?;
         let options = fitting::loop_options(self, started, data, job).chosen(choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
@@ -186,6 +194,9 @@ impl Fit for SoftImpute {
     }
 }
 
+/// The largest rank by default, and the operations of a sweep at the largest rank by default.
+const LARGEST_RANK: usize = 256;
+const SWEEP: f64 = 1e11;
 /// The duality gap, as a share of the objective, that a solution is to stay below. Solutions closer than this to the
 /// best predict alike.
 const GAP: f64 = 1e-2;

@@ -7,12 +7,15 @@ use crate::latent::Normalised;
 use crate::latent::Normalize;
 use crate::tuning;
 use gradus_base::Result;
+use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit as _, Job};
 use gradus_core::iterate::{Solver as _, Step, Watch};
 use gradus_core::params::Params as _;
 use gradus_core::progress::Event;
 use gradus_core::report::Choice;
 use gradus_data::Ratings;
+use gradus_linalg::{Options, Sparse, truncated};
+use std::borrow::Cow;
 
 /// The ratio of one strength to the next.
 const RATIO: f64 = 1.25;
@@ -50,30 +53,71 @@ pub(super) fn choose(
         }
     }
     let path = follow(params, data, job)?;
-    let Some(best) = (0..path.len()).min_by(|&a, &b| path[a].loss.total_cmp(&path[b].loss)) else {
+    let points = &path.points;
+    let least = |&a: &usize, &b: &usize| points[a].loss.total_cmp(&points[b].loss);
+    let Some(best) = (0..points.len()).min_by(least) else {
         let reason = "too few ratings to compare: a value that is near the best on much data";
         return Ok((DEFAULT, vec![Choice::new("regularization", f64::from(DEFAULT), reason)]));
     };
     let mut shift = 0.0;
-    if best > 0 && best + 1 < path.len() {
-        let (above, here, below) = (path[best - 1].loss, path[best].loss, path[best + 1].loss);
+    if best > 0 && best + 1 < points.len() {
+        let (above, here, below) =
+            (points[best - 1].loss, points[best].loss, points[best + 1].loss);
         let bend = above - 2.0 * here + below;
         if bend > 0.0 {
             shift = (0.5 * (above - below) / bend).clamp(-0.5, 0.5);
         }
     }
-    let value = (path[best].strength * RATIO.powf(-shift)) as f32;
-    let trials: Vec<String> = path
+    let growth = growth_of_noise(&path.data, data, params.seed)?;
+    let value = (growth * points[best].strength * RATIO.powf(-shift)) as f32;
+    let trials: Vec<String> = points
         .iter()
         .map(|p| format!("{:.4} at {:.3}, rank {}", p.loss.max(0.0).sqrt(), p.strength, p.rank))
         .collect();
-    let reason = format!(
+    let mut reason = format!(
         "held-out rmse {:.4}, the best along a path of {} strengths ({})",
-        path[best].loss.max(0.0).sqrt(),
-        path.len(),
+        points[best].loss.max(0.0).sqrt(),
+        points.len(),
         trials.join("; ")
     );
+    if path.data.len() < data.len() {
+        reason += &format!(
+            " of {} ratings, times {growth:.3} for the noise of all {}",
+            path.data.len(),
+            data.len()
+        );
+    }
     Ok((value, vec![Choice::new("regularization", f64::from(value), reason)]))
+}
+
+/// How much larger the spectral norm of independent noise is on the pairs of all ratings than on those of a sample.
+///
+/// The nuclear norm keeps what is above the noise, so that the best strength grows as that norm does.
+fn growth_of_noise(sample: &Ratings, all: &Ratings, seed: u64) -> Result<f64> {
+    if sample.len() == all.len() {
+        return Ok(1.0);
+    }
+    let norm = |data: &Ratings| -> Result<f64> {
+        let mut stream = Stream::new(seed, "softimpute.noise", 0);
+        let weights = data.weights_by_user();
+        let noise = (0..data.len()).map(|at| {
+            let size = weights.map_or(1.0, |weights| weights[at].max(0.0).sqrt());
+            if stream.chance(0.5) { size } else { -size }
+        });
+        let rows = data.by_user().with_values(noise.collect());
+        let columns = rows.transpose();
+        let matrix = Sparse::from_both(Cow::Owned(rows), Cow::Owned(columns));
+        let found = truncated(&matrix, 1, &Options { tol: 1e-2, max_iter: 10, seed })?;
+        Ok(found.s.first().copied().unwrap_or(0.0))
+    };
+    let (of_sample, of_all) = (norm(sample)?, norm(all)?);
+    Ok(if of_sample > 0.0 && of_all.is_finite() { of_all / of_sample } else { 1.0 })
+}
+
+/// A path, and the ratings that it was made of.
+struct Path {
+    data: Ratings,
+    points: Vec<Point>,
 }
 
 /// A strength on the path.
@@ -86,17 +130,27 @@ struct Point {
 }
 
 /// Goes from the strength at which the rank is 0 downwards, on every part at once, each fit from the one before.
-fn follow(params: &SoftImpute, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Vec<Point>> {
-    let (_, parts) = tuning::parts(data, params.seed)?;
+fn follow(params: &SoftImpute, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Path> {
+    let (data, parts) = tuning::parts(data, params.seed)?;
+    let points = points(params, &parts, job)?;
+    Ok(Path { data, points })
+}
+
+/// The strengths of the path.
+fn points(
+    params: &SoftImpute,
+    parts: &[tuning::Part],
+    job: &Job<'_, Ratings>,
+) -> Result<Vec<Point>> {
     let watch = Watch::unwatched();
     let inputs: Vec<Normalised<'_>> =
         parts.iter().map(|(train, _)| Normalised::new(Normalize::None, train)).collect();
     let mut fits: Vec<(Completion<'_>, State, f64)> = Vec::new();
     let mut first: f64 = 0.0;
-    for (input, (train, test)) in inputs.iter().zip(&parts) {
+    for (input, (train, test)) in inputs.iter().zip(parts) {
         let components = Components::estimate(train, params.biases, &job.stop);
         // So strong that nothing comes in: the biases alone.
-        let plan = params.plan(NOTHING_IN, &components);
+        let plan = params.plan(NOTHING_IN, &components, train.len());
         let solver = Completion::new(plan, input, Some(test), None);
         // What a part does not allow, all ratings may: the fit that follows will tell.
         let Ok(solver) = solver else { return Ok(Vec::new()) };
@@ -121,7 +175,7 @@ fn follow(params: &SoftImpute, data: &Ratings, job: &Job<'_, Ratings>) -> Result
         let trial = path.len() + 1;
         job.observer.notice(&Event::Choosing { model: SoftImpute::NAME, trial, what: &what });
         let (mut sum, mut weight, mut rank) = (0.0, 0.0, 0);
-        for ((solver, state, noise), (_, test)) in fits.iter_mut().zip(&parts) {
+        for ((solver, state, noise), (_, test)) in fits.iter_mut().zip(parts) {
             solver.als.plan.rule.regularization = (strength * *noise) as f32;
             solver.certify(state)?;
             let mut before = f64::INFINITY;

@@ -94,7 +94,7 @@ fn the_objective_and_the_spectrum_are_those_of_plain_soft_impute() {
             SoftImpute::new().regularization(strength).biases(biases).max_iter(200).tol(1e-9);
         let fitted = params.fit(data).unwrap();
         let components = Components::estimate(data, biases, &Default::default());
-        let plan = params.plan(strength, &components);
+        let plan = params.plan(strength, &components, data.len());
         let (objective, spectrum) = oracle(data, &plan, 3000);
         let off = (fitted.report.objective - objective).abs() / objective;
         assert!(off < 2e-5, "{biases} {strength}: {} {objective}", fitted.report.objective);

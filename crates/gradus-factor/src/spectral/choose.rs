@@ -3,6 +3,7 @@
 use super::Spectral;
 use super::filter::{coefficients, scaled_vectors};
 use super::graph::Column;
+use super::layout::LANES;
 use crate::choice::{Part, too_few};
 use crate::ranking::METRIC;
 use gradus_base::Result;
@@ -110,12 +111,19 @@ pub(super) fn choose(
         }
         let columns: Vec<Column<'_>> =
             users.iter().map(|&user| strengths.row(user as usize)).collect();
-        let (mut y, mut between) = graph.blocks(users.len());
-        graph.blur_sparse(&columns, &mut y, &mut between);
-        let mut linear = vec![y.clone()];
+        let view = graph.view(LANES);
+        let (mut y, mut between) = graph.blocks(BLOCK);
+        graph.blur_sparse(view, &columns, &mut y, &mut between);
+        let in_rows = |y: &Rows| {
+            let mut rows = vec![0.0; users.len() * n_items];
+            view.transposed(y, users.len(), &mut rows);
+            rows
+        };
+        let mut linear = vec![in_rows(&y)];
         for _ in 0..4 {
-            graph.blur(&mut y, &mut between);
-            linear.push(y.clone());
+            view.forward(&y, &mut between);
+            view.back(&between, None, &mut y);
+            linear.push(in_rows(&y));
         }
         let stride = inward.stride();
         let mut factors = vec![0.0; users.len() * stride];
@@ -188,16 +196,12 @@ fn left_out(params: &Spectral, setting: &Setting) -> impl Iterator<Item = (&'sta
     all.into_iter().filter(|one| one.2).map(|(name, value, _)| (name, value))
 }
 
-/// The scores of the linear filter after sharpening, a row of all items for each user, from a block that was
+/// The scores of the linear filter after sharpening, a row of all items for each user, from scores that were
 /// blurred 0 to 4 times more.
-fn sharpened(time: f32, linear: &[Rows]) -> Vec<f32> {
-    let (n_items, users) = (linear[0].n_rows(), linear[0].k());
-    let mut scores = vec![0.0; users * n_items];
-    for (user, scores) in scores.chunks_exact_mut(n_items).enumerate() {
-        for (c, linear) in coefficients(time).iter().zip(linear) {
-            let lane = linear.as_slice()[user..].iter().step_by(linear.stride());
-            scores.iter_mut().zip(lane).for_each(|(to, x)| *to += c * x);
-        }
+fn sharpened(time: f32, linear: &[Vec<f32>]) -> Vec<f32> {
+    let mut scores = vec![0.0; linear[0].len()];
+    for (c, linear) in coefficients(time).iter().zip(linear) {
+        scores.iter_mut().zip(linear).for_each(|(to, x)| *to += c * x);
     }
     scores
 }

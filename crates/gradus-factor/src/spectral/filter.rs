@@ -2,6 +2,7 @@
 
 use super::choose::Setting;
 use super::graph::{Column, Graph, Vectors};
+use super::layout::{LANES, View};
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::interest::Strength;
 use crate::scorer::{Change, ScoringRule};
@@ -101,32 +102,47 @@ impl GraphFilter {
 
     /// The scores of the linear filter alone for some columns, a row of all items for each.
     fn linear(&self, columns: &[Column<'_>], workspace: &mut Workspace, scores: &mut [f32]) {
-        if workspace.y.k() != columns.len() {
-            (workspace.y, workspace.between) = self.graph.blocks(columns.len());
+        let n_items = self.graph.n_items();
+        let view = self.graph.view(columns.len());
+        if workspace.y.k() == 0 {
+            (workspace.y, workspace.between) = self.graph.blocks(LANES);
         }
+        for (columns, scores) in
+            columns.chunks(LANES).zip(scores.chunks_mut((LANES * n_items).max(1)))
+        {
+            self.linear_lanes(view, columns, workspace);
+            view.transposed(&workspace.y, columns.len(), scores);
+        }
+    }
+
+    /// The same for up to [`LANES`] columns, into the block of the workspace.
+    fn linear_lanes(&self, view: View<'_>, columns: &[Column<'_>], workspace: &mut Workspace) {
         let Workspace { y, between, start } = workspace;
-        self.graph.blur_sparse(columns, y, between);
+        self.graph.blur_sparse(view, columns, y, between);
         let first = self.graph.added().map(|_| between.clone());
-        sharpen(self.sharpening, y, start, |y| self.graph.blur(y, between));
+        let time = self.sharpening;
+        if time != 0.0 {
+            // By Horner's rule, as in `sharpen`.
+            start.clone_from(y);
+            for order in [4.0, 3.0, 2.0, 1.0] {
+                view.forward(y, between);
+                view.back(between, Some((start, time / order)), y);
+            }
+        }
         if let (Some(added), Some(first)) = (self.graph.added(), first) {
             // The last product with R̃ᵀ, for the columns that are not in R̃: the sharpened scores are
             // R̃ᵀ (R̃ x − T R̃ y), where y is what the last step of sharpening blurs.
-            let time = self.sharpening;
             for item in 0..added.n_rows() {
                 let (users, entries) = added.row(item);
-                let to = y.row_mut(item);
+                let to = y.row_mut(view.item(item));
                 for (&user, &entry) in users.iter().zip(entries) {
-                    let (first, last) = (first.row(user as usize), between.row(user as usize));
-                    for ((to, &first), &last) in to.iter_mut().zip(first).zip(last) {
+                    let user = view.user(user);
+                    for ((to, &first), &last) in
+                        to.iter_mut().zip(first.row(user)).zip(between.row(user))
+                    {
                         *to += entry * (first - time * last);
                     }
                 }
-            }
-        }
-        let n_items = self.graph.n_items();
-        for (item, lanes) in y.as_slice().chunks_exact(y.stride().max(1)).enumerate() {
-            for (user, &score) in lanes[..columns.len()].iter().enumerate() {
-                scores[user * n_items + item] = score;
             }
         }
     }
@@ -151,7 +167,7 @@ impl ScoringRule for GraphFilter {
 
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
-    /// A row of a block is four cache lines: the indices are read once for all of them.
+    /// The factors of the low-pass are read once for so many users.
     const BLOCK: usize = 64;
     const UPDATES: bool = true;
 

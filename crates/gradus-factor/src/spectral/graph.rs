@@ -1,11 +1,13 @@
 //! The normalised matrix of users and items, and products with it.
 
+use super::layout::{LANES, Layout, View};
 use crate::scorer::{not_kept, sparse_rows};
 use gradus_base::{Result, parallel};
 use gradus_data::Csr;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::{Level, Rows, sum_rows};
 use gradus_linalg::{Options, right_vectors};
+use std::sync::OnceLock;
 
 /// The iteration for the singular vectors ends when no residual is above this share of the largest
 /// eigenvalue, or after so many restarts. Only the space that the vectors span matters, and vectors near the
@@ -28,6 +30,18 @@ pub(super) struct Graph {
     scales: Option<Scales>,
     /// The columns of the items that were added since the fit, by item; all other rows are empty.
     added: Option<Csr>,
+    /// The matrix laid out for blocks of users, once it was asked for.
+    layout: Laid,
+}
+
+/// A layout follows from the matrix: it makes no difference between two graphs.
+#[derive(Clone, Debug, Default)]
+struct Laid(OnceLock<Layout>);
+
+impl PartialEq for Laid {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What the entries of an item that is added are made with.
@@ -81,7 +95,12 @@ impl Graph {
         let by_user = strengths.with_values(values);
         let item_powers = items.iter().map(|&degree| power(degree, b) as f32).collect();
         let scales = Some(Scales { users: of_users, item_exponent: b });
-        Self { by_item: by_user.transpose(), by_user, item_powers, scales, added: None }
+        Self::of(by_user, item_powers, scales, None)
+    }
+
+    fn of(by_user: Csr, item_powers: Vec<f32>, scales: Option<Scales>, added: Option<Csr>) -> Self {
+        let by_item = by_user.transpose();
+        Self { by_user, by_item, item_powers, scales, added, layout: Laid::default() }
     }
 
     pub(super) fn write<'a>(&'a self, file: &mut Writer<'a>) {
@@ -113,7 +132,7 @@ impl Graph {
         } else {
             None
         };
-        Ok(Self { by_item: by_user.transpose(), by_user, item_powers, scales, added })
+        Ok(Self::of(by_user, item_powers, scales, added))
     }
 
     /// Whether the matrix has a column for this item.
@@ -168,7 +187,7 @@ impl Graph {
         }
         let scales = Some(Scales { users: scales, item_exponent: *item_exponent });
         let added = Some(sparse_rows(n_users, &columns)?).filter(|added| added.nnz() > 0);
-        Ok(Self { by_user, by_item, item_powers, scales, added })
+        Ok(Self::of(by_user, item_powers, scales, added))
     }
 
     /// The columns of the items that were added since the fit, by item.
@@ -183,6 +202,7 @@ impl Graph {
             rows.with_values(values.collect())
         };
         (self.by_user, self.by_item) = (scaled(&self.by_user), scaled(&self.by_item));
+        self.layout = Laid::default();
         if let Some(scales) = &mut self.scales {
             scales.users.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as f32);
         }
@@ -232,26 +252,38 @@ impl Graph {
         (1.0 - inside / total).max(0.0)
     }
 
-    /// `R̃ᵀR̃ e` for the columns `e` of a block, on the calling thread: `z` has a row for each item, `between`
-    /// one for each user, of one width.
-    pub(super) fn blur(&self, z: &mut Rows, between: &mut Rows) {
-        times(&self.by_user, z, between, false);
-        times(&self.by_item, between, z, false);
+    /// The matrix for products with blocks of so many users on the calling thread. A layout takes about as long to
+    /// make as a block of users, so that a few users do without.
+    pub(super) fn view(&self, users: usize) -> View<'_> {
+        let plain = (&self.by_user, &self.by_item);
+        let layout = if users >= LANES {
+            Some(self.layout.0.get_or_init(|| Layout::new(plain.0, plain.1)))
+        } else {
+            self.layout.0.get()
+        };
+        View::new(plain, layout)
     }
 
-    /// The same, on all threads.
+    /// `R̃ᵀR̃ e` for the columns `e` of a block, on all threads: `z` has a row for each item, `between` one for each
+    /// user, of one width, in the order of the data.
     pub(super) fn blur_in_parallel(&self, z: &mut Rows, between: &mut Rows) {
-        times(&self.by_user, z, between, true);
-        times(&self.by_item, between, z, true);
+        times(&self.by_user, z, between);
+        times(&self.by_item, between, z);
     }
 
     /// `R̃ e` on all threads.
     pub(super) fn forward_in_parallel(&self, z: &Rows, between: &mut Rows) {
-        times(&self.by_user, z, between, true);
+        times(&self.by_user, z, between);
     }
 
-    /// `R̃ᵀR̃ x` for sparse columns: `between` and `z` are overwritten.
-    pub(super) fn blur_sparse(&self, columns: &[Column<'_>], z: &mut Rows, between: &mut Rows) {
+    /// `R̃ᵀR̃ x` for sparse columns: `between` and `z` are overwritten, their rows in the order of the view.
+    pub(super) fn blur_sparse(
+        &self,
+        view: View<'_>,
+        columns: &[Column<'_>],
+        z: &mut Rows,
+        between: &mut Rows,
+    ) {
         between.as_mut_slice().fill(0.0);
         let stride = between.stride();
         let sums = between.as_mut_slice();
@@ -259,11 +291,11 @@ impl Graph {
             for (&item, &x) in items.iter().zip(*strengths) {
                 let (users, entries) = self.column(item as usize);
                 for (&user, &entry) in users.iter().zip(entries) {
-                    sums[user as usize * stride + lane] += x * entry;
+                    sums[view.user(user) * stride + lane] += x * entry;
                 }
             }
         }
-        times(&self.by_item, between, z, false);
+        view.back(between, None, z);
     }
 
     /// A block of zeros for as many users, and one for what lies between two products.
@@ -275,19 +307,13 @@ impl Graph {
 /// The items of a user and their strengths.
 pub(super) type Column<'a> = (&'a [u32], &'a [f32]);
 
-/// `y = A x`, row by row.
-fn times(matrix: &Csr, x: &Rows, y: &mut Rows, in_parallel: bool) {
+/// `y = A x`, on all threads.
+fn times(matrix: &Csr, x: &Rows, y: &mut Rows) {
     let (level, k, stride) = (Level::best(), x.k(), x.stride());
-    let of_rows = |(part, y): (usize, &mut [f32])| {
+    parallel::each(y.chunks_mut(ROWS).enumerate(), |(part, y)| {
         for (row, y) in (part * ROWS..).zip(y.chunks_exact_mut(stride)) {
             let (indices, values) = matrix.row(row);
             sum_rows(level, k, x.as_slice(), indices, Some(values), y);
         }
-    };
-    let parts = y.chunks_mut(ROWS).enumerate();
-    if in_parallel {
-        parallel::each(parts, of_rows);
-    } else {
-        parts.for_each(of_rows);
-    }
+    });
 }

@@ -2,7 +2,8 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `graph.rs` | the normalised matrix `R̃`, and products of blocks of users with `R̃ᵀR̃` |
+//! | `graph.rs` | the normalised matrix `R̃` |
+//! | `layout.rs` | products of blocks of users with `R̃` and `R̃ᵀ`, in an order that keeps to the cache |
 //! | `choose.rs` | the parameters that were left out |
 //! | `filter.rs` | [`GraphFilter`], the fitted filter |
 //! | `add.rs` | items that were not there when it was fitted |
@@ -11,6 +12,7 @@ mod add;
 mod choose;
 mod filter;
 mod graph;
+mod layout;
 #[cfg(test)]
 mod tests;
 
@@ -87,8 +89,8 @@ pub struct Spectral {
     #[schemars(range(min = 0.0, max = 5.0))]
     pub sharpening: Option<f32>,
 
-    /// The exponent a of the degrees of users: more gives users with many items less say. 0.4 ranks better than
-    /// the 0.5 of the papers on Gowalla and on MovieLens 1M and 100K.
+    /// The exponent a of the degrees of users: more gives users with many items less say. 0.3 ranks held-out items of
+    /// Gowalla better than the 0.5 of the papers.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub user_exponent: f32,
 
@@ -110,7 +112,7 @@ impl Default for Spectral {
             max_rank: 512,
             low_pass: None,
             sharpening: None,
-            user_exponent: 0.4,
+            user_exponent: 0.3,
             item_exponent: 0.5,
             strength: Strength::Presence,
             seed: 0,

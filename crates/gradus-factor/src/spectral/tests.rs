@@ -204,3 +204,25 @@ fn a_new_item_is_scored_much_as_after_a_fit_to_all() {
         assert!(other.contributions.iter().any(|c| c.item == 20 && c.contribution != 0.0));
     }
 }
+
+/// Lists of many users are made in another order of users and items than those of one, with the same bits.
+#[test]
+fn blocks_of_users_score_as_users_alone_do() {
+    let data = RatingsSpec { rank: 3, ..RatingsSpec::new(400, 700, 9000) }.make(5).unwrap().ratings;
+    let fitted = given(8, 0.3, 2.0).fit(&data).unwrap();
+    let catalogue = Catalogue::new(&data, true);
+    let profiles: Vec<_> = (0..37).map(|user| catalogue.of_user(user * 7)).collect();
+    let n_items = data.n_items();
+    let one_by_one: Vec<f32> = profiles
+        .iter()
+        .flat_map(|profile| {
+            let mut scores = vec![0.0; n_items];
+            fitted.model.rule().scores(profile, &mut scores);
+            scores
+        })
+        .collect();
+    let mut together = vec![0.0; profiles.len() * n_items];
+    let workspace = &mut Workspace::default();
+    fitted.model.rule().scores_of_block(&profiles, workspace, &mut together);
+    assert!(one_by_one == together);
+}

@@ -46,7 +46,11 @@ impl Posterior {
             |user: &mut [f32], item: &mut [f32], (u, i): (Option<usize>, Option<usize>)| {
                 self.widen_user(u, user);
                 self.widen_item(i, item);
-                let (mean, mut variance) = self.moments(user, item);
+                let (mut mean, mut variance) = self.moments(user, item);
+                if u.is_none() && i.is_none() {
+                    // As in `of_unknown_pair`.
+                    mean = 0.0;
+                }
                 variance += u.map_or(0.0, |u| self.within_user(u, item));
                 // An item without ratings is at its mean; it has the spread of the prior.
                 let i = i.filter(|&i| !self.unobserved_items.get(i).copied().unwrap_or(false));
