@@ -2,14 +2,18 @@
 
 mod solve;
 
+use crate::choice::{self, Climb, Part};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
-use crate::tuning::{self, Tunable};
+use crate::ranking::Over;
+use crate::tuning;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
 use gradus_core::params::Params;
+use gradus_core::progress::Event;
+use gradus_core::report::Choice;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,8 +68,8 @@ pub struct Bpr {
     #[schemars(range(min = 1, max = 4096))]
     pub rank: usize,
 
-    /// Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out pairs, in steps of a factor of 1.5
-    /// from 0.02.
+    /// Strength λ of the penalty on factors and biases. Left out, it is chosen by how shorter fits rank
+    /// held-out items, in steps of a factor of 1.5 from 0.02.
     #[schemars(range(min = 0.0))]
     pub regularization: Option<f32>,
 
@@ -137,8 +141,13 @@ impl Params for Bpr {
     }
 }
 
-/// The most epochs of a trial by which λ is chosen.
-const TRIAL_EPOCHS: usize = 40;
+/// The strength that is tried first, the ratio of one to the next, and between what they lie.
+const FIRST: f32 = 0.02;
+const RATIO: f64 = 1.5;
+const RANGE: (f64, f64) = (1e-4, 1.0);
+/// A trial takes about so many steps, and at least so many epochs.
+const TRIAL_STEPS: usize = 5_000_000;
+const LEAST_EPOCHS: usize = 20;
 
 impl Bpr {
     /// The default preset.
@@ -154,23 +163,40 @@ impl Iterative for Bpr {
     }
 }
 
-impl Tunable for Bpr {
-    fn given(&self) -> (Option<usize>, Option<f32>) {
-        (Some(self.rank), self.regularization)
-    }
-
-    fn first_strength(&self) -> f32 {
-        0.02
-    }
-
-    fn ratio(&self) -> f32 {
-        1.5
-    }
-
-    fn trial(&self, rank: usize, regularization: f32) -> Self {
-        let trial = self.clone().rank(rank).regularization(regularization);
-        let trial = trial.max_iter(self.max_iter.min(TRIAL_EPOCHS));
-        trial.patience(0).restarts(1).keep_history(false)
+impl Bpr {
+    /// The strength that is given, or the one that ranks held-out items best, and what the report says of it.
+    fn choose(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<(f32, Vec<Choice>)> {
+        if let Some(regularization) = self.regularization {
+            return Ok((regularization, Vec::new()));
+        }
+        if let Some(checkpoint) = &job.checkpoint {
+            let choices = checkpoint.chosen()?;
+            let found = choices.iter().find(|choice| choice.parameter == "regularization");
+            if let Some(value) = found.map(|choice| choice.value as f32) {
+                // A file can hold anything; what it says is checked like what a user says.
+                self.clone().regularization(value).check()?;
+                return Ok((value, choices));
+            }
+        }
+        let sample = tuning::sample(data, self.seed)?;
+        let Some(part) = Part::new(sample.as_ref().unwrap_or(data)) else {
+            return Ok((FIRST, vec![choice::too_few("regularization", f64::from(FIRST))]));
+        };
+        let epochs = (TRIAL_STEPS / part.train.len().max(1)).max(LEAST_EPOCHS).min(self.max_iter);
+        let trial = self.clone().max_iter(epochs).restarts(1);
+        let mut tried = 0;
+        let climb = Climb::new(f64::from(FIRST), RATIO, RANGE, |value| {
+            tried += 1;
+            let what = format!("{value:.4}");
+            job.observer.notice(&Event::Choosing { model: Self::NAME, trial: tried, what: &what });
+            let penalty = value as f32;
+            let solver = solve::Solver::new((&trial, penalty), &part.train, None, None)?;
+            let unwatched = Job::default().stop(job.stop.clone());
+            let options = fitting::loop_options(&trial, Instant::now(), &part.train, &unwatched);
+            let (state, _) = iterate::run(&solver, &options, &unwatched)?;
+            Ok(solver.ndcg(&part.held_out, Over::All, &state))
+        })?;
+        Ok((climb.best as f32, vec![climb.choice("regularization")]))
     }
 }
 
@@ -193,10 +219,9 @@ impl Fit for Bpr {
         fitting::check(self, data)?;
         let warm = job.warm_model::<LatentFactors>();
         solve::check_values(data)?;
-        let chosen = tuning::choose(self, data, job)?;
-        let penalty = chosen.regularization;
+        let (penalty, choices) = self.choose(data, job)?;
         let solver = solve::Solver::new((self, penalty), data, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
+        let options = fitting::loop_options(self, started, data, job).chosen(choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         report.compare_with(solver.baselines());
         report.notes.extend(solver.note());

@@ -103,7 +103,7 @@ impl<'a> Solver<'a> {
     }
 
     /// The held-out NDCG of a state.
-    fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &State) -> f64 {
+    pub(super) fn ndcg(&self, held_out: &HeldOutItems, over: Over, state: &State) -> f64 {
         let bias: Vec<f32> = state.item_extras.iter().map(|extra| extra.bias).collect();
         let position = |user: u32| self.users.positions[user as usize] as usize;
         held_out.ndcg_of_factors(over, self.level, (&state.users, position), (&state.items, &bias))

@@ -206,3 +206,22 @@ fn weights_multiply_the_gradient_and_none_is_nothing() {
     let error = params.fit(&with(&[0.0; 6])).unwrap_err().to_string();
     assert!(error.contains("weights are 0"), "{error}");
 }
+
+#[test]
+fn the_penalty_is_chosen_and_said() {
+    let data = RatingsSpec { rank: 3, ..RatingsSpec::new(80, 60, 1500) }.make(4).unwrap().ratings;
+    let params = Bpr::new().rank(4).max_iter(20);
+    let fitted = params.fit(&data).unwrap();
+    let chosen = &fitted.report.chosen[0];
+    assert!(chosen.parameter == "regularization" && chosen.value > 0.0, "{chosen:?}");
+    // The value that is said is the one that was used.
+    let given = params.clone().regularization(chosen.value as f32).fit(&data).unwrap();
+    assert!(given.report.chosen.is_empty());
+    let pairs: Vec<_> = (0..60).map(|item| (Some(3), Some(item))).collect();
+    assert_eq!(fitted.predict(&pairs), given.predict(&pairs));
+    let few = Ratings::from_triplets(
+        (0..6).map(|n| (gradus_data::Id::Int(n % 2), gradus_data::Id::Int(n / 2), 1.0)),
+    );
+    let fitted = params.fit(&few.unwrap()).unwrap();
+    assert!(fitted.report.chosen[0].reason.contains("too few"));
+}
