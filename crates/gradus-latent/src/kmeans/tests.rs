@@ -103,6 +103,8 @@ fn it_is_plain_lloyd() {
         (3000, 17, 60, 1.0),
         (4000, 6, 200, 0.5),
         (400, 90, 7, 3.0),
+        // Wide enough that samples are compared with the centres that moved far alone.
+        (2500, 48, 240, 1.5),
     ] {
         let x = blobs(n, d, k, spread, n as u64);
         let x =
