@@ -62,7 +62,7 @@ print(json.dumps({"seconds": wall, "cpu": cpu, "inertia": inertia, "iterations":
 #: Samples, features, clusters, iterations, and the peers.
 RACES = [
     (200_000, 32, 100, 20, ["sklearn", "faiss"]),
-    (1_000_000, 128, 1000, 5, ["sklearn", "faiss"]),
+    (1_000_000, 128, 1000, 15, ["sklearn", "faiss"]),
 ]
 CURVES = [
     *[(n, 32, 50, 10) for n in (25_000, 50_000, 100_000, 200_000, 400_000)],

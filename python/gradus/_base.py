@@ -83,7 +83,7 @@ class Estimator(BaseEstimator):
         """Takes what a fit gave, and passes on what is worth knowing as warnings."""
         self.model_ = model
         self.report_ = Report._of(model)
-        self.n_iter_ = max(1, self.report_.iterations)
+        self.n_iter_ = max(1, self.report_.best_iterations)
         report = self.report_
         if report.certificate is not None and not report.converged:
             certificate = report.certificate
@@ -127,7 +127,7 @@ class Estimator(BaseEstimator):
         """Sets what a fit would have set, from a model that was loaded."""
         self.model_ = model
         self.report_ = Report._of(model)
-        self.n_iter_ = max(1, self.report_.iterations)
+        self.n_iter_ = max(1, self.report_.best_iterations)
 
     def _tensor(self, name: str) -> np.ndarray | None:
         found = self._fitted.tensor(name)

@@ -78,6 +78,14 @@ class Report:
         return cls(model=model.kind, _page=model.page, **known)
 
     @property
+    def best_iterations(self) -> int:
+        """Iterations of the start that the model was taken from; `iterations` counts those of all starts."""
+        if not self.trace:
+            return self.iterations
+        kept = self.trace[min(self.best, len(self.trace) - 1)].get("restart", 0)
+        return sum(1 for point in self.trace if point.get("restart", 0) == kept)
+
+    @property
     def converged(self) -> bool:
         """Whether the algorithm got as near to the solution as it was asked to."""
         if self.certificate is not None:

@@ -70,8 +70,10 @@ pub struct Fit {
 /// What a fit learns from.
 enum Training {
     Held(Box<dyn Dataset>),
-    /// A matrix that is read once, while the fit runs.
+    /// A matrix that is read while the fit runs.
     Streamed(PathBuf),
+    /// A file that is read in parts while the fit runs.
+    Parts(Source),
 }
 
 impl App {
@@ -82,6 +84,9 @@ impl App {
     pub fn prepare_fit(&self, request: &FitRequest, remarks: &mut Remarks<'_>) -> Result<Fit> {
         let model = self.registry.find(&request.model)?;
         if let Some(fit) = streamed(model, request)? {
+            return Ok(fit);
+        }
+        if let Some(fit) = in_parts(model, request)? {
             return Ok(fit);
         }
         let times = request.holdout.is_some() && request.split == "last";
@@ -139,7 +144,34 @@ fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
     Ok(Some(Fit { model, params, train, validation: None, description, data }))
 }
 
+/// The fit of a model that need not hold its data to a file that is read in parts, of which nothing is held out.
+fn in_parts(model: &'static dyn Estimator, request: &FitRequest) -> Result<Option<Fit>> {
+    let Source { path, options } = &request.data;
+    let all = request.holdout.is_none() && request.validation.is_none();
+    if !(all && model.takes_parts(&request.params, path, options)?) {
+        return Ok(None);
+    }
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let description = format!(
+        "{:.1} MB of {}, read while the model is fitted",
+        bytes as f64 / 1e6,
+        model.data().name()
+    );
+    let mut facts = Map::new();
+    facts.insert("bytes".into(), bytes.into());
+    let file = path.display().to_string();
+    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let train = Training::Parts(request.data.clone());
+    let params = request.params.clone();
+    Ok(Some(Fit { model, params, train, validation: None, description, data }))
+}
+
 impl Fit {
+    /// Whether the data is read while the model is fitted. Such a fit keeps no checkpoint.
+    pub fn is_streamed(&self) -> bool {
+        !matches!(self.train, Training::Held(_))
+    }
+
     /// Fits the model. It remembers a sketch of its training data, so that an evaluation can tell
     /// when it is given that data.
     ///
@@ -158,6 +190,9 @@ impl Fit {
                 let fitted = self.model.fit_rows(&self.params, &mut rows, run);
                 fitted
                     .ok_or_else(|| Error::data(format!("{} holds its data", self.model.name())))?
+            }
+            Training::Parts(source) => {
+                self.model.fit_parts(&self.params, &source.path, &source.options, run)
             }
         }
     }

@@ -59,6 +59,24 @@ pub struct CheckpointObserver {
     log: Mutex<Log>,
 }
 
+impl CheckpointArgs {
+    fn asked(&self) -> bool {
+        self.checkpoint.is_some() || self.resume || self.keep_checkpoint
+    }
+
+    /// Refuses a checkpoint of a fit to data that is read while it runs.
+    pub fn refuse_streamed(&self) -> Outcome<()> {
+        if self.asked() {
+            return Err(Failure::Usage(
+                "a fit to data that is read while it runs keeps no checkpoints: leave out --checkpoint, \
+                 --keep-checkpoint and --resume; an interrupted fit begins anew, to the same result"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl CheckpointObserver {
     /// Checks what was asked for, before any work.
     pub fn plan(
@@ -74,7 +92,7 @@ impl CheckpointObserver {
                 args.checkpoint_every
             )));
         }
-        let asked = args.checkpoint.is_some() || args.resume || args.keep_checkpoint;
+        let asked = args.asked();
         let mut checkpoints = Self {
             checkpoint: None,
             unusable: None,

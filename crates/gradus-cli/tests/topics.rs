@@ -129,6 +129,89 @@ fn each_algorithm_counts_and_resumes() {
     assert!(answer.contains("counts of their terms"), "{answer}");
 }
 
+/// Runs a command and gives the most memory that it held, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(folder: &Path, line: &str) -> u64 {
+    let program = assert_cmd::cargo::cargo_bin("gradus");
+    let mut child = std::process::Command::new(program)
+        .current_dir(folder)
+        .args(line.split(' '))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    loop {
+        if let Ok(text) = fs::read_to_string(&status)
+            && let Some(line) = text.lines().find(|line| line.starts_with("VmHWM"))
+        {
+            let kilobytes =
+                line.split_ascii_whitespace().nth(1).and_then(|x| x.parse::<u64>().ok());
+            most = most.max(1024 * kilobytes.unwrap_or(0));
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{line}");
+            return most;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// A file is read in parts: memory does not grow with it, and is less than the file has bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn documents_are_streamed_in_bounded_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let about = ["goal keeper league match season", "budget report meeting agenda minutes"];
+    let lines: String = (0..10_000)
+        .map(|at| {
+            let words = about[at % 2];
+            format!("{{\"id\": {at}, \"body\": \"{words} {}\"}}\n", [words; 8].join(" "))
+        })
+        .collect();
+    for (name, times) in [("small.jsonl", 5), ("large.jsonl", 60)] {
+        fs::write(path.join(name), lines.repeat(times)).unwrap();
+    }
+    let bytes = fs::metadata(path.join("large.jsonl")).unwrap().len();
+    let line = |name: &str| {
+        format!(
+            "fit lda {name} --text body --topics 2 --algorithm online --stream --max-df 1 -o {name}.gradus"
+        )
+    };
+    let (small, large) = (peak(path, &line("small.jsonl")), peak(path, &line("large.jsonl")));
+    assert!(large < bytes && large < small * 3 / 2, "{small} {large} of {bytes}");
+    let shown = ok(path, "topics large.jsonl.gradus -n 4");
+    let sport = shown.lines().find(|line| line.contains("goal")).unwrap();
+    assert!(!sport.contains("budget"), "{shown}");
+    // The same bytes again; what cannot be streamed, or kept, is told.
+    let first = fs::read(path.join("small.jsonl.gradus")).unwrap();
+    ok(path, &(line("small.jsonl") + " --force"));
+    assert_eq!(first, fs::read(path.join("small.jsonl.gradus")).unwrap());
+    let told = fails(path, &(line("small.jsonl") + " --force --checkpoint c.checkpoint"));
+    assert!(told.contains("keeps no checkpoints"), "{told}");
+    let told = fails(path, "fit lda small.jsonl --text body --stream -o m.gradus");
+    assert!(told.contains("stream") && told.contains("online"), "{told}");
+}
+
+#[test]
+fn counts_of_uci_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("vocab.kos.txt"), "goal\nbudget\nkeeper\nreport\n").unwrap();
+    let entries: String = (1..=20)
+        .map(|at| match at % 2 {
+            0 => format!("{at} 1 3\n{at} 3 2\n"),
+            _ => format!("{at} 2 2\n{at} 4 3\n"),
+        })
+        .collect();
+    fs::write(path.join("docword.kos.txt"), format!("20\n4\n40\n{entries}")).unwrap();
+    ok(path, "fit lda docword.kos.txt --topics 2 -o u.gradus");
+    let shown = ok(path, "topics u.gradus -n 2");
+    assert!(shown.contains("budget") && shown.contains("keeper"), "{shown}");
+}
+
 #[test]
 fn bad_documents_are_reported() {
     let folder = tempfile::tempdir().unwrap();

@@ -66,6 +66,23 @@ pub trait Fit: Params {
         None
     }
 
+    /// Whether [`fit_parts`](Self::fit_parts) fits these parameters.
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
+    /// Fits the model to data that is read part by part, as often as it is asked for, and never held.
+    ///
+    /// # Errors
+    /// If the model has to hold its data; else as [`fit_job`](Self::fit_job).
+    fn fit_parts(
+        &self,
+        _parts: &mut Parts<'_, Self::Data>,
+        _job: &Job<'_, Self::Data>,
+    ) -> Result<Fitted<Self>> {
+        Err(Error::data(format!("model `{}` holds its data", Self::NAME)))
+    }
+
     /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
     /// go; `None` if this model has no faster way than one fit after another.
     fn fit_path(
@@ -76,6 +93,10 @@ pub trait Fit: Params {
         None
     }
 }
+
+/// Data that is read part by part, from the start each time it is called; the function it is given gets one part after another
+/// and says whether to go on.
+pub type Parts<'a, D> = dyn FnMut(&mut dyn FnMut(D) -> Result<bool>) -> Result<()> + 'a;
 
 /// Refuses data with missing entries, unless the model takes them.
 fn check_missing(name: &str, traits: &Traits, data: &dyn Dataset) -> Result<()> {
@@ -662,6 +683,31 @@ pub trait Estimator: Send + Sync {
     ) -> Option<Result<AnyFitted>> {
         None
     }
+    /// Whether it reads this file in parts, and need not hold it.
+    ///
+    /// # Errors
+    /// If a parameter or an option is wrong.
+    fn takes_parts(
+        &self,
+        _params: &Map<String, Value>,
+        _path: &Path,
+        _options: &Map<String, Value>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+    /// Fits it to a file that is read in parts.
+    ///
+    /// # Errors
+    /// If it has to hold its data; else as [`fit`](Self::fit).
+    fn fit_parts(
+        &self,
+        _params: &Map<String, Value>,
+        _path: &Path,
+        _options: &Map<String, Value>,
+        _run: &Run<'_>,
+    ) -> Result<AnyFitted> {
+        Err(Error::data(format!("model `{}` holds its data", self.name())))
+    }
     /// Fits parameters that differ in the strength of the penalty alone, from strong to weak, in one
     /// go; `None` if this model has no faster way than one fit after another.
     fn fit_path(
@@ -784,6 +830,31 @@ impl<P: Fit> Estimator for Entry<P> {
         };
         let job = Job { observer: run.observer, stop: run.stop.clone(), ..Job::default() };
         Some(params.fit_rows(rows, &job)?.map(Fitted::into_any))
+    }
+
+    fn takes_parts(
+        &self,
+        params: &Map<String, Value>,
+        path: &Path,
+        options: &Map<String, Value>,
+    ) -> Result<bool> {
+        let options = <P::Data as DataKind>::Options::from_record(options)?;
+        Ok(P::from_record(params)?.takes_parts() && P::Data::is_in_parts(path, &options))
+    }
+
+    fn fit_parts(
+        &self,
+        params: &Map<String, Value>,
+        path: &Path,
+        options: &Map<String, Value>,
+        run: &Run<'_>,
+    ) -> Result<AnyFitted> {
+        let options = <P::Data as DataKind>::Options::from_record(options)?;
+        let job = Job { observer: run.observer, stop: run.stop.clone(), ..Job::default() };
+        let mut parts = |take: &mut dyn FnMut(P::Data) -> Result<bool>| {
+            P::Data::read_parts(path, &options, take)
+        };
+        Ok(P::from_record(params)?.fit_parts(&mut parts, &job)?.into_any())
     }
 
     fn fit_path(

@@ -82,6 +82,7 @@ pub use table::{
 };
 pub use text::{
     ENGLISH_STOP_WORDS, TextFile, TextNorm, TextOptions, TextWeights, Vectorizer, is_binary,
+    text_blocks,
 };
 pub use titles::Titles;
 

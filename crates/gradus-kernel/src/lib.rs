@@ -15,6 +15,7 @@
 //! | `block.rs` | [`block`], products with a few columns in double precision |
 //! | `dense.rs` | [`dense`], products with the rows of a dense matrix in double precision |
 //! | `eight.rs` | [`eight`], products of rows with eight vectors at once |
+//! | `digamma.rs` | [`exp_digamma_all`], exponentials of the digamma function of many numbers at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
 //! | `gaussian.rs` | [`gaussian`], the passes of Gaussian mixtures |
 //! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
@@ -42,6 +43,7 @@ pub mod block;
 pub mod cholesky;
 mod coordinate;
 pub mod dense;
+mod digamma;
 mod dot;
 pub mod eight;
 mod exp;
@@ -69,6 +71,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub use coordinate::{RowCoordinates, fit_scalar};
+pub use digamma::exp_digamma_all;
 pub use dot::{dot, dots_at, scores};
 pub use exp::exp_all;
 pub use gather::{SparseRows, dots, sparse_product, sum_rows};

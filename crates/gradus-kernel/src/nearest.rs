@@ -118,7 +118,21 @@ impl Centres {
     /// `samples` holds blocks of [`Level::samples_at_once`] samples, feature after feature; `to` has room for all of them.
     /// Panics on other lengths.
     pub fn nearest(&self, samples: &[f32], to: &mut Nearest) {
-        self.level.dispatch(Search { centres: self, samples, to });
+        self.nearest_of_first(self.k, samples, to);
+    }
+
+    /// Finds the nearest of the first `some` centres, rounded up to [`whole`](Self::whole) of them.
+    ///
+    /// # Shapes
+    /// As [`nearest`](Self::nearest).
+    pub fn nearest_of_first(&self, some: usize, samples: &[f32], to: &mut Nearest) {
+        self.level.dispatch(Search { centres: self, some: self.whole(some), samples, to });
+    }
+
+    /// How many centres are compared where `some` are asked for: whole tiles, all at most.
+    pub fn whole(&self, some: usize) -> usize {
+        let (_, tile) = self.level.dispatch(Width);
+        some.next_multiple_of(tile).min(self.k)
     }
 
     /// The scores of all centres: centre after centre within each block.
@@ -170,6 +184,8 @@ fn tile<L: Lanes, const R: usize>(
 
 struct Search<'a> {
     centres: &'a Centres,
+    /// How many of them.
+    some: usize,
     samples: &'a [f32],
     to: &'a mut Nearest,
 }
@@ -189,7 +205,7 @@ impl Kernel for Search<'_> {
 impl Search<'_> {
     #[inline(always)]
     fn search<L: Lanes, const R: usize>(self, lanes: L) {
-        let Search { centres, samples, to } = self;
+        let Search { centres, some, samples, to } = self;
         let (d, width) = (centres.d, VECTORS * L::N);
         if d == 0 {
             return;
@@ -198,7 +214,7 @@ impl Search<'_> {
             let mut best = [lanes.splat(f32::NEG_INFINITY); VECTORS];
             let (mut second, mut at) = (best, [lanes.zero(); VECTORS]);
             let tiles = centres.packed.chunks_exact(R * d).zip(centres.start.chunks_exact(R));
-            for (number, (packed, start)) in tiles.enumerate() {
+            for (number, (packed, start)) in tiles.take(some.div_ceil(R)).enumerate() {
                 let scores = tile::<L, R>(lanes, block, packed, start);
                 for r in 0..R {
                     let index = lanes.splat((number * R + r) as f32);
@@ -351,6 +367,27 @@ mod tests {
                         assert!((f64::from(got) - score).abs() <= error, "{got} {score}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_of_the_first_centres_leaves_out_the_rest() {
+        for level in Level::available() {
+            let (width, d, k) = (level.samples_at_once(), 7, 29);
+            let (x, c) = (numbers(width * d, 6), numbers(k * d, 7));
+            let all = Centres::new(level, d, &c);
+            for some in [1, 4, 9, 16, 28, 29, 40] {
+                let whole = all.whole(some);
+                assert!(whole >= some.min(k) && whole <= k);
+                let (mut a, mut b) = (Nearest::new(width), Nearest::new(width));
+                all.nearest_of_first(some, &x, &mut a);
+                Centres::new(level, d, &c[..whole * d]).nearest(&x, &mut b);
+                assert_eq!(
+                    (&a.best, &a.at, &a.second),
+                    (&b.best, &b.at, &b.second),
+                    "{level} {some}"
+                );
             }
         }
     }

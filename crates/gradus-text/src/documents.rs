@@ -385,6 +385,18 @@ impl DataKind for Documents {
         options.read(path, remarks)
     }
 
+    fn is_in_parts(path: &Path, options: &Self::Options) -> bool {
+        options.is_in_parts(path)
+    }
+
+    fn read_parts(
+        path: &Path,
+        options: &Self::Options,
+        take: &mut dyn FnMut(Self) -> Result<bool>,
+    ) -> Result<()> {
+        options.read_parts(path, take)
+    }
+
     /// Documents of two classes, each with frequent words of its own.
     fn example(n: usize, seed: u64, _traits: &Traits) -> Result<Self> {
         const COMMON: [&str; 6] = ["the", "of", "and", "to", "is", "in"];

@@ -1,17 +1,25 @@
 //! How documents are read.
 
+use crate::counts;
 use crate::documents::{Documents, TEXT};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::{Dataset as _, FileFormat, Remarks, TableFile, remark_on_source};
 use gradus_core::params::Params;
-use gradus_data::{CellMode, Csr, Table, TextFile, files_under};
+use gradus_data::{CellMode, Table, TableOptions, TextFile, files_under, is_binary, text_blocks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::io::Read as _;
 use std::path::Path;
 
 /// What a column of texts may be called, best first.
 const NAMES: &[&str] = &[TEXT, "body", "document", "content", "message", "review", "abstract"];
+
+/// Files of more bytes are read in parts by models that need not hold them.
+const LARGE: u64 = 1 << 30;
+
+/// Bytes of a part.
+const PART: usize = 8 << 20;
 
 /// So many names of files are shown in a remark.
 const SHOWN: usize = 3;
@@ -31,8 +39,11 @@ pub struct DocumentsFile {
     pub time_column: Option<String>,
     /// Take every line of a file as a document, whatever the file is called.
     pub lines: bool,
-    /// File of the terms of an LDA-C file, one a line, the first for number 0. By default vocab.txt beside it.
+    /// File of the terms of counts, one a line, in their order. By default vocab.txt beside the file.
     pub vocabulary: Option<String>,
+    /// Read the file in parts while the model is fitted, and never hold it; `lda` with `algorithm` = online does so, also
+    /// unasked with files of more than 1 GB.
+    pub stream: bool,
     /// How the table is read.
     #[serde(flatten)]
     pub table: TableFile,
@@ -65,6 +76,9 @@ impl DocumentsFile {
     ///   document. A missing text is an empty document.
     /// - An LDA-C file, by its name (`.ldac`) or if `vocabulary` is given: every line is a document, the number of its
     ///   different terms and then `term:count` for each. Only counts are known of such documents.
+    /// - Counts as UCI's bags of words have them, by their name (`docword….txt`): three lines with the numbers of documents, of
+    ///   terms and of entries, and then a document, a term (both from 1) and a count in each line.
+    /// - A matrix of counts, documents × terms, as SciPy's `save_npz` writes it (`.npz`).
     /// - Any other file: every line is a document, an empty line an empty one.
     ///
     /// What is not UTF-8 is read as UTF-16 if it begins with a byte order mark, else as Windows-1252, and remarked on.
@@ -73,11 +87,17 @@ impl DocumentsFile {
     /// # Errors
     /// If there is nothing to read, or a column is absent.
     pub fn read(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        if self.stream {
+            return Err(Error::data(
+                "option `stream`: documents are read in parts by model `lda` with `algorithm` = online alone, and none \
+                 may be held out",
+            ));
+        }
+        let counted = if self.lines { None } else { counts::kind(path, self.vocabulary.is_some()) };
         let documents = if path.is_dir() {
             self.folder(path, remarks)?
-        } else if !self.lines && (self.vocabulary.is_some() || plain_name(path).ends_with(".ldac"))
-        {
-            ldac(path, self.vocabulary.as_deref(), remarks)?
+        } else if let Some(kind) = counted {
+            counts::read(kind, path, self.vocabulary.as_deref(), remarks)?
         } else if !self.lines && self.is_table(path) {
             self.rows(path, remarks)?
         } else {
@@ -101,7 +121,88 @@ impl DocumentsFile {
         endings.into_iter().any(|ending| plain.ends_with(ending))
     }
 
-    fn rows(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+    /// Whether a file is to be read in parts.
+    pub(crate) fn is_in_parts(&self, path: &Path) -> bool {
+        let large =
+            || std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > LARGE);
+        self.stream || (large() && self.no_parts(path).is_none())
+    }
+
+    /// Why a file cannot be read in parts.
+    fn no_parts(&self, path: &Path) -> Option<&'static str> {
+        let counted = !self.lines && counts::kind(path, self.vocabulary.is_some()).is_some();
+        let is_table = !self.lines && self.is_table(path);
+        let parquet = self.table.format == Some(FileFormat::Parquet)
+            || (self.table.format.is_none() && plain_name(path).ends_with(".parquet"));
+        if path.is_dir() {
+            Some("a folder")
+        } else if path == Path::new("-") {
+            Some("standard input, which can be read once only")
+        } else if counted {
+            Some("a file of counts")
+        } else if is_table && parquet {
+            Some("a Parquet file")
+        } else if is_table && self.time_column.is_some() {
+            Some("a table with times, which are put in order")
+        } else {
+            None
+        }
+    }
+
+    /// Reads documents in parts of some megabytes; see [`read`](Self::read).
+    ///
+    /// # Errors
+    /// Those of `take`, as [`read`](Self::read), and of a folder, a Parquet file and a file of counts.
+    pub fn read_parts(
+        &self,
+        path: &Path,
+        take: &mut dyn FnMut(Documents) -> Result<bool>,
+    ) -> Result<()> {
+        if let Some(what) = self.no_parts(path) {
+            return Err(Error::format(
+                path,
+                format!("is {what}, and cannot be read in parts; leave out option `stream`"),
+            ));
+        }
+        if self.lines || !self.is_table(path) {
+            return text_blocks(path, PART, false, &mut |block| {
+                if is_binary(block) {
+                    return Err(Error::format(path, "holds no text: there is a zero byte in it"));
+                }
+                let text = String::from_utf8_lossy(block);
+                take(Documents::new(text.lines()))
+            });
+        }
+        let mut options = self.row_options()?;
+        let name = plain_name(path);
+        let is_json = match self.table.format {
+            Some(format) => format == FileFormat::Jsonl,
+            None => [".jsonl", ".ndjson", ".json"].iter().any(|ending| name.ends_with(ending)),
+        };
+        // The header, which stands before every part.
+        let mut header: Option<Vec<u8>> = None;
+        let mut remarks = Remarks::ignored();
+        text_blocks(path, PART, !is_json && options.quotes != Some(false), &mut |block| {
+            let table = match &header {
+                None => {
+                    let table = Table::read_from(block, &name, &options)?;
+                    let layout = table.source().map(|source| source.layout.clone());
+                    let has_header =
+                        !is_json && layout.as_ref().is_some_and(|layout| layout.header);
+                    header = Some(if has_header { first_row(block).to_vec() } else { Vec::new() });
+                    if !is_json {
+                        options.header = Some(has_header);
+                    }
+                    options.like = layout;
+                    table
+                }
+                Some(header) => Table::read_from(header.chain(block), &name, &options)?,
+            };
+            take(self.documents(path, &table, &mut remarks)?)
+        })
+    }
+
+    fn row_options(&self) -> Result<TableOptions> {
         if matches!(self.table.format, Some(FileFormat::Libsvm | FileFormat::Adjacency)) {
             return Err(Error::data("option `format`: libsvm and adjacency files hold no text"));
         }
@@ -112,11 +213,24 @@ impl DocumentsFile {
         }
         let mut options = self.table.options(None, &names)?;
         options.cells = CellMode::Text;
-        let table = Table::read(path, &options)?;
-        remark_on_source(path, &table, remarks);
+        Ok(options)
+    }
+
+    fn rows(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        let table = Table::read(path, &self.row_options()?)?;
+        self.documents(path, &table, remarks)
+    }
+
+    fn documents(
+        &self,
+        path: &Path,
+        table: &Table,
+        remarks: &mut Remarks<'_>,
+    ) -> Result<Documents> {
+        remark_on_source(path, table, remarks);
         let text = match &self.text {
             Some(name) => table.resolve(name)?.to_owned(),
-            None => text_column(path, &table)?,
+            None => text_column(path, table)?,
         };
         let cells =
             |name: &str| -> Result<Vec<Option<String>>> { table.texts(table.resolve(name)?) };
@@ -202,75 +316,19 @@ impl DocumentsFile {
 }
 
 /// The name of a file in lower case, without the ending of compression.
-fn plain_name(path: &Path) -> String {
+pub(crate) fn plain_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name).to_owned()
 }
 
-/// Counts of terms as David Blei's LDA-C has them.
-fn ldac(path: &Path, vocabulary: Option<&str>, remarks: &mut Remarks<'_>) -> Result<Documents> {
-    let text = |path: &Path| {
-        TextFile::read(path)?
-            .ok_or_else(|| Error::format(path, "holds no text: there is a zero byte in it"))
-    };
-    let beside = path.with_file_name("vocab.txt");
-    let terms = match vocabulary {
-        Some(file) => Some(text(Path::new(file))?.text),
-        None if beside.exists() => Some(text(&beside)?.text),
-        None => None,
-    };
-    let bad = |line: usize, what: String| Error::format(path, format!("line {}: {what}", line + 1));
-    let file = text(path)?.text;
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    let mut most = 0;
-    for (at, line) in file.lines().enumerate() {
-        let mut parts = line.split_ascii_whitespace();
-        let Some(n) = parts.next() else {
-            indptr.push(indices.len());
-            continue;
-        };
-        let start = indices.len();
-        for pair in parts {
-            let found = pair.split_once(':').and_then(|(term, count)| {
-                Some((term.parse::<u32>().ok()?, count.parse::<f64>().ok()?))
-            });
-            let Some((term, count)) = found.filter(|(_, count)| count.is_finite() && *count >= 0.0)
-            else {
-                return Err(bad(at, format!("{pair:?} is not a term and its count, as in 17:2")));
-            };
-            most = most.max(term as usize + 1);
-            indices.push(term);
-            values.push(count);
-        }
-        if n.parse() != Ok(indices.len() - start) {
-            let got = indices.len() - start;
-            return Err(bad(at, format!("begins with {n:?}, and {got} terms follow")));
-        }
-        indptr.push(indices.len());
-    }
-    let terms: Vec<String> = match terms {
-        Some(terms) => terms.lines().map(|term| term.trim().to_owned()).collect(),
-        None => {
-            let width = most.to_string().len();
-            remarks.push(format!(
-                "{}: there is no file of its terms; they are called by their numbers (option `vocabulary`)",
-                path.display()
-            ));
-            (0..most).map(|term| format!("{term:0width$}")).collect()
-        }
-    };
-    if most > terms.len() {
-        let n = terms.len();
-        return Err(Error::format(
-            path,
-            format!("has term {}, and its vocabulary has {n}", most - 1),
-        ));
-    }
-    if indptr.len() == 1 {
-        return Err(Error::format(path, "holds no documents"));
-    }
-    let counts = Csr::new(terms.len(), indptr, indices, values)?;
-    Documents::counted(&terms, counts).map_err(|error| Error::format(path, error.to_string()))
+/// The first row of delimited text.
+fn first_row(text: &[u8]) -> &[u8] {
+    let mut inside = false;
+    let end = text.iter().position(|&byte| {
+        inside ^= byte == b'"';
+        byte == b'\n' && !inside
+    });
+    &text[..end.map_or(text.len(), |at| at + 1)]
 }
 
 fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
@@ -332,6 +390,7 @@ fn places(times: &[String]) -> Vec<u32> {
 mod tests {
     use super::*;
     use gradus_core::dataset::{DataKind as _, Dataset};
+    use gradus_data::Csr;
     use std::fs;
 
     fn read(path: &Path, options: &DocumentsFile) -> (Result<Documents>, Vec<String>) {
@@ -482,6 +541,79 @@ mod tests {
         assert!(Documents::counted(&["a"], twice.clone()).is_err());
         let negative = twice.with_values(vec![-1.0]);
         assert!(Documents::counted(&["a", "b"], negative).is_err());
+    }
+
+    #[test]
+    fn counts_of_uci_and_of_scipy_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docword.kos.txt");
+        fs::write(&path, "3\n4\n4\n1 2 1\n1 1 2\n3 4 1\n3 1 5\n").unwrap();
+        fs::write(folder.path().join("vocab.kos.txt"), "d\nc\nb\na\n").unwrap();
+        let uci = read(&path, &DocumentsFile::default()).0.unwrap();
+        let (terms, counts) = uci.counts().unwrap();
+        assert_eq!(terms.iter().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+        assert_eq!(counts.row(0), (&[2, 3][..], &[1.0, 2.0][..]));
+        assert_eq!((uci.len(), uci.n_empty()), (3, 1));
+        for (bad, said) in [
+            ("3\n4\n", "number of entries"),
+            ("3\n4\n1\n1 5 1\n", "term 5"),
+            ("3\n4\n2\n1 1 1\n", "says 2 entries"),
+            ("3\n4\n1\n1 1\n", "line 4"),
+        ] {
+            fs::write(&path, bad).unwrap();
+            let error = read(&path, &DocumentsFile::default()).0.unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        // The same documents as a matrix, rows first and columns first.
+        let matrix =
+            Csr::new(4, vec![0, 2, 2, 4], vec![0, 1, 0, 3], vec![2.0, 1.0, 5.0, 1.0]).unwrap();
+        let path = folder.path().join("counts.npz");
+        let mut file = gradus_data::NpzWriter::create(&path).unwrap();
+        file.add_sparse(&matrix).unwrap();
+        file.save().unwrap();
+        let terms = folder.path().join("vocab.kos.txt").display().to_string();
+        let options = DocumentsFile { vocabulary: Some(terms), ..DocumentsFile::default() };
+        assert_eq!(read(&path, &options).0.unwrap(), uci);
+        let mut file = gradus_data::NpzWriter::create(folder.path().join("other.npz")).unwrap();
+        file.add("x", &gradus_data::NpyArray::from(vec![1.0f64])).unwrap();
+        file.save().unwrap();
+        let error = read(&folder.path().join("other.npz"), &options).0.unwrap_err().to_string();
+        assert!(error.contains("save_npz"), "{error}");
+    }
+
+    /// Parts are those of the whole, whatever the format.
+    #[test]
+    fn documents_are_read_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts: Vec<String> =
+            (0..3000).map(|i| format!("word{} {}", i % 7, "some, more ".repeat(i % 900))).collect();
+        let write = |name: &str, line: &dyn Fn(&str) -> String, head: &str| {
+            let path = folder.path().join(name);
+            let lines: String = texts.iter().map(|text| line(text)).collect();
+            fs::write(&path, head.to_owned() + &lines).unwrap();
+            path
+        };
+        let plain = write("a.txt", &|text| format!("{text}\n"), "");
+        let json = write("a.jsonl", &|text| format!("{{\"id\": 1, \"body\": \"{text}\"}}\n"), "");
+        let csv = write("a.csv", &|text| format!("1,\"{text}\nand \"\"more\"\"\"\n"), "id,body\n");
+        for path in [plain, json, csv] {
+            let options = DocumentsFile { stream: true, ..DocumentsFile::default() };
+            let (mut found, mut parts): (Vec<String>, usize) = (Vec::new(), 0);
+            let mut take = |part: Documents| {
+                found.extend(part.texts().into_iter().map(str::to_owned));
+                parts += 1;
+                Ok(true)
+            };
+            options.read_parts(&path, &mut take).unwrap();
+            let whole = read(&path, &DocumentsFile::default()).0.unwrap();
+            assert_eq!(found, whole.texts(), "{}", path.display());
+            assert!(parts > 1 && options.is_in_parts(&path), "{parts}");
+            // A model that holds its documents says so.
+            let error = read(&path, &options).0.unwrap_err().to_string();
+            assert!(error.contains("stream") && error.contains("online"), "{error}");
+        }
+        let error = DocumentsFile::default().read_parts(folder.path(), &mut |_| Ok(true));
+        assert!(error.unwrap_err().to_string().contains("a folder"));
     }
 
     #[test]

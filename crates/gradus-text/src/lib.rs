@@ -22,6 +22,7 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+mod counts;
 mod documents;
 mod file;
 mod vectorize;

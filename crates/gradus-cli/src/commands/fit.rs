@@ -138,12 +138,17 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         validation: args.validation.map(source),
     };
     let fit = context.reading(|remarks| crate::app().prepare_fit(&request, remarks))?;
-    context.remark(format_args!(
-        "{}: {}, read in {}",
-        args.data.display(),
-        fit.description,
-        seconds(fit.data.load_seconds)
-    ));
+    if fit.is_streamed() {
+        args.checkpoints.refuse_streamed()?;
+        context.remark(format_args!("{}: {}", args.data.display(), fit.description));
+    } else {
+        context.remark(format_args!(
+            "{}: {}, read in {}",
+            args.data.display(),
+            fit.description,
+            seconds(fit.data.load_seconds)
+        ));
+    }
 
     let run = Run {
         warm: None,

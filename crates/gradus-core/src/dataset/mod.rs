@@ -163,6 +163,23 @@ pub trait DataKind: Dataset + Sized {
         remarks: &mut Remarks<'_>,
     ) -> Result<Self>;
 
+    /// Whether a file is to be read in parts by a model that need not hold it: because it is large, or the options ask for it.
+    fn is_in_parts(_path: &Path, _options: &Self::Options) -> bool {
+        false
+    }
+
+    /// Reads a file part by part, in bounded memory; `take` gets one part after another and says whether to go on.
+    ///
+    /// # Errors
+    /// Those of `take`, and if the file cannot be read so.
+    fn read_parts(
+        path: &Path,
+        _options: &Self::Options,
+        _take: &mut dyn FnMut(Self) -> Result<bool>,
+    ) -> Result<()> {
+        Err(Error::format(path, format!("cannot be read in parts: {} are held", Self::NAME)))
+    }
+
     /// Planted data of about `n` units that a model with these traits can learn from, for tests.
     ///
     /// # Errors

@@ -67,6 +67,51 @@ fn it_stops_for_each_reason() {
     assert_eq!((state[0], report.best, report.validation), (25.0, 1, Some(1.0)));
 }
 
+/// Halves a number until it is below a limit, by a rule of its own.
+struct Limited(Halving, f64, StopReason);
+
+impl Solver for Limited {
+    type State = Vec<f64>;
+    fn start(&self, restart: usize) -> Result<Vec<f64>> {
+        self.0.start(restart)
+    }
+    fn step(&self, state: &mut Vec<f64>, watch: &Watch<'_>) -> Result<Step> {
+        self.0.step(state, watch)
+    }
+    fn ended(&self, state: &Vec<f64>) -> Option<StopReason> {
+        (state[0] < self.1).then_some(self.2)
+    }
+    fn validate(&self, state: &Vec<f64>) -> Option<f64> {
+        self.0.validate(state)
+    }
+    fn write_state<'a>(&self, state: &'a Vec<f64>, prefix: &str, file: &mut Writer<'a>) {
+        self.0.write_state(state, prefix, file);
+    }
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Vec<f64>> {
+        self.0.read_state(prefix, file)
+    }
+}
+
+#[test]
+fn a_solver_ends_by_a_rule_of_its_own() {
+    for reason in [StopReason::Converged, StopReason::Stalled] {
+        // 50, 25, 12.5, 6.25: the fourth is the first below 10. A start is not asked before its first iteration.
+        let solver = Limited(Halving { target: None }, 10.0, reason);
+        let (state, report) = run(&solver, &options(), &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, report.iterations), (reason, 4));
+        assert_eq!(state, [6.25]);
+        let at_once = Limited(Halving { target: None }, 1e9, reason);
+        let (_, report) = run(&at_once, &options(), &job(None, Stop::new())).unwrap();
+        assert_eq!((report.stop_reason, report.iterations), (reason, 1));
+        // Each of several starts ends by it.
+        let two = LoopOptions { restarts: 2, ..options() };
+        let (_, report) = run(&solver, &two, &job(None, Stop::new())).unwrap();
+        let of = |restart: usize| report.trace.iter().filter(|p| p.restart == restart).count();
+        // 25, 12.5, 6.25 of the second.
+        assert_eq!((of(0), of(1)), (4, 3));
+    }
+}
+
 #[test]
 fn an_average_keeps_its_last_state() {
     /// Halves a number and says that the last state counts.

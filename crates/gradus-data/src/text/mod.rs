@@ -5,11 +5,13 @@
 //! | [`TextOptions`] | which words are counted, and how counts become features |
 //! | [`Vectorizer`] | learned from documents: a feature for each word, or for each hash of one |
 //! | [`TextFile`] | the text of a file, decompressed and decoded |
+//! | [`text_blocks`] | the text of a file larger than memory, block by block |
 //!
 //! Words are what scikit-learn's default pattern `(?u)\b\w\w+\b` matches: runs of at least two letters, numbers
 //! or underscores. With the same options, matrices are those of its `CountVectorizer`, `TfidfVectorizer` and
 //! `HashingVectorizer`.
 
+mod blocks;
 mod count;
 mod source;
 mod stop_words;
@@ -17,6 +19,7 @@ mod vectorizer;
 mod word_ranges;
 mod words;
 
+pub use blocks::text_blocks;
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
 pub use vectorizer::Vectorizer;

@@ -4,6 +4,7 @@ use super::Gmm;
 use gradus_base::Result;
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit as _, Job};
+use gradus_core::progress::Event;
 use gradus_core::report::Choice;
 use gradus_data::Samples;
 
@@ -31,8 +32,17 @@ pub(super) fn choose(params: &Gmm, samples: &Samples, job: &Job<'_, Samples>) ->
     let most = params.max_components.min(weighty);
     let (mut best, mut lowest, mut tried) = (1, f64::INFINITY, 0);
     for k in 1..=most {
+        // What was found so far stands: the fit that follows is told to stop as well.
+        if k > 1 && job.stop.requested() {
+            break;
+        }
+        let what = format!("n_components = {k}");
+        job.observer.notice(&Event::Choosing { model: Gmm::NAME, trial: k, what: &what });
         let trial = Gmm { n_components: Some(k), ..params.clone() };
         let fitted = trial.fit_job(samples, &Job::default().stop(job.stop.clone()))?;
+        if k > 1 && job.stop.requested() {
+            break;
+        }
         let bic = fitted.model.bic();
         tried = k;
         // A component that collapsed has whatever likelihood the floor gives it.

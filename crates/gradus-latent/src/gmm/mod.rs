@@ -64,7 +64,9 @@ pub enum Covariance {
 ///
 /// A component that shrinks to a point would have an infinite likelihood. So the variance of every component is at least
 /// `reg_covar` times the variance within the clusters of the k-means start, in every direction; eigenvalues below that are
-/// set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. A
+/// set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. Of
+/// features that were recorded in steps, such as codes and counts, the variance is also at least that of rounding to a step,
+/// `step² / 12`: a component of one code alone would have none. A
 /// fit in other units of the features gives the same mixture in these units, but for `spherical` and `unit`, which compare
 /// features with each other.
 ///
@@ -235,7 +237,12 @@ impl Fit for Gmm {
             }
         };
         let (features, weights) = (samples.features(), samples.weights());
-        let prepared = start::prepare(features, weights, self.covariance_type, (k, self.seed))?;
+        let prepared = start::prepare(
+            features,
+            weights,
+            self.covariance_type,
+            (k, self.seed, self.reg_covar),
+        )?;
         let names = samples.inputs().feature_names();
         if let Some(&j) = prepared.tiny.first() {
             return Err(Error::data(format!(
@@ -245,12 +252,14 @@ impl Fit for Gmm {
             )));
         }
         let constant: Vec<String> = prepared.constant.iter().map(|&j| names[j].clone()).collect();
+        let stepped: Vec<String> = prepared.stepped.iter().map(|&j| names[j].clone()).collect();
         let incomplete = prepared.rows.blocks.iter().filter(|block| block.pattern.is_some());
         let incomplete: usize = incomplete.map(|block| block.rows.len()).sum();
         let Self { covariance_type: kind, reg_covar: floor, tol, seed, .. } = *self;
         let solver = Em::new(Plan { kind, k, floor, tol, seed }, prepared);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
-        let singular = solver.singular()?;
+        // A variance that is held at that of a step is not one that would be 0.
+        let singular = solver.singular()?.max(stepped.len());
         let facts = Facts {
             covariance_type: kind,
             n_components: k,
@@ -261,6 +270,12 @@ impl Fit for Gmm {
             collapsed: state.collapsed(singular).len() as u64,
         };
         report.notes = notes(&state, (&constant, singular), floor);
+        if !stepped.is_empty() && state.held.iter().any(|held| *held > 0) {
+            report.notes.push(format!(
+                "features recorded in steps: {}; their variance in a component is at least that of rounding to a step",
+                some_of(&stepped)
+            ));
+        }
         if incomplete > 0 {
             let n = solver.rows.len();
             report.notes.push(format!(
@@ -280,6 +295,13 @@ impl Fit for Gmm {
     }
 }
 
+/// The first of some names.
+fn some_of(names: &[String]) -> String {
+    let some = names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let more = if names.len() > 5 { ", …" } else { "" };
+    format!("{}{more}", some.join(", "))
+}
+
 /// What should be known of a fit beyond its figures.
 fn notes(state: &State, (constant, singular): (&[String], usize), floor: f64) -> Vec<String> {
     let mut notes = Vec::new();
@@ -290,11 +312,9 @@ fn notes(state: &State, (constant, singular): (&[String], usize), floor: f64) ->
         ));
     }
     if !constant.is_empty() {
-        let some = constant.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>();
-        let more = if constant.len() > 5 { ", …" } else { "" };
         notes.push(format!(
-            "constant features: {}{more}; their variance is held at {floor} of the square of their value",
-            some.join(", ")
+            "constant features: {}; their variance is held at {floor} of the square of their value",
+            some_of(constant)
         ));
     }
     let mixture = &state.mixture;

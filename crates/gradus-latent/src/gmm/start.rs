@@ -2,8 +2,9 @@
 
 use super::Covariance;
 use super::rows::{Rows, Space};
-use gradus_base::Result;
+use gradus_base::{Result, parallel};
 use gradus_data::{Dense, Matrix};
+use std::collections::HashSet;
 
 /// The variance within clusters counts as at least this share of the variance of all samples: clusters may be a million
 /// times as far apart as they are wide.
@@ -18,6 +19,39 @@ pub(super) struct Prepared {
     pub(super) constant: Vec<usize>,
     /// Features whose spread is too small to be squared.
     pub(super) tiny: Vec<usize>,
+    /// Features recorded in steps, as codes and counts are, whose variance is at least that of rounding to a step.
+    pub(super) stepped: Vec<usize>,
+}
+
+/// A feature with more different values than this is not one recorded in steps.
+const VALUES: usize = 1000;
+/// Nor is one whose values are there fewer times, on average.
+const REPEATS: usize = 10;
+
+/// The step in which the values of a feature were recorded: all differences are multiples of it, and values repeat. `None` of
+/// a feature that is not like that.
+fn step(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut different, mut n) = (HashSet::new(), 0usize);
+    for x in values.filter(|x| !x.is_nan()) {
+        n += 1;
+        // 0 and −0 are one value.
+        different.insert((x + 0.0).to_bits());
+        if different.len() > VALUES.min(REPEATS + n / 2) {
+            return None;
+        }
+    }
+    if different.len() < 2 || different.len() * REPEATS > n {
+        return None;
+    }
+    let mut sorted: Vec<f64> = different.into_iter().map(f64::from_bits).collect();
+    sorted.sort_by(f64::total_cmp);
+    let gaps = || sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    let least = gaps().fold(f64::INFINITY, f64::min);
+    let is_multiple = |gap: f64| {
+        let times = gap / least;
+        (times - times.round()).abs() <= 1e-6 * times
+    };
+    (least > 0.0 && gaps().all(is_multiple)).then_some(least)
 }
 
 /// Measures the samples in units of their spread within the clusters of k-means, which begins from features of
@@ -29,7 +63,7 @@ pub(super) fn prepare(
     features: &Matrix,
     weights: Option<&[f64]>,
     kind: Covariance,
-    (k, seed): (usize, u64),
+    (k, seed, floor): (usize, u64, f64),
 ) -> Result<Prepared> {
     let d = features.n_cols();
     let mut space = Space { centre: vec![0.0; d], scale: vec![1.0; d] };
@@ -71,7 +105,7 @@ pub(super) fn prepare(
     let mut rows = Rows::new(features, weights, &space);
     let labels = labels(&rows, k, seed)?;
     if kind == Covariance::Unit {
-        return Ok(Prepared { rows, space, labels, constant, tiny });
+        return Ok(Prepared { rows, space, labels, constant, tiny, stepped: Vec::new() });
     }
     let means = means_of(&rows, k, &labels);
     let w = &rows.weights;
@@ -92,10 +126,53 @@ pub(super) fn prepare(
         within.fill(mean);
     }
     within.iter_mut().for_each(|x| *x = x.max(LEAST));
+    // A value that was rounded to a step may have been anywhere within it: a variance below that of the step is one of the
+    // rounding, not of the samples. Without this, a component of one code has no variance, and its likelihood is whatever the
+    // floor says.
+    let mut stepped = Vec::new();
+    if !common && floor > 0.0 && !are_few(features) {
+        let steps = parallel::map(0..d, |j| {
+            let column = (0..features.n_rows()).map(|row| entry(features, row, j));
+            step(column).filter(|_| !constant.contains(&j))
+        });
+        for (j, step) in steps.into_iter().enumerate() {
+            let least = step.map_or(0.0, |step| (step / space.scale[j]).powi(2) / 12.0);
+            if least > floor * within[j] {
+                within[j] = least / floor;
+                stepped.push(j);
+            }
+        }
+    }
     let by: Vec<f64> = within.iter().map(|x| 1.0 / x.sqrt()).collect();
     rows.rescale(&by);
     space.scale.iter_mut().zip(&within).for_each(|(scale, within)| *scale *= within.sqrt());
-    Ok(Prepared { rows, space, labels, constant, tiny })
+    Ok(Prepared { rows, space, labels, constant, tiny, stepped })
+}
+
+/// Whether the samples are few different ones, each there many times: a component on one of them is a collapse, whatever the
+/// features were recorded in.
+fn are_few(features: &Matrix) -> bool {
+    let (n, d) = features.shape();
+    let mut different = HashSet::new();
+    for row in 0..n {
+        different.insert(
+            (0..d).map(|j| (entry(features, row, j) + 0.0).to_bits()).collect::<Vec<u64>>(),
+        );
+        if different.len() * REPEATS > n {
+            return false;
+        }
+    }
+    true
+}
+
+fn entry(features: &Matrix, row: usize, column: usize) -> f64 {
+    match features {
+        Matrix::Dense(x) => x[(row, column)],
+        Matrix::Sparse(x) => {
+            let (columns, values) = x.row(row);
+            columns.binary_search(&(column as u32)).map_or(0.0, |at| values[at])
+        }
+    }
 }
 
 /// The mean of each cluster, feature by feature over the entries that are there; that of all samples of a cluster

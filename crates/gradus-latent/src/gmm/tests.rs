@@ -508,3 +508,33 @@ fn a_saved_mixture_loads_to_the_same_bits_in_any_units() {
         assert_eq!(loaded.log_densities(&matrix).unwrap(), fitted.log_densities(&matrix).unwrap());
     }
 }
+
+/// A column of codes left among the features: components of one code had no variance in it, so that no number of components
+/// above three was free of a collapse, and BIC never saw them.
+#[test]
+fn a_column_of_codes_does_not_end_the_choice_of_components() {
+    let (n, k) = (1200, 6);
+    let mut stream = Stream::new(3, "gmm.codes", 0);
+    let x = Dense::from_fn(n, 3, |row, at| {
+        let class = (row % k) as f64;
+        match at {
+            0 => class,
+            1 => 8.0 * (class * 1.3).sin() + stream.normal(),
+            _ => 8.0 * (class * 1.3).cos() + stream.normal(),
+        }
+    });
+    let fitted =
+        Gmm::new().max_components(10usize).fit(&Samples::unlabelled(x.clone()).unwrap()).unwrap();
+    assert!(fitted.model.n_components() >= k, "{}", fitted.model.n_components());
+    assert_eq!(fitted.model.n_collapsed(), 0);
+    assert!(
+        fitted.report.notes.iter().any(|note| note.contains("steps")),
+        "{:?}",
+        fitted.report.notes
+    );
+    // In another unit it is the same.
+    let scaled = Dense::from_fn(n, 3, |row, at| x[(row, at)] * if at == 0 { 1e4 } else { 1.0 });
+    let again =
+        Gmm::new().max_components(10usize).fit(&Samples::unlabelled(scaled).unwrap()).unwrap();
+    assert_eq!(fitted.model.n_components(), again.model.n_components());
+}

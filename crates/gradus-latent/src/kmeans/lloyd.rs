@@ -47,7 +47,7 @@ impl Lloyd<'_> {
         }
         let moves = state.before.take();
         let moves = moves.map(|before| Moves::new(self.data, &before, &state.centres));
-        let prepared = Prepared::new(self.data, &state.centres);
+        let prepared = Prepared::after(self.data, &state.centres, moves.as_ref());
         prepared.assign(self.data, &mut state.assignment, moves.as_ref());
         std::mem::take(&mut state.assignment.labels)
     }
@@ -111,8 +111,8 @@ impl Solver for Lloyd<'_> {
         if first {
             state.assignment = Assignment::unknown(vec![0; data.len()]);
         }
-        let prepared = Prepared::new(data, &state.centres);
         let moves = state.before.take().map(|before| Moves::new(data, &before, &state.centres));
+        let prepared = Prepared::after(data, &state.centres, moves.as_ref());
         let changes = prepared.assign(data, &mut state.assignment, moves.as_ref());
         if first || state.iterations.is_multiple_of(ANEW) || changes.len() > data.len() / 4 {
             state.sums = Sums::of(data, self.k, &state.assignment.labels);

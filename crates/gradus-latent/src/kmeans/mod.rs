@@ -87,7 +87,8 @@ pub enum Metric {
 #[serde(default, deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct KMeans {
-    /// Number of clusters. Left out, 8, or the number of samples where those are fewer.
+    /// Number of clusters. Left out, 8, or the number of samples where those are fewer, as scikit-learn does; choosing it
+    /// takes many fits, which `gradus select` makes.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub n_clusters: Option<usize>,
 
@@ -177,7 +178,7 @@ impl KMeans {
                 chosen.push(Choice::new(
                     "n_clusters",
                     k as f64,
-                    "the number that scikit-learn takes",
+                    "the number that scikit-learn takes; `gradus select` compares numbers",
                 ));
                 k
             }

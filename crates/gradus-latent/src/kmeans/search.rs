@@ -2,6 +2,10 @@
 //!
 //! A decision in single precision counts only if its margin is above the rounding errors, so that the result is that of
 //! plain loops in double precision. Hamerly's bounds leave out samples whose centre cannot have changed.
+//!
+//! Of the samples that are left, few need all centres. A centre that is not nearest was at least `lower` away before the
+//! centres moved, so that it can only be nearest now if it moved by `lower − upper` or more. Centres are packed in the order
+//! of how far they moved, the farthest first, and a sample is compared with as many of the first as moved so far.
 
 use super::data::{Data, Rows};
 use gradus_base::parallel;
@@ -12,6 +16,13 @@ const BLOCKS: usize = 24;
 
 /// Features that a thread takes at a time.
 const COLUMNS: usize = 1024;
+
+/// Clusters times features from which on samples are compared with the centres that moved far alone.
+const BY_MOVES: usize = 1 << 13;
+
+/// Centres that are few, and how many take as long as to pack a sample.
+const FEW: u32 = 48;
+const PACKING: usize = 64;
 
 /// What bounds are widened by, against the rounding of single precision.
 const SLACK: f32 = 4e-7;
@@ -24,6 +35,10 @@ pub(super) struct Prepared<'a> {
     /// Squared norms.
     squares: Vec<f64>,
     scores: Scores,
+    /// The centres in the order in which `scores` holds them.
+    order: Vec<u32>,
+    /// The place of each centre in that order.
+    places: Vec<u32>,
     /// Half the distance of each centre to the nearest other, in the unit of single precision, rounded down.
     apart: Vec<f32>,
 }
@@ -70,6 +85,10 @@ pub(super) struct Moves {
     of: Vec<f32>,
     /// The largest and which, and the second largest.
     most: (f32, usize, f32),
+    /// The centres by how far they moved, the farthest first.
+    order: Vec<u32>,
+    /// How far they moved, in that order.
+    sorted: Vec<f32>,
 }
 
 impl Moves {
@@ -91,17 +110,37 @@ impl Moves {
                 most.2 = by;
             }
         }
-        Self { of, most }
+        let mut order: Vec<u32> = (0..of.len() as u32).collect();
+        order.sort_by(|&a, &b| of[b as usize].total_cmp(&of[a as usize]));
+        let sorted = order.iter().map(|&at| of[at as usize]).collect();
+        Self { of, most, order, sorted }
+    }
+
+    /// How many centres moved by this or more.
+    fn farther(&self, by: f32) -> usize {
+        self.sorted.partition_point(|&moved| moved >= by)
     }
 }
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(data: &Data<'_>, centres: &'a [f64]) -> Self {
+        Self::after(data, centres, None)
+    }
+
+    /// Centres that have just moved like this.
+    pub(super) fn after(data: &Data<'_>, centres: &'a [f64], moves: Option<&Moves>) -> Self {
         let d = data.n_features();
         let k = centres.len() / d.max(1);
         let squares = norms(d, centres);
+        let order: Vec<u32> = match (moves, &data.rows) {
+            (Some(moves), Rows::Dense(_)) => moves.order.clone(),
+            _ => (0..k as u32).collect(),
+        };
+        let mut places = vec![0; k];
+        order.iter().enumerate().for_each(|(place, &at)| places[at as usize] = place as u32);
         let mut single = Vec::with_capacity(centres.len());
-        for centre in centres.chunks_exact(d.max(1)) {
+        for &at in &order {
+            let centre = &centres[at as usize * d..][..d];
             let shifted =
                 centre.iter().zip(&data.mean).map(|(c, mean)| ((c - mean) * data.unit) as f32);
             single.extend(shifted);
@@ -125,12 +164,14 @@ impl<'a> Prepared<'a> {
                 Scores::Sparse { columns, stride, start, largest: (largest * scale).sqrt() as f32 }
             }
         };
-        let mut prepared = Self { centres, k, d, squares, scores, apart: Vec::new() };
-        prepared.apart = prepared.halves_apart(data, &single);
+        let apart = Vec::new();
+        let mut prepared = Self { centres, k, d, squares, scores, order, places, apart };
+        let apart = prepared.halves_apart(data, &single);
+        prepared.apart = prepared.places.iter().map(|&place| apart[place as usize]).collect();
         prepared
     }
 
-    /// Half the distance of each centre to its nearest other; 0 where that is not worth its cost.
+    /// Half the distance of each centre to its nearest other, in their order; 0 where that is not worth its cost.
     fn halves_apart(&self, data: &Data<'_>, single: &[f32]) -> Vec<f32> {
         let Scores::Dense(centres) = &self.scores else { return vec![0.0; self.k] };
         if self.k > data.len() / 8 {
@@ -273,27 +314,43 @@ impl<'a> Prepared<'a> {
         let Chunk { first, labels, upper, lower } = chunk;
         let mut changes = Vec::new();
         room.pending.clear();
+        // To leave out centres is worth it where a product with all of them takes long.
+        let dense = matches!(self.scores, Scores::Dense(_));
+        let by_moves = dense && self.k * self.d >= BY_MOVES;
         // To look at the own centre in double precision is worth it where there are many others.
         let worth = self.k >= 24;
         for (at, &label) in labels.iter().enumerate() {
             let label = label as usize;
+            let own = Own { label: label as u32, above: f32::INFINITY, below: 0.0 };
+            let mut pending = Pending { at: at as u32, some: self.k as u32, rest: 0.0, own };
             if let Some(moves) = moves {
                 let (most, which, next) = moves.most;
+                let before = lower[at];
                 upper[at] = (upper[at] + moves.of[label]) * (1.0 + SLACK);
                 let by = if which == label { next } else { most };
-                lower[at] = (lower[at] - by - SLACK * (lower[at] + by)).max(0.0);
+                lower[at] = lowered(before, by);
                 let bound = lower[at].max(self.apart[label]);
                 if upper[at] < bound {
                     continue;
                 }
-                if worth && upper[at] < f32::INFINITY && upper[at] < 2.0 * bound {
+                // A bound that is nearly the distance is left as it is.
+                let loose = moves.of[label] > 0.1 * (before - upper[at]);
+                let exact = if by_moves { loose } else { upper[at] < 2.0 * bound };
+                if worth && exact && upper[at] < f32::INFINITY {
                     upper[at] = self.exact_distance(data, first + at, label);
+                    pending.own.below = upper[at] * (1.0 - 4.0 * SLACK);
                     if upper[at] < bound {
                         continue;
                     }
                 }
+                // Those that moved by half of what is left, so that the bound lasts for some iterations.
+                let some = moves.farther(0.5 * (before - upper[at]).max(0.0));
+                if by_moves && 2 * some < self.k {
+                    (pending.some, pending.rest) = (some as u32, before);
+                    pending.own.above = upper[at];
+                }
             }
-            room.pending.push(at as u32);
+            room.pending.push(pending);
         }
         let n = labels.len();
         let mut set = |at: usize, (label, above, below): (u32, f32, f32)| {
@@ -303,38 +360,116 @@ impl<'a> Prepared<'a> {
             (labels[at], upper[at], lower[at]) = (label, above, below);
         };
         let Scores::Dense(centres) = &self.scores else {
-            for &at in &room.pending {
-                let scores = self.sparse_scores(data, first + at as usize, &mut room.scores);
-                set(at as usize, self.decide(data, first + at as usize, scores));
+            for pending in &room.pending {
+                let at = pending.at as usize;
+                let scores = self.sparse_scores(data, first + at, &mut room.scores);
+                set(at, self.decide(data, first + at, scores));
             }
             return changes;
         };
         let width = data.level.samples_at_once();
-        if room.pending.len() * 10 >= 7 * n {
+        let work: usize = room.pending.iter().map(|pending| pending.some as usize).sum();
+        if work * 10 >= 7 * n * self.k {
             // Nearly all: block by block where they lie.
             for block in (0..n).step_by(width) {
                 let samples = first + block..first + n.min(block + width);
                 centres.nearest(data.blocks(samples.clone()), &mut room.found);
                 for (at, row) in samples.enumerate() {
-                    let found = &room.found;
-                    let scores = (found.best[at], found.at[at] as u32, found.second[at]);
-                    set(block + at, self.decide(data, row, scores));
+                    set(block + at, self.decide(data, row, self.scores_of(&room.found, at)));
                 }
             }
             return changes;
         }
-        for some in room.pending.chunks(width) {
-            for (place, &at) in some.iter().enumerate() {
-                data.pack_one(first + at as usize, &mut room.block, place);
+        let Room { pending, packed, block, found, .. } = room;
+        let mut again: Vec<Pending> = Vec::new();
+        let mut of_first = |pending: &Pending, found: &Nearest, place: usize, most: usize| {
+            let (at, row) = (pending.at as usize, first + pending.at as usize);
+            let scores = self.scores_of(found, place);
+            if most == self.k {
+                set(at, self.decide(data, row, scores));
+                return;
             }
-            centres.nearest(&room.block, &mut room.found);
-            for (place, &at) in some.iter().enumerate() {
-                let found = &room.found;
-                let scores = (found.best[place], found.at[place] as u32, found.second[place]);
-                set(at as usize, self.decide(data, first + at as usize, scores));
+            let moved = moves.map_or(0.0, |moves| moves.sorted[most]);
+            let rest = lowered(pending.rest, moved);
+            match self.decide_of_first(data, row, scores, most, pending.own, rest) {
+                Some(decided) => set(at, decided),
+                None => again.push(*pending),
+            }
+        };
+        // Few centres: where they lie, if that is less than to pack those that need it.
+        packed.clear();
+        for some in pending.chunk_by(|a, b| a.at as usize / width == b.at as usize / width) {
+            let few = some.iter().filter(|pending| pending.some <= FEW);
+            let most = few.clone().map(|pending| pending.some).max().unwrap_or(0) as usize;
+            let (most, n_few) = (centres.whole(most.max(1)), few.count());
+            if most == self.k || width * most > n_few * (most + PACKING) {
+                packed.extend_from_slice(some);
+                continue;
+            }
+            let begin = some[0].at as usize / width * width;
+            let samples = first + begin..first + n.min(begin + width);
+            centres.nearest_of_first(most, data.blocks(samples), found);
+            for pending in some {
+                match pending.some <= FEW {
+                    true => of_first(pending, found, pending.at as usize - begin, most),
+                    false => packed.push(*pending),
+                }
+            }
+        }
+        // Those that need most first; those for which this does not decide are then compared with all.
+        packed.sort_unstable_by_key(|pending| (std::cmp::Reverse(pending.some), pending.at));
+        for some in packed.chunks(width) {
+            for (place, pending) in some.iter().enumerate() {
+                data.pack_one(first + pending.at as usize, block, place);
+            }
+            let most = centres.whole((some[0].some as usize).max(1));
+            centres.nearest_of_first(most, block, found);
+            for (place, pending) in some.iter().enumerate() {
+                of_first(pending, found, place, most);
+            }
+        }
+        for some in again.chunks(width) {
+            for (place, pending) in some.iter().enumerate() {
+                data.pack_one(first + pending.at as usize, block, place);
+            }
+            centres.nearest(block, found);
+            for (place, pending) in some.iter().enumerate() {
+                let at = pending.at as usize;
+                set(at, self.decide(data, first + at, self.scores_of(found, place)));
             }
         }
         changes
+    }
+
+    /// What was found of a sample: the best score, which centre has it, and the second.
+    fn scores_of(&self, found: &Nearest, place: usize) -> (f32, u32, f32) {
+        (found.best[place], self.order[found.at[place] as usize], found.second[place])
+    }
+
+    /// The cluster of a sample and its bounds from the scores of the first `some` centres, where all others but its own are
+    /// at least `rest` away; `None` where that does not decide.
+    fn decide_of_first(
+        &self,
+        data: &Data<'_>,
+        row: usize,
+        (best, at, second): (f32, u32, f32),
+        some: usize,
+        own: Own,
+        rest: f32,
+    ) -> Option<(u32, f32, f32)> {
+        let of = (data.norms[row], data.entries(row));
+        let clear = best - second > 2.2 * self.error(of.0, of.1);
+        let (above, next) = self.bounds(of, best, second);
+        if (self.places[own.label as usize] as usize) < some {
+            return (clear && above < rest).then(|| (at, above, next.min(rest)));
+        }
+        let (_, below) = self.bounds(of, best, best);
+        let others = below.min(rest);
+        if own.above < others {
+            return Some((own.label, own.above, others));
+        }
+        let others = own.below.min(rest);
+        (clear && above < others).then(|| (at, above, next.min(others)))
     }
 
     /// The nearest centres of some samples.
@@ -355,9 +490,7 @@ impl<'a> Prepared<'a> {
                     for (place, &row) in some.iter().enumerate() {
                         let (row, found) = (row as usize, &room.found);
                         let scores = match &self.scores {
-                            Scores::Dense(_) => {
-                                (found.best[place], found.at[place] as u32, found.second[place])
-                            }
+                            Scores::Dense(_) => self.scores_of(found, place),
                             Scores::Sparse { .. } => {
                                 self.sparse_scores(data, row, &mut room.scores)
                             }
@@ -444,9 +577,34 @@ struct Chunk<'a> {
     lower: &'a mut [f32],
 }
 
+/// A sample of a chunk whose cluster may have changed.
+#[derive(Clone, Copy)]
+struct Pending {
+    at: u32,
+    /// Centres that it is compared with, the first in their order.
+    some: u32,
+    /// No more than the distance to any centre but its own, before they moved.
+    rest: f32,
+    own: Own,
+}
+
+/// The centre that a sample has, and bounds of the distance to it.
+#[derive(Clone, Copy)]
+struct Own {
+    label: u32,
+    above: f32,
+    below: f32,
+}
+
+/// A bound of a distance after a centre moved, rounded down.
+fn lowered(bound: f32, by: f32) -> f32 {
+    (bound - by - SLACK * (bound + by)).max(0.0)
+}
+
 /// What a thread works in.
 struct Room {
-    pending: Vec<u32>,
+    pending: Vec<Pending>,
+    packed: Vec<Pending>,
     block: Vec<f32>,
     found: Nearest,
     scores: Vec<f32>,
@@ -457,6 +615,7 @@ impl Room {
         let block = if matches!(rows, Rows::Dense(_)) { width * d } else { 0 };
         Self {
             pending: Vec::new(),
+            packed: Vec::new(),
             block: vec![0.0; block],
             found: Nearest::new(width),
             scores: Vec::new(),

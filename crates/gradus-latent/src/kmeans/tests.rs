@@ -103,6 +103,8 @@ fn it_is_plain_lloyd() {
         (3000, 17, 60, 1.0),
         (4000, 6, 200, 0.5),
         (400, 90, 7, 3.0),
+        // Wide enough that samples are compared with the centres that moved far alone.
+        (2500, 48, 240, 1.5),
     ] {
         let x = blobs(n, d, k, spread, n as u64);
         let x =
@@ -400,4 +402,32 @@ fn moves_of_single_samples_never_make_it_worse() {
         assert_eq!(fitted.sizes(), counted);
     }
     assert!(better > 0);
+}
+
+/// A weight of 3 is three samples: not draw by draw, since batches differ, but in the mean over seeds.
+#[test]
+fn mini_batches_take_weights_as_repetitions_in_law() {
+    let (n, d, k) = (600, 3, 4);
+    let x = blobs(n, d, k, 2.5, 77);
+    let weights: Vec<f64> = (0..n).map(|row| [0.0, 1.0, 3.0][row % 3]).collect();
+    let rows: Vec<usize> = (0..n).flat_map(|row| vec![row; weights[row] as usize]).collect();
+    let repeated = Dense::from_fn(rows.len(), d, |at, column| x[(rows[at], column)]);
+    let start = Dense::from_fn(k, d, |at, column| x[(3 * at + 1, column)]);
+    let (plain, weighted) =
+        (unlabelled(&repeated), unlabelled(&x).with_weights(weights.clone()).unwrap());
+    let mean = |samples: &Samples, batch: usize| {
+        let costs = (0..24).map(|seed| {
+            let params = KMeans::new().n_clusters(k).standardize(false).seed(seed).max_iter(3usize);
+            let params = params.algorithm(Algorithm::MiniBatch).batch_size(batch).tol(0.0);
+            let fitted = params.fit_from(samples, &start, &Job::default()).unwrap();
+            // Both are measured on the same data.
+            fitted.cost(&repeated.clone().into(), None).unwrap()
+        });
+        costs.sum::<f64>() / 24.0
+    };
+    // Batches of the same weight: a sample weighs 4/3 on average.
+    let (a, b) = (mean(&plain, 80), mean(&weighted, 60));
+    assert!((a / b - 1.0).abs() < 0.03, "{a} {b}");
+    let unweighted = mean(&unlabelled(&x), 60);
+    assert!(unweighted >= b * 0.99, "weights must count: {unweighted} {b}");
 }

@@ -1,7 +1,8 @@
 //! A fit to batches of documents, none of which is kept.
 
 use super::gibbs::Plan;
-use super::variational::{State, Variational, rate};
+use super::stream::step;
+use super::variational::{State, Variational};
 use super::{Algorithm, Lda, check_size};
 use crate::topics::corpus::{Corpus, encode};
 use crate::topics::model::{Found, TopicModel};
@@ -9,6 +10,7 @@ use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit as _, Fitted, Job};
 use gradus_core::iterate::{LoopOptions, direct};
 use gradus_core::params::{self, Params as _};
+use gradus_core::report::Choice;
 use gradus_data::Csr;
 use gradus_text::Documents;
 
@@ -69,40 +71,81 @@ impl Batches {
     /// # Errors
     /// If the first batch has no words.
     pub fn push(&mut self, documents: &Documents) -> Result<()> {
-        let counts: Csr<f64> = match &self.started {
-            Some(started) => encode(&started.corpus.vectorizer, documents)?,
-            None => {
-                let corpus = self.params.words().count(Lda::NAME, documents)?;
-                let n_words = corpus.counts.n_cols();
-                check_size(self.params.n_topics, n_words)?;
-                let plan = Plan {
-                    n_topics: self.params.n_topics,
-                    alpha: self.params.alpha,
-                    beta: self.params.beta,
-                    max_iter: 1,
-                    seed: self.params.seed,
-                };
-                let solver = Variational { plan, n_words };
-                let state = solver.start(0);
-                let (name, counts) = (documents.name().to_owned(), corpus.counts.clone());
-                self.started = Some(Started { name, corpus, solver, state, bound: 0.0 });
-                counts
-            }
-        };
-        let n = counts.n_rows();
-        self.n_seen += n as u64;
-        let total = self.n_total.max(self.n_seen);
-        let Some(started) = &mut self.started else { return Ok(()) };
-        let tokens: f64 = counts.values().iter().sum();
-        if n == 0 || tokens == 0.0 {
-            return Ok(());
+        if self.started.is_none() {
+            self.begin(documents)?;
         }
-        let rows: Vec<u32> = (0..n as u32).collect();
-        let step = (rate(started.state.updates()), total as f64 / n as f64);
-        let bound = started.solver.update(&mut started.state, (&counts, &rows), step);
-        started.bound = -bound / tokens;
-        started.corpus.counts = counts;
+        let counts = self.encode(documents)?;
+        let rows: Vec<u32> = (0..counts.n_rows() as u32).collect();
+        let (bound, tokens) = self.learn(&counts, &rows);
+        if let Some(started) = &mut self.started
+            && tokens > 0.0
+        {
+            started.bound = -bound / tokens;
+            started.corpus.counts = counts;
+        }
         Ok(())
+    }
+
+    /// Takes the vocabulary of some documents, without learning from them.
+    pub(super) fn begin(&mut self, documents: &Documents) -> Result<()> {
+        let corpus = self.params.words().count(Lda::NAME, documents)?;
+        let n_words = corpus.counts.n_cols();
+        check_size(self.params.n_topics, n_words)?;
+        let plan = Plan {
+            n_topics: self.params.n_topics,
+            alpha: self.params.alpha,
+            beta: self.params.beta,
+            max_iter: 1,
+            seed: self.params.seed,
+        };
+        let solver = Variational { plan, n_words };
+        let state = solver.start(0);
+        let name = documents.name().to_owned();
+        self.started = Some(Started { name, corpus, solver, state, bound: 0.0 });
+        Ok(())
+    }
+
+    /// The counts of documents by the vocabulary.
+    pub(super) fn encode(&self, documents: &Documents) -> Result<Csr<f64>> {
+        match &self.started {
+            Some(started) => encode(&started.corpus.vectorizer, documents),
+            None => Err(none()),
+        }
+    }
+
+    /// Learns from a batch of documents that are encoded; gives the part of the bound that is theirs, and their words.
+    pub(super) fn learn(&mut self, counts: &Csr<f64>, rows: &[u32]) -> (f64, f64) {
+        self.n_seen += rows.len() as u64;
+        let total = self.n_total.max(self.n_seen);
+        let tokens: f64 =
+            rows.iter().map(|&row| counts.row(row as usize).1.iter().sum::<f64>()).sum();
+        let Some(started) = self.started.as_mut().filter(|_| tokens > 0.0) else {
+            return (0.0, 0.0);
+        };
+        let step = step(started.state.updates(), total, rows.len());
+        (started.solver.update(&mut started.state, (counts, rows), step), tokens)
+    }
+
+    /// What was chosen to count words.
+    pub(super) fn chosen(&self) -> Vec<Choice> {
+        self.started.as_ref().map_or(Vec::new(), |started| started.corpus.chosen.clone())
+    }
+
+    /// The part of the bound that belongs to the topics, at the end of a pass over all documents.
+    pub(super) fn of_topics(&mut self) -> f64 {
+        self.started.as_mut().map_or(0.0, |started| started.solver.of_topics(&mut started.state))
+    }
+
+    /// The model of so many documents.
+    pub(super) fn model(&self, n: u64) -> Result<TopicModel> {
+        let started = self.started.as_ref().ok_or_else(none)?;
+        let found = Found {
+            counts: started.state.counts.clone(),
+            alpha: started.state.alpha.clone(),
+            beta: started.state.beta,
+            no_prior: false,
+        };
+        Ok(TopicModel::new(&started.name, &started.corpus, found).with_documents(n))
     }
 
     /// The model of all documents so far. Its coherence is that in the last batch.
@@ -110,9 +153,7 @@ impl Batches {
     /// # Errors
     /// If there was no batch.
     pub fn finish(&self) -> Result<Fitted<Lda>> {
-        let Some(started) = &self.started else {
-            return Err(Error::data("lda: there are no documents to learn from"));
-        };
+        let started = self.started.as_ref().ok_or_else(none)?;
         let options = LoopOptions {
             model: Lda::NAME,
             seed: self.params.seed,
@@ -121,15 +162,12 @@ impl Batches {
             ..LoopOptions::default()
         };
         let (model, report) = direct(&options, &Job::<Documents>::default(), || {
-            let found = Found {
-                counts: started.state.counts.clone(),
-                alpha: started.state.alpha.clone(),
-                beta: started.state.beta,
-                no_prior: false,
-            };
-            let model = TopicModel::new(&started.name, &started.corpus, found);
-            Ok((model.with_documents(self.n_seen), started.bound, None))
+            Ok((self.model(self.n_seen)?, started.bound, None))
         })?;
         Ok(Fitted { params: self.params.clone(), model, report })
     }
+}
+
+fn none() -> Error {
+    Error::data("lda: there are no documents to learn from")
 }

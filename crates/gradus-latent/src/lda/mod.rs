@@ -7,10 +7,12 @@
 //! | `gibbs.rs` | the iterations of Gibbs sampling, the priors |
 //! | `variational.rs` | variational inference, batch and online |
 //! | `batches.rs` | a fit to a stream of documents |
+//! | `stream.rs` | a fit to a file of documents that is read in parts |
 
 mod batches;
 mod gibbs;
 mod grid;
+mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,7 @@ use gibbs::{Gibbs, Plan};
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
 use gradus_core::dataset::Dataset as _;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::report::Choice;
@@ -213,6 +215,24 @@ impl Fit for Lda {
     type Data = Documents;
     type Model = TopicModel;
     const TRAITS: Traits = TRAITS;
+
+    fn takes_parts(&self) -> bool {
+        self.algorithm == Algorithm::Online
+    }
+
+    fn fit_parts(
+        &self,
+        parts: &mut Parts<'_, Documents>,
+        job: &Job<'_, Documents>,
+    ) -> Result<Fitted<Self>> {
+        match self.takes_parts() {
+            true => stream::fit(self, parts, job),
+            false => {
+                let rule = "must be online for documents that are read in parts";
+                Err(Error::parameter("algorithm", "gibbs or variational", rule))
+            }
+        }
+    }
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
         let started = Instant::now();

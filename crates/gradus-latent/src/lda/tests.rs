@@ -289,3 +289,46 @@ fn held_out_documents_are_scored() {
     // Two topics of twenty words: far fewer than the hundred words there are.
     assert!((20.0..45.0).contains(&perplexity), "{perplexity}");
 }
+
+/// Documents that are read in parts give planted topics, and the same bytes again; what must hold its data says so.
+#[test]
+fn documents_in_parts_give_planted_topics() {
+    let all = planted(2000, 5, 8);
+    let texts: Vec<String> = all.texts().into_iter().map(str::to_owned).collect();
+    let params = Lda::new().n_topics(5).algorithm(Algorithm::Online).batch_size(100usize);
+    let mut readings = 0;
+    let mut fit = |params: &Lda| {
+        let mut parts = |take: &mut dyn FnMut(Documents) -> Result<bool>| {
+            readings += 1;
+            for part in texts.chunks(700) {
+                if !take(Documents::new(part))? {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        params.fit_parts(&mut parts, &Job::default())
+    };
+    let fitted = fit(&params.clone().max_iter(3usize)).unwrap();
+    // Words of a topic share their first letters in what was planted: see `planted`.
+    let whole = params.clone().max_iter(3usize).fit(&all).unwrap();
+    let sets = |model: &TopicModel| -> std::collections::BTreeSet<Vec<String>> {
+        let tops = model.top_words(8).into_iter();
+        tops.map(|top| {
+            let mut words: Vec<String> = top.into_iter().map(|word| word.0.to_string()).collect();
+            words.sort();
+            words
+        })
+        .collect()
+    };
+    assert_eq!(sets(&fitted.model), sets(&whole.model));
+    assert_eq!(fitted.report.iterations, 3);
+    assert!(fitted.report.notes[0].contains("2000 of 2000"), "{:?}", fitted.report.notes);
+    let again = fit(&params.clone().max_iter(3usize)).unwrap();
+    assert_eq!(fitted.model, again.model);
+    let one = fit(&params).unwrap();
+    assert!(one.report.chosen.iter().any(|choice| choice.parameter == "max_iter"));
+    let error = fit(&Lda::new()).unwrap_err().to_string();
+    assert!(error.contains("online"), "{error}");
+    assert_eq!(readings, 4 + 4 + 2);
+}

@@ -14,13 +14,17 @@ use gradus_base::{Result, parallel};
 use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_data::Csr;
 use gradus_file::{Reader, Writer};
-use gradus_kernel::{Level, dots, padded, sum_rows};
+use gradus_kernel::{Level, dots, exp_digamma_all, padded, sum_rows};
 
 /// Documents, and words, that make a piece of work.
 const BLOCK: usize = 16;
 /// Steps of a document at most, and the mean change of `γ` at which they end.
 const STEPS: usize = 100;
 const TOLERANCE: f32 = 1e-3;
+/// A topic with fewer words of a document than this takes no part in further steps of it.
+const NEGLIGIBLE: f32 = 1e-4;
+/// The steps after which such topics are left out.
+const CHECKS: [usize; 4] = [3, 6, 12, 24];
 /// The rate of the `t`-th batch is `(OFFSET + t)^−DECAY`.
 const OFFSET: f64 = 10.0;
 const DECAY: f64 = 0.7;
@@ -66,6 +70,76 @@ struct Expected {
     bound: f64,
 }
 
+/// What the steps of a document use.
+#[derive(Default)]
+struct Room {
+    /// The topics that still take part, and of these the prior, `γ` and `θ̃`.
+    active: Vec<u32>,
+    alpha: Vec<f32>,
+    gamma: Vec<f32>,
+    theta: Vec<f32>,
+    /// `φ̃` of the words of the document in these topics, and the numbers of its rows; empty while all take part.
+    rows: Vec<f32>,
+    places: Vec<u32>,
+    norms: Vec<f32>,
+    sums: Vec<f32>,
+    left: Vec<usize>,
+    spare: Vec<f32>,
+}
+
+impl Room {
+    fn begin(&mut self, n_words: usize, alpha: &[f32], gamma: &[f32], theta: &[f32]) {
+        self.active.clear();
+        self.active.extend(0..alpha.len() as u32);
+        for (to, from) in
+            [(&mut self.alpha, alpha), (&mut self.gamma, gamma), (&mut self.theta, theta)]
+        {
+            to.clear();
+            to.extend_from_slice(from);
+        }
+        self.norms.resize(n_words, 0.0);
+    }
+
+    /// Leaves out topics that have next to nothing of the document, if they are many: says whether it did. `whole` holds `φ̃`
+    /// of all words, the length of its rows, and the words of the document, while all topics take part.
+    fn leave_out(&mut self, whole: Option<(&[f32], usize, &[u32])>) -> bool {
+        let m = self.active.len();
+        let is_left = |at: &usize| self.gamma[*at] - self.alpha[*at] > NEGLIGIBLE;
+        self.left.clear();
+        self.left.extend((0..m).filter(is_left));
+        if self.left.is_empty() || self.left.len() * 4 > 3 * m {
+            return false;
+        }
+        let (narrow, n_words) = (padded(self.left.len()), self.norms.len());
+        self.spare.clear();
+        self.spare.resize(n_words * narrow, 0.0);
+        for (at, to) in self.spare.chunks_exact_mut(narrow).enumerate() {
+            let row = match whole {
+                Some((phi, stride, words)) => &phi[words[at] as usize * stride..][..m],
+                None => &self.rows[at * padded(m)..][..m],
+            };
+            to.iter_mut().zip(&self.left).for_each(|(to, &topic)| *to = row[topic]);
+        }
+        std::mem::swap(&mut self.rows, &mut self.spare);
+        self.places.clear();
+        self.places.extend(0..n_words as u32);
+        // Places only move down.
+        for (to, &at) in self.left.iter().enumerate() {
+            self.active[to] = self.active[at];
+            self.alpha[to] = self.alpha[at];
+            self.gamma[to] = self.gamma[at];
+            self.theta[to] = self.theta[at];
+        }
+        let n = self.left.len();
+        self.active.truncate(n);
+        self.alpha.truncate(n);
+        self.gamma.truncate(n);
+        self.theta.truncate(n);
+        self.theta.resize(narrow, 0.0);
+        true
+    }
+}
+
 impl Variational {
     pub(super) fn start(&self, restart: usize) -> State {
         let k = self.plan.n_topics;
@@ -90,24 +164,33 @@ impl Variational {
     fn phi(&self, state: &State, counts: &Csr<f64>, rows: &[u32]) -> Vec<f32> {
         let k = self.plan.n_topics;
         let stride = padded(k);
+        let parts = parallel::map(state.counts.chunks(1024 * k), |piece| {
+            let mut totals = vec![0.0f64; k];
+            for row in piece.chunks_exact(k) {
+                totals.iter_mut().zip(row).for_each(|(total, x)| *total += f64::from(*x));
+            }
+            totals
+        });
         let mut totals = vec![state.beta * self.n_words as f64; k];
-        for row in state.counts.chunks_exact(k) {
-            totals.iter_mut().zip(row).for_each(|(total, x)| *total += f64::from(*x));
+        for part in &parts {
+            totals.iter_mut().zip(part).for_each(|(total, part)| *total += part);
         }
         let scale: Vec<f32> = totals.iter().map(|&n| (1.0 / exp_digamma(n)) as f32).collect();
         let mut used = vec![false; self.n_words];
         for &row in rows {
             counts.row(row as usize).0.iter().for_each(|&word| used[word as usize] = true);
         }
+        let (level, beta) = (Level::best(), state.beta as f32);
         let mut phi = vec![0.0f32; self.n_words * stride];
         parallel::each(phi.chunks_mut(BLOCK * stride).enumerate(), |(block, piece)| {
             for (at, row) in piece.chunks_exact_mut(stride).enumerate() {
                 let word = block * BLOCK + at;
                 if used[word] {
                     let of_word = &state.counts[word * k..][..k];
-                    for ((to, n), scale) in row.iter_mut().zip(of_word).zip(&scale) {
-                        *to = exp_digamma(f64::from(*n) + state.beta) as f32 * scale;
-                    }
+                    let row = &mut row[..k];
+                    row.iter_mut().zip(of_word).for_each(|(to, n)| *to = n + beta);
+                    exp_digamma_all(level, row);
+                    row.iter_mut().zip(&scale).for_each(|(to, scale)| *to *= scale);
                 }
             }
         });
@@ -131,7 +214,7 @@ impl Variational {
                 bound: 0.0,
             };
             let mut gamma = vec![0.0f32; stride];
-            let mut sums = vec![0.0f32; stride];
+            let mut room = Room::default();
             let mut norms: Vec<f32> = Vec::new();
             let mut weights: Vec<f32> = Vec::new();
             for &row in rows {
@@ -146,23 +229,7 @@ impl Variational {
                 gamma[..k].fill((alpha_sum / k as f64 + n / k as f64) as f32);
                 norms.resize(words.len(), 0.0);
                 weights.resize(words.len(), 0.0);
-                for _ in 0..STEPS {
-                    dots(level, phi, words, &theta, &mut norms);
-                    for ((weight, norm), count) in weights.iter_mut().zip(&norms).zip(values) {
-                        *weight = *count as f32 / norm.max(f32::MIN_POSITIVE);
-                    }
-                    sum_rows(level, k, phi, words, Some(&weights), &mut sums);
-                    let mut change = 0.0f32;
-                    for topic in 0..k {
-                        let better = alpha[topic] + theta[topic] * sums[topic];
-                        change += (better - gamma[topic]).abs();
-                        gamma[topic] = better;
-                        theta[topic] = exp_digamma(f64::from(better)) as f32;
-                    }
-                    if change < TOLERANCE * k as f32 {
-                        break;
-                    }
-                }
+                self.repeat(phi, (words, values), &alpha, (&mut gamma, &mut theta), &mut room);
                 dots(level, phi, words, &theta, &mut norms);
                 let total: f64 = gamma[..k].iter().map(|x| f64::from(*x)).sum();
                 let of_total = digamma(total);
@@ -199,6 +266,56 @@ impl Variational {
             all.bound += part.bound;
         }
         all
+    }
+
+    /// Repeats the step of a document until `γ` stays. Topics that have next to nothing of the document are left out of
+    /// further steps, in which the rest stands side by side: of a hundred topics some ten are left.
+    fn repeat(
+        &self,
+        phi: &[f32],
+        (words, values): (&[u32], &[f64]),
+        alpha: &[f32],
+        (gamma, theta): (&mut [f32], &mut [f32]),
+        room: &mut Room,
+    ) {
+        let (k, level) = (self.plan.n_topics, Level::best());
+        room.begin(words.len(), alpha, &gamma[..k], theta);
+        let mut is_whole = true;
+        for step in 1..=STEPS {
+            let m = room.active.len();
+            let (from, at): (&[f32], &[u32]) = match is_whole {
+                true => (phi, words),
+                false => (&room.rows, &room.places),
+            };
+            dots(level, from, at, &room.theta, &mut room.norms);
+            for (norm, count) in room.norms.iter_mut().zip(values) {
+                *norm = *count as f32 / norm.max(f32::MIN_POSITIVE);
+            }
+            room.sums.resize(padded(m), 0.0);
+            sum_rows(level, m, from, at, Some(&room.norms), &mut room.sums);
+            let mut change = 0.0f32;
+            let of_topics = room.gamma.iter_mut().zip(&mut room.theta);
+            for ((gamma, theta), (alpha, sum)) in of_topics.zip(room.alpha.iter().zip(&room.sums)) {
+                let better = alpha + *theta * sum;
+                change += (better - *gamma).abs();
+                *gamma = better;
+                *theta = better;
+            }
+            exp_digamma_all(level, &mut room.theta[..m]);
+            let ends = change < TOLERANCE * k as f32 || step == STEPS;
+            if !ends && !CHECKS.contains(&step) {
+                continue;
+            }
+            for (at, &topic) in room.active.iter().enumerate() {
+                gamma[topic as usize] = room.gamma[at];
+                theta[topic as usize] = room.theta[at];
+            }
+            if ends {
+                break;
+            }
+            let from = is_whole.then_some((phi, padded(k), words));
+            is_whole &= !room.leave_out(from);
+        }
     }
 
     /// One batch: the documents, then the topics, then the priors. Gives the part of the bound that belongs to the
@@ -263,7 +380,7 @@ impl Variational {
     }
 
     /// The part of the bound that belongs to the topics, and a better `β`.
-    fn of_topics(&self, state: &mut State) -> f64 {
+    pub(super) fn of_topics(&self, state: &mut State) -> f64 {
         let k = self.plan.n_topics;
         let (beta, v) = (state.beta, self.n_words as f64);
         let parts = parallel::map(state.counts.chunks(1024 * k), |piece| {
