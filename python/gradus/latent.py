@@ -51,8 +51,9 @@ class KMeans(CentreClusterer):
     Parameters
     ----------
     n_clusters : int or None, default None
-        Number of clusters. Left out, 8, or the number of samples where those are fewer. Must be an
-        integer from 1 to 1000000, or left out.
+        Number of clusters. Left out, 8, or the number of samples where those are fewer, as scikit-
+        learn does; choosing it takes many fits, which `gradus select` makes. Must be an integer
+        from 1 to 1000000, or left out.
     algorithm : {"lloyd", "mini_batch"}, default 'lloyd'
         How the centres are improved.
         - "lloyd": Lloyd's algorithm on all samples, exactly: it ends where no sample changes its
@@ -589,7 +590,9 @@ class GaussianMixture(MixtureClusterer):
 
     A component that shrinks to a point would have an infinite likelihood. So the variance of every component is at least
     `reg_covar` times the variance within the clusters of the k-means start, in every direction; eigenvalues below that are
-    set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. A
+    set to it, which is the maximum of the likelihood under this constraint. The report says which components are held. Of
+    features that were recorded in steps, such as codes and counts, the variance is also at least that of rounding to a step,
+    `step² / 12`: a component of one code alone would have none. A
     fit in other units of the features gives the same mixture in these units, but for `spherical` and `unit`, which compare
     features with each other.
 
