@@ -15,6 +15,8 @@ use gradus_kernel::{Level, Totals};
 /// Features of the smallest columns, up to so many, are solved together; those of larger columns, whose words
 /// exclude each other, one by one.
 const TOGETHER: usize = 256;
+/// Rows that are summed in single precision.
+const PIECE: usize = 1024;
 
 /// The features of one side, and what the steps of its map need of them.
 pub(crate) struct Prior<'a> {
@@ -156,19 +158,58 @@ impl<'a> Prior<'a> {
             all
         });
         let mean = self.features.encoder().mean();
+        let mut sums = if self.transposed.nnz() >= n * self.transposed.n_rows() / 2 {
+            self.collected_by_rows(pulls)
+        } else {
+            self.collected_by_features(pulls)
+        };
+        for (feature, sums) in sums.iter_mut().enumerate() {
+            sums.iter_mut().zip(&total).for_each(|(sum, total)| *sum -= mean[feature] * total);
+        }
+        sums
+    }
+
+    /// `Σ_i x_i p_iᵀ`, feature after feature.
+    fn collected_by_features(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
+        let k = pulls.factors.k();
         parallel::map_below(self.transposed.n_rows(), 8, |feature| {
             let (rows, values) = self.transposed.row(feature);
             let mut out = vec![0.0f32; pulls.factors.stride()];
             // In pieces, so that long sums keep their digits.
             let mut sums = vec![0.0; k + 1];
-            for (rows, values) in rows.chunks(1024).zip(values.chunks(1024)) {
+            for (rows, values) in rows.chunks(PIECE).zip(values.chunks(PIECE)) {
                 let bias = pulls.sum(self.level, rows, Some(values), &mut out);
                 let all = out[..k].iter().copied().chain([bias]);
                 sums.iter_mut().zip(all).for_each(|(sum, x)| *sum += f64::from(x));
             }
-            sums.iter_mut().zip(&total).for_each(|(sum, total)| *sum -= mean[feature] * total);
             sums
         })
+    }
+
+    /// The same of features that most rows have: all features of some rows before the next rows, which stay in the cache.
+    fn collected_by_rows(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
+        let (k, n) = (pulls.factors.k(), self.penalties.len());
+        let n_features = self.transposed.n_rows();
+        let pieces = parallel::map(parallel::blocks(n, PIECE), |piece| {
+            let mut out = vec![0.0f32; pulls.factors.stride()];
+            let mut sums = Vec::with_capacity(n_features * (k + 1));
+            for feature in 0..n_features {
+                let (rows, values) = self.transposed.row(feature);
+                let before = |end: usize| rows.partition_point(|&row| (row as usize) < end);
+                let places = before(piece.start)..before(piece.end);
+                let (rows, values) = (&rows[places.clone()], &values[places]);
+                let bias = pulls.sum(self.level, rows, Some(values), &mut out);
+                sums.extend(out[..k].iter().copied().chain([bias]));
+            }
+            sums
+        });
+        let mut sums = vec![vec![0.0; k + 1]; n_features];
+        for piece in pieces {
+            for (sums, piece) in sums.iter_mut().zip(piece.chunks_exact(k + 1)) {
+                sums.iter_mut().zip(piece).for_each(|(sum, &x)| *sum += f64::from(x));
+            }
+        }
+        sums
     }
 
     /// Half the gradient with its sign changed: `Σ_i (x_i − x̄) Λ_i(u_i − m_i)ᵀ − ρW`, the bias last.
@@ -439,7 +480,7 @@ fn second_moments(features: &Features, rows: &[usize], together: &[u32]) -> (Vec
     let parts = parallel::map(rows.chunks(size), |rows| {
         let (mut sums, mut squares) = (vec![0.0; n], vec![0.0; n]);
         let mut gram = vec![0.0; m * m];
-        let mut some: Vec<(usize, f64)> = Vec::new();
+        let (mut some, mut all): (Vec<(usize, f64)>, Vec<f64>) = (Vec::new(), Vec::new());
         for &row in rows {
             some.clear();
             let (columns, values) = features.matrix().row(row);
@@ -451,6 +492,15 @@ fn second_moments(features: &Features, rows: &[usize], together: &[u32]) -> (Vec
                 if place != u32::MAX {
                     some.push((place as usize, value));
                 }
+            }
+            // A row with all features, as numbers have: without indices the processor takes several at a time.
+            if some.len() == m && some.iter().enumerate().all(|(at, &(place, _))| place == at) {
+                all.clear();
+                all.extend(some.iter().map(|&(_, x)| x));
+                for (gram, &x) in gram.chunks_exact_mut(m.max(1)).zip(&all) {
+                    gram.iter_mut().zip(&all).for_each(|(sum, y)| *sum += x * y);
+                }
+                continue;
             }
             for &(a, x) in &some {
                 let gram = &mut gram[a * m..(a + 1) * m];

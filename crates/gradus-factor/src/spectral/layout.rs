@@ -208,10 +208,10 @@ impl<'a> View<'a> {
             let count = LANES.min(n_items - first);
             for at in (0..lanes).step_by(LANES) {
                 let width = LANES.min(lanes - at);
-                for i in 0..count {
-                    let row = &y.row(self.item(first + i))[at..at + width];
-                    for (lane, &x) in row.iter().enumerate() {
-                        tile[lane][i] = x;
+                for item in first..first + count {
+                    let row = &y.row(self.item(item))[at..at + width];
+                    for (lane, &x) in tile.iter_mut().zip(row) {
+                        lane[item - first] = x;
                     }
                 }
                 for (lane, tile) in tile[..width].iter().enumerate() {
