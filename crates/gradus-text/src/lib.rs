@@ -22,6 +22,7 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+pub mod cooccurrence;
 mod documents;
 mod file;
 mod vectorize;
