@@ -7,6 +7,8 @@
 //! | [`Counts`] | how often each word occurs in each document |
 //! | [`Tfidf`] | the same, weighted by how rare a word is |
 //! | [`TextModel`] | what these two learn |
+//! | [`Corpus`] | documents as sequences of numbered words, with their vocabulary |
+//! | [`WordVectors`] | vectors of words: what models of words learn |
 //! | [`FitTransform`] | a fit that gives the features of its documents as well |
 //!
 //! How text is cut into words and counted is [`gradus_data::Vectorizer`], which columns of text in tables use as well.
@@ -23,10 +25,14 @@
 //! ```
 
 pub mod cooccurrence;
+mod corpus;
 mod documents;
 mod file;
 mod vectorize;
+mod vectors;
 
+pub use corpus::{Corpus, Words};
 pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
+pub use vectors::{VectorFormat, WordVectors, read_vectors};
