@@ -8,6 +8,8 @@
 //! | [`Tfidf`] | the same, weighted by how rare a word is |
 //! | [`TextModel`] | what these two learn |
 //! | [`Corpus`] | documents as sequences of numbered words, with their vocabulary |
+//! | [`cooccurrence`] | how often words occur near each other, and their mutual information |
+//! | [`Ppmi`], [`Glove`] | vectors of words from these counts |
 //! | [`WordVectors`] | vectors of words: what models of words learn |
 //! | [`FitTransform`] | a fit that gives the features of its documents as well |
 //!
@@ -28,11 +30,15 @@ pub mod cooccurrence;
 mod corpus;
 mod documents;
 mod file;
+mod glove;
+mod ppmi;
 mod vectorize;
 mod vectors;
 
 pub use corpus::{Corpus, Words};
 pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
+pub use glove::{Glove, GloveSolver};
+pub use ppmi::Ppmi;
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
 pub use vectors::{VectorFormat, WordVectors, read_vectors};

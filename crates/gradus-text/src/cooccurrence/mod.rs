@@ -20,6 +20,7 @@ mod tests;
 
 pub use pmi::{Pmi, pmi};
 
+use crate::corpus::Corpus;
 use gradus_base::{Error, Result};
 use gradus_data::Csr;
 use rows::{Entries, Index, Rows};
@@ -41,6 +42,14 @@ impl Sentences {
     /// No sentences.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The documents of a corpus.
+    pub fn of(corpus: &Corpus) -> Self {
+        let n = corpus.tokens().len() + corpus.ends().len();
+        let mut all = Self { words: Vec::with_capacity(n), n_sentences: 0 };
+        corpus.documents().for_each(|document| all.push(document.iter().copied()));
+        all
     }
 
     /// Adds a sentence.
