@@ -10,6 +10,7 @@
 //! | [`Corpus`] | documents as sequences of numbered words, with their vocabulary |
 //! | [`cooccurrence`] | how often words occur near each other, and their mutual information |
 //! | [`Ppmi`], [`Glove`] | vectors of words from these counts |
+//! | [`Sif`] | vectors of documents from the vectors of their words |
 //! | [`WordVectors`] | vectors of words: what models of words learn |
 //! | [`FitTransform`] | a fit that gives the features of its documents as well |
 //!
@@ -32,6 +33,7 @@ mod documents;
 mod file;
 mod glove;
 mod ppmi;
+mod sif;
 mod vectorize;
 mod vectors;
 
@@ -40,5 +42,6 @@ pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
 pub use glove::{Glove, GloveSolver};
 pub use ppmi::Ppmi;
+pub use sif::{SentenceVectors, SentenceWeights, Sif};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
 pub use vectors::{VectorFormat, WordVectors, read_vectors};

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_text::{Counts, Glove, Ppmi, Tfidf};
+use gradus_text::{Counts, Glove, Ppmi, Sif, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -51,6 +51,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Tfidf>()
         .with::<Ppmi>()
         .with::<Glove>()
+        .with::<Sif>()
         .with::<Pca>()
         .with::<LinearAutoencoder>()
         .with::<Gmm>()

@@ -147,7 +147,7 @@ impl Default for Glove {
             n_max: 10.0,
             alpha: 0.75,
             solver: GloveSolver::AdaGrad,
-            learning_rate: 0.05,
+            learning_rate: 0.2,
             regularization: 0.1,
             max_iter: None,
             tol: 0.0,
