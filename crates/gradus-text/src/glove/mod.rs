@@ -148,7 +148,7 @@ impl Default for Glove {
             alpha: 0.75,
             solver: GloveSolver::AdaGrad,
             learning_rate: 0.2,
-            regularization: 0.1,
+            regularization: 3.0,
             max_iter: None,
             tol: 0.0,
             min_count: 5,
