@@ -27,11 +27,14 @@
 mod corpus;
 mod documents;
 mod file;
+mod skipgram;
 mod vectorize;
 mod vectors;
+mod word2vec;
 
 pub use corpus::{Corpus, Words};
 pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
+pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
 pub use vectors::{VectorFormat, WordVectors, read_vectors};

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_text::{Counts, Tfidf};
+use gradus_text::{Cbow, Counts, Skipgram, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -49,6 +49,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Nmf>()
         .with::<Counts>()
         .with::<Tfidf>()
+        .with::<Skipgram>()
+        .with::<Cbow>()
         .with::<Pca>()
         .with::<LinearAutoencoder>()
         .with::<Gmm>()
