@@ -34,8 +34,10 @@ mod file;
 mod glove;
 mod ppmi;
 mod sif;
+mod skipgram;
 mod vectorize;
 mod vectors;
+mod word2vec;
 
 pub use corpus::{Corpus, Words};
 pub use documents::{DocumentClasses, Documents};
@@ -43,5 +45,6 @@ pub use file::DocumentsFile;
 pub use glove::{Glove, GloveSolver};
 pub use ppmi::Ppmi;
 pub use sif::{SentenceVectors, SentenceWeights, Sif};
+pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
 pub use vectors::{VectorFormat, WordVectors, read_vectors};
