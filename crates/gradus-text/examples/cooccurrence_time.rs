@@ -1,6 +1,8 @@
-//! How long counting co-occurrences takes: `cooccurrence_time FILE WINDOW MIN_COUNT [MEMORY_LIMIT_MB]`, a line a document.
+//! How long counting co-occurrences takes: `cooccurrence_time FILE WINDOW MIN_COUNT [MEMORY_LIMIT_MB [OUTPUT]]`, a
+//! line a document; 0 megabytes are no limit.
 //!
-//! Prints a line of JSON. `bench/run glove` runs it beside its peers.
+//! Prints a line of JSON. OUTPUT gets the counts as GloVe's program writes them (two 32-bit numbers of words from 1 on and
+//! a 64-bit count, little endian), and OUTPUT.words the words. `bench/run glove` runs it beside its peers.
 
 use gradus_base::{Error, Result};
 use gradus_data::{Csr, TextFile, TokenRule, Tokenizer};
@@ -19,7 +21,7 @@ fn main() -> Result<()> {
     };
     let Some(path) = arguments.get(1) else {
         return Err(Error::data(
-            "usage: cooccurrence_time FILE WINDOW MIN_COUNT [MEMORY_LIMIT_MB]",
+            "usage: cooccurrence_time FILE WINDOW MIN_COUNT [MEMORY_LIMIT_MB [OUTPUT]]",
         ));
     };
     let text = TextFile::read(Path::new(path))?
@@ -36,7 +38,7 @@ fn main() -> Result<()> {
         side: ContextSide::Symmetric,
         weights: DistanceWeights::Harmonic,
     };
-    let limit = number(4)?.map(|megabytes| megabytes << 20);
+    let limit = number(4)?.filter(|&megabytes| megabytes > 0).map(|megabytes| megabytes << 20);
     let n = corpus.words().len();
     let counts: Csr<f32> = count(&Sentences::of(&corpus), n, &window, limit)?;
     println!(
@@ -45,5 +47,22 @@ fn main() -> Result<()> {
         counts.nnz(),
         begun.elapsed().as_secs_f64()
     );
+    if let Some(output) = arguments.get(5) {
+        let words: String = corpus.words().iter().map(|word| format!("{word}\n")).collect();
+        write(Path::new(&format!("{output}.words")), words.as_bytes())?;
+        let mut bytes = Vec::with_capacity(16 * counts.nnz());
+        for row in 0..n {
+            for (&column, &count) in counts.row(row).0.iter().zip(counts.row(row).1) {
+                bytes.extend_from_slice(&(row as u32 + 1).to_le_bytes());
+                bytes.extend_from_slice(&(column + 1).to_le_bytes());
+                bytes.extend_from_slice(&f64::from(count).to_le_bytes());
+            }
+        }
+        write(Path::new(output), &bytes)?;
+    }
     Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|source| Error::io(path, source))
 }
