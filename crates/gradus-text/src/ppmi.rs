@@ -205,9 +205,7 @@ mod tests {
         // M = diag(3, 2, 0) turned: singular vectors by hand.
         let (c, s) = (0.6f32, 0.8f32);
         // Columns of U: (c, s, 0) and (−s, c, 0).
-        let values = vec![3.0 * c, 3.0 * s, -2.0 * s, 2.0 * c];
-        // Stored by column above; by rows below.
-        let by_rows = vec![values[0], values[2], values[1], values[3]];
+        let by_rows = vec![3.0 * c, -2.0 * s, 3.0 * s, 2.0 * c];
         let matrix = Csr::new(3, vec![0, 2, 4, 4], vec![0, 1, 0, 1], by_rows).unwrap();
         for power in [0.0, 0.5, 1.0] {
             let (vectors, left) = decompose(&matrix, 2, power).unwrap();

@@ -41,7 +41,8 @@ pub enum SentenceWeights {
 /// SIF: vectors of sentences and documents from the vectors of their words.
 ///
 /// The vector of a document is the mean of the vectors of its words, each with the weight `a / (a + p(w))`, where `p(w)`
-/// is the share of the word in the documents of training: frequent words count little. Then the projection on the first
+/// is the share of the word in the documents of training: frequent words count little. (All weights are divided by their mean
+/// over the words of training, so that vectors of documents are as long as those of words; no cosine changes.) Then the projection on the first
 /// `n_removed` right singular vectors of the matrix of the documents of training is removed: what all documents have in
 /// common. `weights = mean` with `n_removed = 0` is the plain mean. The mean is over the words that have a vector; a
 /// document without such words gets zeros.
@@ -181,16 +182,17 @@ impl Sif {
             return Err(Error::data("sif: no word of the documents has a vector"));
         }
         let weight = |&count: &f64| match self.weights {
-            SentenceWeights::Sif => (self.a / (self.a + count / total)) as f32,
+            SentenceWeights::Sif => self.a / (self.a + count / total),
             SentenceWeights::Mean => 1.0,
         };
+        let mean: f64 = of_words.iter().map(|count| count / total * weight(count)).sum();
         let vectors = (0..n).flat_map(|at| words.vector(at)).copied().collect();
         let inputs = inputs(data.name(), &vectorizer);
         let mut model = SentenceVectors {
             inputs,
             vectorizer,
             dimension: k,
-            weights: of_words.iter().map(weight).collect(),
+            weights: of_words.iter().map(|count| (weight(count) / mean) as f32).collect(),
             vectors,
             removed: Vec::new(),
         };
@@ -413,14 +415,16 @@ mod tests {
         let share = |word: usize| {
             all.iter().filter(|other| **other == word).count() as f64 / all.len() as f64
         };
+        let of_word = |word: usize| match params.weights {
+            SentenceWeights::Sif => params.a / (params.a + share(word)),
+            SentenceWeights::Mean => 1.0,
+        };
+        let typical = all.iter().map(|&word| of_word(word)).sum::<f64>() / all.len() as f64;
         let mean = |text: &str| -> Vec<f64> {
             let found = split(text);
             let mut sum = vec![0.0; words.dimension()];
             for &word in &found {
-                let weight = match params.weights {
-                    SentenceWeights::Sif => params.a / (params.a + share(word)),
-                    SentenceWeights::Mean => 1.0,
-                };
+                let weight = of_word(word) / typical;
                 for (sum, &x) in sum.iter_mut().zip(words.vector(word)) {
                     *sum += weight * f64::from(x) / found.len() as f64;
                 }
