@@ -225,8 +225,8 @@ class Ppmi(WordModel):
     `M(i, j) = max(0, ln( p(i, j) / (p(i) p_α(j)) ) − ln k)` with `p_α(j) ∝ n(j)^α`
 
     (positive pointwise mutual information, smoothed by α and shifted by `ln k`) is decomposed into `U Σ Vᵀ`, and the
-    vectors are the rows of `U Σ^p`. There is nothing to tune and nothing random: on some ten million words of text it is
-    a match for `glove`, in less time. The objective in the report is the share of the sum of squares of `M` that the
+    vectors are the rows of `U Σ^p`. There is nothing to tune and nothing random. With a few million
+    words of text it is the first model to try: `glove` and `skipgram` gain with more. The objective in the report is the share of the sum of squares of `M` that the
     vectors leave out.
 
     Counting takes time in proportion to words × window, the decomposition to different pairs × `dimension`. Words outside
@@ -498,7 +498,8 @@ class Sif(SentenceTransformer):
     """SIF: vectors of sentences and documents from the vectors of their words.
 
     The vector of a document is the mean of the vectors of its words, each with the weight `a / (a + p(w))`, where `p(w)`
-    is the share of the word in the documents of training: frequent words count little. Then the projection on the first
+    is the share of the word in the documents of training: frequent words count little. (All weights are divided by their mean
+    over the words of training, so that vectors of documents are as long as those of words; no cosine changes.) Then the projection on the first
     `n_removed` right singular vectors of the matrix of the documents of training is removed: what all documents have in
     common. `weights = mean` with `n_removed = 0` is the plain mean. The mean is over the words that have a vector; a
     document without such words gets zeros.

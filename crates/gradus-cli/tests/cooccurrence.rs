@@ -51,9 +51,12 @@ fn words_are_learned_and_compared() {
         assert_eq!(found["similar"].as_array().unwrap().len(), 3, "{fit}: {found}");
         ok(path, "info words.gradus");
         // Sentences from these words.
-        ok(path, "fit sif text.txt --lines --vectors words.gradus -o sif.gradus");
-        let near =
-            ok(path, "similar sif.gradus --document cat --among text.txt --option lines -n 5");
+        ok(path, "fit sif text.txt --lines --vectors words.gradus --n-removed 0 -o sif.gradus");
+        let mut line: Vec<&str> =
+            "similar sif.gradus --among text.txt --option lines -n 5".split(' ').collect();
+        line.extend(["--document", "a cat eats fish daily"]);
+        let (success, near, told) = run(path, &line);
+        assert!(success && near.contains("eats"), "{near}{told}");
         assert!(!near.contains("drives"), "{fit}: {near}");
     }
     let told = fails(path, "similar words.gradus --name zebra");
@@ -102,10 +105,10 @@ fn what_cannot_be_learned_from_is_named() {
     for model in ["ppmi", "glove"] {
         let fit = |rest: &str| format!("fit {model} {rest} --lines -o m.gradus");
         let told = fails(path, &fit("rare.txt"));
-        assert!(told.contains("vocabulary is empty") && told.contains("--min-count"), "{told}");
+        assert!(told.contains("vocabulary is empty") && told.contains("min_count"), "{told}");
         assert!(fails(path, &fit("one.txt --min-count 1")).contains("nothing to learn from"));
         let told = fails(path, &fit("many.txt --min-count 1 --memory-limit 1"));
-        assert!(told.contains("--memory-limit") && told.contains("megabytes"), "{told}");
+        assert!(told.contains("memory_limit") && told.contains("megabytes"), "{told}");
         assert!(fails(path, &fit("binary.txt")).contains("no text"));
         assert!(!path.join("m.gradus").exists());
         let told = ok(path, &fit("latin.txt --min-count 1 --dimension 2"));
