@@ -141,7 +141,7 @@ def run(options, tiny=False):
     vocabulary = FOLDER / "glove.vocabulary"
     vocabulary.write_text("".join(f"{word} 1\n" for word in Path(f"{counts}.words").read_text().split()))
     sides = [("gradus, vocabulary and counts", [counter, corpus, WINDOW, LEAST])]
-    sides.append(("the same within 200 MB: runs on disk", [counter, corpus, WINDOW, LEAST, 200]))
+    sides.append(("the same within 64 MB: runs on disk", [counter, corpus, WINDOW, LEAST, 64]))
     stanford = os.environ.get("STANFORD_GLOVE")
     if stanford:
         program = [Path(stanford) / "cooccur", "-verbose", 0, "-symmetric", 1, "-window-size", WINDOW, "-vocab-file", vocabulary]
