@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, cold, completion, curve, defaults, glm, gmm, grid, ials, implicit, kmeans, lda, linear, load, metrics, nmf
+from suites import als, bayes, cold, completion, curve, defaults, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load, metrics, nmf
 from suites import pca, python, quality, svdpp, svm, svmgrid, text, top, versions
 
 SUITES = {
@@ -35,6 +35,7 @@ SUITES = {
     "gmm": gmm,
     "python": python,
     "text": text,
+    "glove": glove,
     "kmeans": kmeans,
     "nmf": nmf,
     "completion": completion,

@@ -26,6 +26,7 @@ BASES = {
     "recommend": "Recommender",
     "transform": "Transformer",
     "cluster": "Clusterer",
+    "embed": "WordModel",
 }
 #: Models with a base of their own.
 SPECIAL = {
@@ -38,6 +39,7 @@ SPECIAL = {
     "kmeans": "CentreClusterer",
     "lda": "OnlineTopics",
     "plsa": "TopicModel",
+    "sif": "SentenceTransformer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -55,6 +57,8 @@ SOURCES = {
     "CentreClusterer": "_clusters",
     "TopicModel": "_topics",
     "OnlineTopics": "_topics",
+    "WordModel": "_words",
+    "SentenceTransformer": "_words",
 }
 
 
@@ -65,7 +69,7 @@ def base_of(model: dict) -> str:
 
 
 def of_texts(model: dict) -> bool:
-    return model["data"] == "documents" and model["capabilities"] == ["transform"]
+    return model["data"] == "documents" and model["capabilities"] == ["transform"] and model["name"] not in SPECIAL
 
 
 def has_topics(model: dict) -> bool:
@@ -154,6 +158,22 @@ array(['yes'], dtype='<U3')
 (4, 2)
 >>> sorted(len(words) for words in model.top_words(2))
 [2, 2]
+""",
+    "embed": """
+>>> from gradus.{family} import {name}
+>>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
+>>> model = {name}(dimension=3, min_count=1).fit(texts)
+>>> model.vectors_.shape
+(8, 3)
+>>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
+True
+""",
+    "sentences": """
+>>> from gradus.{family} import {name}
+>>> texts = ["the cat sat on the mat", "the dog sat on the mat", "stocks fell on the market"]
+>>> model = {name}(dimension=3, min_count=1)
+>>> model.fit_transform(texts).shape
+(3, 3)
 """,
     "cluster": """
 >>> import numpy as np
@@ -402,6 +422,15 @@ ATTRIBUTES = {
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
     ],
+    "WordModel": [
+        ("words_", "The words, ascending."),
+        ("vectors_", "Their vectors, words × coordinates."),
+        ("counts_", "How often each word is in the texts of training, if it is known."),
+    ],
+    "SentenceTransformer": [
+        ("word_weights_", "The weight of each word."),
+        ("components_", "The directions that are removed, by rows."),
+    ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),
     ],
@@ -415,6 +444,8 @@ def class_text(model: dict) -> str:
         attributes = ATTRIBUTES[base]
     if has_topics(model):
         attributes = ATTRIBUTES["TopicModel"]
+    if base == "SentenceTransformer":
+        attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:
         params.append(("random_state" if param["name"] == "seed" else param["name"], param))
@@ -430,6 +461,7 @@ def class_text(model: dict) -> str:
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
     kind = "topics" if has_topics(model) else kind
+    kind = "sentences" if base == "SentenceTransformer" else kind
     kind = "non_negative" if model.get("non_negative") else kind
     kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)

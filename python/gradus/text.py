@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from gradus._text import TextTransformer
+from gradus._words import SentenceTransformer, WordModel
 
 __all__ = [
+    "Cbow",
     "Counts",
+    "Glove",
+    "Ppmi",
+    "Sif",
+    "Skipgram",
     "Tfidf",
 ]
 
@@ -206,4 +214,620 @@ class Tfidf(TextTransformer):
         self.sublinear_tf = sublinear_tf
         self.smooth_idf = smooth_idf
         self.norm = norm
+        self.verbose = verbose
+
+
+class Ppmi(WordModel):
+    """PPMI-SVD: vectors of words by the singular value decomposition of their mutual information.
+
+    With counts of how often the word `j` is in the context of the word `i`, the matrix
+
+    `M(i, j) = max(0, ln( p(i, j) / (p(i) p_α(j)) ) − ln k)` with `p_α(j) ∝ n(j)^α`
+
+    (positive pointwise mutual information, smoothed by α and shifted by `ln k`) is decomposed into `U Σ Vᵀ`, and the
+    vectors are the rows of `U Σ^p`. There is nothing random. On six million words of Wikipedia its vectors
+    scored higher than those of `glove` on WS-353 and analogies. The objective in the report is the share of the sum of
+    squares of `M` that the vectors leave out.
+
+    Counting takes time in proportion to words × window, the decomposition to different pairs × `dimension`. Words outside
+    the vocabulary are left out of the text before it is counted, and windows end with the document. The result does
+    not depend on the number of threads.
+
+    Reference: Levy, Goldberg, Dagan: Improving distributional similarity with lessons learned from word embeddings, 2015.
+
+    Parameters
+    ----------
+    dimension : int or None, default None
+        Number of coordinates of a vector, at most the number of words. Left out, 100, or the number
+        of words if there are fewer. Must be an integer from 1 to 10000, or left out.
+    window : int, default 5
+        The largest distance at which a word still is context of another. Must be an integer from 1
+        to 1000.
+    context : {"symmetric", "left", "right"}, default 'symmetric'
+        On which side of a word its context is.
+        - "symmetric": The words before and after
+        - "left": The words before
+        - "right": The words after
+    distance_weights : {"harmonic", "flat", "dynamic"}, default 'dynamic'
+        How much a word of the context counts, by its distance.
+        - "harmonic": 1 / distance, as GloVe does
+        - "flat": 1 at every distance
+        - "dynamic": Falls evenly from 1 to 1 / window: the mean of windows of random size, as
+          word2vec draws them
+    smoothing : float, default 0.75
+        The exponent α of the context distribution: below 1 it takes from rare contexts their
+        advantage. Must be a number at least 0 and at most 1.
+    shift : float, default 1.0
+        The number k of the shift `ln k`: that of negative samples of `skipgram` with the same
+        optimum. More keeps fewer pairs. Must be a number at least 0.001 and at most 1000.
+    power : float, default 0.5
+        The power p of the singular values. 1 would be the best approximation of the matrix, and
+        makes worse vectors. Must be a number at least 0 and at most 1.
+    min_count : int, default 5
+        Leave out words that occur less often. Must be an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
+        left out.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    memory_limit : int or None, default None
+        Memory for counting in megabytes, beside the text and the matrix of counts: with less than
+        all at once needs, parts of the text are counted one by one and merged from temporary files,
+        to the same result. By default without limit. Must be an integer from 1 to 100000000, or
+        left out.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    words_
+        The words, ascending.
+    vectors_
+        Their vectors, words × coordinates.
+    counts_
+        How often each word is in the texts of training, if it is known.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Ppmi
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
+    >>> model = Ppmi(dimension=3, min_count=1).fit(texts)
+    >>> model.vectors_.shape
+    (8, 3)
+    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
+    True
+    """
+
+    _kind = "ppmi"
+
+    def __init__(
+        self,
+        *,
+        dimension: int | None = None,
+        window: int = 5,
+        context: Literal["symmetric", "left", "right"] = 'symmetric',
+        distance_weights: Literal["harmonic", "flat", "dynamic"] = 'dynamic',
+        smoothing: float = 0.75,
+        shift: float = 1.0,
+        power: float = 0.5,
+        min_count: int = 5,
+        max_words: int | None = None,
+        tokens: Literal["words", "blanks"] = 'words',
+        lowercase: bool = True,
+        memory_limit: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.context = context
+        self.distance_weights = distance_weights
+        self.smoothing = smoothing
+        self.shift = shift
+        self.power = power
+        self.min_count = min_count
+        self.max_words = max_words
+        self.tokens = tokens
+        self.lowercase = lowercase
+        self.memory_limit = memory_limit
+        self.verbose = verbose
+
+
+class Glove(WordModel):
+    """GloVe: vectors of words whose products are the logarithms of how often words occur near each other.
+
+    `n(i, j)` counts how often the word `j` is in the context of the word `i`. The fit minimises
+
+    `½ mean f(n(i, j)) (w_i·c_j + b_i + b_j − ln n(i, j))²` with `f(n) = min(1, (n / n_max)^α)`
+
+    over the pairs that occur. The vector of a word is the sum of both sides, `w_i + c_i`. The objective in the report is
+    this cost: of `adagrad` as it was met during the epoch, just before each step; of `als` after the
+    iteration, with the penalty `λ (‖w‖² + ‖c‖²)`, and it never rises.
+
+    `adagrad` keeps one sum of squared gradients for each row (the original one for each number), and its steps are
+    implicit to first order, so that no learning rate makes it diverge. Rows are dealt into a grid whose blocks share none
+    of them: the same bits on any number of threads.
+
+    Counting takes time in proportion to words × window, an epoch of `adagrad` in proportion to the different pairs ×
+    `dimension`, an iteration of `als` to the different pairs × `dimension`². Words outside the vocabulary are left
+    out of the text before it is counted, and windows end with the document.
+
+    Reference: Pennington, Socher, Manning: GloVe: global vectors for word representation, 2014.
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. Must be an integer from 1 to 10000.
+    window : int, default 10
+        The largest distance at which a word still is context of another. Must be an integer from 1
+        to 1000.
+    context : {"symmetric", "left", "right"}, default 'symmetric'
+        On which side of a word its context is.
+        - "symmetric": The words before and after
+        - "left": The words before
+        - "right": The words after
+    distance_weights : {"harmonic", "flat", "dynamic"}, default 'harmonic'
+        How much a word of the context counts, by its distance.
+        - "harmonic": 1 / distance, as GloVe does
+        - "flat": 1 at every distance
+        - "dynamic": Falls evenly from 1 to 1 / window: the mean of windows of random size, as
+          word2vec draws them
+    n_max : float, default 10.0
+        The count `n_max` from which on pairs weigh fully. 10 suits some ten million words of text,
+        100 billions. Must be a number at least 1 and at most 1000000000.
+    alpha : float, default 0.75
+        The exponent α of the weight of pairs that occur less often than `n_max`. Must be a number
+        at least 0 and at most 1.
+    solver : {"adagrad", "als"}, default 'adagrad'
+        How the factorisation is computed.
+        - "adagrad": Stochastic gradient descent whose steps shrink with the gradients that a row
+          has seen
+        - "als": Alternating least squares: fewer iterations, of which each costs about `dimension`
+          / 10 times as much
+    learning_rate : float, default 0.2
+        Length of the first steps of `adagrad`. Must be a number at least 0.000001 and at most 10.
+    regularization : float, default 3.0
+        Penalty λ on the vectors, of `als`: without one, words with fewer pairs than coordinates
+        would have no unique vector. Must be a number at least 0.000001 and at most 1000000.
+    max_iter : int or None, default None
+        Largest number of epochs of `adagrad`, or of iterations of `als`. Left out, 25 or 10. Must
+        be an integer from 1 to 1000000, or left out.
+    tol : float, default 0.0
+        The fit ends when the objective falls by less than this share of itself; 0 turns this off.
+        Must be a number at least 0 and at most 1.
+    min_count : int, default 5
+        Leave out words that occur less often. Must be an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
+        left out.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    memory_limit : int or None, default None
+        Memory for counting in megabytes, beside the text and the matrix of counts: with less than
+        all at once needs, parts of the text are counted one by one and merged from temporary files,
+        to the same result. By default without limit. Must be an integer from 1 to 100000000, or
+        left out.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    words_
+        The words, ascending.
+    vectors_
+        Their vectors, words × coordinates.
+    counts_
+        How often each word is in the texts of training, if it is known.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Glove
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
+    >>> model = Glove(dimension=3, min_count=1).fit(texts)
+    >>> model.vectors_.shape
+    (8, 3)
+    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
+    True
+    """
+
+    _kind = "glove"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        window: int = 10,
+        context: Literal["symmetric", "left", "right"] = 'symmetric',
+        distance_weights: Literal["harmonic", "flat", "dynamic"] = 'harmonic',
+        n_max: float = 10.0,
+        alpha: float = 0.75,
+        solver: Literal["adagrad", "als"] = 'adagrad',
+        learning_rate: float = 0.2,
+        regularization: float = 3.0,
+        max_iter: int | None = None,
+        tol: float = 0.0,
+        min_count: int = 5,
+        max_words: int | None = None,
+        tokens: Literal["words", "blanks"] = 'words',
+        lowercase: bool = True,
+        memory_limit: int | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.context = context
+        self.distance_weights = distance_weights
+        self.n_max = n_max
+        self.alpha = alpha
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+        self.min_count = min_count
+        self.max_words = max_words
+        self.tokens = tokens
+        self.lowercase = lowercase
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Sif(SentenceTransformer):
+    """SIF: vectors of sentences and documents from the vectors of their words.
+
+    The vector of a document is the mean of the vectors of its words, each with the weight `a / (a + p(w))`, where `p(w)`
+    is the share of the word in the documents of training: frequent words count little. (All weights are divided by their mean
+    over the words of training, so that vectors of documents are as long as those of words; no cosine changes.) Then the projection on the first
+    `n_removed` right singular vectors of the matrix of the documents of training is removed: what all documents have in
+    common. `weights = mean` with `n_removed = 0` is the plain mean. The mean is over the words that have a vector; a
+    document without such words gets zeros.
+
+    The vectors of words come from a file (`vectors`: of word2vec, GloVe or fastText, or a model of words that gradus
+    saved), or are learned from the documents by `ppmi`. Words are those of `counts`: at least two letters, numbers
+    or underscores. The file is needed for the fit only; the model holds the vectors of all words.
+
+    The result serves as features for any model, and to find documents like another. The objective in the report is the share
+    of the sum of squares of the document vectors that is left. Takes time in proportion to words × dimension.
+
+    Reference: Arora, Liang, Ma: A simple but tough-to-beat baseline for sentence embeddings, 2017.
+
+    Parameters
+    ----------
+    vectors : str or None, default None
+        File of the vectors of words: a model of words that gradus saved, or a file of word2vec,
+        GloVe or fastText (.vec). Left out, they are learned from the documents by `ppmi`. Must be
+        text, or left out.
+    weights : {"sif", "mean"}, default 'sif'
+        How much each word of a document counts.
+        - "sif": Smooth inverse frequency: `a / (a + p(w))`
+        - "mean": Every word the same
+    a : float, default 0.001
+        The constant of the weights `a / (a + p(w))`, of `sif`: words that are rarer than this share
+        count about the same. Must be a number at least 0.000000001 and at most 1000.
+    n_removed : int, default 1
+        How many common components are removed from the vectors of documents. Must be an integer
+        from 0 to 1000.
+    dimension : int or None, default None
+        Number of coordinates of the vectors that are learned. Left out, 100, or the number of words
+        if there are fewer. Must be an integer from 1 to 10000, or left out.
+    window : int, default 5
+        The largest distance at which a word is context of another, of vectors that are learned.
+        Must be an integer from 1 to 1000.
+    min_count : int, default 2
+        Leave out words that occur less often, of vectors that are learned. Must be an integer of at
+        least 1.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    word_weights_
+        The weight of each word.
+    components_
+        The directions that are removed, by rows.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Sif
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "stocks fell on the market"]
+    >>> model = Sif(dimension=3, min_count=1)
+    >>> model.fit_transform(texts).shape
+    (3, 3)
+    """
+
+    _kind = "sif"
+
+    def __init__(
+        self,
+        *,
+        vectors: str | None = None,
+        weights: Literal["sif", "mean"] = 'sif',
+        a: float = 0.001,
+        n_removed: int = 1,
+        dimension: int | None = None,
+        window: int = 5,
+        min_count: int = 2,
+        lowercase: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        self.vectors = vectors
+        self.weights = weights
+        self.a = a
+        self.n_removed = n_removed
+        self.dimension = dimension
+        self.window = window
+        self.min_count = min_count
+        self.lowercase = lowercase
+        self.verbose = verbose
+
+
+class Skipgram(WordModel):
+    """Skip-gram with negative sampling: vectors of words that tell which words stand near which.
+
+    Every word `w` of the text is told from `negatives` words drawn at random by the vectors `x` of its neighbours `c`: the
+    fit goes along the gradient of
+
+    `Σ_(w, c) [ln σ(x_c·y_w) + Σ_negatives ln σ(−x_c·y_n)]`
+
+    with a vector `y` for each word as the one that is told. Words with the same neighbours have similar vectors `x`, which
+    are the model. The neighbours of a word share its negatives, so that a step is a small product of matrices.
+
+    The text is cut into blocks that are trained in parallel, and their changes are added up in a fixed order: the result does
+    not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
+    objective in the report is the mean loss of a pair of neighbours over the epoch, measured on every sixteenth word.
+
+    Words are found as text spells them (lower case by default). Use `cbow` where it must be fast and the text is large,
+    `tfidf` where documents are to be compared by their words.
+
+    References: Mikolov, Sutskever, Chen, Corrado, Dean: Distributed representations of words and phrases and their
+    compositionality, 2013; Ji, Satish, Li, Dubey: Parallelizing word2vec in shared and distributed memory, 2016 (shared
+    negatives).
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. 100 suits some million words of text, 300 some hundred
+        million. Must be an integer from 1 to 4096.
+    window : int, default 5
+        Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
+        that near neighbours count more. Large windows group words by subject, small ones by
+        grammar. Must be an integer from 1 to 1000.
+    negatives : int, default 5
+        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
+        2 to 5 large ones. Must be an integer from 1 to 1000.
+    negative_power : float, default 0.75
+        Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
+        alike. Must be a number at least 0 and at most 1.
+    subsample : float, default 0.001
+        Frequent words are left out at random: of a word that makes up the share f of the text,
+        √(t/f) + t/f of the occurrences are kept, with this t. 0 keeps all. Must be a number at
+        least 0 and at most 1.
+    min_count : int, default 5
+        Words that are there fewer times are left out: their vectors would be of little use. Must be
+        an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    learning_rate : float, default 0.025
+        Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
+        at least 0.000001 and at most 1.
+    max_iter : int, default 5
+        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    keep_context : bool, default False
+        Whether the model keeps the output vectors as well, those of words as centres.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    words_
+        The words, ascending.
+    vectors_
+        Their vectors, words × coordinates.
+    counts_
+        How often each word is in the texts of training, if it is known.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Skipgram
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
+    >>> model = Skipgram(dimension=3, min_count=1).fit(texts)
+    >>> model.vectors_.shape
+    (8, 3)
+    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
+    True
+    """
+
+    _kind = "skipgram"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        window: int = 5,
+        negatives: int = 5,
+        negative_power: float = 0.75,
+        subsample: float = 0.001,
+        min_count: int = 5,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        tokens: Literal["words", "blanks"] = 'words',
+        learning_rate: float = 0.025,
+        max_iter: int = 5,
+        keep_context: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.negatives = negatives
+        self.negative_power = negative_power
+        self.subsample = subsample
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.tokens = tokens
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.keep_context = keep_context
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Cbow(WordModel):
+    """CBOW (continuous bag of words) with negative sampling: vectors of words, each predicted from the mean of its neighbours.
+
+    Every word `w` of the text is told from `negatives` words drawn at random by the mean `h` of the vectors `x` of its
+    neighbours: the fit goes along the gradient of `Σ_w [ln σ(h·y_w) + Σ_negatives ln σ(−h·y_n)]`, where each neighbour moves
+    by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small
+    texts.
+
+    The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
+
+    Reference: Mikolov, Chen, Corrado, Dean: Efficient estimation of word representations in vector space, 2013.
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. 100 suits some million words of text, 300 some hundred
+        million. Must be an integer from 1 to 4096.
+    window : int, default 5
+        Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
+        that near neighbours count more. Large windows group words by subject, small ones by
+        grammar. Must be an integer from 1 to 1000.
+    negatives : int, default 5
+        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
+        2 to 5 large ones. Must be an integer from 1 to 1000.
+    negative_power : float, default 0.75
+        Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
+        alike. Must be a number at least 0 and at most 1.
+    subsample : float, default 0.001
+        Frequent words are left out at random: of a word that makes up the share f of the text,
+        √(t/f) + t/f of the occurrences are kept, with this t. 0 keeps all. Must be a number at
+        least 0 and at most 1.
+    min_count : int, default 5
+        Words that are there fewer times are left out: their vectors would be of little use. Must be
+        an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    learning_rate : float, default 0.025
+        Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
+        at least 0.000001 and at most 1.
+    max_iter : int, default 5
+        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    keep_context : bool, default False
+        Whether the model keeps the output vectors as well, those of words as centres.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    words_
+        The words, ascending.
+    vectors_
+        Their vectors, words × coordinates.
+    counts_
+        How often each word is in the texts of training, if it is known.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Cbow
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
+    >>> model = Cbow(dimension=3, min_count=1).fit(texts)
+    >>> model.vectors_.shape
+    (8, 3)
+    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
+    True
+    """
+
+    _kind = "cbow"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        window: int = 5,
+        negatives: int = 5,
+        negative_power: float = 0.75,
+        subsample: float = 0.001,
+        min_count: int = 5,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        tokens: Literal["words", "blanks"] = 'words',
+        learning_rate: float = 0.025,
+        max_iter: int = 5,
+        keep_context: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.negatives = negatives
+        self.negative_power = negative_power
+        self.subsample = subsample
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.tokens = tokens
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.keep_context = keep_context
+        self.random_state = random_state
         self.verbose = verbose

@@ -51,7 +51,9 @@ mod _gradus {
     #[pymodule_export]
     use super::threads::{get_threads, set_threads};
     #[pymodule_export]
-    use super::topics::{Corpus, TopicBatches, fit_documents, topic_mixtures, topic_scores};
+    use super::topics::{
+        Corpus, TopicBatches, fit_documents, topic_mixtures, topic_scores, transform_documents,
+    };
 
     use pyo3::prelude::*;
 

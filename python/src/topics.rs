@@ -105,6 +105,20 @@ pub fn topic_mixtures<'py>(
     PyArray1::from_vec(py, found.into_values()).reshape([n, k])
 }
 
+/// The features of each document, by any model that transforms documents.
+#[pyfunction]
+pub fn transform_documents<'py>(
+    py: Python<'py>,
+    model: &Model,
+    corpus: &Corpus,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let transformer = model.fitted.transformer().map_err(raise)?;
+    let found = inside(py, || transformer.transform_data(corpus.documents.as_ref()))?;
+    let found = found.map_err(raise)?.to_dense();
+    let (n, k) = found.shape();
+    PyArray1::from_vec(py, found.into_values()).reshape([n, k])
+}
+
 /// The log probability of each document given its own mixture and its number of words; or, of its second half given the
 /// first.
 #[pyfunction]

@@ -5,8 +5,9 @@ use crate::data::Source;
 use crate::predict::{RowsAnswer, text_column};
 use gradus::text::Documents;
 use gradus_base::Result;
-use gradus_core::dataset::{Dataset, Remarks};
+use gradus_core::dataset::{DataKind as _, Dataset, Remarks};
 use gradus_core::estimator::AnyFitted;
+use gradus_data::Matrix;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -99,6 +100,32 @@ fn shown(documents: &Documents, at: usize, share: f64) -> DocumentAnswer {
     DocumentAnswer { document, share, text }
 }
 
+/// The cosine of each row with a vector; 0 where one is all zeros.
+fn cosines(rows: &Matrix, vector: &[f64]) -> Vec<f64> {
+    let of_vector: f64 = vector.iter().map(|x| x * x).sum();
+    let cosine = |dot: f64, squares: f64| {
+        let size = (squares * of_vector).sqrt();
+        if size > 0.0 { dot / size } else { 0.0 }
+    };
+    match rows {
+        Matrix::Dense(rows) => rows
+            .rows()
+            .map(|row| {
+                let dot = row.iter().zip(vector).map(|(a, b)| a * b).sum();
+                cosine(dot, row.iter().map(|x| x * x).sum())
+            })
+            .collect(),
+        Matrix::Sparse(rows) => (0..rows.n_rows())
+            .map(|row| {
+                let (columns, values) = rows.row(row);
+                let pairs = columns.iter().zip(values);
+                let dot = pairs.map(|(&column, x)| x * vector[column as usize]).sum();
+                cosine(dot, values.iter().map(|x| x * x).sum())
+            })
+            .collect(),
+    }
+}
+
 impl App {
     /// Reads documents as a model of topics wants them; the column of texts is that of training unless it is named.
     fn documents(
@@ -143,11 +170,12 @@ impl App {
         Ok(found)
     }
 
-    /// The `n` documents whose mixtures of topics are most like that of a text: by the Bhattacharyya coefficient
-    /// `Σ_k √(p_k q_k)`, which is 1 for equal mixtures and 0 for mixtures without a common topic.
+    /// The `n` documents most like a text. Of a topic model: by the Bhattacharyya coefficient `Σ_k √(p_k q_k)` of the mixtures
+    /// of topics, which is 1 for equal mixtures and 0 for mixtures without a common topic. Of another model that
+    /// transforms documents: by the cosine of their features.
     ///
     /// # Errors
-    /// If the model has no topics, or the documents cannot be read.
+    /// If the model neither has topics nor transforms documents, or the documents cannot be read.
     pub fn similar_documents(
         &self,
         fitted: &AnyFitted,
@@ -155,15 +183,29 @@ impl App {
         among: &Source,
         remarks: &mut Remarks<'_>,
     ) -> Result<SimilarDocuments> {
-        let model = fitted.topics()?;
+        let of_documents = self.registry.find(fitted.kind)?.data().name() == Documents::NAME;
+        let transformer = fitted.model.transformer().filter(|_| of_documents);
+        // A model with neither is told by what it cannot do.
+        let topics = match transformer {
+            Some(_) => fitted.model.topics(),
+            None => Some(fitted.topics()?),
+        };
         let data = self.documents(fitted, among, remarks)?;
         let documents = data.of_kind::<Documents>()?;
-        let wanted = model.mixtures(&Documents::new([text]))?;
-        let mixtures = model.mixtures(data.as_ref())?;
-        let alike: Vec<f64> = mixtures
-            .rows()
-            .map(|row| row.iter().zip(wanted.row(0)).map(|(p, q)| (p * q).sqrt()).sum())
-            .collect();
+        let wanted = Documents::new([text]);
+        let alike: Vec<f64> = match (topics, transformer) {
+            (Some(model), _) => {
+                let wanted = model.mixtures(&wanted)?;
+                let coefficient =
+                    |row: &[f64]| row.iter().zip(wanted.row(0)).map(|(p, q)| (p * q).sqrt()).sum();
+                model.mixtures(data.as_ref())?.rows().map(coefficient).collect()
+            }
+            (None, Some(model)) => {
+                let wanted = model.transform_data(&wanted)?;
+                cosines(&model.transform_data(data.as_ref())?, wanted.to_dense().row(0))
+            }
+            (None, None) => Vec::new(),
+        };
         let mut order: Vec<usize> = (0..alike.len()).collect();
         order.sort_by(|&a, &b| alike[b].total_cmp(&alike[a]).then(a.cmp(&b)));
         let similar = order.into_iter().take(n).map(|row| shown(documents, row, alike[row]));

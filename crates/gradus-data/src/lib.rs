@@ -81,8 +81,8 @@ pub use table::{
     TableSource, TextColumn, TextColumns,
 };
 pub use text::{
-    ENGLISH_STOP_WORDS, TextFile, TextNorm, TextOptions, TextWeights, Vectorizer, is_binary,
-    text_blocks,
+    ENGLISH_STOP_WORDS, TextFile, TextNorm, TextOptions, TextWeights, TokenRule, Tokenizer,
+    Vectorizer, is_binary, text_blocks, text_hash,
 };
 pub use titles::Titles;
 

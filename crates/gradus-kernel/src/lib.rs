@@ -29,6 +29,7 @@
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names; [`sparse_product`] |
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
+//! | `words.rs` | [`words`], steps of word vectors with negative sampling |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
 //! # Determinism
@@ -66,6 +67,7 @@ pub mod sgd;
 #[cfg(test)]
 mod testing;
 mod totals;
+pub mod words;
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -7,6 +7,11 @@
 //! | [`Counts`] | how often each word occurs in each document |
 //! | [`Tfidf`] | the same, weighted by how rare a word is |
 //! | [`TextModel`] | what these two learn |
+//! | [`Corpus`] | documents as sequences of numbered words, with their vocabulary |
+//! | [`cooccurrence`] | how often words occur near each other, and their mutual information |
+//! | [`Ppmi`], [`Glove`] | vectors of words from these counts |
+//! | [`Sif`] | vectors of documents from the vectors of their words |
+//! | [`WordVectors`] | vectors of words: what models of words learn |
 //! | [`FitTransform`] | a fit that gives the features of its documents as well |
 //!
 //! How text is cut into words and counted is [`gradus_data::Vectorizer`], which columns of text in tables use as well.
@@ -22,11 +27,25 @@
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
+pub mod cooccurrence;
+mod corpus;
 mod counts;
 mod documents;
 mod file;
+mod glove;
+mod ppmi;
+mod sif;
+mod skipgram;
 mod vectorize;
+mod vectors;
+mod word2vec;
 
+pub use corpus::{Corpus, Words};
 pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
+pub use glove::{Glove, GloveSolver};
+pub use ppmi::Ppmi;
+pub use sif::{SentenceVectors, SentenceWeights, Sif};
+pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
+pub use vectors::{VectorFormat, WordVectors, read_vectors};

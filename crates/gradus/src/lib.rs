@@ -50,7 +50,7 @@ pub mod model {
     pub use gradus_core::cluster::Cluster;
     pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, Held, Purpose, Remarks};
     pub use gradus_core::density::{Density, Generate};
-    pub use gradus_core::embed::{Embed, Neighbour};
+    pub use gradus_core::embed::{Analogy, Embed, Neighbour, Query};
     pub use gradus_core::estimator::{
         AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
     };

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_text::{Counts, Tfidf};
+use gradus_text::{Cbow, Counts, Glove, Ppmi, Sif, Skipgram, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -49,6 +49,11 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Nmf>()
         .with::<Counts>()
         .with::<Tfidf>()
+        .with::<Ppmi>()
+        .with::<Glove>()
+        .with::<Sif>()
+        .with::<Skipgram>()
+        .with::<Cbow>()
         .with::<Pca>()
         .with::<LinearAutoencoder>()
         .with::<Gmm>()

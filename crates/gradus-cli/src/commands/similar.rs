@@ -1,4 +1,4 @@
-//! `gradus similar FILE --item ID`, `--name WORD` of an embedding, or `--document TEXT` of a topic model
+//! `gradus similar FILE --item ID`, `--name WORD` of an embedding, or `--document TEXT` of a model of documents
 
 use super::recommend::{item_table, user_table};
 use super::titles::TitlesArgs;
@@ -36,8 +36,8 @@ struct SimilarArgs {
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     name: Option<String>,
 
-    /// The text of a document instead, `@FILE` for that of a file: the documents of --among most like it, of a topic
-    /// model
+    /// The text of a document instead, `@FILE` for that of a file: the documents of --among most like it, of a model
+    /// of topics or one that transforms documents
     #[arg(
         long,
         value_name = "TEXT",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`TextOptions`] | which words are counted, and how counts become features |
 //! | [`Vectorizer`] | learned from documents: a feature for each word, or for each hash of one |
+//! | [`Tokenizer`] | cuts documents into words in their order |
 //! | [`TextFile`] | the text of a file, decompressed and decoded |
 //! | [`text_blocks`] | the text of a file larger than memory, block by block |
 //!
@@ -15,6 +16,7 @@ mod blocks;
 mod count;
 mod source;
 mod stop_words;
+mod tokens;
 mod vectorizer;
 mod word_ranges;
 mod words;
@@ -22,6 +24,7 @@ mod words;
 pub use blocks::text_blocks;
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
+pub use tokens::{TokenRule, Tokenizer, text_hash};
 pub use vectorizer::Vectorizer;
 
 use gradus_base::{Error, Result};

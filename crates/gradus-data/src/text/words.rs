@@ -75,7 +75,13 @@ pub(super) fn lower(text: &str, out: &mut String) {
 
 /// Calls `word` with every word of at least two characters, from left to right: the longest runs of characters that
 /// make words.
-pub(super) fn each_word<'a>(text: &'a str, mut word: impl FnMut(&'a str)) {
+pub(super) fn each_word<'a>(text: &'a str, word: impl FnMut(&'a str)) {
+    each_word_of(2, text, word);
+}
+
+/// As [`each_word`], of words of at least so many characters.
+#[inline]
+pub(super) fn each_word_of<'a>(least: usize, text: &'a str, mut word: impl FnMut(&'a str)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -97,7 +103,7 @@ pub(super) fn each_word<'a>(text: &'a str, mut word: impl FnMut(&'a str)) {
             }
             n_chars += 1;
         };
-        if n_chars >= 2 {
+        if n_chars >= least {
             word(&text[start..at]);
         }
         at += width;

@@ -1,0 +1,182 @@
+//! A block of a batch: its steps, on copies of the rows it touches.
+
+use super::Settings;
+use gradus_base::random::Stream;
+use gradus_kernel::words::{WordLoss, WordSteps, cbow_steps, skipgram_steps, subtract_rows};
+use gradus_kernel::{Level, Rows, prefetch};
+use std::ops::Range;
+
+/// Words of a batch that were kept, and the number of the document of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    pub(super) words: Vec<u32>,
+    pub(super) documents: Vec<u32>,
+}
+
+/// The rows of one side that a block touches: copies of them, which become what the block changed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Touched {
+    /// The words, in the order in which they were met.
+    pub(super) words: Vec<u32>,
+    /// Their rows.
+    pub(super) rows: Vec<f32>,
+    /// How many steps each of them takes part in.
+    pub(super) n_steps: Vec<u32>,
+    /// The sum of the squared lengths of the first rows, and their number.
+    pub(super) lengths: (f64, usize),
+    /// Their places by part of all rows, for the merge.
+    pub(super) by_part: Vec<Vec<u32>>,
+}
+
+impl Touched {
+    fn copy(&mut self, from: &Rows) {
+        const AHEAD: usize = 4;
+        let stride = from.stride();
+        self.rows.clear();
+        self.rows.reserve(self.words.len() * stride);
+        for (at, &word) in self.words.iter().enumerate() {
+            if let Some(&next) = self.words.get(at + AHEAD) {
+                prefetch(from.as_slice(), next as usize * stride, stride);
+            }
+            self.rows.extend_from_slice(from.row(word as usize));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.n_steps.clear();
+    }
+
+    /// Measures some rows: the first to be met are mostly frequent words.
+    fn measure(&mut self, stride: usize) {
+        const MEASURED: usize = 64;
+        let some = &self.rows[..self.rows.len().min(MEASURED * stride)];
+        let sum = some.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        self.lengths = (sum, some.len() / stride);
+    }
+
+    /// Takes what was there before away.
+    fn subtract(&mut self, from: &Rows) {
+        let (stride, rows) = (from.stride(), from.as_slice());
+        subtract_rows(Level::best(), stride, rows, &self.words, &mut self.rows);
+    }
+}
+
+/// What a block changed on both sides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) inputs: Touched,
+    pub(super) outputs: Touched,
+    pub(super) loss: WordLoss,
+    pub(super) n_words: u64,
+}
+
+/// Numbers the words of a block as they are met.
+struct Places {
+    of_word: Vec<u32>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Places {
+    #[inline]
+    fn of(&mut self, word: u32, touched: &mut Touched) -> u32 {
+        let place = &mut self.of_word[word as usize];
+        if *place == NOWHERE {
+            *place = touched.words.len() as u32;
+            touched.words.push(word);
+            touched.n_steps.push(0);
+        }
+        touched.n_steps[*place as usize] += 1;
+        *place
+    }
+
+    fn forget(&mut self, touched: &Touched) {
+        touched.words.iter().for_each(|&word| self.of_word[word as usize] = NOWHERE);
+    }
+}
+
+/// What a thread uses from one block to the next.
+pub(super) struct Workspace {
+    inputs: Places,
+    outputs: Places,
+    steps: WordSteps,
+    drawn: Vec<u32>,
+}
+
+impl Workspace {
+    pub(super) fn new(n_words: usize) -> Self {
+        let places = || Places { of_word: vec![NOWHERE; n_words] };
+        Self { inputs: places(), outputs: places(), steps: WordSteps::default(), drawn: Vec::new() }
+    }
+
+    /// Trains the words of a range as centres, starting from the vectors of all words; the changes are put into `changes`.
+    pub(super) fn train(
+        &mut self,
+        settings: &Settings<'_>,
+        (kept, centres): (&Kept, Range<usize>),
+        (inputs, outputs): (&Rows, &Rows),
+        rate: f32,
+        mut stream: Stream,
+        changes: &mut Changes,
+    ) {
+        changes.inputs.clear();
+        changes.outputs.clear();
+        changes.n_words = centres.len() as u64;
+        self.plan(settings, kept, centres, &mut stream, changes);
+        changes.inputs.copy(inputs);
+        changes.outputs.copy(outputs);
+        let run = if settings.is_cbow { cbow_steps } else { skipgram_steps };
+        let (x, w) = (&mut changes.inputs.rows, &mut changes.outputs.rows);
+        changes.loss = run(Level::best(), inputs.stride(), rate, x, w, &self.steps);
+        changes.inputs.measure(inputs.stride());
+        changes.outputs.measure(outputs.stride());
+        changes.inputs.subtract(inputs);
+        changes.outputs.subtract(outputs);
+    }
+
+    /// The steps of the block: for each centre a window drawn up to the largest, and negatives.
+    fn plan(
+        &mut self,
+        settings: &Settings<'_>,
+        kept: &Kept,
+        centres: Range<usize>,
+        stream: &mut Stream,
+        changes: &mut Changes,
+    ) {
+        self.steps.clear();
+        let Self { inputs, outputs, steps, drawn } = self;
+        let mut n_left = 0;
+        for centre in centres {
+            let window = 1 + stream.index(settings.window);
+            let (word, document) = (kept.words[centre], kept.documents[centre]);
+            let around = centre.saturating_sub(window)..(centre + window + 1).min(kept.words.len());
+            let before = steps.inputs.len();
+            for at in around {
+                if at != centre && kept.documents[at] == document {
+                    steps.inputs.push(inputs.of(kept.words[at], &mut changes.inputs));
+                }
+            }
+            if steps.inputs.len() == before {
+                continue;
+            }
+            steps.outputs.push(outputs.of(word, &mut changes.outputs));
+            if n_left == 0 {
+                drawn.clear();
+                drawn.extend((0..settings.n_negatives).map(|_| settings.negatives.draw(stream)));
+                n_left = settings.sharing;
+            }
+            n_left -= 1;
+            for &drawn in &*drawn {
+                // The word that is there is no negative of itself.
+                if drawn != word {
+                    steps.outputs.push(outputs.of(drawn, &mut changes.outputs));
+                }
+            }
+            steps.input_ends.push(steps.inputs.len() as u32);
+            steps.output_ends.push(steps.outputs.len() as u32);
+        }
+        inputs.forget(&changes.inputs);
+        outputs.forget(&changes.outputs);
+    }
+}
