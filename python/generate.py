@@ -26,6 +26,7 @@ BASES = {
     "recommend": "Recommender",
     "transform": "Transformer",
     "cluster": "Clusterer",
+    "embed": "WordModel",
 }
 #: Models with a base of their own.
 SPECIAL = {
@@ -55,6 +56,7 @@ SOURCES = {
     "CentreClusterer": "_clusters",
     "TopicModel": "_topics",
     "OnlineTopics": "_topics",
+    "WordModel": "_words",
 }
 
 
@@ -95,7 +97,7 @@ ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "latent": "Models of latent structure.",
     "linear": "Linear models and support vector machines.",
-    "text": "Texts as features.",
+    "text": "Texts as features, and vectors of words.",
 }
 EXAMPLES = {
     "predict_values": """
@@ -154,6 +156,15 @@ array(['yes'], dtype='<U3')
 (4, 2)
 >>> sorted(len(words) for words in model.top_words(2))
 [2, 2]
+""",
+    "embed": """
+>>> from gradus.{family} import {name}
+>>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+>>> model = {name}(dimension=8, subsample=0.0).fit(texts)
+>>> model.vectors_.shape
+(7, 8)
+>>> len(model.most_similar("cat", topn=3))
+3
 """,
     "cluster": """
 >>> import numpy as np
@@ -397,6 +408,11 @@ ATTRIBUTES = {
             "The weighted sum of the squared distances of the samples of training to their centres; of `cosine`, of one minus "
             "the cosine.",
         ),
+    ],
+    "WordModel": [
+        ("vocabulary_", "The row of each word: dict, the most frequent words first."),
+        ("vectors_", "The vectors, words × coordinates, in the order of `vocabulary_`."),
+        ("counts_", "How often each word was there in training."),
     ],
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),

@@ -37,4 +37,4 @@ pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
 pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
-pub use vectors::{VectorFormat, WordVectors, read_vectors};
+pub use vectors::{VectorFormat, WordVectors, check_export, export_vectors, read_vectors};

@@ -1,0 +1,128 @@
+"""Vectors of words, with what gensim calls its `KeyedVectors`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any, Iterable
+
+import numpy as np
+
+from gradus import _gradus
+from gradus._base import Estimator
+from gradus._text import _texts
+
+
+class WordModel(Estimator):
+    """A model that has a vector for each word of the texts it learned from."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        return tags
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Learns vectors of the words of texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts. Neighbours of a word are those in its own text.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        progress = self._progress()
+        corpus = _gradus.Corpus.texts(_texts(X))
+        model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
+        if progress is not None:
+            progress.done()
+        self._take(model)
+        self._read_words()
+        return self
+
+    def _adopt(self, model: Any) -> None:
+        super()._adopt(model)
+        self._read_words()
+
+    def _read_words(self) -> None:
+        text = self._tensor("words.text").tobytes()
+        offsets = self._tensor("words.offsets")
+        order = self._tensor("ranking")
+        words = [text[offsets[at] : offsets[at + 1]].decode() for at in order]
+        self.vocabulary_ = {word: at for at, word in enumerate(words)}
+        self.vectors_ = self._tensor("vectors")[order]
+        counts = self._tensor("counts")
+        self.counts_ = None if counts is None else counts[order]
+        lengths = np.linalg.norm(self.vectors_, axis=1, keepdims=True)
+        self._unit = self.vectors_ / np.where(lengths > 0, lengths, 1.0)
+        self._is_lowercase = not any(c.isupper() for word in words for c in word)
+
+    def __contains__(self, word: str) -> bool:
+        return self._find(word) is not None
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The vector of a word."""
+        return self.vectors_[self._place(word)]
+
+    def _find(self, word: str) -> int | None:
+        self._fitted  # raises if there is no model
+        found = self.vocabulary_.get(word)
+        if found is None and self._is_lowercase:
+            found = self.vocabulary_.get(word.lower())
+        return found
+
+    def _place(self, word: str) -> int:
+        found = self._find(word)
+        if found is None:
+            near = difflib.get_close_matches(word.lower(), self.vocabulary_, n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ": it is not in the vocabulary"
+            raise KeyError(f"unknown word {word!r}{hint}")
+        return found
+
+    def similarity(self, a: str, b: str) -> float:
+        """The cosine of the vectors of two words."""
+        return float(self._unit[self._place(a)] @ self._unit[self._place(b)])
+
+    def most_similar(
+        self, positive: str | Iterable[str] = (), negative: str | Iterable[str] = (), topn: int = 10
+    ) -> list[tuple[str, float]]:
+        """The words most like those of `positive` and least like those of `negative`, which are left out.
+
+        Parameters
+        ----------
+        positive, negative : str or iterable of str
+            `positive=["king", "woman"], negative=["man"]` completes an analogy.
+        topn : int, default 10
+            How many.
+
+        Returns
+        -------
+        list of (word, cosine), best first
+        """
+        plus = [positive] if isinstance(positive, str) else list(positive)
+        minus = [negative] if isinstance(negative, str) else list(negative)
+        if not plus and not minus:
+            raise ValueError("most_similar needs a word in positive or negative")
+        places = [self._place(word) for word in plus + minus]
+        signs = np.array([1.0] * len(plus) + [-1.0] * len(minus))
+        query = signs @ self._unit[places]
+        length = np.linalg.norm(query)
+        cosines = self._unit @ (query / length if length > 0 else query)
+        cosines[places] = -np.inf
+        n = max(0, min(topn, len(cosines) - len(set(places))))
+        best = np.argsort(-cosines, kind="stable")[:n]
+        words = list(self.vocabulary_)
+        return [(words[at], float(cosines[at])) for at in best]
+
+    def doesnt_match(self, words: Iterable[str]) -> str:
+        """The word that is least like the others."""
+        words = list(words)
+        if len(words) < 3:
+            raise ValueError(f"doesnt_match needs at least 3 words, and {len(words)} are given")
+        units = self._unit[[self._place(word) for word in words]]
+        return words[int(np.argmin(units @ units.sum(axis=0)))]
