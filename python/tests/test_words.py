@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import gradus
 from gradus.linear import Logistic
-from gradus.text import Glove, Ppmi, Sif
+from gradus.text import Cbow, Glove, Ppmi, Sif, Skipgram
 
 PAIRS = [(("cat", "dog"), ("fish", "meat")), (("car", "bus"), ("road", "street"))]
 TEXTS = [
@@ -24,14 +24,13 @@ TEXTS = [
 @pytest.mark.parametrize("model", [Ppmi(dimension=6), Glove(dimension=6, max_iter=50), Glove(dimension=6, solver="als", regularization=0.1)])
 def test_words_have_vectors(model, tmp_path):
     fitted = clone(model).fit(TEXTS)
-    assert fitted.vectors_.shape == (len(fitted.words_), 6)
-    assert list(fitted.words_) == sorted(fitted.words_)
-    assert fitted.counts_[list(fitted.words_).index("daily")] == sum("daily" in text for text in TEXTS)
-    near = dict(fitted.most_similar("cat", n=20))
+    assert fitted.vectors_.shape == (len(fitted.vocabulary_), 6)
+    assert fitted.counts_[fitted.vocabulary_["daily"]] == sum("daily" in text for text in TEXTS)
+    near = dict(fitted.most_similar("cat", topn=20))
     assert near["dog"] > max(near["road"], near["street"], near["bus"])
     assert "cat" not in near
     with pytest.raises(KeyError, match="zebra"):
-        fitted.vector("zebra")
+        fitted["zebra"]
     again = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(again.vectors_, fitted.vectors_)
     fitted.save(tmp_path / "words.gradus")
@@ -65,3 +64,34 @@ def test_errors_are_those_of_scikit_learn():
         Ppmi(min_count=1).fit(["word"])
     with pytest.raises(ValueError, match="window"):
         Glove(window=0).fit(TEXTS)
+
+
+SUBJECTS = ["goal keeper league match", "budget report meeting agenda"] * 200
+
+
+@pytest.mark.parametrize("kind", [Skipgram, Cbow])
+def test_words_of_one_subject_are_alike(kind, tmp_path):
+    model = kind(dimension=10, subsample=0.0, max_iter=20, random_state=0).fit(SUBJECTS)
+    assert model.vectors_.shape == (8, 10)
+    assert len(model.vocabulary_) == 8 and set(model.counts_) == {200}
+    names = [word for word, _ in model.most_similar("goal", topn=3)]
+    assert set(names) == {"keeper", "league", "match"}
+    assert model.doesnt_match(["goal", "match", "agenda", "league"]) == "agenda"
+    assert "Goal" in model and "zebra" not in model
+    assert np.array_equal(model["Goal"], model["goal"])
+    assert model.similarity("goal", "goal") == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(KeyError, match="keepr.*keeper"):
+        model["keepr"]
+    model.save(tmp_path / "m.gradus")
+    loaded = gradus.load(tmp_path / "m.gradus")
+    assert type(loaded) is kind and np.array_equal(loaded.vectors_, model.vectors_)
+    assert pickle.loads(pickle.dumps(model)).most_similar("goal") == model.most_similar("goal")
+
+
+def test_bad_texts_are_named():
+    with pytest.raises(ValueError, match="min_count"):
+        Skipgram().fit(["one two three"])
+    with pytest.raises(ValueError, match="is a int, not a text"):
+        Skipgram().fit([1, 2])
+    with pytest.raises(ValueError, match="needs a word"):
+        Skipgram(dimension=4).fit(SUBJECTS).most_similar()
