@@ -1,4 +1,4 @@
-"""Texts as features.
+"""Texts as features, and vectors of words.
 
 Written by python/generate.py from the definitions in crates/gradus-text: change those.
 """
@@ -303,8 +303,8 @@ class Ppmi(WordModel):
     >>> model = Ppmi(dimension=3, min_count=1).fit(texts)
     >>> model.vectors_.shape
     (8, 3)
-    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
-    True
+    >>> len(model.most_similar("cat", topn=3))
+    3
     """
 
     _kind = "ppmi"
@@ -446,8 +446,8 @@ class Glove(WordModel):
     >>> model = Glove(dimension=3, min_count=1).fit(texts)
     >>> model.vectors_.shape
     (8, 3)
-    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
-    True
+    >>> len(model.most_similar("cat", topn=3))
+    3
     """
 
     _kind = "glove"
@@ -676,8 +676,8 @@ class Skipgram(WordModel):
     >>> model = Skipgram(dimension=3, min_count=1).fit(texts)
     >>> model.vectors_.shape
     (8, 3)
-    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
-    True
+    >>> len(model.most_similar("cat", topn=3))
+    3
     """
 
     _kind = "skipgram"
@@ -793,8 +793,8 @@ class Cbow(WordModel):
     >>> model = Cbow(dimension=3, min_count=1).fit(texts)
     >>> model.vectors_.shape
     (8, 3)
-    >>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
-    True
+    >>> len(model.most_similar("cat", topn=3))
+    3
     """
 
     _kind = "cbow"
