@@ -1,4 +1,4 @@
-"""Texts as features.
+"""Texts as features, and vectors of words.
 
 Written by python/generate.py from the definitions in crates/gradus-text: change those.
 """
@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from gradus._text import TextTransformer
+from gradus._words import WordModel
 
 __all__ = [
+    "Cbow",
     "Counts",
+    "Skipgram",
     "Tfidf",
 ]
 
@@ -206,4 +211,248 @@ class Tfidf(TextTransformer):
         self.sublinear_tf = sublinear_tf
         self.smooth_idf = smooth_idf
         self.norm = norm
+        self.verbose = verbose
+
+
+class Skipgram(WordModel):
+    """Skip-gram with negative sampling: vectors of words that tell which words stand near which.
+
+    Every word `w` of the text is told from `negatives` words drawn at random by the vectors `x` of its neighbours `c`: the
+    fit goes along the gradient of
+
+    `Σ_(w, c) [ln σ(x_c·y_w) + Σ_negatives ln σ(−x_c·y_n)]`
+
+    with a vector `y` for each word as the one that is told. Words with the same neighbours have similar vectors `x`, which
+    are the model. The neighbours of a word share its negatives, so that a step is a small product of matrices.
+
+    The text is cut into blocks that are trained in parallel, and their changes are added up in a fixed order: the result does
+    not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
+    objective in the report is the mean loss of a pair of neighbours over the epoch, measured on every sixteenth word.
+
+    Words are found as text spells them (lower case by default). Use `cbow` where it must be fast and the text is large,
+    `tfidf` where documents are to be compared by their words.
+
+    References: Mikolov, Sutskever, Chen, Corrado, Dean: Distributed representations of words and phrases and their
+    compositionality, 2013; Ji, Satish, Li, Dubey: Parallelizing word2vec in shared and distributed memory, 2016 (shared
+    negatives).
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. 100 suits some million words of text, 300 some hundred
+        million. Must be an integer from 1 to 4096.
+    window : int, default 5
+        Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
+        that near neighbours count more. Large windows group words by subject, small ones by
+        grammar. Must be an integer from 1 to 1000.
+    negatives : int, default 5
+        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
+        2 to 5 large ones. Must be an integer from 1 to 1000.
+    negative_power : float, default 0.75
+        Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
+        alike. Must be a number at least 0 and at most 1.
+    subsample : float, default 0.001
+        Frequent words are left out at random: of a word that makes up the share f of the text,
+        √(t/f) + t/f of the occurrences are kept, with this t. 0 keeps all. Must be a number at
+        least 0 and at most 1.
+    min_count : int, default 5
+        Words that are there fewer times are left out: their vectors would be of little use. Must be
+        an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    learning_rate : float, default 0.025
+        Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
+        at least 0.000001 and at most 1.
+    max_iter : int, default 5
+        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    keep_context : bool, default False
+        Whether the model keeps the output vectors as well, those of words as centres.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
+    vectors_
+        The vectors, words × coordinates, in the order of `vocabulary_`.
+    counts_
+        How often each word was there in training.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Skipgram
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Skipgram(dimension=8, subsample=0.0).fit(texts)
+    >>> model.vectors_.shape
+    (7, 8)
+    >>> len(model.most_similar("cat", topn=3))
+    3
+    """
+
+    _kind = "skipgram"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        window: int = 5,
+        negatives: int = 5,
+        negative_power: float = 0.75,
+        subsample: float = 0.001,
+        min_count: int = 5,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        tokens: Literal["words", "blanks"] = 'words',
+        learning_rate: float = 0.025,
+        max_iter: int = 5,
+        keep_context: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.negatives = negatives
+        self.negative_power = negative_power
+        self.subsample = subsample
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.tokens = tokens
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.keep_context = keep_context
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class Cbow(WordModel):
+    """CBOW (continuous bag of words) with negative sampling: vectors of words, each predicted from the mean of its neighbours.
+
+    Every word `w` of the text is told from `negatives` words drawn at random by the mean `h` of the vectors `x` of its
+    neighbours: the fit goes along the gradient of `Σ_w [ln σ(h·y_w) + Σ_negatives ln σ(−h·y_n)]`, where each neighbour moves
+    by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small
+    texts.
+
+    The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
+
+    Reference: Mikolov, Chen, Corrado, Dean: Efficient estimation of word representations in vector space, 2013.
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. 100 suits some million words of text, 300 some hundred
+        million. Must be an integer from 1 to 4096.
+    window : int, default 5
+        Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
+        that near neighbours count more. Large windows group words by subject, small ones by
+        grammar. Must be an integer from 1 to 1000.
+    negatives : int, default 5
+        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
+        2 to 5 large ones. Must be an integer from 1 to 1000.
+    negative_power : float, default 0.75
+        Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
+        alike. Must be a number at least 0 and at most 1.
+    subsample : float, default 0.001
+        Frequent words are left out at random: of a word that makes up the share f of the text,
+        √(t/f) + t/f of the occurrences are kept, with this t. 0 keeps all. Must be a number at
+        least 0 and at most 1.
+    min_count : int, default 5
+        Words that are there fewer times are left out: their vectors would be of little use. Must be
+        an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    learning_rate : float, default 0.025
+        Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
+        at least 0.000001 and at most 1.
+    max_iter : int, default 5
+        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    keep_context : bool, default False
+        Whether the model keeps the output vectors as well, those of words as centres.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
+    vectors_
+        The vectors, words × coordinates, in the order of `vocabulary_`.
+    counts_
+        How often each word was there in training.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Cbow
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Cbow(dimension=8, subsample=0.0).fit(texts)
+    >>> model.vectors_.shape
+    (7, 8)
+    >>> len(model.most_similar("cat", topn=3))
+    3
+    """
+
+    _kind = "cbow"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        window: int = 5,
+        negatives: int = 5,
+        negative_power: float = 0.75,
+        subsample: float = 0.001,
+        min_count: int = 5,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        tokens: Literal["words", "blanks"] = 'words',
+        learning_rate: float = 0.025,
+        max_iter: int = 5,
+        keep_context: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.window = window
+        self.negatives = negatives
+        self.negative_power = negative_power
+        self.subsample = subsample
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.tokens = tokens
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.keep_context = keep_context
+        self.random_state = random_state
         self.verbose = verbose
