@@ -14,7 +14,7 @@ struct AnalogyArgs {
     model: PathBuf,
 
     /// Three words: the first is to the second as the answer to the third (king man woman: queen). With --odd, three or more
-    #[arg(value_name = "WORD", num_args = 3.., required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "WORD", num_args = 3.., required = true)]
     words: Vec<String>,
 
     /// How many answers
