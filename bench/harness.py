@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, cold, completion, curve, defaults, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load, metrics, nmf
-from suites import pca, python, quality, svdpp, svm, svmgrid, text, top, versions
+from suites import pca, python, quality, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
     "als": als,
@@ -40,6 +40,7 @@ SUITES = {
     "nmf": nmf,
     "completion": completion,
     "lda": lda,
+    "words": words,
     "versions": versions,
 }
 

@@ -58,7 +58,7 @@ SOURCES = {
     "TopicModel": "_topics",
     "OnlineTopics": "_topics",
     "WordModel": "_words",
-    "SentenceTransformer": "_words",
+    "SentenceTransformer": "_sentences",
 }
 
 
@@ -99,7 +99,7 @@ ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "latent": "Models of latent structure.",
     "linear": "Linear models and support vector machines.",
-    "text": "Texts as features.",
+    "text": "Texts as features, and vectors of words.",
 }
 EXAMPLES = {
     "predict_values": """
@@ -161,12 +161,12 @@ array(['yes'], dtype='<U3')
 """,
     "embed": """
 >>> from gradus.{family} import {name}
->>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
->>> model = {name}(dimension=3, min_count=1).fit(texts)
+>>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+>>> model = {name}(dimension=3).fit(texts)
 >>> model.vectors_.shape
-(8, 3)
->>> [word for word, _ in model.most_similar("cat", n=8)][-1] in model.words_
-True
+(7, 3)
+>>> len(model.most_similar("cat", topn=3))
+3
 """,
     "sentences": """
 >>> from gradus.{family} import {name}
@@ -418,14 +418,14 @@ ATTRIBUTES = {
             "the cosine.",
         ),
     ],
+    "WordModel": [
+        ("vocabulary_", "The row of each word: dict, the most frequent words first."),
+        ("vectors_", "The vectors, words × coordinates, in the order of `vocabulary_`."),
+        ("counts_", "How often each word was there in training."),
+    ],
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
-    ],
-    "WordModel": [
-        ("words_", "The words, ascending."),
-        ("vectors_", "Their vectors, words × coordinates."),
-        ("counts_", "How often each word is in the texts of training, if it is known."),
     ],
     "SentenceTransformer": [
         ("word_weights_", "The weight of each word."),

@@ -1,20 +1,20 @@
-"""Models of words, and of sentences made of them."""
+"""Vectors of words, with what gensim calls its `KeyedVectors`."""
 
 from __future__ import annotations
 
+import difflib
 import json
 from typing import Any, Iterable
 
 import numpy as np
-from sklearn.base import TransformerMixin
 
 from gradus import _gradus
 from gradus._base import Estimator
 from gradus._text import _texts
 
 
-class _OfTexts(Estimator):
-    """What learns from texts as they are."""
+class WordModel(Estimator):
+    """A model that has a vector for each word of the texts it learned from."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -24,108 +24,105 @@ class _OfTexts(Estimator):
         return tags
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Learns from texts.
+        """Learns vectors of the words of texts.
 
         Parameters
         ----------
         X : iterable of str
-            The texts: windows of words do not reach beyond one.
+            The texts. Neighbours of a word are those in its own text.
         y : ignored
 
         Returns
         -------
         self
         """
-        corpus = _gradus.Corpus.texts(_texts(X))
         progress = self._progress()
+        corpus = _gradus.Corpus.texts(_texts(X))
         model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
         if progress is not None:
             progress.done()
         self._take(model)
-        self._read_coefficients()
+        self._read_words()
         return self
 
     def _adopt(self, model: Any) -> None:
         super()._adopt(model)
-        self._read_coefficients()
+        self._read_words()
 
+    def _read_words(self) -> None:
+        text = self._tensor("words.text").tobytes()
+        offsets = self._tensor("words.offsets")
+        order = self._tensor("ranking")
+        words = [text[offsets[at] : offsets[at + 1]].decode() for at in order]
+        self.vocabulary_ = {word: at for at, word in enumerate(words)}
+        self.vectors_ = self._tensor("vectors")[order]
+        counts = self._tensor("counts")
+        self.counts_ = None if counts is None else counts[order]
+        lengths = np.linalg.norm(self.vectors_, axis=1, keepdims=True)
+        self._unit = self.vectors_ / np.where(lengths > 0, lengths, 1.0)
+        self._is_lowercase = not any(c.isupper() for word in words for c in word)
 
-class WordModel(_OfTexts):
-    """A model that has a vector for each word."""
+    def __contains__(self, word: str) -> bool:
+        return self._find(word) is not None
 
-    def _read_coefficients(self) -> None:
-        text, offsets = self._tensor("words.text"), self._tensor("words.offsets")
-        assert text is not None and offsets is not None
-        data = text.tobytes()
-        words = [data[start:end].decode() for start, end in zip(offsets[:-1], offsets[1:])]
-        self.words_ = np.asarray(words, dtype=object)
-        self.vectors_ = self._tensor("vectors")
-        self.counts_ = self._tensor("counts")
-        self._places = {word: at for at, word in enumerate(words)}
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The vector of a word."""
+        return self.vectors_[self._place(word)]
 
-    def vector(self, word: str) -> np.ndarray:
-        """The vector of a word.
+    def _find(self, word: str) -> int | None:
+        self._fitted  # raises if there is no model
+        found = self.vocabulary_.get(word)
+        if found is None and self._is_lowercase:
+            found = self.vocabulary_.get(word.lower())
+        return found
+
+    def _place(self, word: str) -> int:
+        found = self._find(word)
+        if found is None:
+            near = difflib.get_close_matches(word.lower(), self.vocabulary_, n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ": it is not in the vocabulary"
+            raise KeyError(f"unknown word {word!r}{hint}")
+        return found
+
+    def similarity(self, a: str, b: str) -> float:
+        """The cosine of the vectors of two words."""
+        return float(self._unit[self._place(a)] @ self._unit[self._place(b)])
+
+    def most_similar(
+        self, positive: str | Iterable[str] = (), negative: str | Iterable[str] = (), topn: int = 10
+    ) -> list[tuple[str, float]]:
+        """The words most like those of `positive` and least like those of `negative`, which are left out.
 
         Parameters
         ----------
-        word : str
+        positive, negative : str or iterable of str
+            `positive=["king", "woman"], negative=["man"]` completes an analogy.
+        topn : int, default 10
+            How many.
 
         Returns
         -------
-        array of coordinates
+        list of (word, cosine), best first
         """
-        self._fitted
-        if word not in self._places:
-            raise KeyError(f"unknown word {word!r}: it is not in the training data, or too rare there")
-        return self.vectors_[self._places[word]]
+        plus = [positive] if isinstance(positive, str) else list(positive)
+        minus = [negative] if isinstance(negative, str) else list(negative)
+        if not plus and not minus:
+            raise ValueError("most_similar needs a word in positive or negative")
+        places = [self._place(word) for word in plus + minus]
+        signs = np.array([1.0] * len(plus) + [-1.0] * len(minus))
+        query = signs @ self._unit[places]
+        length = np.linalg.norm(query)
+        cosines = self._unit @ (query / length if length > 0 else query)
+        cosines[places] = -np.inf
+        n = max(0, min(topn, len(cosines) - len(set(places))))
+        best = np.argsort(-cosines, kind="stable")[:n]
+        words = list(self.vocabulary_)
+        return [(words[at], float(cosines[at])) for at in best]
 
-    def most_similar(self, word: str, n: int = 10) -> list[tuple[str, float]]:
-        """The words whose vectors have the largest cosine with that of a word.
-
-        Parameters
-        ----------
-        word : str
-        n : int, default 10
-
-        Returns
-        -------
-        list of (word, cosine), most alike first
-        """
-        vector = self.vector(word).astype(np.float64)
-        norms = np.linalg.norm(self.vectors_, axis=1) * np.linalg.norm(vector)
-        cosines = np.divide(self.vectors_ @ vector, norms, out=np.zeros(len(norms)), where=norms > 0)
-        order = np.argsort(-cosines, kind="stable")
-        found = [(self.words_[at], float(cosines[at])) for at in order if self.words_[at] != word]
-        return found[:n]
-
-
-class SentenceTransformer(TransformerMixin, _OfTexts):
-    """A model that turns texts into vectors."""
-
-    def _read_coefficients(self) -> None:
-        self.word_weights_ = self._tensor("weights")
-        self.components_ = self._tensor("removed")
-
-    def transform(self, X: Iterable[str]) -> np.ndarray:
-        """The vectors of texts.
-
-        Parameters
-        ----------
-        X : iterable of str
-
-        Returns
-        -------
-        array, texts × coordinates
-        """
-        return _gradus.transform_documents(self._fitted, _gradus.Corpus.texts(_texts(X)))
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the coordinates: ``sif0``, ``sif1``, ….
-
-        Parameters
-        ----------
-        input_features : ignored
-        """
-        vectors = self._tensor("vectors")
-        assert vectors is not None
-        return np.asarray([f"{self._kind}{at}" for at in range(vectors.shape[1])], dtype=object)
+    def doesnt_match(self, words: Iterable[str]) -> str:
+        """The word that is least like the others."""
+        words = list(words)
+        if len(words) < 3:
+            raise ValueError(f"doesnt_match needs at least 3 words, and {len(words)} are given")
+        units = self._unit[[self._place(word) for word in words]]
+        return words[int(np.argmin(units @ units.sum(axis=0)))]

@@ -4,6 +4,7 @@ mod against;
 mod ratings;
 mod samples;
 mod units;
+mod words;
 
 pub use against::Compared;
 pub use ratings::{
@@ -11,6 +12,9 @@ pub use ratings::{
 };
 pub use samples::{ClassAnswer, ClassesAnswer, TargetAnswer, ValuesAnswer};
 pub use units::{ClustersAnswer, UnitsAnswer, UnitsScore};
+pub use words::{
+    AnalogiesAnswer, SectionAnswer, SimilarityAnswer, WordsAnswer, evaluate as evaluate_words,
+};
 
 use crate::App;
 use gradus_base::{Error, Result};
@@ -99,6 +103,8 @@ pub enum Evaluation {
     Classes(ClassesAnswer),
     /// How far it is off at each unit of the data.
     Units(UnitsAnswer),
+    /// How well vectors of words agree with people, or complete analogies.
+    Words(WordsAnswer),
 }
 
 impl App {
@@ -113,6 +119,9 @@ impl App {
         remarks: &mut Remarks<'_>,
     ) -> Result<Evaluation> {
         let traits = self.registry.find(fitted.kind)?.traits();
+        if traits.can(Capability::Embed) {
+            return words::evaluate(fitted.embedding()?, &request.data).map(Evaluation::Words);
+        }
         if traits.predicts() {
             return samples::evaluate(self, fitted, request, remarks);
         }

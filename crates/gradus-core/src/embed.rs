@@ -47,6 +47,11 @@ pub trait Embed: Send + Sync {
         })
     }
 
+    /// Whether the model has a vector of a name: without the work that a helpful error takes.
+    fn knows(&self, name: &str) -> bool {
+        self.vector_of(name).is_ok()
+    }
+
     /// The vector of a name. A model that makes vectors of names from their parts has one for names it cannot
     /// [`find`](Self::find), too.
     ///

@@ -15,10 +15,12 @@
 pub mod bounds;
 pub mod classification;
 pub mod clustering;
+mod rank;
 pub mod ranking;
 mod rating;
 pub mod regression;
 pub mod rows;
 pub mod topics;
 
+pub use rank::spearman;
 pub use rating::{RatingErrors, rating_errors};

@@ -47,4 +47,4 @@ pub use ppmi::Ppmi;
 pub use sif::{SentenceVectors, SentenceWeights, Sif};
 pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
-pub use vectors::{VectorFormat, WordVectors, read_vectors};
+pub use vectors::{VectorFormat, WordVectors, check_export, export_vectors, read_vectors};

@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
+mod analogy;
 mod compare;
 mod demo;
 mod evaluate;
+mod export;
 mod fit;
 mod generate;
 mod info;
@@ -36,6 +38,8 @@ const COMMANDS: &[Entry] = &[
     (evaluate::command, evaluate::run),
     (recommend::command, recommend::run),
     (similar::command, similar::run),
+    (analogy::command, analogy::run),
+    (export::command, export::run),
     (update::command, update::run),
     (predict::command, predict::run),
     (transform::command, transform::run),

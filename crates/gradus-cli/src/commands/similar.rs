@@ -1,4 +1,4 @@
-//! `gradus similar FILE --item ID`, `--name WORD` of an embedding, or `--document TEXT` of a model of documents
+//! `gradus similar FILE --item ID`, `--word WORD` of vectors of words, or `--document TEXT` of a model of documents
 
 use super::recommend::{item_table, user_table};
 use super::titles::TitlesArgs;
@@ -32,8 +32,9 @@ struct SimilarArgs {
     #[arg(long, value_name = "ID", conflicts_with = "name", allow_hyphen_values = true)]
     user: Option<String>,
 
-    /// A name instead, such as a word: the names most like it, of a model that has vectors of names
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    /// A word (or another name) instead: the words most like it, of a model that has vectors of words, or of a file of vectors
+    /// as word2vec, GloVe and fastText write them
+    #[arg(long, visible_alias = "word", value_name = "NAME", allow_hyphen_values = true)]
     name: Option<String>,
 
     /// The text of a document instead, `@FILE` for that of a file: the documents of --among most like it, of a model
@@ -72,19 +73,21 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<SimilarArgs>(matches)?;
-    let mut fitted = crate::registry().load(&args.model)?;
-    args.titles.add_to(&mut fitted, context)?;
     if let Some(name) = &args.name {
-        let found = similar_names(&fitted, name, args.n)?;
+        let opened = context.reading(|remarks| crate::app().open_vectors(&args.model, remarks))?;
+        let vectors = opened.vectors()?;
+        let found = similar_names(vectors, name, args.n)?;
         if context.json {
             return context.json(&json!(found));
         }
-        let mut table = Table::new(&[fitted.embedding()?.what(), ">similarity"]);
+        let mut table = Table::new(&[vectors.what(), ">similarity"]);
         for near in &found.similar {
             table.row([near.name.to_string(), format!("{:.4}", near.similarity)]);
         }
         return context.say(table);
     }
+    let mut fitted = crate::registry().load(&args.model)?;
+    args.titles.add_to(&mut fitted, context)?;
     if let (Some(text), Some(path)) = (&args.document, &args.among) {
         let text = match text.strip_prefix('@') {
             Some(file) => {

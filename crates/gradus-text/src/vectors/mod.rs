@@ -4,7 +4,7 @@ mod files;
 mod near;
 mod spelling;
 
-pub use files::{VectorFormat, read_vectors};
+pub use files::{VectorFormat, check_export, export_vectors, read_vectors};
 
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result, parallel};
@@ -233,6 +233,10 @@ impl Embed for WordVectors {
             };
             Error::UnknownId { what: "word", id: word.to_owned(), hint }
         })
+    }
+
+    fn knows(&self, word: &str) -> bool {
+        self.place(word).is_some()
     }
 
     fn cosines(&self, vector: &[f32]) -> Result<Vec<f64>> {

@@ -191,12 +191,15 @@ impl Solver for Trainer<'_> {
                 let lengths = changes.iter().map(|changes| of(changes));
                 lengths.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
             };
-            let n_outputs = (options.negatives + 1) as f64;
-            // The mean of CBOW moves as one row, and is shorter than those it is the mean of.
-            let n_inputs = if options.is_cbow { 1.0 } else { (options.window + 1) as f64 };
+            // The inputs of CBOW act by their mean alone: one of them moves it by its share, and it is as much shorter.
+            let n_inputs = (options.window + 1) as f64;
+            let (of_inputs, of_outputs) = match options.is_cbow {
+                true => ((options.negatives + 1) as f64 / n_inputs, 1.0 / n_inputs),
+                false => ((options.negatives + 1) as f64, n_inputs),
+            };
             let decays = [
-                Decay::new(rate, n_outputs, sum(|changes| changes.outputs.lengths)),
-                Decay::new(rate, n_inputs, sum(|changes| changes.inputs.lengths)),
+                Decay::new(rate, of_inputs, sum(|changes| changes.outputs.lengths)),
+                Decay::new(rate, of_outputs, sum(|changes| changes.inputs.lengths)),
             ];
             merge([
                 Side {

@@ -1,5 +1,5 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
-//! recommenders, [`samples_page`] for models of features, [`topics_page`] for topic models, [`comparison_page`] for several models compared.
+//! recommenders, [`samples_page`] for models of features, [`topics_page`] for topic models, [`words_page`] for vectors of words, [`comparison_page`] for several models compared.
 
 mod autoencoder;
 mod choice;
@@ -12,6 +12,7 @@ mod recommender;
 mod samples;
 mod tested;
 mod topics;
+mod words;
 
 pub use choice::clusters_choice_page;
 pub use compare::comparison_page;
@@ -19,6 +20,7 @@ pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
 pub use tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
 pub use topics::topics_page;
+pub use words::words_page;
 
 use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
@@ -34,6 +36,9 @@ pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     if let Some(Ok(page)) =
         fitted.model.topics().map(|model| topics_page(fitted, model, title, None))
     {
+        return page;
+    }
+    if let Some(Ok(page)) = fitted.model.embedding().map(|model| words_page(fitted, model, title)) {
         return page;
     }
     if let Some(model) = parts::factors(fitted) {

@@ -5,12 +5,13 @@ mod clusters;
 mod ranking;
 mod rating;
 mod samples;
+mod words;
 
 use crate::input::{DataArgs, options_by_name};
 use crate::output::{Context, Failure, Outcome, Table, grouped};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus_app::evaluate::{EvaluateRequest, Evaluation, RankingRequest};
+use gradus_app::evaluate::{EvaluateRequest, Evaluation, RankingRequest, evaluate_words};
 use gradus_core::capability::Capability;
 use std::path::PathBuf;
 
@@ -19,7 +20,8 @@ struct EvaluateArgs {
     /// The model
     model: PathBuf,
 
-    /// Data the model has not seen; `-` for standard input
+    /// Data the model has not seen; `-` for standard input. Of vectors of words: pairs of words with their similarity, as
+    /// WordSim-353 and SimLex-999 have them, or analogies as Google's
     data: PathBuf,
 
     /// The columns that hold the truth, for a model of features [default: as in training]
@@ -93,6 +95,13 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<EvaluateArgs>(matches)?;
+    if let Some(vectors) = words::vectors(&args.model, context)? {
+        let found = evaluate_words(vectors.vectors()?, &args.data)?;
+        if context.json {
+            return context.json(&serde_json::json!(found));
+        }
+        return words::show(&found, context);
+    }
     let fitted = crate::registry().load(&args.model)?;
     let model = crate::registry().find(fitted.kind)?;
     let ranks =
@@ -143,6 +152,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         Evaluation::Ranking(found) => ranking::show(found, args.include_seen, context),
         Evaluation::Values(found) => samples::show_values(found, context),
         Evaluation::Classes(found) => samples::show_classes(found, context),
+        Evaluation::Words(found) => words::show(found, context),
         Evaluation::Units(found) => {
             let mut table = Table::new(&["", ">score", "95 %"]);
             let interval = samples::between(&found.interval);

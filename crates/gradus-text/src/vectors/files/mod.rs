@@ -10,6 +10,7 @@ mod read;
 mod write;
 
 pub use read::read_vectors;
+pub use write::{check_export, export_vectors};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
