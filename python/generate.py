@@ -58,7 +58,7 @@ SOURCES = {
     "TopicModel": "_topics",
     "OnlineTopics": "_topics",
     "WordModel": "_words",
-    "SentenceTransformer": "_words",
+    "SentenceTransformer": "_sentences",
 }
 
 
@@ -161,10 +161,10 @@ array(['yes'], dtype='<U3')
 """,
     "embed": """
 >>> from gradus.{family} import {name}
->>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
->>> model = {name}(dimension=3, min_count=1).fit(texts)
+>>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+>>> model = {name}(dimension=3).fit(texts)
 >>> model.vectors_.shape
-(8, 3)
+(7, 3)
 >>> len(model.most_similar("cat", topn=3))
 3
 """,
@@ -426,11 +426,6 @@ ATTRIBUTES = {
     "TextTransformer": [
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
-    ],
-    "WordModel": [
-        ("words_", "The words, ascending."),
-        ("vectors_", "Their vectors, words × coordinates."),
-        ("counts_", "How often each word is in the texts of training, if it is known."),
     ],
     "SentenceTransformer": [
         ("word_weights_", "The weight of each word."),

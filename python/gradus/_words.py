@@ -1,4 +1,4 @@
-"""Models of words, with what gensim calls its `KeyedVectors`, and of sentences made of them."""
+"""Vectors of words, with what gensim calls its `KeyedVectors`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import json
 from typing import Any, Iterable
 
 import numpy as np
-from sklearn.base import TransformerMixin
 
 from gradus import _gradus
 from gradus._base import Estimator
 from gradus._text import _texts
 
 
-class _OfTexts(Estimator):
-    """What learns from texts as they are."""
+class WordModel(Estimator):
+    """A model that has a vector for each word of the texts it learned from."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -25,36 +24,32 @@ class _OfTexts(Estimator):
         return tags
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Learns from texts.
+        """Learns vectors of the words of texts.
 
         Parameters
         ----------
         X : iterable of str
-            The texts: windows of words do not reach beyond one.
+            The texts. Neighbours of a word are those in its own text.
         y : ignored
 
         Returns
         -------
         self
         """
-        corpus = _gradus.Corpus.texts(_texts(X))
         progress = self._progress()
+        corpus = _gradus.Corpus.texts(_texts(X))
         model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
         if progress is not None:
             progress.done()
         self._take(model)
-        self._read_coefficients()
+        self._read_words()
         return self
 
     def _adopt(self, model: Any) -> None:
         super()._adopt(model)
-        self._read_coefficients()
+        self._read_words()
 
-
-class WordModel(_OfTexts):
-    """A model that has a vector for each word of the texts it learned from."""
-
-    def _read_coefficients(self) -> None:
+    def _read_words(self) -> None:
         text = self._tensor("words.text").tobytes()
         offsets = self._tensor("words.offsets")
         order = self._tensor("ranking")
@@ -131,35 +126,3 @@ class WordModel(_OfTexts):
             raise ValueError(f"doesnt_match needs at least 3 words, and {len(words)} are given")
         units = self._unit[[self._place(word) for word in words]]
         return words[int(np.argmin(units @ units.sum(axis=0)))]
-
-
-class SentenceTransformer(TransformerMixin, _OfTexts):
-    """A model that turns texts into vectors."""
-
-    def _read_coefficients(self) -> None:
-        self.word_weights_ = self._tensor("weights")
-        self.components_ = self._tensor("removed")
-
-    def transform(self, X: Iterable[str]) -> np.ndarray:
-        """The vectors of texts.
-
-        Parameters
-        ----------
-        X : iterable of str
-
-        Returns
-        -------
-        array, texts × coordinates
-        """
-        return _gradus.transform_documents(self._fitted, _gradus.Corpus.texts(_texts(X)))
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the coordinates: ``sif0``, ``sif1``, ….
-
-        Parameters
-        ----------
-        input_features : ignored
-        """
-        vectors = self._tensor("vectors")
-        assert vectors is not None
-        return np.asarray([f"{self._kind}{at}" for at in range(vectors.shape[1])], dtype=object)
