@@ -268,7 +268,7 @@ impl LinearAutoencoder {
         objective: Batched<'_>,
         reference: &Reference<'_>,
         unit: f64,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let (d, k) = (objective.mean.len(), reference.pca.n_components());
         let total = objective.whole.total();
@@ -276,14 +276,14 @@ impl LinearAutoencoder {
         let control = Control {
             max_iter: self.max_iter,
             gradient_tol: self.tol * reference.smallest(),
-            stop: guide.stop().clone(),
+            stop: fit_loop.stop().clone(),
             keep_trace: false,
             ..Control::default()
         };
         let mut watch = |iterate: &Iterate<'_>| {
             if iterate.iteration > 0 {
                 let v = &iterate.x[..d * k];
-                guide.iteration_with(iterate.value * unit, reference.measures(k, v));
+                fit_loop.iteration_with(iterate.value * unit, reference.measures(k, v));
             }
             ControlFlow::Continue(())
         };
@@ -316,7 +316,7 @@ impl LinearAutoencoder {
         let w = subspace::best_encoder(k, &v).unwrap_or_else(|| x[d * k..].to_vec());
         let point = [&v[..], &w[..]].concat();
         let loss = objective.value(&point);
-        guide.iteration_with(loss * unit, reference.measures(k, &v));
+        fit_loop.iteration_with(loss * unit, reference.measures(k, &v));
         let excess =
             if total > 0.0 { (2.0 * loss - reference.left_out).max(0.0) / total } else { 0.0 };
         let tolerance = self.tol;
@@ -393,8 +393,8 @@ impl Fit for LinearAutoencoder {
         let pca = wanted.fit_job(samples, &Job { stop: job.stop.clone(), ..Job::default() })?;
         let mut options = self.loop_options(started);
         options.chosen = pca.report.chosen.clone();
-        let (model, report) = own_loop(&options, job, |guide| {
-            let (model, mut outcome) = self.learn(samples, &pca.model, guide)?;
+        let (model, report) = own_loop(&options, job, |fit_loop| {
+            let (model, mut outcome) = self.learn(samples, &pca.model, fit_loop)?;
             let rate = self.rate(samples.n_features(), relative_total(&pca.model));
             if self.learning_rate.is_none() && !self.optimizer.searches() {
                 outcome
@@ -421,7 +421,7 @@ impl LinearAutoencoder {
         &self,
         samples: &Samples,
         pca: &PcaModel,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<(AutoencoderModel, LoopOutcome)> {
         let (n, d) = samples.features().shape();
         let (k, first) = (pca.n_components(), pca.explained_variance()[0]);
@@ -438,14 +438,14 @@ impl LinearAutoencoder {
             if unit > 0.0 { (share / unit).sqrt() } else { 0.0 }
         };
         let factors: Vec<f64> = (0..n).map(factor).collect();
-        let run = |covariance: Covariance<'_>, guide: &mut OwnLoop<'_>| {
+        let run = |covariance: Covariance<'_>, fit_loop: &mut OwnLoop<'_>| {
             let objective = Batched {
                 whole: Reconstruction::new(covariance, k, total),
                 features: samples.features(),
                 mean: pca.mean(),
                 factors: factors.clone(),
             };
-            self.run(objective, &reference, unit, guide)
+            self.run(objective, &reference, unit, fit_loop)
         };
         let found = if d <= WHOLE && (d <= n || first == 0.0) {
             let moments = Moments::of(samples.features(), None, samples.weights(), true)?;
@@ -453,12 +453,12 @@ impl LinearAutoencoder {
             let by = if first > 0.0 { 1.0 / (first * scale * divisor * scale) } else { 0.0 };
             let mut scatter = moments.scaled_scatter();
             scatter.iter_mut().for_each(|x| *x *= by);
-            run(Covariance::Matrix(Dense::new(d, d, scatter)?), guide)?
+            run(Covariance::Matrix(Dense::new(d, d, scatter)?), fit_loop)?
         } else {
             let about = data.about()?;
             let by =
                 if first > 0.0 { 1.0 / (first * about.scale * divisor * about.scale) } else { 0.0 };
-            data.with_operator(&about, |operator| run(Covariance::Rows { operator, by }, guide))?
+            data.with_operator(&about, |operator| run(Covariance::Rows { operator, by }, fit_loop))?
         };
         let share =
             |left: f64| if total > 0.0 { (1.0 - left / total).clamp(0.0, 1.0) } else { 0.0 };

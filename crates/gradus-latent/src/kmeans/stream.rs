@@ -166,25 +166,25 @@ pub(super) fn fit_rows(
     let m = (ROWS_OF_CLUSTER * k).max(ROWS).min(most).min(n);
     let sample = Samples::unlabelled(drawn(rows, m, params.seed, job)?)?;
     let start = KMeans { algorithm: Algorithm::Lloyd, n_clusters: Some(k), ..params.clone() };
-    let begun = super::Fit::fit(&start, &sample)?;
-    let scale = begun.scale.clone();
+    let first = super::Fit::fit(&start, &sample)?;
+    let scale = first.scale.clone();
     let plan = params.plan(&sample, None)?;
     let mut options = params.loop_options(started, &sample, &plan);
     options.chosen.retain(|choice| choice.parameter != "n_init");
     // What is taken off before sums are taken: any place among the samples.
-    let origin = begun.scaled_centres()[..d].to_vec();
-    let (model, mut report) = own_loop(&options, job, |guide| {
-        let mut centres = begun.scaled_centres().into_owned();
+    let origin = first.scaled_centres()[..d].to_vec();
+    let (model, mut report) = own_loop(&options, job, |fit_loop| {
+        let mut centres = first.scaled_centres().into_owned();
         let shape = (k, params.metric, scale.as_deref());
         let (mut last, mut kept) = (f64::INFINITY, None);
         let mut stop_reason = StopReason::MaxIterations;
         for iteration in 0..params.max_iter {
-            let stopped = || guide.stopped();
+            let stopped = || fit_loop.stopped();
             let Some(found) = pass(rows, shape, &centres, &origin, &stopped)? else {
                 stop_reason = StopReason::Interrupted;
                 break;
             };
-            guide.iteration(found.inertia);
+            fit_loop.iteration(found.inertia);
             let fall = last - found.inertia;
             last = found.inertia;
             let converged = (0.0..=params.tol.max(f64::MIN_POSITIVE) * last.abs()).contains(&fall);

@@ -87,13 +87,13 @@ pub(super) fn fit(
         chosen,
         ..LoopOptions::default()
     };
-    let (model, report) = own_loop(&options, job, |guide| {
+    let (model, report) = own_loop(&options, job, |fit_loop| {
         let (mut stop_reason, mut objective) = (StopReason::MaxIterations, 0.0);
         for pass in 0..passes {
             let (mut done, mut bound, mut tokens, mut whole) = (0u64, 0.0, 0.0, true);
             let mut number = 0;
             parts(&mut |part: Documents| {
-                if guide.stopped() {
+                if fit_loop.stopped() {
                     whole = false;
                     return Ok(false);
                 }
@@ -108,7 +108,7 @@ pub(super) fn fit(
                     tokens += n_tokens;
                 }
                 done += counts.n_rows() as u64;
-                guide.within(done as f64 / n as f64);
+                fit_loop.within(done as f64 / n as f64);
                 Ok(true)
             })?;
             if !whole {
@@ -120,7 +120,7 @@ pub(super) fn fit(
             if tokens > 0.0 {
                 objective = -(bound + batches.of_topics()) / tokens;
             }
-            guide.iteration(objective);
+            fit_loop.iteration(objective);
             if !whole {
                 break;
             }

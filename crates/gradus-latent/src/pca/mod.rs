@@ -291,8 +291,8 @@ impl Fit for Pca {
         let wanted = wanted.unwrap_or(Wanted::Count(chosen.as_ref().map_or(1, |c| c.count)));
         let mut options = self.loop_options(started);
         options.chosen = chosen.iter().map(Chosen::choice).collect();
-        let (model, report) = own_loop(&options, job, |guide| {
-            let spectrum = spectrum::of_data(&data, moments, wanted, self, guide)?;
+        let (model, report) = own_loop(&options, job, |fit_loop| {
+            let spectrum = spectrum::of_data(&data, moments, wanted, self, fit_loop)?;
             let parts = Parts {
                 inputs: samples.inputs().clone(),
                 mean: spectrum.mean.clone(),

@@ -129,7 +129,7 @@ pub(super) fn of_data(
     moments: Option<Moments>,
     wanted: Wanted,
     params: &Pca,
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Result<Spectrum> {
     let (n, d) = data.features.shape();
     let side = n.min(d);
@@ -161,10 +161,10 @@ pub(super) fn of_data(
         PcaSolver::Covariance => by_samples(data, &about, wanted),
         PcaSolver::Svd => by_svd(data, &about, wanted),
         PcaSolver::Power => data.with_operator(&about, |operator| {
-            by_power(operator, (&about, data), wanted, params, guide)
+            by_power(operator, (&about, data), wanted, params, fit_loop)
         }),
         PcaSolver::Auto | PcaSolver::Randomized => data.with_operator(&about, |operator| {
-            by_krylov(operator, (&about, data), wanted, params, guide)
+            by_krylov(operator, (&about, data), wanted, params, fit_loop)
         }),
     }
 }
@@ -290,7 +290,7 @@ fn by_krylov(
     (about, data): (&About, &Data<'_>),
     wanted: Wanted,
     params: &Pca,
-    guide: &OwnLoop<'_>,
+    fit_loop: &OwnLoop<'_>,
 ) -> Result<Spectrum> {
     let (n, d) = operator.shape();
     let side = n.min(d);
@@ -301,14 +301,14 @@ fn by_krylov(
         Wanted::Share(_) => side.min(16),
     };
     loop {
-        let found = truncated_until(operator, k, &options, &|| guide.stopped())?
+        let found = truncated_until(operator, k, &options, &|| fit_loop.stopped())?
             .ok_or_else(|| Error::data("pca: stopped before there was a result"))?;
         let values: Vec<f64> = found.s.iter().map(|s| s * s).collect();
         let short = match wanted {
             Wanted::Count(_) => false,
             Wanted::Share(share) => enough(&values, about.squares, share).is_none(),
         };
-        if short && k < side && !guide.stopped() {
+        if short && k < side && !fit_loop.stopped() {
             k = side.min(2 * k);
             continue;
         }
@@ -316,7 +316,7 @@ fn by_krylov(
         let method = Method::Iterative {
             residual: if found.converged { found.residual.min(params.tol) } else { found.residual },
             tol: params.tol,
-            interrupted: !found.converged && guide.stopped(),
+            interrupted: !found.converged && fit_loop.stopped(),
         };
         let how = format!("block Krylov method, {} restarts, for {k} components", found.iterations);
         let how = (method, how);
@@ -330,7 +330,7 @@ fn by_power(
     (about, data): (&About, &Data<'_>),
     wanted: Wanted,
     params: &Pca,
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Result<Spectrum> {
     let (n, d) = operator.shape();
     let level = Level::best();
@@ -356,7 +356,7 @@ fn by_power(
         project(&vectors, &mut v);
         let (mut next, mut value, mut residual) = (vec![0.0; d], 0.0, f64::INFINITY);
         for _ in 0..params.max_iter {
-            if guide.stopped() {
+            if fit_loop.stopped() {
                 interrupted = true;
                 break;
             }
@@ -382,7 +382,7 @@ fn by_power(
             values.push(value);
             let left = (about.squares - values.iter().sum::<f64>()).max(0.0);
             let unit = Data::divisor(data.total()) * about.scale * about.scale;
-            guide.iteration_with(left / unit, vec![Measure::new("variance", value / unit)]);
+            fit_loop.iteration_with(left / unit, vec![Measure::new("variance", value / unit)]);
         }
         let done = match wanted {
             Wanted::Count(k) => values.len() >= k,

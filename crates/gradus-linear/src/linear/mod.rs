@@ -188,13 +188,13 @@ impl Fit for Linear {
         check_held_out(samples, job.validation)?;
         let values = samples.values()?;
         let options = loop_options(self, started, self.max_iter, 0, "rmse");
-        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |guide| {
+        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |fit_loop| {
             let targets: Vec<Vec<f64>> =
                 (0..values.n_cols()).map(|at| values.column(at).collect()).collect();
             let all = match self.loss {
-                RegressionLoss::Squared if self.positive => self.non_negative(samples, guide)?,
-                RegressionLoss::Squared => self.squares(samples, &targets, guide)?,
-                _ => self.robust(samples, &targets, guide)?,
+                RegressionLoss::Squared if self.positive => self.non_negative(samples, fit_loop)?,
+                RegressionLoss::Squared => self.squares(samples, &targets, fit_loop)?,
+                _ => self.robust(samples, &targets, fit_loop)?,
             };
             let (mut w, mut b) = (Vec::new(), Vec::new());
             for one in &all {
@@ -240,7 +240,7 @@ impl Linear {
         &self,
         samples: &Samples,
         targets: &[Vec<f64>],
-        guide: &OwnLoop<'_>,
+        fit_loop: &OwnLoop<'_>,
     ) -> Result<Vec<One>> {
         let means = if self.fit_intercept { means(samples)? } else { vec![0.0; targets.len()] };
         let design = Design::with_gram(
@@ -341,13 +341,13 @@ impl Linear {
             let limits = (self.tol, self.max_iter);
             let start = vec![0.0; d];
             let mut found =
-                conjugate(&design, y, 0.0, (&start, Scaling::None), limits, guide.stop());
+                conjugate(&design, y, 0.0, (&start, Scaling::None), limits, fit_loop.stop());
             let mut steps = found.iterations;
             let mut notes = Vec::new();
-            if found.residual > self.tol && !guide.stopped() {
+            if found.residual > self.tol && !fit_loop.stopped() {
                 // Lengths so different that the steps go astray.
                 let start = (found.coefficients.as_slice(), Scaling::Lengths);
-                found = conjugate(&design, y, 0.0, start, limits, guide.stop());
+                found = conjugate(&design, y, 0.0, start, limits, fit_loop.stop());
                 steps += found.iterations;
                 notes.push(
                     "the columns are of very different length: if many solutions are equally good, this may not be the smallest"
@@ -356,7 +356,7 @@ impl Linear {
             }
             let mut one = self.finish(&design, y, *mean, &found.coefficients);
             one.certificate.1 = found.residual;
-            one.stop_reason = if guide.stopped() {
+            one.stop_reason = if fit_loop.stopped() {
                 StopReason::Interrupted
             } else if found.residual > self.tol {
                 StopReason::MaxIterations
@@ -371,9 +371,9 @@ impl Linear {
     }
 
     /// Least squares over coefficients that are not negative.
-    fn non_negative(&self, samples: &Samples, guide: &mut OwnLoop<'_>) -> Result<Vec<One>> {
+    fn non_negative(&self, samples: &Samples, fit_loop: &mut OwnLoop<'_>) -> Result<Vec<One>> {
         let limits = (self.tol, self.max_iter.saturating_mul(100));
-        let found = non_negative(samples, (self.fit_intercept, false), 0.0, limits, guide)?;
+        let found = non_negative(samples, (self.fit_intercept, false), 0.0, limits, fit_loop)?;
         Ok(found
             .into_iter()
             .map(|found| One {
@@ -421,7 +421,7 @@ impl Linear {
         &self,
         samples: &Samples,
         targets: &[Vec<f64>],
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<Vec<One>> {
         if samples.n_features() > FACTORED {
             return Err(Error::data(format!(
@@ -435,21 +435,26 @@ impl Linear {
             samples.weights(),
             Preparation { center: self.fit_intercept, scale: true },
         );
-        targets.iter().map(|y| self.robust_one(&design, y, guide)).collect()
+        targets.iter().map(|y| self.robust_one(&design, y, fit_loop)).collect()
     }
 
-    fn robust_one(&self, design: &Design<'_>, y: &[f64], guide: &mut OwnLoop<'_>) -> Result<One> {
+    fn robust_one(
+        &self,
+        design: &Design<'_>,
+        y: &[f64],
+        fit_loop: &mut OwnLoop<'_>,
+    ) -> Result<One> {
         let problem = robust::Problem::new(design, y, self.fit_intercept, self.regularization);
         let limits = robust::Limits { tol: self.tol, max_iter: self.max_iter };
         let found = match self.loss {
             RegressionLoss::Absolute | RegressionLoss::Squared => {
-                problem.piecewise_linear((1.0, 1.0), limits, guide)
+                problem.piecewise_linear((1.0, 1.0), limits, fit_loop)
             }
             RegressionLoss::Quantile => {
-                problem.piecewise_linear((1.0 - self.quantile, self.quantile), limits, guide)
+                problem.piecewise_linear((1.0 - self.quantile, self.quantile), limits, fit_loop)
             }
-            RegressionLoss::Huber => problem.huber(self.delta, limits, guide),
-            RegressionLoss::Tukey => problem.tukey(self.delta, limits, guide),
+            RegressionLoss::Huber => problem.huber(self.delta, limits, fit_loop),
+            RegressionLoss::Tukey => problem.tukey(self.delta, limits, fit_loop),
         };
         let (raw, intercept) = design.restore(&found.coefficients, found.intercept);
         Ok(One {

@@ -151,7 +151,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         (rounded, unit): (Rounded, f64),
         start: Point,
         limits: Limits,
-        guide: &OwnLoop<'_>,
+        fit_loop: &OwnLoop<'_>,
     ) -> (Point, Look, usize) {
         let look =
             |point: &Point| self.look(point, unit, |r| rounded.value(r), |r| rounded.slope(r));
@@ -160,7 +160,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         let mut damping = 1e-10 / rounded.delta;
         let d = self.d();
         let mut steps = 0;
-        while steps < limits.max_iter && now.share > limits.tol && !guide.stopped() {
+        while steps < limits.max_iter && now.share > limits.tol && !fit_loop.stopped() {
             steps += 1;
             let curvature: Vec<f64> = self
                 .residuals(&point)
@@ -238,9 +238,9 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         slopes: (f64, f64),
         limits: Limits,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Found {
-        self.piecewise_linear_by(slopes, limits, guide, true)
+        self.piecewise_linear_by(slopes, limits, fit_loop, true)
     }
 
     /// The same; without `corners` the solution is that of a rounded loss, which depends on the
@@ -249,7 +249,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         (lo, hi): (f64, f64),
         limits: Limits,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
         corners: bool,
     ) -> Found {
         let mut point = self.start();
@@ -272,7 +272,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             let rounded = Rounded { lo, hi, delta };
             let inner =
                 Limits { tol: 1e-12, max_iter: limits.max_iter.saturating_sub(steps).max(1) };
-            let (next, look, taken) = self.rounded((rounded, 1.0), point.clone(), inner, guide);
+            let (next, look, taken) = self.rounded((rounded, 1.0), point.clone(), inner, fit_loop);
             steps += taken;
             point = next;
             let residuals = self.residuals(&point);
@@ -299,11 +299,11 @@ impl<'d, 'a> Problem<'d, 'a> {
             }
             let gap = (best.0 - (value - dual) + loose).max(0.0) / size;
             share = share.min(gap);
-            guide.iteration(best.0);
+            fit_loop.iteration(best.0);
             if best.0 <= f64::EPSILON * spread {
                 share = 0.0;
             }
-            if share <= limits.tol || steps >= limits.max_iter || guide.stopped() {
+            if share <= limits.tol || steps >= limits.max_iter || fit_loop.stopped() {
                 break;
             }
             delta *= 0.1;
@@ -315,7 +315,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             intercept: point[d],
             objective,
             certificate: ("duality gap (as a share of the objective)", share),
-            stop_reason: reason(share <= limits.tol, guide),
+            stop_reason: reason(share <= limits.tol, fit_loop),
             notes: Vec::new(),
         }
     }
@@ -367,13 +367,13 @@ impl<'d, 'a> Problem<'d, 'a> {
     ///
     /// The fit is that of a rounded loss: a corner of the linear program is found or missed by how
     /// many samples lie on it, so that a sample of weight 3 gave another scale than three samples.
-    fn scale(&self, limits: Limits, guide: &mut OwnLoop<'_>) -> (Point, f64) {
+    fn scale(&self, limits: Limits, fit_loop: &mut OwnLoop<'_>) -> (Point, f64) {
         let loose = Limits { tol: 1e-4, max_iter: limits.max_iter };
         let mut point = self.start();
         // As many coefficients as samples leave no residuals; a penalty is there to tell then.
         if self.ridge.is_empty() || 2 * (self.d() + 1) < self.design.n() {
             let free = Self { ridge: Vec::new(), ..*self };
-            let found = free.piecewise_linear_by((1.0, 1.0), loose, guide, false);
+            let found = free.piecewise_linear_by((1.0, 1.0), loose, fit_loop, false);
             point = found.coefficients;
             point.push(found.intercept);
         }
@@ -388,12 +388,12 @@ impl<'d, 'a> Problem<'d, 'a> {
         given: Option<f64>,
         times: f64,
         limits: Limits,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> (Point, f64, Vec<String>) {
         if let Some(delta) = given {
             return (self.start(), delta, Vec::new());
         }
-        let (point, scale) = self.scale(limits, guide);
+        let (point, scale) = self.scale(limits, fit_loop);
         let most = self.y.iter().fold(0.0f64, |most, y| most.max(y.abs()));
         // Less is what rounding leaves of an exact fit.
         if scale > 1e-9 * most {
@@ -415,20 +415,20 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         delta: Option<f64>,
         limits: Limits,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Found {
-        let (start, delta, notes) = self.delta(delta, 1.345, limits, guide);
+        let (start, delta, notes) = self.delta(delta, 1.345, limits, fit_loop);
         let rounded = Rounded { lo: 1.0, hi: 1.0, delta };
-        let (point, look, _) = self.rounded((rounded, delta), start, limits, guide);
+        let (point, look, _) = self.rounded((rounded, delta), start, limits, fit_loop);
         let objective = delta * look.value;
-        guide.iteration(objective);
+        fit_loop.iteration(objective);
         let d = self.d();
         Found {
             coefficients: point[..d].to_vec(),
             intercept: point[d],
             objective,
             certificate: ("gradient norm (largest entry, standardised)", look.share),
-            stop_reason: reason(look.share <= limits.tol, guide),
+            stop_reason: reason(look.share <= limits.tol, fit_loop),
             notes,
         }
     }
@@ -438,11 +438,11 @@ impl<'d, 'a> Problem<'d, 'a> {
         &self,
         delta: Option<f64>,
         limits: Limits,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Found {
-        let (start, delta, mut notes) = self.delta(delta, 4.685, limits, guide);
+        let (start, delta, mut notes) = self.delta(delta, 4.685, limits, fit_loop);
         let near = Rounded { lo: 1.0, hi: 1.0, delta: delta * 1.345 / 4.685 };
-        let (mut point, _, _) = self.rounded((near, near.delta), start, limits, guide);
+        let (mut point, _, _) = self.rounded((near, near.delta), start, limits, fit_loop);
         let value = |r: f64| {
             let t = (1.0 - (r / delta) * (r / delta)).max(0.0);
             delta * delta / 6.0 * (1.0 - t * t * t)
@@ -456,7 +456,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         let size = delta;
         let d = self.d();
         for _ in 0..limits.max_iter {
-            if now.share <= limits.tol * size || guide.stopped() {
+            if now.share <= limits.tol * size || fit_loop.stopped() {
                 break;
             }
             let weights: Vec<f64> = self
@@ -473,7 +473,7 @@ impl<'d, 'a> Problem<'d, 'a> {
             point.iter_mut().zip(&step).for_each(|(x, s)| *x += s);
             let before = now.value;
             now = look(&point);
-            guide.iteration(now.value);
+            fit_loop.iteration(now.value);
             if now.value >= before && now.share <= 1e3 * limits.tol * size {
                 break;
             }
@@ -486,16 +486,16 @@ impl<'d, 'a> Problem<'d, 'a> {
             intercept: point[d],
             objective: now.value,
             certificate: ("gradient norm (largest entry, standardised)", share),
-            stop_reason: reason(share <= limits.tol, guide),
+            stop_reason: reason(share <= limits.tol, fit_loop),
             notes,
         }
     }
 }
 
-fn reason(converged: bool, guide: &OwnLoop<'_>) -> StopReason {
+fn reason(converged: bool, fit_loop: &OwnLoop<'_>) -> StopReason {
     if converged {
         StopReason::Converged
-    } else if guide.stopped() {
+    } else if fit_loop.stopped() {
         StopReason::Interrupted
     } else {
         StopReason::MaxIterations

@@ -47,7 +47,7 @@ impl Binary<'_, '_> {
         l1: f64,
         (tol, max_iter): (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Found {
         let (n, d, total) = (self.design.n(), self.design.d(), self.design.total());
         let level = Level::best();
@@ -103,7 +103,7 @@ impl Binary<'_, '_> {
                 stop_reason = StopReason::Converged;
                 break;
             }
-            if guide.stopped() {
+            if fit_loop.stopped() {
                 stop_reason = StopReason::Interrupted;
                 break;
             }
@@ -190,7 +190,7 @@ impl Binary<'_, '_> {
                     }
                     most = most.max(by.abs() * whole);
                 }
-                if most <= inner || (cycle % 16 == 15 && guide.stopped()) {
+                if most <= inner || (cycle % 16 == 15 && fit_loop.stopped()) {
                     break;
                 }
             }
@@ -218,7 +218,7 @@ impl Binary<'_, '_> {
             }
             let before = residual;
             residual = distance(&x, &gradient) / size;
-            guide.iteration(value + penalty(&x));
+            fit_loop.iteration(value + penalty(&x));
             if residual >= before && residual < 1e-11 {
                 break;
             }

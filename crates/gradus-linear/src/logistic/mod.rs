@@ -239,16 +239,16 @@ impl Fit for Logistic {
         }
         let weights = self.weights(samples, codes, &sizes, present.len());
         let options = loop_options(self, started, self.max_iter, self.seed, "log loss");
-        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |guide| {
+        let ((model, baselines), mut report) = iterate::own_loop(&options, job, |fit_loop| {
             let design =
                 Design::new(samples.features(), weights.as_deref(), self.preparation(samples));
             let start =
                 self.start(&design, job.warm_model::<LinearModel>(), &present, labels.len());
             let start = start.as_deref();
             let found = if labels.len() == 2 {
-                self.binary(&design, codes, start, guide)?
+                self.binary(&design, codes, start, fit_loop)?
             } else {
-                self.softmax(&design, codes, &present, start, guide)?
+                self.softmax(&design, codes, &present, start, fit_loop)?
             };
             let model = self.model(samples, &design, &found, &present)?;
             let score = held_out_log_loss(&model, job)?;
@@ -358,7 +358,7 @@ impl Logistic {
         design: &Design<'_>,
         codes: &[u32],
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let signs: Vec<f64> = codes.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
         let objective =
@@ -366,16 +366,16 @@ impl Logistic {
         let (l1, limits) = (self.l1(), (self.tol, self.max_iter));
         let small = design.d() <= WHOLE;
         let found = match self.solver {
-            LogisticSolver::Lbfgs => return self.optimised(&objective, 1, start, guide),
+            LogisticSolver::Lbfgs => return self.optimised(&objective, 1, start, fit_loop),
             LogisticSolver::Saga => {
-                saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), start, guide)
+                saga::solve(&objective, l1, (self.tol, self.max_iter, self.seed), start, fit_loop)
             }
             LogisticSolver::Coordinate if !small || l1 == 0.0 => {
-                objective.coordinate(l1, limits, start, guide)
+                objective.coordinate(l1, limits, start, fit_loop)
             }
-            _ if small => objective.newton(l1, limits, start, guide),
-            _ if l1 > 0.0 => objective.coordinate(l1, limits, start, guide),
-            _ => return self.optimised(&objective, 1, start, guide),
+            _ if small => objective.newton(l1, limits, start, fit_loop),
+            _ if l1 > 0.0 => objective.coordinate(l1, limits, start, fit_loop),
+            _ => return self.optimised(&objective, 1, start, fit_loop),
         };
         let found = Found::from_point(found, 1);
         Ok(self.with_separation(&objective, found))
@@ -399,7 +399,7 @@ impl Logistic {
         codes: &[u32],
         present: &[u32],
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let place = |code: u32| present.binary_search(&code).unwrap_or_default() as u32;
         let classes: Vec<u32> = codes.iter().map(|&code| place(code)).collect();
@@ -412,10 +412,10 @@ impl Logistic {
         };
         let mut found = if self.solver == LogisticSolver::Saga {
             let limits = (self.tol, self.max_iter, self.seed);
-            let found = saga::solve(&objective, self.l1(), limits, start, guide);
+            let found = saga::solve(&objective, self.l1(), limits, start, fit_loop);
             self.with_separation(&objective, Found::from_point(found, present.len()))
         } else {
-            self.optimised(&objective, present.len(), start, guide)?
+            self.optimised(&objective, present.len(), start, fit_loop)?
         };
         if self.l1() == 0.0 {
             found.centre(present.len());
@@ -429,7 +429,7 @@ impl Logistic {
         classes: &dyn Classes,
         scores: usize,
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Result<Found> {
         let objective: &dyn Objective = classes;
         let (dim, l1) = (objective.dim(), self.l1());
@@ -440,7 +440,7 @@ impl Logistic {
         // A model of other data may be worse than none.
         let better = |start: &&[f64]| objective.value(start) < at_zero;
         let start = start.filter(better).map_or(zero, <[f64]>::to_vec);
-        let stop = guide.stop().clone();
+        let stop = fit_loop.stop().clone();
         let control = Control {
             max_iter: self.max_iter,
             // The largest entry is never above the norm.
@@ -451,7 +451,7 @@ impl Logistic {
         };
         let mut watch = |iterate: &Iterate<'_>| {
             if iterate.iteration > 0 {
-                guide.iteration(iterate.value);
+                fit_loop.iteration(iterate.value);
             }
             ControlFlow::Continue(())
         };

@@ -63,7 +63,7 @@ impl Binary<'_, '_> {
     fn first_guess(
         &self,
         l1: f64,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Option<(Vec<f64>, Option<Vec<f64>>)> {
         let n = self.design.n();
         if n / FEWER < (20 * self.design.d()).max(1000) || self.ridge + l1 == 0.0 {
@@ -78,7 +78,7 @@ impl Binary<'_, '_> {
         if fewer.design.total() <= 0.0 {
             return None;
         }
-        let point = fewer.descend(l1, (1e-3, 20), None, guide, false).point;
+        let point = fewer.descend(l1, (1e-3, 20), None, fit_loop, false).point;
         let hessian = (self.design.d() >= 32).then(|| fewer.look(&point).2);
         let numbers = point.iter().chain(hessian.iter().flatten());
         numbers.into_iter().all(|x| x.is_finite()).then_some((point, hessian))
@@ -90,9 +90,9 @@ impl Binary<'_, '_> {
         l1: f64,
         limits: (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
     ) -> Found {
-        self.descend(l1, limits, start, guide, true)
+        self.descend(l1, limits, start, fit_loop, true)
     }
 
     /// The same; the iterations of a fit to part of the data are not reported.
@@ -104,7 +104,7 @@ impl Binary<'_, '_> {
         l1: f64,
         (tol, max_iter): (f64, usize),
         start: Option<&[f64]>,
-        guide: &mut OwnLoop<'_>,
+        fit_loop: &mut OwnLoop<'_>,
         full_data: bool,
     ) -> Found {
         let d = self.design.d();
@@ -118,7 +118,7 @@ impl Binary<'_, '_> {
         let enough = if d < 32 { 1e-3 } else { 0.1 };
         let first = match start {
             Some(start) => Some((start.to_vec(), None)),
-            None => self.first_guess(l1, guide),
+            None => self.first_guess(l1, fit_loop),
         };
         let mut there_gradient = vec![0.0; d + 1];
         if let Some((first, hessian)) = first {
@@ -135,7 +135,7 @@ impl Binary<'_, '_> {
                 stop_reason = StopReason::Converged;
                 break;
             }
-            if guide.stopped() {
+            if fit_loop.stopped() {
                 stop_reason = StopReason::Interrupted;
                 break;
             }
@@ -181,7 +181,7 @@ impl Binary<'_, '_> {
             let before = residual;
             residual = self.distance(&x, &gradient, l1) / size;
             if full_data {
-                guide.iteration(value + penalty(&x));
+                fit_loop.iteration(value + penalty(&x));
             }
             // As near as rounding allows.
             if residual >= before && residual < 1e-10 {

@@ -177,7 +177,7 @@ pub(super) fn solve<O: Scored>(
     l1: f64,
     (tol, max_iter, seed): (f64, usize, u64),
     start: Option<&[f64]>,
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Found {
     let design = objective.design();
     let (k, d) = (objective.n_scores(), design.d());
@@ -278,8 +278,8 @@ pub(super) fn solve<O: Scored>(
         point = state.point(&steps, (pass + 1) * usable.len());
         value = objective.gradient(&point, &mut gradient);
         residual = distance(&point, &gradient, d * k, l1) / size;
-        guide.iteration(value + penalty(&point));
-        if guide.stopped() {
+        fit_loop.iteration(value + penalty(&point));
+        if fit_loop.stopped() {
             stop_reason = StopReason::Interrupted;
             break;
         }

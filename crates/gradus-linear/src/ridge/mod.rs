@@ -177,14 +177,14 @@ impl Fit for Ridge {
             .map(|(at, mean)| values.column(at).map(|y| y - mean).collect())
             .collect();
         let options = loop_options(self, started, 1, 0, "rmse");
-        let (model, mut report) = iterate::own_loop(&options, job, |guide| {
+        let (model, mut report) = iterate::own_loop(&options, job, |fit_loop| {
             let design = Design::with_gram(
                 samples.features(),
                 samples.weights(),
                 Preparation { center: self.fit_intercept, scale: self.is_standardized() },
                 (values, &means),
             );
-            let found = self.solve(&design, &targets, guide)?;
+            let found = self.solve(&design, &targets, fit_loop)?;
             if found.coefficients.iter().flatten().any(|w| !w.is_finite()) {
                 return Err(Error::data(
                     "ridge: the coefficients are not finite: the features are too large",
@@ -306,7 +306,7 @@ impl Ridge {
         &self,
         design: &Design<'_>,
         targets: &[Vec<f64>],
-        guide: &OwnLoop<'_>,
+        fit_loop: &OwnLoop<'_>,
     ) -> Result<Found> {
         let (n, d) = (design.n(), design.d());
         if d <= FACTORED && (d <= n || n > FACTORED) {
@@ -314,7 +314,7 @@ impl Ridge {
         } else if n <= FACTORED {
             self.by_samples(design, targets)
         } else {
-            self.by_products(design, targets, guide)
+            self.by_products(design, targets, fit_loop)
         }
     }
 
@@ -502,7 +502,7 @@ impl Ridge {
         &self,
         design: &Design<'_>,
         targets: &[Vec<f64>],
-        guide: &OwnLoop<'_>,
+        fit_loop: &OwnLoop<'_>,
     ) -> Result<Found> {
         let Some(lambda) = self.regularization else {
             return Err(Error::parameter(
@@ -522,7 +522,7 @@ impl Ridge {
                 let start = vec![0.0; design.d()];
                 let start = (start.as_slice(), Scaling::Lengths);
                 let limits = (self.tol, self.max_iter);
-                let found = conjugate(design, y, penalty, start, limits, guide.stop());
+                let found = conjugate(design, y, penalty, start, limits, fit_loop.stop());
                 residual = residual.max(found.residual);
                 squares += found.squares;
                 if found.iterations >= self.max_iter {
@@ -532,7 +532,7 @@ impl Ridge {
                 found.coefficients
             })
             .collect();
-        if guide.stopped() {
+        if fit_loop.stopped() {
             stop_reason = StopReason::Interrupted;
         }
         Ok(Found {

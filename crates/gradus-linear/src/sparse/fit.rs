@@ -122,13 +122,13 @@ pub(crate) fn fit(
     check_held_out(samples, job.validation)?;
     let targets = samples.values()?;
     let mut baselines = Vec::new();
-    let (model, mut report) = iterate::own_loop(rules, job, |guide| {
+    let (model, mut report) = iterate::own_loop(rules, job, |fit_loop| {
         let (found, notes) = match spec.regularization {
             Some(lambda) => {
                 let start = job.warm_model::<LinearModel>();
-                (one(spec, lambda, samples, targets, start, guide)?, Vec::new())
+                (one(spec, lambda, samples, targets, start, fit_loop)?, Vec::new())
             }
-            None => chosen(spec, samples, targets, guide)?,
+            None => chosen(spec, samples, targets, fit_loop)?,
         };
         check(rules.model, &found)?;
         let (model, ending, others) = ended(spec, found, notes, samples, job)?;
@@ -201,12 +201,12 @@ fn one(
     samples: &Samples,
     targets: &Dense<f64>,
     start: Option<&LinearModel>,
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Result<Vec<Found>> {
     let PathOptions { fit_intercept, standardize, tol, max_iter, .. } = spec.options;
     let setting = Setting { fit_intercept, standardize, path: false };
     let problem = Problem::new(samples.features(), samples.weights(), targets, setting);
-    problem.check(guide.model())?;
+    problem.check(fit_loop.model())?;
     let shape = (problem.n_targets(), problem.d());
     // Without a penalty descent is slow along features that are alike, and least squares have a
     // solution in closed form, to the last digits: descent has to certify it only.
@@ -217,7 +217,7 @@ fn one(
     };
     let start = squares.as_ref().map(|fitted| &fitted.model).or(start);
     let start = start.filter(|model| model.coefficients().shape() == shape);
-    let stop = guide.stop().clone();
+    let stop = fit_loop.stop().clone();
     let limits = Limits { tol, passes: max_iter, stop: &stop, polish: true };
     let mut before = 0.0;
     Ok((0..problem.n_targets())
@@ -228,7 +228,7 @@ fn one(
                 solver.start_at(start.coefficients().row(t), penalty.positive);
             }
             let solution = solver
-                .solve(penalty, &limits, &mut |objective| guide.iteration(before + objective));
+                .solve(penalty, &limits, &mut |objective| fit_loop.iteration(before + objective));
             before += solution.objective;
             let (coefficients, intercept) = problem.restore(t, solver.beta());
             Found {
@@ -267,7 +267,7 @@ pub(crate) fn along(
     let mut fits = Vec::with_capacity(lambdas.len());
     for (&lambda, rules) in lambdas.iter().zip(rules) {
         let mut baselines = Vec::new();
-        let (model, mut report) = iterate::own_loop(rules, job, |guide| {
+        let (model, mut report) = iterate::own_loop(rules, job, |fit_loop| {
             let mut found = Vec::with_capacity(solvers.len());
             for (t, solver) in solvers.iter_mut().enumerate() {
                 let penalty = spec.options.penalty(&problem, t, lambda);
@@ -282,7 +282,7 @@ pub(crate) fn along(
                     path: None,
                 });
             }
-            guide.iteration(found.iter().map(|found| found.objective).sum());
+            fit_loop.iteration(found.iter().map(|found| found.objective).sum());
             check(rules.model, &found)?;
             let spec = Spec { regularization: Some(lambda), ..spec.clone() };
             let (model, ending, others) = ended(&spec, found, Vec::new(), samples, job)?;
@@ -300,14 +300,14 @@ fn chosen(
     spec: &Spec,
     samples: &Samples,
     targets: &Dense<f64>,
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Result<(Vec<Found>, Vec<String>)> {
     let options = &spec.options;
     let folds = content_folds(samples, spec.folds, spec.seed)?;
     let (fold_of, n_folds) = (folds.0.as_slice(), folds.1);
     let problem = Problem::new(samples.features(), samples.weights(), targets, options.setting());
-    problem.check(guide.model())?;
-    let stop = guide.stop().clone();
+    problem.check(fit_loop.model())?;
+    let stop = fit_loop.stop().clone();
     let mut grids: Vec<Vec<f64>> =
         (0..problem.n_targets()).map(|t| options.grid(&problem, t)).collect();
     let mut paths: Vec<(Path, StopReason)> = Vec::new();
@@ -323,7 +323,7 @@ fn chosen(
             let start = paths.get(t).map(|(path, _)| path.dense(path.lambdas.len() - 1));
             let (path, ended) =
                 options.run(&problem, t, grid, start.as_deref(), &stop, &mut |objective| {
-                    guide.iteration(before + objective);
+                    fit_loop.iteration(before + objective);
                 });
             before += path.objectives.last().copied().unwrap_or_default();
             match paths.get_mut(t) {

@@ -25,26 +25,26 @@ pub(crate) fn non_negative(
     (fit_intercept, standardize): (bool, bool),
     ridge: f64,
     (tol, passes): (f64, usize),
-    guide: &mut OwnLoop<'_>,
+    fit_loop: &mut OwnLoop<'_>,
 ) -> Result<Vec<NonNegative>> {
     let setting = Setting { fit_intercept, standardize, path: false };
     let problem = Problem::new(samples.features(), samples.weights(), samples.values()?, setting);
-    problem.check(guide.model())?;
+    problem.check(fit_loop.model())?;
     let penalty = Penalty { a: 0.0, b: ridge, positive: true };
-    let stop = guide.stop().clone();
+    let stop = fit_loop.stop().clone();
     let limits = Limits { tol, passes, stop: &stop, polish: true };
     let mut before = 0.0;
     (0..problem.n_targets())
         .map(|t| {
             let mut solver = Solver::new(&problem, t);
             let solution = solver
-                .solve(penalty, &limits, &mut |objective| guide.iteration(before + objective));
+                .solve(penalty, &limits, &mut |objective| fit_loop.iteration(before + objective));
             before += solution.objective;
             let (coefficients, intercept) = problem.restore(t, solver.beta());
             if !(solution.gap.is_finite() && solution.objective.is_finite()) {
                 return Err(Error::data(format!(
                     "{}: the features or the target are too large: their products are not finite",
-                    guide.model()
+                    fit_loop.model()
                 )));
             }
             Ok(NonNegative {

@@ -40,7 +40,7 @@ pub(super) struct Options {
     pub(super) seed: u64,
 }
 
-/// A guide as the solvers see it.
+/// The loop of a fit, as the solvers see it.
 pub(super) struct Guided<'g, 'a>(pub(super) &'g mut OwnLoop<'a>);
 
 impl Watch for Guided<'_, '_> {

@@ -355,11 +355,11 @@ impl Fit for Svm {
     fn fit_job(&self, data: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
         let options = self.options();
         let score = Score { metric: "accuracy", higher_is_better: true, of: accuracy };
-        fit_machines(self, &options, data, job, score, |guide| {
+        fit_machines(self, &options, data, job, score, |fit_loop| {
             let (mut model, mut ending) =
-                learn::classes(&options, data, job.warm_model(), &mut learn::Guided(guide))?;
+                learn::classes(&options, data, job.warm_model(), &mut learn::Guided(fit_loop))?;
             if self.probability {
-                let (sigmoids, caution) = platt::sigmoids(&options, data, &model, guide)?;
+                let (sigmoids, caution) = platt::sigmoids(&options, data, &model, fit_loop)?;
                 model.sigmoids = sigmoids;
                 ending.notes.extend(caution);
             }
@@ -415,8 +415,8 @@ fn fit_machines<P: Fit<Data = Samples, Model = SvmModel>>(
         tol: options.tol.unwrap_or_default(),
         ..fitting::loop_options(params, started, options.max_iter, options.seed, score.metric)
     };
-    let (model, report) = iterate::own_loop(&rules, job, |guide| {
-        let (model, mut ending) = learn(guide)?;
+    let (model, report) = iterate::own_loop(&rules, job, |fit_loop| {
+        let (model, mut ending) = learn(fit_loop)?;
         ending.validation = job.validation.map(|data| (score.of)(&model, data)).transpose()?;
         Ok((model, ending))
     })?;

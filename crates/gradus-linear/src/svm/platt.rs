@@ -34,7 +34,7 @@ pub(super) fn sigmoids(
     options: &Options,
     data: &Samples,
     model: &SvmModel,
-    guide: &OwnLoop<'_>,
+    fit_loop: &OwnLoop<'_>,
 ) -> Result<(Vec<[f64; 2]>, Option<String>)> {
     let (codes, labels) = data.classes()?;
     let (n, k) = (data.len(), labels.len());
@@ -53,7 +53,7 @@ pub(super) fn sigmoids(
             continue;
         }
         let rest = learning(options, data, &outside);
-        let (found, _) = learn::classes(options, &rest, None, &mut Quiet(guide))?;
+        let (found, _) = learn::classes(options, &rest, None, &mut Quiet(fit_loop))?;
         let some = data.features().select_rows(&inside);
         let found = found.scores(&held_out(options, &some, &outside))?;
         for (found, &row) in found.rows().zip(&inside) {

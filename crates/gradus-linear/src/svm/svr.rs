@@ -184,8 +184,8 @@ impl Fit for Svr {
             seed: self.seed,
         };
         let score = Score { metric: "rmse", higher_is_better: false, of: rmse };
-        fit_machines(self, &options, data, job, score, |guide| {
-            learn::values(&options, data, job.warm_model(), &mut learn::Guided(guide))
+        fit_machines(self, &options, data, job, score, |fit_loop| {
+            learn::values(&options, data, job.warm_model(), &mut learn::Guided(fit_loop))
         })
     }
 }
