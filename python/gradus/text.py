@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from gradus._sentences import SentenceTransformer
 from gradus._text import TextTransformer
-from gradus._words import SentenceTransformer, WordModel
+from gradus._words import WordModel
 
 __all__ = [
     "Cbow",
@@ -285,12 +286,12 @@ class Ppmi(WordModel):
 
     Attributes
     ----------
-    words_
-        The words, ascending.
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
     vectors_
-        Their vectors, words × coordinates.
+        The vectors, words × coordinates, in the order of `vocabulary_`.
     counts_
-        How often each word is in the texts of training, if it is known.
+        How often each word was there in training.
     n_iter_
         Iterations done.
     report_
@@ -299,10 +300,10 @@ class Ppmi(WordModel):
     Examples
     --------
     >>> from gradus.text import Ppmi
-    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
-    >>> model = Ppmi(dimension=3, min_count=1).fit(texts)
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Ppmi(dimension=3).fit(texts)
     >>> model.vectors_.shape
-    (8, 3)
+    (7, 3)
     >>> len(model.most_similar("cat", topn=3))
     3
     """
@@ -428,12 +429,12 @@ class Glove(WordModel):
 
     Attributes
     ----------
-    words_
-        The words, ascending.
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
     vectors_
-        Their vectors, words × coordinates.
+        The vectors, words × coordinates, in the order of `vocabulary_`.
     counts_
-        How often each word is in the texts of training, if it is known.
+        How often each word was there in training.
     n_iter_
         Iterations done.
     report_
@@ -442,10 +443,10 @@ class Glove(WordModel):
     Examples
     --------
     >>> from gradus.text import Glove
-    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
-    >>> model = Glove(dimension=3, min_count=1).fit(texts)
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Glove(dimension=3).fit(texts)
     >>> model.vectors_.shape
-    (8, 3)
+    (7, 3)
     >>> len(model.most_similar("cat", topn=3))
     3
     """
@@ -658,12 +659,12 @@ class Skipgram(WordModel):
 
     Attributes
     ----------
-    words_
-        The words, ascending.
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
     vectors_
-        Their vectors, words × coordinates.
+        The vectors, words × coordinates, in the order of `vocabulary_`.
     counts_
-        How often each word is in the texts of training, if it is known.
+        How often each word was there in training.
     n_iter_
         Iterations done.
     report_
@@ -672,10 +673,10 @@ class Skipgram(WordModel):
     Examples
     --------
     >>> from gradus.text import Skipgram
-    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
-    >>> model = Skipgram(dimension=3, min_count=1).fit(texts)
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Skipgram(dimension=3).fit(texts)
     >>> model.vectors_.shape
-    (8, 3)
+    (7, 3)
     >>> len(model.most_similar("cat", topn=3))
     3
     """
@@ -775,12 +776,12 @@ class Cbow(WordModel):
 
     Attributes
     ----------
-    words_
-        The words, ascending.
+    vocabulary_
+        The row of each word: dict, the most frequent words first.
     vectors_
-        Their vectors, words × coordinates.
+        The vectors, words × coordinates, in the order of `vocabulary_`.
     counts_
-        How often each word is in the texts of training, if it is known.
+        How often each word was there in training.
     n_iter_
         Iterations done.
     report_
@@ -789,10 +790,10 @@ class Cbow(WordModel):
     Examples
     --------
     >>> from gradus.text import Cbow
-    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog"]
-    >>> model = Cbow(dimension=3, min_count=1).fit(texts)
+    >>> texts = ["the cat sat", "the dog sat", "a bird sang"] * 20
+    >>> model = Cbow(dimension=3).fit(texts)
     >>> model.vectors_.shape
-    (8, 3)
+    (7, 3)
     >>> len(model.most_similar("cat", topn=3))
     3
     """
