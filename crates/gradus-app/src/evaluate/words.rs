@@ -120,7 +120,11 @@ fn similarity(model: &dyn Embed, path: &Path, lines: &[(usize, &str)]) -> Result
             if at == 0 && lines.len() > 1 {
                 continue;
             }
-            return Err(bad(path, line, format!("{text:?} is not two words and their similarity")));
+            let reason = format!(
+                "{text:?} is not two words and their similarity; vectors are evaluated on such lines, or on analogies of \
+                 four words"
+            );
+            return Err(bad(path, line, reason));
         };
         pairs += 1;
         match (model.knows(a), model.knows(b)) {

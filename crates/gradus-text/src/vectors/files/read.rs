@@ -39,7 +39,11 @@ pub fn read_vectors(
         let reason = "is a binary model of fastText, which gradus does not read; its vectors are in the .vec file beside it";
         return Err(Error::format(path, reason));
     }
-    let format = format.unwrap_or_else(|| looks_like(start));
+    let Some(format) = format.or_else(|| recognised(start)) else {
+        let reason = "is not a gradus model file, nor vectors of words: its first line is neither two whole numbers nor a \
+            word and numbers";
+        return Err(Error::format(path, reason));
+    };
     let mut found =
         Found { path, words: Vec::new(), seen: HashSet::new(), vectors: Vec::new(), repeated: 0 };
     match format {
@@ -65,11 +69,14 @@ fn fill(input: &mut dyn BufRead) -> std::io::Result<&[u8]> {
     input.fill_buf()
 }
 
-/// The format of a file by its first bytes.
-fn looks_like(start: &[u8]) -> VectorFormat {
+/// The format of a file by its first bytes; `None` if they are no vectors.
+fn recognised(start: &[u8]) -> Option<VectorFormat> {
     let (first, rest) = line_of(start);
     let Some((_, k)) = std::str::from_utf8(first).ok().and_then(header) else {
-        return VectorFormat::Glove;
+        // A word that is not UTF-8 is an error of the line.
+        let first = String::from_utf8_lossy(first);
+        let last = first.split_ascii_whitespace().skip(1).last();
+        return last.filter(|field| field.parse::<f32>().is_ok()).map(|_| VectorFormat::Glove);
     };
     let (second, _) = line_of(rest);
     let as_text = std::str::from_utf8(second).ok();
@@ -83,7 +90,7 @@ fn looks_like(start: &[u8]) -> VectorFormat {
     let sample = &rest[..rest.len().min(4096)];
     let is_text = !sample.iter().any(is_control)
         && std::str::from_utf8(sample).map_or_else(|error| error.error_len().is_none(), |_| true);
-    if fits || is_text { VectorFormat::Text } else { VectorFormat::Binary }
+    Some(if fits || is_text { VectorFormat::Text } else { VectorFormat::Binary })
 }
 
 fn line_of(bytes: &[u8]) -> (&[u8], &[u8]) {

@@ -89,7 +89,10 @@ fn a_broken_text_file_names_the_line_and_the_rule() {
     let cut = error(b"3 2\na 1 2\nb 1 2\n");
     assert!(cut.contains("header says 3 words, and 2 follow"), "{cut}");
     assert!(error(b"").contains("is empty"));
-    assert!(error(b"word\n").contains("line 1"));
+    for no_vectors in [&b"word\n"[..], b"user,item,rating\n1,2,3\n", b"to be or not to be\n"] {
+        let said = error(no_vectors);
+        assert!(said.contains("not a gradus model file, nor vectors of words"), "{said}");
+    }
     let wide = error(b"1 99999999999\na 1\n");
     assert!(wide.contains("line 1") && wide.contains("99999999999 coordinates"), "{wide}");
     assert!(error(b"2 0\na\nb\n").contains("0 coordinates"));
