@@ -10,8 +10,8 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, cold, completion, curve, defaults, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load, metrics, nmf
-from suites import pca, python, quality, svdpp, svm, svmgrid, text, top, versions, words
+from suites import als, bayes, cold, completion, curve, defaults, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
+from suites import metrics, nmf, pca, python, quality, sentences, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
     "als": als,
@@ -41,6 +41,8 @@ SUITES = {
     "completion": completion,
     "lda": lda,
     "words": words,
+    "sentences": sentences,
+    "formats": formats,
     "versions": versions,
 }
 
@@ -67,6 +69,8 @@ def options(arguments):
     parser.add_argument("--least", type=float, default=0.5, help="als: seconds that the difference must at least be")
     parser.add_argument("--target", type=float, help="als: held-out RMSE to reach (default: see bench/README.md)")
     parser.add_argument("--sizes", type=_sizes, default=[1, 3, 10, 30], help="curve: millions of ratings")
+    parser.add_argument("--megabytes", type=float, help="words, glove: so much of the text (default: all of it)")
+    parser.add_argument("--seeds", type=int, default=5, help="words: fits behind each score")
     parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")

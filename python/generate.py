@@ -40,6 +40,7 @@ SPECIAL = {
     "lda": "OnlineTopics",
     "plsa": "TopicModel",
     "sif": "SentenceTransformer",
+    "doc2vec": "DocumentTransformer",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -59,6 +60,7 @@ SOURCES = {
     "OnlineTopics": "_topics",
     "WordModel": "_words",
     "SentenceTransformer": "_sentences",
+    "DocumentTransformer": "_sentences",
 }
 
 
@@ -174,6 +176,13 @@ array(['yes'], dtype='<U3')
 >>> model = {name}(dimension=3, min_count=1)
 >>> model.fit_transform(texts).shape
 (3, 3)
+""",
+    "documents": """
+>>> from gradus.{family} import {name}
+>>> texts = ["the cat sat on the mat", "the dog sat on the mat", "stocks fell on the market"] * 5
+>>> model = {name}(dimension=4)
+>>> model.fit_transform(texts).shape
+(15, 4)
 """,
     "cluster": """
 >>> import numpy as np
@@ -431,6 +440,9 @@ ATTRIBUTES = {
         ("word_weights_", "The weight of each word."),
         ("components_", "The directions that are removed, by rows."),
     ],
+    "DocumentTransformer": [
+        ("word_vectors_", "The vectors by which words are told, in the ascending order of the words."),
+    ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),
     ],
@@ -444,7 +456,7 @@ def class_text(model: dict) -> str:
         attributes = ATTRIBUTES[base]
     if has_topics(model):
         attributes = ATTRIBUTES["TopicModel"]
-    if base == "SentenceTransformer":
+    if base in ("SentenceTransformer", "DocumentTransformer"):
         attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:
@@ -461,7 +473,7 @@ def class_text(model: dict) -> str:
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
     kind = "topics" if has_topics(model) else kind
-    kind = "sentences" if base == "SentenceTransformer" else kind
+    kind = {"SentenceTransformer": "sentences", "DocumentTransformer": "documents"}.get(base, kind)
     kind = "non_negative" if model.get("non_negative") else kind
     kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)

@@ -117,7 +117,8 @@ def run(options, tiny=False):
         return
     FOLDER.mkdir(exist_ok=True)
     with lzma.open(paths[0], "rt", encoding="utf-8") as file:
-        text = file.read(1_000_000 if tiny else 1 << 40).lower()
+        most = 1.0 if tiny else options.megabytes
+        text = file.read(1 << 40 if most is None else int(most * 1e6)).lower()
     # All sides get the same words: what is no letter or digit of ASCII stands between them.
     text = re.sub(r"[^a-z0-9_\n]+", " ", text)
     corpus, counts = FOLDER / "glove.txt", FOLDER / "glove.counts"
@@ -219,6 +220,6 @@ if __name__ == "__main__":
     from types import SimpleNamespace
 
     begun = time.time()
-    for section in run(SimpleNamespace(repeat=1, threads=1, timeout=3600), tiny="tiny" in sys.argv[1:]):
+    for section in run(SimpleNamespace(repeat=1, threads=1, timeout=3600, megabytes=None), tiny="tiny" in sys.argv[1:]):
         print(section.markdown())
     print(f"{time.time() - begun:.0f} s")

@@ -2,7 +2,7 @@
 
 The text of enwiki-2015 is put in lower case and cut into words (runs of letters, numbers and underscores) beforehand, so that
 both sides read the same: lines of at most 10,000 words, which is as long as gensim's sentences may be. d = 100, window 5, 5
-negatives, subsampling 1e-3, words from 5 times on, 5 epochs. Rates are words of the text × epochs over the time of training alone,
+negatives, subsampling 1e-3, words from 5 times on, 5 epochs; hierarchical softmax in place of negatives as well. Rates are words of the text × epochs over the time of training alone,
 without reading and counting. gensim judges the vectors of both (WordSim-353, SimLex-999, MEN, Google's analogies), five seeds each.
 """
 
@@ -26,7 +26,8 @@ from gensim.models import KeyedVectors, Word2Vec
 if side == "gensim":
     sentences = [line.split() for line in lines]
     n = sum(map(len, sentences))
-    model = Word2Vec(vector_size=100, window=5, negative=5, sample=1e-3, min_count=5, sg=int(kind == "skipgram"), workers=threads, seed=seed, epochs=5)
+    loss = {"hs": 1, "negative": 0} if "hierarchical" in kind else {"negative": 5}
+    model = Word2Vec(vector_size=100, window=5, sample=1e-3, min_count=5, sg=int("skipgram" in kind), workers=threads, seed=seed, epochs=5, **loss)
     model.build_vocab(sentences)
     begun, used = time.perf_counter(), cpu()
     model.train(sentences, total_examples=model.corpus_count, epochs=5)
@@ -37,7 +38,8 @@ else:
     from gradus.text import Cbow, Skipgram
     gradus.set_threads(threads)
     n = sum(len(line.split()) for line in lines)
-    model = (Skipgram if kind == "skipgram" else Cbow)(tokens="blanks", lowercase=False, random_state=seed)
+    loss = "hierarchical" if "hierarchical" in kind else "negative"
+    model = (Skipgram if "skipgram" in kind else Cbow)(tokens="blanks", lowercase=False, loss=loss, random_state=seed)
     used = cpu()
     model.fit(lines)
     used = cpu() - used
@@ -77,6 +79,12 @@ def text(data, folder, most=None):
     return path
 
 
+def slice_of(options, tiny):
+    """How many letters of the text are taken; `None` for all."""
+    most = 2.0 if tiny else options.megabytes
+    return None if most is None else int(most * 1e6)
+
+
 def run(options, tiny=False):
     import processes
     from datasets import DATA, WORK as FOLDER
@@ -89,7 +97,7 @@ def run(options, tiny=False):
     library.write_bytes((ROOT / "target" / "release" / "lib_gradus.so").read_bytes())
     FOLDER.mkdir(exist_ok=True)
     data = Path(DATA)
-    path = text(data, FOLDER, 2_000_000 if tiny else None)
+    path = text(data, FOLDER, slice_of(options, tiny))
     if path is None:
         say(f"words: skipped: enwiki-2015 is not in {DATA}")
         return
@@ -103,7 +111,7 @@ def run(options, tiny=False):
     names = ["EN-WS-353-ALL", "EN-SIMLEX-999", "EN-MEN-TR-3k", "analogies"]
     rates = Section("Vectors of words: speed", ["model", "threads", "gradus, k words/s", "gensim, k words/s", "gradus ÷ gensim"])
     scores = Section("Vectors of words: scores", ["model", "side", "WS-353 ρ", "SimLex ρ", "MEN ρ", "analogies"])
-    for kind in ("skipgram", "cbow"):
+    for kind in ("skipgram", "cbow", "skipgram hierarchical", "cbow hierarchical"):
         found = {"gradus": [], "gensim": []}
         for threads in sorted({1, min(2, options.threads)}):
             measured = {"gradus": [], "gensim": []}
@@ -115,7 +123,7 @@ def run(options, tiny=False):
             a, b = (median([run["rate"] for run in measured[side]]) / 1e3 for side in ("gradus", "gensim"))
             rates.rows.append([kind, str(threads), number(a), number(b), ratio(a, b)])
         for side, runs in found.items():
-            while len(runs) < (1 if tiny else 5):
+            while len(runs) < (1 if tiny else options.seeds):
                 say(f"words: {kind}, {side}, seed {1 + len(runs)}")
                 runs.append(one(side, kind, 1 + len(runs), min(2, options.threads))["scores"])
             cells = []
@@ -126,6 +134,8 @@ def run(options, tiny=False):
                 cells.append(f"{mean:.4f} ± {spread:.4f}")
             scores.rows.append([kind, side, *cells])
     rates.notes = [f"medians of {options.repeat} alternating processes; training alone, without reading and counting"]
+    size = sum(len(line.split()) for line in path.open(encoding="utf-8"))
+    rates.notes.append(f"{size:,} words of text")
     scores.notes = ["mean and standard deviation over seeds; gensim judges both"]
     yield rates
     yield scores
@@ -135,5 +145,5 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "bench"))
     from types import SimpleNamespace
 
-    for section in run(SimpleNamespace(repeat=1, threads=2, timeout=3600), tiny="tiny" in sys.argv[1:]):
+    for section in run(SimpleNamespace(repeat=1, threads=2, timeout=3600, megabytes=None, seeds=5), tiny="tiny" in sys.argv[1:]):
         print(section.title, section.columns, *section.rows, sep="\n")

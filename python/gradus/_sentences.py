@@ -13,7 +13,7 @@ from gradus._base import Estimator
 from gradus._text import _texts
 
 
-class SentenceTransformer(TransformerMixin, Estimator):
+class TextEmbedding(TransformerMixin, Estimator):
     """A model that turns texts into vectors."""
 
     def __sklearn_tags__(self) -> Any:
@@ -50,8 +50,7 @@ class SentenceTransformer(TransformerMixin, Estimator):
         self._read_coefficients()
 
     def _read_coefficients(self) -> None:
-        self.word_weights_ = self._tensor("weights")
-        self.components_ = self._tensor("removed")
+        """Sets the attributes of what was learned."""
 
     def transform(self, X: Iterable[str]) -> np.ndarray:
         """The vectors of texts.
@@ -67,7 +66,7 @@ class SentenceTransformer(TransformerMixin, Estimator):
         return _gradus.transform_documents(self._fitted, _gradus.Corpus.texts(_texts(X)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the coordinates: ``sif0``, ``sif1``, ….
+        """The names of the coordinates: that of the model and a number.
 
         Parameters
         ----------
@@ -76,3 +75,18 @@ class SentenceTransformer(TransformerMixin, Estimator):
         vectors = self._tensor("vectors")
         assert vectors is not None
         return np.asarray([f"{self._kind}{at}" for at in range(vectors.shape[1])], dtype=object)
+
+
+class SentenceTransformer(TextEmbedding):
+    """A model of weighted means of word vectors."""
+
+    def _read_coefficients(self) -> None:
+        self.word_weights_ = self._tensor("weights")
+        self.components_ = self._tensor("removed")
+
+
+class DocumentTransformer(TextEmbedding):
+    """A model of vectors by which the words of documents are told."""
+
+    def _read_coefficients(self) -> None:
+        self.word_vectors_ = self._tensor("vectors")

@@ -71,10 +71,13 @@ class WordModel(Estimator):
 
     def _find(self, word: str) -> int | None:
         self._fitted  # raises if there is no model
-        found = self.vocabulary_.get(word)
-        if found is None and self._is_lowercase:
-            found = self.vocabulary_.get(word.lower())
-        return found
+        for spelling in (word, "_".join(word.split())):
+            found = self.vocabulary_.get(spelling)
+            if found is None and self._is_lowercase:
+                found = self.vocabulary_.get(spelling.lower())
+            if found is not None:
+                return found
+        return None
 
     def _place(self, word: str) -> int:
         found = self._find(word)

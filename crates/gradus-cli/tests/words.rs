@@ -95,6 +95,49 @@ fn vectors_are_fitted_asked_and_written() {
     assert!(page.contains("keeper") && page.contains("</html>"));
 }
 
+/// Phrases are words of the model; a text that is read in parts gives the same file.
+#[test]
+fn phrases_are_words_and_streamed_texts_give_the_same_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line =
+        |at: usize| ["New York has a park", "a york ham is a new ham", "a park is old"][at % 3];
+    let lines: Vec<&str> = (0..900).map(line).collect();
+    fs::write(folder.join("text.txt"), lines.join("\n")).unwrap();
+    let rest = "--phrases npmi --phrase-threshold 0.3 --dimension 6 --max-iter 2";
+    for loss in ["negative", "softmax", "hierarchical"] {
+        ok(folder, &format!("fit skipgram text.txt -o m.gradus --loss {loss} {rest} --force"));
+        ok(
+            folder,
+            &format!("fit skipgram text.txt --stream -o s.gradus --loss {loss} {rest} --force"),
+        );
+        let near = json(folder, "similar m.gradus --word new_york -n 3 --json");
+        assert_eq!(near["similar"].as_array().unwrap().len(), 3);
+        assert_eq!(
+            json(folder, "similar s.gradus --word NEW_York -n 3 --json")["similar"],
+            near["similar"]
+        );
+        let info = ok(folder, "info m.gradus");
+        assert!(info.contains("phrases"), "{info}");
+    }
+}
+
+#[test]
+fn documents_are_transformed_and_found_by_doc2vec() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("text.txt"), text()).unwrap();
+    ok(folder, "fit doc2vec text.txt -o m.gradus --dimension 5 --subsample 0 --max-iter 5");
+    ok(folder, "transform m.gradus text.txt -o x.csv");
+    let rows = fs::read_to_string(folder.join("x.csv")).unwrap();
+    assert!(rows.starts_with("doc2vec_0,") && rows.lines().count() == 2001, "{rows:.200}");
+    let mut command = Command::cargo_bin("gradus").unwrap();
+    let words = ["similar", "m.gradus", "--document", "goal keeper match", "--among", "text.txt"];
+    let done = command.current_dir(folder).args(words).args(["-n", "3"]).output().unwrap();
+    let found = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success() && found.contains("keeper"), "{found}");
+}
+
 #[test]
 fn vectors_are_measured_on_pairs_and_analogies() {
     let folder = tempfile::tempdir().unwrap();

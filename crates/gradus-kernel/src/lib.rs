@@ -29,7 +29,8 @@
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names; [`sparse_product`] |
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
-//! | `words.rs` | [`words`], steps of word vectors with negative sampling |
+//! | `words.rs` | [`words`], steps of word vectors by logistic losses |
+//! | `softmax.rs` | [`softmax_steps`], the same by the whole softmax |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
 //! # Determinism
@@ -64,6 +65,7 @@ mod row_solve;
 mod rows;
 pub mod screen;
 pub mod sgd;
+mod softmax;
 #[cfg(test)]
 mod testing;
 mod totals;
@@ -83,6 +85,7 @@ pub use row_cg::RowCg;
 pub use row_draw::RowPrior;
 pub use row_solve::{RowProblem, RowSolution, RowSolver, solve_semidefinite};
 pub use rows::{Rows, padded};
+pub use softmax::softmax_steps;
 pub use totals::Totals;
 
 use lanes::{Four, Lanes};

@@ -1,19 +1,20 @@
-//! Steps of word vectors with negative sampling: many inputs against few outputs at once.
+//! Steps of word vectors by logistic losses: many inputs against few outputs at once.
 //!
-//! A step takes some input rows `x_c`, some output rows `w_o`, of which the first belongs to the word that is there and the
-//! others to words drawn at random, and goes along the gradient of `Σ_c [ln σ(x_c·w_0) + Σ_o ln σ(−x_c·w_o)]`: with
-//! `g_co = η (y_o − σ(x_c·w_o))`, each `x_c` moves by `Σ_o g_co w_o` and each `w_o` by `Σ_c g_co x_c`, all of them from
-//! where they were before the step. Skip-gram takes the words of a window as inputs; CBOW has one input, their mean.
+//! A step takes some input rows `x_c` and some output rows `w_o` with labels `y_o` of 0 or 1, and goes along the gradient of
+//! `Σ_co [y_o ln σ(x_c·w_o) + (1 − y_o) ln σ(−x_c·w_o)]`: with `g_co = η (y_o − σ(x_c·w_o))`, each `x_c` moves by
+//! `Σ_o g_co w_o` and each `w_o` by `Σ_c g_co x_c`, all of them from where they were before the step. Of negative sampling the
+//! outputs are the word that is there (1) and words drawn at random (0), of hierarchical softmax the inner nodes on the way
+//! to the word, labelled by the turns. Skip-gram takes the words of a window as inputs; CBOW has one input, their mean.
 
 use super::lanes::Lanes;
 use super::{Kernel, Level, prefetch};
 
 /// Inputs that move together; a step of more is cut into several.
-const INPUTS: usize = 12;
+pub(super) const INPUTS: usize = 12;
 /// Outputs that move together.
-const OUTPUTS: usize = 8;
+pub(super) const OUTPUTS: usize = 8;
 /// The loss of one step in so many is measured.
-const MEASURED: usize = 16;
+pub(super) const MEASURED: usize = 16;
 
 /// Steps, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +23,10 @@ pub struct WordSteps {
     pub inputs: Vec<u32>,
     /// Where the inputs of each step end.
     pub input_ends: Vec<u32>,
-    /// Rows of the outputs of all steps; the first of each step is the word that is there.
+    /// Rows of the outputs of all steps.
     pub outputs: Vec<u32>,
+    /// The label of each output: 1 of a word that is there, 0 of one that is not.
+    pub labels: Vec<f32>,
     /// Where the outputs of each step end.
     pub output_ends: Vec<u32>,
 }
@@ -31,8 +34,9 @@ pub struct WordSteps {
 impl WordSteps {
     /// Forgets the steps, and keeps the memory.
     pub fn clear(&mut self) {
-        let Self { inputs, input_ends, outputs, output_ends } = self;
+        let Self { inputs, input_ends, outputs, labels, output_ends } = self;
         [inputs, input_ends, outputs, output_ends].into_iter().for_each(Vec::clear);
+        labels.clear();
     }
 
     /// The number of steps.
@@ -86,6 +90,27 @@ pub fn cbow_steps(
 ) -> WordLoss {
     check(stride, inputs, outputs, steps);
     level.dispatch(Steps { stride, rate, inputs, outputs, steps, mean: true })
+}
+
+/// Moves one input along the gradient against some rows that stay where they are, [`OUTPUTS`] of them at a time.
+///
+/// # Shapes
+/// `input` is one row of length `stride`, a multiple of 16, and `rows` hold such rows; there is a label of 0 or 1 for each
+/// index. Panics if a row is not there.
+pub fn infer_steps(
+    level: Level,
+    stride: usize,
+    rate: f32,
+    input: &mut [f32],
+    (rows, indices): (&[f32], &[u32]),
+    labels: &[f32],
+) {
+    assert!(stride > 0 && stride.is_multiple_of(16), "a padded length");
+    assert_eq!(input.len(), stride, "one input");
+    assert_eq!(indices.len(), labels.len(), "a label for each output");
+    let n = rows.len() / stride;
+    assert!(indices.iter().all(|&index| (index as usize) < n), "outputs that are there");
+    level.dispatch(Infer { rule: Rule { stride, rate }, input, rows, indices, labels });
 }
 
 /// Takes rows away from copies of them: `copies[i] −= rows[indices[i]]`.
@@ -187,7 +212,7 @@ impl Kernel for Add<'_> {
     }
 }
 
-fn check(stride: usize, inputs: &[f32], outputs: &[f32], steps: &WordSteps) {
+pub(super) fn check(stride: usize, inputs: &[f32], outputs: &[f32], steps: &WordSteps) {
     assert!(stride > 0 && stride.is_multiple_of(16), "a padded length");
     let fits = |rows: &[f32], indices: &[u32]| {
         let n = rows.len() / stride;
@@ -196,6 +221,7 @@ fn check(stride: usize, inputs: &[f32], outputs: &[f32], steps: &WordSteps) {
     assert!(fits(inputs, &steps.inputs), "inputs that are there");
     assert!(fits(outputs, &steps.outputs), "outputs that are there");
     assert_eq!(steps.input_ends.len(), steps.output_ends.len(), "both sides of each step");
+    assert_eq!(steps.outputs.len(), steps.labels.len(), "a label for each output");
 }
 
 struct Steps<'a> {
@@ -213,13 +239,14 @@ impl Kernel for Steps<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> WordLoss {
         let Steps { stride, rate, inputs, outputs, steps, mean } = self;
-        let mut loss = WordLoss::default();
+        let (rule, mut loss) = (Rule { stride, rate }, WordLoss::default());
         let mut middle = Middle::new(if mean { stride } else { 0 });
         let (mut first_in, mut first_out) = (0, 0);
         for at in 0..steps.len() {
             let ends = (steps.input_ends[at] as usize, steps.output_ends[at] as usize);
             let of_step = &steps.inputs[first_in..ends.0];
             let to_step = &steps.outputs[first_out..ends.1];
+            let labels = &steps.labels[first_out..ends.1];
             (first_in, first_out) = ends;
             if let Some(&next) = steps.output_ends.get(at + 1) {
                 for &row in &steps.outputs[ends.1..next as usize] {
@@ -227,24 +254,27 @@ impl Kernel for Steps<'_> {
                 }
             }
             let is_measured = at.is_multiple_of(MEASURED);
+            if is_measured {
+                loss.n += if mean { 1 } else { of_step.len() as u64 };
+            }
             if mean {
                 middle.average(lanes, inputs, of_step);
-                for (part, to_step) in to_step.chunks(OUTPUTS).enumerate() {
-                    let rule = Rule { stride, rate, first_is_there: part == 0 };
+                for (to_step, labels) in to_step.chunks(OUTPUTS).zip(labels.chunks(OUTPUTS)) {
+                    let to_step = (to_step, labels);
                     let dots = rule.step(lanes, &mut middle.new, &[0], outputs, to_step);
                     if is_measured {
-                        dots.measure(part == 0, &mut loss);
+                        dots.measure(labels, &mut loss);
                     }
                 }
                 middle.spread(lanes, inputs, of_step);
                 continue;
             }
             for of_step in of_step.chunks(INPUTS) {
-                for (part, to_step) in to_step.chunks(OUTPUTS).enumerate() {
-                    let rule = Rule { stride, rate, first_is_there: part == 0 };
+                for (to_step, labels) in to_step.chunks(OUTPUTS).zip(labels.chunks(OUTPUTS)) {
+                    let to_step = (to_step, labels);
                     let dots = rule.step(lanes, inputs, of_step, outputs, to_step);
                     if is_measured {
-                        dots.measure(part == 0, &mut loss);
+                        dots.measure(labels, &mut loss);
                     }
                 }
             }
@@ -253,12 +283,51 @@ impl Kernel for Steps<'_> {
     }
 }
 
+struct Infer<'a> {
+    rule: Rule,
+    input: &'a mut [f32],
+    rows: &'a [f32],
+    indices: &'a [u32],
+    labels: &'a [f32],
+}
+
+impl Kernel for Infer<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Infer { rule, input, rows, indices, labels } = self;
+        let Rule { stride, rate } = rule;
+        for (part, labels) in labels.chunks(OUTPUTS).enumerate() {
+            let (first, m) = (part * OUTPUTS, labels.len());
+            for &next in indices[first + m..].iter().take(OUTPUTS) {
+                prefetch(rows, next as usize * stride, stride);
+            }
+            let mut at = [0; OUTPUTS];
+            (0..m).for_each(|o| at[o] = indices[first + o] as usize * stride);
+            let mut dots = Dots::new(1, m);
+            rule.products(lanes, (input, &[0]), (rows, &at[..m]), &mut dots);
+            let mut moves = [0f32; OUTPUTS];
+            for o in 0..m {
+                moves[o] = rate * (labels[o] - sigmoid(dots.values[o][0]));
+            }
+            for v in (0..stride).step_by(L::N) {
+                let mut moved = lanes.load(&input[v..]);
+                for o in 0..m {
+                    moved = lanes.fma(lanes.splat(moves[o]), lanes.load(&rows[at[o] + v..]), moved);
+                }
+                lanes.store(&mut input[v..], moved);
+            }
+        }
+    }
+}
+
 /// `N` values at `at`, which the caller knows to be there.
 ///
 /// # Safety
 /// `at + N` must be at most the length of the slice.
 #[inline(always)]
-unsafe fn load<L: Lanes>(lanes: L, from: &[f32], at: usize) -> L::V {
+pub(super) unsafe fn load<L: Lanes>(lanes: L, from: &[f32], at: usize) -> L::V {
     // SAFETY: the caller's.
     lanes.load(unsafe { from.get_unchecked(at..at + L::N) })
 }
@@ -266,24 +335,24 @@ unsafe fn load<L: Lanes>(lanes: L, from: &[f32], at: usize) -> L::V {
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn store<L: Lanes>(lanes: L, to: &mut [f32], at: usize, v: L::V) {
+pub(super) unsafe fn store<L: Lanes>(lanes: L, to: &mut [f32], at: usize, v: L::V) {
     // SAFETY: the caller's.
     lanes.store(unsafe { to.get_unchecked_mut(at..at + L::N) }, v);
 }
 
 /// The mean of the inputs of a step, before and after it.
-struct Middle {
-    old: Vec<f32>,
-    new: Vec<f32>,
+pub(super) struct Middle {
+    pub(super) old: Vec<f32>,
+    pub(super) new: Vec<f32>,
 }
 
 impl Middle {
-    fn new(stride: usize) -> Self {
+    pub(super) fn new(stride: usize) -> Self {
         Self { old: vec![0.0; stride], new: vec![0.0; stride] }
     }
 
     #[inline(always)]
-    fn average<L: Lanes>(&mut self, lanes: L, rows: &[f32], at: &[u32]) {
+    pub(super) fn average<L: Lanes>(&mut self, lanes: L, rows: &[f32], at: &[u32]) {
         let stride = self.old.len();
         let share = lanes.splat(1.0 / at.len().max(1) as f32);
         for v in (0..stride).step_by(L::N) {
@@ -299,7 +368,7 @@ impl Middle {
 
     /// Moves every input by what the mean moved by.
     #[inline(always)]
-    fn spread<L: Lanes>(&self, lanes: L, rows: &mut [f32], at: &[u32]) {
+    pub(super) fn spread<L: Lanes>(&self, lanes: L, rows: &mut [f32], at: &[u32]) {
         let stride = self.old.len();
         for v in (0..stride).step_by(L::N) {
             let moved = lanes.sub(lanes.load(&self.new[v..]), lanes.load(&self.old[v..]));
@@ -313,33 +382,34 @@ impl Middle {
 }
 
 /// The products of a step, outputs × [`INPUTS`].
-struct Dots {
-    values: [[f32; INPUTS]; OUTPUTS],
+pub(super) struct Dots {
+    pub(super) values: [[f32; INPUTS]; OUTPUTS],
     n_inputs: usize,
     n_outputs: usize,
 }
 
 impl Dots {
+    #[inline(always)]
+    pub(super) fn new(n_inputs: usize, n_outputs: usize) -> Self {
+        Self { values: [[0.0; INPUTS]; OUTPUTS], n_inputs, n_outputs }
+    }
+
     /// Adds the losses of the pairs.
-    fn measure(&self, first_is_there: bool, loss: &mut WordLoss) {
-        for (o, of_output) in self.values[..self.n_outputs].iter().enumerate() {
+    fn measure(&self, labels: &[f32], loss: &mut WordLoss) {
+        for (of_output, &label) in self.values[..self.n_outputs].iter().zip(labels) {
             for &x in &of_output[..self.n_inputs] {
-                let x = f64::from(if o == 0 && first_is_there { x } else { -x });
+                let x = f64::from(if label > 0.0 { x } else { -x });
                 loss.loss += libm::log1p(libm::exp(-x.abs())) + (-x).max(0.0);
             }
-        }
-        if first_is_there {
-            loss.n += self.n_inputs as u64;
         }
     }
 }
 
 /// How a step is taken.
 #[derive(Clone, Copy)]
-struct Rule {
-    stride: usize,
-    rate: f32,
-    first_is_there: bool,
+pub(super) struct Rule {
+    pub(super) stride: usize,
+    pub(super) rate: f32,
 }
 
 impl Rule {
@@ -351,10 +421,10 @@ impl Rule {
         x: &mut [f32],
         xs: &[u32],
         w: &mut [f32],
-        ws: &[u32],
+        (ws, labels): (&[u32], &[f32]),
     ) -> Dots {
         let (n, m) = (xs.len().min(INPUTS), ws.len().min(OUTPUTS));
-        let mut dots = Dots { values: [[0.0; INPUTS]; OUTPUTS], n_inputs: n, n_outputs: m };
+        let mut dots = Dots::new(n, m);
         let (mut x_at, mut w_at) = ([0; INPUTS], [0; OUTPUTS]);
         for c in 0..n {
             x_at[c] = xs[c] as usize * self.stride;
@@ -362,22 +432,11 @@ impl Rule {
         for o in 0..m {
             w_at[o] = ws[o] as usize * self.stride;
         }
-        let mut c = 0;
-        while c < n {
-            let rows = (n - c).min(4);
-            match rows {
-                4 => self.dots::<L, 4>(lanes, (x, &x_at[c..c + 4]), (w, &w_at[..m]), c, &mut dots),
-                3 => self.dots::<L, 3>(lanes, (x, &x_at[c..c + 3]), (w, &w_at[..m]), c, &mut dots),
-                2 => self.dots::<L, 2>(lanes, (x, &x_at[c..c + 2]), (w, &w_at[..m]), c, &mut dots),
-                _ => self.dots::<L, 1>(lanes, (x, &x_at[c..c + 1]), (w, &w_at[..m]), c, &mut dots),
-            }
-            c += rows;
-        }
+        self.products(lanes, (x, &x_at[..n]), (w, &w_at[..m]), &mut dots);
         let mut moves = [[0f32; INPUTS]; OUTPUTS];
         for o in 0..m {
-            let there = if o == 0 && self.first_is_there { 1.0 } else { 0.0 };
             for c in 0..INPUTS {
-                moves[o][c] = self.rate * (there - sigmoid(dots.values[o][c]));
+                moves[o][c] = self.rate * (labels[o] - sigmoid(dots.values[o][c]));
             }
         }
         let (x_at, w_at) = (&x_at[..n], &w_at[..m]);
@@ -397,6 +456,29 @@ impl Rule {
             _ => {}
         }
         dots
+    }
+
+    /// The products of all inputs with all outputs, which begin at these places.
+    #[inline(always)]
+    pub(super) fn products<L: Lanes>(
+        self,
+        lanes: L,
+        (x, x_at): (&[f32], &[usize]),
+        w: (&[f32], &[usize]),
+        dots: &mut Dots,
+    ) {
+        let mut c = 0;
+        while c < x_at.len() {
+            let rows = (x_at.len() - c).min(4);
+            let x = (x, &x_at[c..c + rows]);
+            match rows {
+                4 => self.dots::<L, 4>(lanes, x, w, c, dots),
+                3 => self.dots::<L, 3>(lanes, x, w, c, dots),
+                2 => self.dots::<L, 2>(lanes, x, w, c, dots),
+                _ => self.dots::<L, 1>(lanes, x, w, c, dots),
+            }
+            c += rows;
+        }
     }
 
     /// The products of `C` inputs with all outputs.
@@ -486,11 +568,17 @@ impl Rule {
     }
 }
 
-/// `1 / (1 + e⁻ˣ)` to about 2⁻²² of itself, without calls, so that a loop of it becomes vector code.
+/// `1 / (1 + e⁻ˣ)` to about 2⁻²² of itself.
 #[inline(always)]
 fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// `eˣ` for x from −80 to 80, to about 2⁻²² of itself, without calls, so that a loop of it becomes vector code. Beyond these
+/// bounds it stays what it is there.
+#[inline(always)]
+pub(super) fn exp(y: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
-    let y = -x;
     let y = if y < -80.0 { -80.0 } else { y };
     let y = if y > 80.0 { 80.0 } else { y };
     let shifted = y * std::f32::consts::LOG2_E + ROUND;
@@ -504,7 +592,7 @@ fn sigmoid(x: f32) -> f32 {
     let e = (series * r + 1.0) * r + 1.0;
     // The whole number is in the low bits of `shifted`; moved up it is the power of two.
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
-    1.0 / (1.0 + e * power)
+    e * power
 }
 
 #[cfg(test)]
@@ -533,6 +621,7 @@ mod tests {
             let start = random.below(rows);
             for o in 0..1 + random.below(most.1) {
                 steps.outputs.push(((start + 3 * o) % rows) as u32);
+                steps.labels.push(random.below(2) as f32);
             }
             steps.input_ends.push(steps.inputs.len() as u32);
             steps.output_ends.push(steps.outputs.len() as u32);
@@ -553,6 +642,7 @@ mod tests {
         for at in 0..steps.len() {
             let xs = &steps.inputs[i..steps.input_ends[at] as usize];
             let ws = &steps.outputs[j..steps.output_ends[at] as usize];
+            let labels = &steps.labels[j..steps.output_ends[at] as usize];
             (i, j) = (steps.input_ends[at] as usize, steps.output_ends[at] as usize);
             let groups: Vec<&[u32]> = if mean { vec![xs] } else { xs.chunks(INPUTS).collect() };
             for xs in groups {
@@ -563,12 +653,12 @@ mod tests {
                     rows = vec![(0..k).map(of).collect()];
                 }
                 let start = rows.clone();
-                for (part, ws) in ws.chunks(OUTPUTS).enumerate() {
+                for (ws, labels) in ws.chunks(OUTPUTS).zip(labels.chunks(OUTPUTS)) {
                     let old = rows.clone();
                     let outputs: Vec<Vec<f64>> =
                         ws.iter().map(|&o| w[o as usize].clone()).collect();
                     for (o, output) in outputs.iter().enumerate() {
-                        let y = f64::from(o == 0 && part == 0);
+                        let y = f64::from(labels[o]);
                         for c in 0..old.len() {
                             let dot: f64 = old[c].iter().zip(output).map(|(a, b)| a * b).sum();
                             let g = rate * (y - 1.0 / (1.0 + (-dot).exp()));
@@ -636,6 +726,45 @@ mod tests {
         }
     }
 
+    /// One input against rows that stay takes the steps of skip-gram, up to what the outputs would have moved.
+    #[test]
+    fn an_input_alone_moves_as_in_skipgram() {
+        for k in SIZES {
+            let mut random = Random(k as u64);
+            let (x, w) = (random.rows(1, k, 0.5), random.rows(40, k, 0.5));
+            for n in [0, 1, 7, OUTPUTS] {
+                let mut steps =
+                    WordSteps { inputs: vec![0], input_ends: vec![1], ..WordSteps::default() };
+                steps.outputs.extend((0..n as u32).map(|at| 3 * at));
+                steps.labels.extend((0..n).map(|at| (at % 2) as f32));
+                steps.output_ends.push(n as u32);
+                for level in Level::available() {
+                    let (mut want, mut moved) = (x.clone(), w.clone());
+                    let (to, from) = (want.as_mut_slice(), moved.as_mut_slice());
+                    skipgram_steps(level, x.stride(), 0.05, to, from, &steps);
+                    let mut got = x.clone();
+                    let rows = (w.as_slice(), steps.outputs.as_slice());
+                    let labels = &steps.labels;
+                    infer_steps(level, x.stride(), 0.05, got.as_mut_slice(), rows, labels);
+                    for (got, want) in got.as_slice().iter().zip(want.as_slice()) {
+                        assert!((got - want).abs() < 1e-6, "{level} {k} {n}");
+                    }
+                }
+            }
+            // More rows are taken in parts, one after the other.
+            let indices: Vec<u32> = (0..20).collect();
+            let labels = vec![1.0; 20];
+            let (mut whole, mut parts) = (x.clone(), x.clone());
+            let run = |x: &mut super::super::Rows, at: std::ops::Range<usize>| {
+                let rows = (w.as_slice(), &indices[at.clone()]);
+                infer_steps(Level::best(), w.stride(), 0.1, x.as_mut_slice(), rows, &labels[at]);
+            };
+            run(&mut whole, 0..20);
+            [0..8, 8..16, 16..20].into_iter().for_each(|part| run(&mut parts, part));
+            assert_eq!(whole, parts);
+        }
+    }
+
     #[test]
     fn what_is_taken_away_is_added_again() {
         let mut random = Random(9);
@@ -669,6 +798,7 @@ mod tests {
             inputs: vec![0],
             input_ends: vec![1],
             outputs: vec![2],
+            labels: vec![1.0],
             output_ends: vec![1],
         };
         skipgram_steps(Level::best(), 16, 0.1, rows.as_mut_slice(), others.as_mut_slice(), &steps);

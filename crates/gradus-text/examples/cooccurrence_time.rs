@@ -6,8 +6,8 @@
 
 use gradus_base::{Error, Result};
 use gradus_data::{Csr, TextFile, TokenRule, Tokenizer};
-use gradus_text::cooccurrence::{ContextSide, ContextWindow, DistanceWeights, Sentences, count};
-use gradus_text::{Corpus, Documents, Words};
+use gradus_text::cooccurrence::{ContextSide, ContextWindow, DistanceWeights, count_corpus};
+use gradus_text::{Corpus, Documents, Phrases, Words};
 use std::path::Path;
 use std::time::Instant;
 
@@ -30,8 +30,9 @@ fn main() -> Result<()> {
     let begun = Instant::now();
     let tokenizer = Tokenizer { rule: TokenRule::Words, lowercase: true };
     let min_count = number(3)?.unwrap_or(5);
-    let corpus =
-        Corpus::new("cooccurrence", &documents, &Words { tokenizer, min_count, max_words: None })?;
+    let words =
+        Words { tokenizer, shortest: 1, phrases: Phrases::NONE, min_count, max_words: None };
+    let corpus = Corpus::new("cooccurrence", &documents, &words)?;
     let read = begun.elapsed().as_secs_f64();
     let window = ContextWindow {
         size: number(2)?.unwrap_or(10) as usize,
@@ -40,10 +41,10 @@ fn main() -> Result<()> {
     };
     let limit = number(4)?.filter(|&megabytes| megabytes > 0).map(|megabytes| megabytes << 20);
     let n = corpus.words().len();
-    let counts: Csr<f32> = count(&Sentences::of(&corpus), n, &window, limit)?;
+    let counts: Csr<f32> = count_corpus(&corpus, &window, limit)?;
     println!(
         "{{\"words\": {n}, \"tokens\": {}, \"pairs\": {}, \"vocabulary_s\": {read}, \"seconds\": {}}}",
-        corpus.tokens().len(),
+        corpus.n_tokens(),
         counts.nnz(),
         begun.elapsed().as_secs_f64()
     );

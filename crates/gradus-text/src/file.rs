@@ -41,8 +41,8 @@ pub struct DocumentsFile {
     pub lines: bool,
     /// File of the terms of counts, one a line, in their order. By default vocab.txt beside the file.
     pub vocabulary: Option<String>,
-    /// Read the file in parts while the model is fitted, and never hold it; `lda` with `algorithm` = online does so, also
-    /// unasked with files of more than 1 GB.
+    /// Read the file in parts while the model is fitted, and never hold it; the models of words and `lda` with `algorithm` =
+    /// online do so, also unasked with files of more than 1 GB.
     pub stream: bool,
     /// How the table is read.
     #[serde(flatten)]
@@ -89,8 +89,8 @@ impl DocumentsFile {
     pub fn read(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
         if self.stream {
             return Err(Error::data(
-                "option `stream`: documents are read in parts by model `lda` with `algorithm` = online alone, and none \
-                 may be held out",
+                "option `stream`: documents are read in parts by `skipgram`, `cbow`, `ppmi`, `glove` and `lda` with \
+                 `algorithm` = online alone, and none may be held out",
             ));
         }
         let counted = if self.lines { None } else { counts::kind(path, self.vocabulary.is_some()) };

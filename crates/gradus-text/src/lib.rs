@@ -10,7 +10,9 @@
 //! | [`Corpus`] | documents as sequences of numbered words, with their vocabulary |
 //! | [`cooccurrence`] | how often words occur near each other, and their mutual information |
 //! | [`Ppmi`], [`Glove`] | vectors of words from these counts |
+//! | [`Skipgram`], [`Cbow`] | vectors of words by predicting words from their neighbours |
 //! | [`Sif`] | vectors of documents from the vectors of their words |
+//! | [`Doc2Vec`] | vectors of documents by predicting their words |
 //! | [`WordVectors`] | vectors of words: what models of words learn |
 //! | [`FitTransform`] | a fit that gives the features of its documents as well |
 //!
@@ -30,17 +32,20 @@
 pub mod cooccurrence;
 mod corpus;
 mod counts;
+mod doc2vec;
 mod documents;
 mod file;
 mod glove;
 mod ppmi;
 mod sif;
 mod skipgram;
+mod text_input;
 mod vectorize;
 mod vectors;
 mod word2vec;
 
-pub use corpus::{Corpus, Words};
+pub use corpus::{Corpus, PhraseScore, Phrases, Words};
+pub use doc2vec::{Doc2Vec, ParagraphVectors};
 pub use documents::{DocumentClasses, Documents};
 pub use file::DocumentsFile;
 pub use glove::{Glove, GloveSolver};
@@ -49,3 +54,4 @@ pub use sif::{SentenceVectors, SentenceWeights, Sif};
 pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
 pub use vectors::{VectorFormat, WordVectors, check_export, export_vectors, read_vectors};
+pub use word2vec::Word2vecLoss;

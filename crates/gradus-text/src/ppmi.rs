@@ -1,14 +1,14 @@
 //! Vectors of words by the truncated singular value decomposition of their positive pointwise mutual information.
 
-use crate::cooccurrence::{self, ContextSide, ContextWindow, DistanceWeights, Pmi, Sentences};
-use crate::corpus::{Corpus, Words};
+use crate::cooccurrence::{self, ContextSide, ContextWindow, DistanceWeights, Pmi};
+use crate::corpus::{Phrases, Text, Words};
 use crate::documents::Documents;
 use crate::vectors::WordVectors;
 use derive_setters::Setters;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{LoopOptions, direct};
 use gradus_core::params::{Params, record};
 use gradus_data::{Csr, TokenRule, Tokenizer};
@@ -127,11 +127,29 @@ impl Ppmi {
         Self::default()
     }
 
+    fn fit_text(&self, data: Text<'_, '_>, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
+        let started = Some(Instant::now());
+        self.check()?;
+        let params = record(self);
+        let options = LoopOptions { model: Self::NAME, params, started, ..LoopOptions::default() };
+        let (model, report) = direct(&options, job, || {
+            let (model, left) = self.vectors(data)?;
+            Ok((model, left, None))
+        })?;
+        Ok(Fitted { params: self.clone(), model, report })
+    }
+
     /// Counts, weighs and decomposes: the words with their vectors, and the share of the squares left out.
-    fn vectors(&self, data: &Documents) -> Result<(WordVectors, f64)> {
+    fn vectors(&self, data: Text<'_, '_>) -> Result<(WordVectors, f64)> {
         let tokenizer = Tokenizer { rule: self.tokens, lowercase: self.lowercase };
-        let words = Words { tokenizer, min_count: self.min_count, max_words: self.max_words };
-        let corpus = Corpus::new(Self::NAME, data, &words)?;
+        let words = Words {
+            tokenizer,
+            shortest: 1,
+            phrases: Phrases::NONE,
+            min_count: self.min_count,
+            max_words: self.max_words,
+        };
+        let corpus = data.corpus(Self::NAME, &words)?;
         let n = corpus.words().len();
         let dimension = self.dimension.unwrap_or(DIMENSION.min(n));
         if dimension > n {
@@ -141,7 +159,7 @@ impl Ppmi {
         let window =
             ContextWindow { size: self.window, side: self.context, weights: self.distance_weights };
         let limit = self.memory_limit.map(|megabytes| megabytes << 20);
-        let counts: Csr<f32> = cooccurrence::count(&Sentences::of(&corpus), n, &window, limit)?;
+        let counts: Csr<f32> = cooccurrence::count_corpus(&corpus, &window, limit)?;
         let options = Pmi { positive: true, shift: self.shift, smoothing: self.smoothing };
         let information = cooccurrence::pmi(&counts, &options)?;
         drop(counts);
@@ -183,15 +201,19 @@ impl Fit for Ppmi {
         Traits { capabilities: &[Capability::Embed], weights: false, ..Traits::TRANSFORMER };
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
-        let started = Some(Instant::now());
-        self.check()?;
-        let params = record(self);
-        let options = LoopOptions { model: Self::NAME, params, started, ..LoopOptions::default() };
-        let (model, report) = direct(&options, job, || {
-            let (model, left) = self.vectors(data)?;
-            Ok((model, left, None))
-        })?;
-        Ok(Fitted { params: self.clone(), model, report })
+        self.fit_text(Text::Held(data), job)
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn fit_parts(
+        &self,
+        parts: &mut Parts<'_, Documents>,
+        job: &Job<'_, Documents>,
+    ) -> Result<Fitted<Self>> {
+        self.fit_text(Text::Parts(parts), job)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::documents::Documents;
 use crate::ppmi::Ppmi;
+use crate::text_input;
 use crate::vectors::{WordVectors, read_vectors};
 use derive_setters::Setters;
 use gradus_base::text::grouped;
@@ -12,9 +13,7 @@ use gradus_core::estimator::{Fit, Fitted, Job, Model, Traits};
 use gradus_core::iterate::{LoopOptions, direct};
 use gradus_core::params::{Params, record};
 use gradus_core::transform::Transform;
-use gradus_data::{
-    Csr, Dense, Input, InputKind, Inputs, Matrix, TextIds, TextOptions, TextWeights, Vectorizer,
-};
+use gradus_data::{Csr, Dense, Inputs, Matrix, TextIds, Vectorizer};
 use gradus_file::{Reader, Writer};
 use gradus_linalg::{Options, REAL, truncated};
 use schemars::JsonSchema;
@@ -166,12 +165,7 @@ impl Sif {
             return Err(Error::parameter("n_removed", self.n_removed, rule));
         }
         let terms: TextIds = (0..n).map(|at| words.word(at)).collect();
-        let options = TextOptions {
-            lowercase: self.lowercase,
-            weights: TextWeights::Counts,
-            ..TextOptions::default()
-        };
-        let vectorizer = Vectorizer::with_terms(options, terms)?;
+        let vectorizer = text_input::vectorizer(terms, self.lowercase)?;
         let counts = vectorizer.encode(&data.texts())?;
         let mut of_words = vec![0.0f64; n];
         for (&word, count) in counts.indices().iter().zip(counts.values()) {
@@ -187,7 +181,7 @@ impl Sif {
         };
         let mean: f64 = of_words.iter().map(|count| count / total * weight(count)).sum();
         let vectors = (0..n).flat_map(|at| words.vector(at)).copied().collect();
-        let inputs = inputs(data.name(), &vectorizer);
+        let inputs = text_input::inputs(data.name(), &vectorizer);
         let mut model = SentenceVectors {
             inputs,
             vectorizer,
@@ -258,11 +252,6 @@ pub struct SentenceVectors {
     removed: Vec<f64>,
 }
 
-fn inputs(name: &str, vectorizer: &Vectorizer) -> Inputs {
-    let kind = InputKind::Text(vectorizer.clone());
-    Inputs::Columns([Input { name: name.to_owned(), kind }].into_iter().collect())
-}
-
 impl SentenceVectors {
     /// Number of coordinates of a vector.
     pub fn dimension(&self) -> usize {
@@ -312,7 +301,7 @@ impl Transform for SentenceVectors {
         self.inputs.check_width(features.n_cols())?;
         match features {
             Matrix::Sparse(counts) => self.of_counts(counts),
-            Matrix::Dense(dense) => self.of_counts(&sparse(dense)?),
+            Matrix::Dense(dense) => self.of_counts(&text_input::sparse(dense)?),
         }
     }
 
@@ -321,19 +310,6 @@ impl Transform for SentenceVectors {
         documents.need_texts("a model of texts")?;
         self.of_counts(&self.vectorizer.encode(&documents.texts())?).map(Matrix::Dense)
     }
-}
-
-/// The entries that are not 0.
-fn sparse(dense: &Dense<f64>) -> Result<Csr<f64>> {
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in dense.rows() {
-        for (column, &value) in (0..).zip(row).filter(|(_, value)| **value != 0.0) {
-            indices.push(column);
-            values.push(value);
-        }
-        indptr.push(indices.len());
-    }
-    Csr::new(dense.n_cols(), indptr, indices, values)
 }
 
 impl Model for SentenceVectors {
@@ -346,22 +322,12 @@ impl Model for SentenceVectors {
     }
 
     fn read(file: &mut Reader) -> Result<Self> {
-        let inputs = Inputs::read(file)?;
-        let vectorizer = match &inputs {
-            Inputs::Columns(columns) => match &columns[..] {
-                [Input { kind: InputKind::Text(vectorizer), .. }] => vectorizer.clone(),
-                _ => return Err(file.broken("its input is not one column of text")),
-            },
-            _ => return Err(file.broken("its input is not one column of text")),
-        };
+        let (inputs, vectorizer) = text_input::read(file)?;
         let n = vectorizer.n_features();
+        let dimension = text_input::columns(file, "vectors", n)?;
         let shape = |file: &Reader, name: &str| {
             let found = file.tensors().into_iter().find(|(tensor, ..)| tensor == name);
             found.map(|(_, _, shape)| shape).unwrap_or_default()
-        };
-        let dimension = match shape(file, "vectors")[..] {
-            [rows, k] if rows == n && k > 0 => k,
-            _ => return Err(file.broken(format!("`vectors` is not a matrix of {n} rows"))),
         };
         let n_removed = match shape(file, "removed")[..] {
             [rows, k] if k == dimension && rows <= k => rows,

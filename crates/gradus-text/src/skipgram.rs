@@ -1,15 +1,14 @@
 //! Skip-gram and CBOW: vectors of words by predicting words from their neighbours.
 
-use crate::corpus::{Corpus, Words};
+use crate::corpus::{PhraseScore, Phrases, Text, Words};
 use crate::documents::Documents;
 use crate::vectors::WordVectors;
-use crate::word2vec::{Options, Trainer};
+use crate::word2vec::{Options, Task, Trainer, Word2vecLoss};
 use derive_setters::Setters;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
-use gradus_core::dataset::Dataset as _;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
 use gradus_data::{TokenRule, Tokenizer};
@@ -34,7 +33,11 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1, max = 1000))]
             pub window: usize,
 
-            /// Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts, 2 to 5 large ones.
+            /// What a word is told from.
+            pub loss: Word2vecLoss,
+
+            /// Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20 suit small texts, 2 to
+            /// 5 large ones.
             #[schemars(range(min = 1, max = 1000))]
             pub negatives: usize,
 
@@ -61,6 +64,19 @@ macro_rules! word2vec_params {
             /// What a word is.
             pub tokens: TokenRule,
 
+            /// Whether pairs of words that stand together more often than by chance become one word, as `new_york`, and by
+            /// which score.
+            pub phrases: PhraseScore,
+
+            /// The score from which on a pair is a phrase. Left out, 100 of `word2phrase`, 0.5 of `npmi`.
+            #[schemars(range(min = -1.0, max = 1e12))]
+            pub phrase_threshold: Option<f64>,
+
+            /// How often pairs are looked for: phrases are joined with words and phrases the second time, as in
+            /// `new_york_times`.
+            #[schemars(range(min = 1, max = 10))]
+            pub phrase_passes: usize,
+
             /// Length of a step at the beginning; it falls in a straight line to nearly 0.
             #[schemars(range(min = 1e-6, max = 1.0))]
             pub learning_rate: f32,
@@ -69,7 +85,7 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1, max = 100_000))]
             pub max_iter: usize,
 
-            /// Whether the model keeps the output vectors as well, those of words as centres.
+            /// Whether the model keeps the output vectors as well, those of words as centres (`hierarchical` has none).
             pub keep_context: bool,
 
             /// Seed of the random numbers.
@@ -81,6 +97,7 @@ macro_rules! word2vec_params {
                 Self {
                     dimension: 100,
                     window: 5,
+                    loss: Word2vecLoss::Negative,
                     negatives: 5,
                     negative_power: 0.75,
                     subsample: 1e-3,
@@ -88,6 +105,9 @@ macro_rules! word2vec_params {
                     max_words: None,
                     lowercase: true,
                     tokens: TokenRule::Words,
+                    phrases: PhraseScore::Off,
+                    phrase_threshold: None,
+                    phrase_passes: 1,
                     learning_rate: $rate,
                     max_iter: 5,
                     keep_context: false,
@@ -104,12 +124,19 @@ macro_rules! word2vec_params {
 
             fn words(&self) -> Words {
                 let tokenizer = Tokenizer { rule: self.tokens, lowercase: self.lowercase };
-                Words { tokenizer, min_count: self.min_count, max_words: self.max_words }
+                let phrases = Phrases {
+                    score: self.phrases,
+                    threshold: self.phrase_threshold.unwrap_or(self.phrases.threshold()),
+                    passes: self.phrase_passes,
+                };
+                let Self { min_count, max_words, .. } = *self;
+                Words { tokenizer, shortest: 1, phrases, min_count, max_words }
             }
 
-            fn options(&self, is_cbow: bool) -> Options {
+            fn options(&self, task: Task) -> Options {
                 Options {
-                    is_cbow,
+                    task,
+                    loss: self.loss,
                     dimension: self.dimension,
                     window: self.window,
                     negatives: self.negatives,
@@ -127,15 +154,19 @@ macro_rules! word2vec_params {
 }
 
 word2vec_params! {
-    /// Skip-gram with negative sampling: vectors of words that tell which words stand near which.
+    /// Skip-gram: vectors of words that tell which words stand near which.
     ///
-    /// Every word `w` of the text is told from `negatives` words drawn at random by the vectors `x` of its neighbours `c`: the
-    /// fit goes along the gradient of
+    /// Every word `w` of the text is told from other words by the vectors `x` of its neighbours `c`: the fit goes along the
+    /// gradient of `Σ_(w, c) ℓ(w, x_c)`, where words have vectors `y` as those that are told, and `ℓ` is by `loss`
     ///
-    /// `Σ_(w, c) [ln σ(x_c·y_w) + Σ_negatives ln σ(−x_c·y_n)]`
+    /// - `negative`: `ln σ(x·y_w) + Σ_n ln σ(−x·y_n)` over `negatives` words drawn at random,
+    /// - `softmax`: `ln exp(x·y_w) − ln Σ_v exp(x·y_v)` over all words, the exact log-likelihood; a step costs as many
+    ///   products as there are words, so it is for vocabularies of some thousand words,
+    /// - `hierarchical`: `Σ_v ln σ(±x·y_v)` over the inner nodes `v` on the way to the word in Huffman's tree, with the
+    ///   sign of the turn.
     ///
-    /// with a vector `y` for each word as the one that is told. Words with the same neighbours have similar vectors `x`, which
-    /// are the model. The neighbours of a word share its negatives, so that a step is a small product of matrices.
+    /// Words with the same neighbours have similar vectors `x`, which are the model. The neighbours of a word share its
+    /// negatives, so that a step is a small product of matrices.
     ///
     /// The text is cut into blocks that are trained in parallel, and their changes are added up in a fixed order: the result does
     /// not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
@@ -164,12 +195,11 @@ word2vec_params! {
 }
 
 word2vec_params! {
-    /// CBOW (continuous bag of words) with negative sampling: vectors of words, each predicted from the mean of its neighbours.
+    /// CBOW (continuous bag of words): vectors of words, each predicted from the mean of its neighbours.
     ///
-    /// Every word `w` of the text is told from `negatives` words drawn at random by the mean `h` of the vectors `x` of its
-    /// neighbours: the fit goes along the gradient of `Σ_w [ln σ(h·y_w) + Σ_negatives ln σ(−h·y_n)]`, where each neighbour moves
-    /// by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small
-    /// texts.
+    /// Every word `w` of the text is told from other words by the mean `h` of the vectors `x` of its neighbours: the fit goes
+    /// along the gradient of `Σ_w ℓ(w, h)` with the losses of `skipgram`, where each neighbour moves by the whole
+    /// gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
     ///
     /// The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
     ///
@@ -205,7 +235,21 @@ impl Fit for Skipgram {
     const TRAITS: Traits = TRAITS;
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
-        fit(self, (self.words(), self.options(false), self.keep_context), data, job)
+        let settings = (self.words(), self.options(Task::Skipgram), self.keep_context);
+        fit(self, settings, Text::Held(data), job)
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn fit_parts(
+        &self,
+        parts: &mut Parts<'_, Documents>,
+        job: &Job<'_, Documents>,
+    ) -> Result<Fitted<Self>> {
+        let settings = (self.words(), self.options(Task::Skipgram), self.keep_context);
+        fit(self, settings, Text::Parts(parts), job)
     }
 }
 
@@ -218,19 +262,39 @@ impl Fit for Cbow {
     const TRAITS: Traits = TRAITS;
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
-        fit(self, (self.words(), self.options(true), self.keep_context), data, job)
+        let settings = (self.words(), self.options(Task::Cbow), self.keep_context);
+        fit(self, settings, Text::Held(data), job)
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn fit_parts(
+        &self,
+        parts: &mut Parts<'_, Documents>,
+        job: &Job<'_, Documents>,
+    ) -> Result<Fitted<Self>> {
+        let settings = (self.words(), self.options(Task::Cbow), self.keep_context);
+        fit(self, settings, Text::Parts(parts), job)
     }
 }
 
+/// Fits a model to documents that are held, or to parts that are read once.
 fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
     params: &P,
     (words, options, keep_context): (Words, Options, bool),
-    data: &Documents,
+    data: Text<'_, '_>,
     job: &Job<'_, Documents>,
 ) -> Result<Fitted<P>> {
     let started = Instant::now();
     params.check()?;
-    let corpus = Corpus::new(P::NAME, data, &words)?;
+    if keep_context && options.loss == Word2vecLoss::Hierarchical {
+        let rule = "must be false with the loss `hierarchical`: its outputs are nodes of a tree, not words";
+        return Err(Error::parameter("keep_context", true, rule));
+    }
+    let fingerprint = data.fingerprint(job);
+    let corpus = data.corpus(P::NAME, &words)?;
     if corpus.words().len() < 2 {
         let (word, count) = (corpus.words().get(0), corpus.counts()[0]);
         return Err(Error::data(format!(
@@ -240,14 +304,17 @@ fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
             grouped(count as usize)
         )));
     }
-    if corpus.documents().all(|document| document.len() < 2) {
+    let mut has_neighbours = false;
+    corpus.each_document(|document| {
+        has_neighbours = document.len() > 1;
+        !has_neighbours
+    })?;
+    if !has_neighbours {
         return Err(Error::data(format!(
             "{}: every document has one word of the vocabulary at most: no word has neighbours",
             P::NAME
         )));
     }
-    // Only a checkpoint needs to recognise the data.
-    let fingerprint = job.checkpoint.as_ref().map_or(0, |_| data.fingerprint());
     let settings = LoopOptions {
         started: Some(started),
         model: P::NAME,
@@ -262,7 +329,7 @@ fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
     let (state, mut report) = iterate::run(&trainer, &settings, job)?;
     report.notes.push(format!(
         "{} of {} words of the text are in the vocabulary of {}",
-        grouped(corpus.tokens().len()),
+        grouped(corpus.n_tokens()),
         grouped(corpus.n_read() as usize),
         grouped(corpus.words().len())
     ));
@@ -270,6 +337,12 @@ fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
     let vectors = values(&state.inputs);
     let context = keep_context.then(|| values(&state.outputs));
     let model = WordVectors::new(&words, Some(corpus.counts()), &vectors, context.as_deref())?;
+    let phrases = corpus.phrases().iter().map(|&at| words[at as usize]);
+    let model = model.with_phrases(phrases)?;
+    if !corpus.phrases().is_empty() {
+        let n = grouped(corpus.phrases().len());
+        report.notes.push(format!("{n} words of the vocabulary are phrases"));
+    }
     Ok(Fitted { params: params.clone(), model, report })
 }
 

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_text::{Cbow, Counts, Glove, Ppmi, Sif, Skipgram, Tfidf};
+use gradus_text::{Cbow, Counts, Doc2Vec, Glove, Ppmi, Sif, Skipgram, Tfidf};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -52,6 +52,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Ppmi>()
         .with::<Glove>()
         .with::<Sif>()
+        .with::<Doc2Vec>()
         .with::<Skipgram>()
         .with::<Cbow>()
         .with::<Pca>()

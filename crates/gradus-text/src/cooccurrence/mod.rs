@@ -20,15 +20,13 @@ mod tests;
 
 pub use pmi::{Pmi, pmi};
 
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, END};
 use gradus_base::{Error, Result};
 use gradus_data::Csr;
 use rows::{Entries, Index, Rows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// In place of a word: the end of a sentence. No word has this number.
-const END: u32 = u32::MAX;
+use std::borrow::Cow;
 
 /// Sentences of words that have numbers. Windows do not reach beyond a sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,14 +40,6 @@ impl Sentences {
     /// No sentences.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The documents of a corpus.
-    pub fn of(corpus: &Corpus) -> Self {
-        let n = corpus.tokens().len() + corpus.ends().len();
-        let mut all = Self { words: Vec::with_capacity(n), n_sentences: 0 };
-        corpus.documents().for_each(|document| all.push(document.iter().copied()));
-        all
     }
 
     /// Adds a sentence.
@@ -203,7 +193,6 @@ pub fn count<T: CountValue>(
     window: &ContextWindow,
     memory_limit: Option<u64>,
 ) -> Result<Csr<T>> {
-    window.check()?;
     if n_words >= END as usize {
         return Err(Error::data(format!("{n_words} different words are too many")));
     }
@@ -213,61 +202,138 @@ pub fn count<T: CountValue>(
             "sentences: word {word} is not below the number of different words, {n_words}"
         )));
     }
+    counted(&Source::Sentences(&sentences.words), n_words, window, memory_limit)
+}
+
+/// Counts the words of a corpus, as [`count`] does; windows end with the document. Of a corpus whose words are in a file
+/// no more is held than the limit says, or parts of 64 million words.
+///
+/// # Errors
+/// As [`count`], and if the file of a corpus cannot be read.
+pub fn count_corpus<T: CountValue>(
+    corpus: &Corpus,
+    window: &ContextWindow,
+    memory_limit: Option<u64>,
+) -> Result<Csr<T>> {
+    counted(&Source::Corpus(corpus), corpus.words().len(), window, memory_limit)
+}
+
+/// What is counted: words with [`END`] after each sentence.
+enum Source<'a> {
+    Sentences(&'a [u32]),
+    Corpus(&'a Corpus),
+}
+
+impl<'a> Source<'a> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Sentences(words) => words.len(),
+            Self::Corpus(corpus) => corpus.len(),
+        }
+    }
+
+    /// Whole sentences from `first` on: as many as `most` places hold, or one that is longer.
+    fn part(&self, first: usize, most: usize) -> Result<Cow<'a, [u32]>> {
+        let mut reach = most;
+        loop {
+            let part = match self {
+                Self::Sentences(words) => {
+                    Cow::Borrowed(&words[first..words.len().min(first + reach)])
+                }
+                Self::Corpus(corpus) => corpus.part(first, reach)?,
+            };
+            let end = part.iter().rposition(|&word| word == END).map(|end| end + 1);
+            let end = match end {
+                // The first end, of a sentence that does not fit.
+                Some(_) if reach > most => {
+                    part.iter().position(|&word| word == END).map(|at| at + 1)
+                }
+                None if part.len() < reach => Some(part.len()),
+                end => end,
+            };
+            if let Some(end) = end {
+                if end >= END as usize {
+                    return Err(Error::data(format!("a sentence of {end} words is too long")));
+                }
+                return Ok(match part {
+                    Cow::Borrowed(part) => Cow::Borrowed(&part[..end]),
+                    Cow::Owned(mut part) => {
+                        part.truncate(end);
+                        Cow::Owned(part)
+                    }
+                });
+            }
+            reach = 2 * reach;
+        }
+    }
+}
+
+fn counted<T: CountValue>(
+    source: &Source<'_>,
+    n_words: usize,
+    window: &ContextWindow,
+    memory_limit: Option<u64>,
+) -> Result<Csr<T>> {
+    window.check()?;
     let (weights, unit) = window.units();
     let rows = Rows { n_words, side: window.side, weights, block: rows::BLOCK };
     let rows = match memory_limit {
         Some(limit) => rows.within(limit),
         None => rows,
     };
-    let parts = parts(&sentences.words, &rows, memory_limit)?;
+    let most = most_places(source, &rows, memory_limit)?;
     let mut matrix = Assembly::new(n_words, unit);
-    match parts.as_slice() {
-        [] => rows.each(&Index::new(&[], n_words), |entries| {
-            matrix.push(&entries);
-            Ok(())
-        })?,
-        [one] => rows.each(&Index::new(one, n_words), |entries| {
-            matrix.push(&entries);
-            Ok(())
-        })?,
-        many => runs::count(many, &rows, |entries| matrix.push(&entries))?,
+    if source.len() == 0 {
+        rows.each(&Index::new(&[], n_words), |entries| matrix.push(entries))?;
+        return matrix.finish();
     }
+    let first = source.part(0, most)?;
+    if first.len() == source.len() {
+        rows.each(&Index::new(&first, n_words), |entries| matrix.push(entries))?;
+        return matrix.finish();
+    }
+    let (mut runs, mut at, mut part) = (runs::Runs::default(), 0, first);
+    loop {
+        runs.add(&part, &rows)?;
+        at += part.len();
+        if at == source.len() {
+            break;
+        }
+        // The last part is let go before the next is read.
+        drop(part);
+        part = source.part(at, most)?;
+    }
+    drop(part);
+    runs.merge(n_words, |entries| matrix.push(entries))?;
     matrix.finish()
 }
 
-/// Cuts sentences into parts that can be counted within the limit, at ends of sentences.
-fn parts<'a>(words: &'a [u32], rows: &Rows, limit: Option<u64>) -> Result<Vec<&'a [u32]>> {
+/// Places that are counted together.
+fn most_places(source: &Source<'_>, rows: &Rows, limit: Option<u64>) -> Result<usize> {
     // A place is a `u32`.
-    let mut most = (END - 1) as usize;
-    if let Some(limit) = limit {
-        let fixed = rows.fixed_bytes();
-        let room = limit.saturating_sub(fixed) / Index::BYTES_PER_PLACE;
-        if room < LEAST_PLACES {
-            let least = (fixed + LEAST_PLACES * Index::BYTES_PER_PLACE).div_ceil(1 << 20);
-            let rule =
-                format!("must be at least {least} megabytes for {} different words", rows.n_words);
-            return Err(Error::parameter("memory_limit", limit >> 20, rule));
+    let most = (END - 1) as usize;
+    let (bytes, most) = match source {
+        Source::Corpus(corpus) if corpus.is_on_disk() => {
+            (Index::BYTES_PER_PLACE + size_of::<u32>() as u64, most.min(MOST_READ))
         }
-        most = most.min(usize::try_from(room).unwrap_or(usize::MAX));
+        _ => (Index::BYTES_PER_PLACE, most),
+    };
+    let Some(limit) = limit else {
+        return Ok(most);
+    };
+    let fixed = rows.fixed_bytes();
+    let room = limit.saturating_sub(fixed) / bytes;
+    if room < LEAST_PLACES {
+        let least = (fixed + LEAST_PLACES * bytes).div_ceil(1 << 20);
+        let rule =
+            format!("must be at least {least} megabytes for {} different words", rows.n_words);
+        return Err(Error::parameter("memory_limit", limit >> 20, rule));
     }
-    let mut parts = Vec::new();
-    let mut rest = words;
-    while rest.len() > most {
-        // The last end of a sentence in reach, or, of a longer sentence, the first one.
-        let last = rest[..most].iter().rposition(|&word| word == END);
-        let end = last.or_else(|| rest.iter().position(|&word| word == END));
-        let (part, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-        if part.len() >= END as usize {
-            return Err(Error::data(format!("a sentence of {} words is too long", part.len())));
-        }
-        parts.push(part);
-        rest = after;
-    }
-    if !rest.is_empty() {
-        parts.push(rest);
-    }
-    Ok(parts)
+    Ok(most.min(usize::try_from(room).unwrap_or(usize::MAX)))
 }
+
+/// Places that are read from a file together, if there is no limit.
+const MOST_READ: usize = 1 << 26;
 
 /// A part has at least so many places, unless the sentences end.
 const LEAST_PLACES: u64 = 1 << 10;
@@ -286,12 +352,13 @@ impl<T: CountValue> Assembly<T> {
         Self { n_words, unit, indptr: vec![0], indices: Vec::new(), values: Vec::new() }
     }
 
-    fn push(&mut self, entries: &Entries) {
+    fn push(&mut self, entries: Entries) -> Result<()> {
         let unit = self.unit as f64;
         self.indices.extend_from_slice(&entries.columns);
         self.values.extend(entries.sums.iter().map(|&sum| T::from_count(sum as f64 / unit)));
         let first = self.indptr[self.indptr.len() - 1];
         self.indptr.extend(entries.ends.iter().map(|&end| first + end));
+        Ok(())
     }
 
     fn finish(self) -> Result<Csr<T>> {

@@ -57,14 +57,6 @@ pub(super) struct Entries {
     pub(super) sums: Vec<u64>,
 }
 
-impl Entries {
-    pub(super) fn clear(&mut self) {
-        self.ends.clear();
-        self.columns.clear();
-        self.sums.clear();
-    }
-}
-
 /// The sums of one row, by column.
 pub(super) struct Sums {
     sums: Vec<u64>,

@@ -11,17 +11,49 @@ const BUFFER: usize = 1 << 18;
 /// Merged rows are handed on when they have so many entries.
 const BLOCK: usize = 1 << 18;
 
-/// Counts parts one by one, and hands the rows of all together on in order.
-pub(super) fn count(parts: &[&[u32]], rows: &Rows, put: impl FnMut(Entries)) -> Result<()> {
-    let run = |part: &&[u32]| -> Result<File> {
+/// The counts of some parts, each in a file of its own.
+#[derive(Default)]
+pub(super) struct Runs(Vec<File>);
+
+impl Runs {
+    /// Counts a part.
+    pub(super) fn add(&mut self, part: &[u32], rows: &Rows) -> Result<()> {
         let mut out = BufWriter::with_capacity(BUFFER, tempfile::tempfile().map_err(failed)?);
         rows.each(&Index::new(part, rows.n_words), |entries| write(&mut out, &entries))?;
         let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        Ok(file)
-    };
-    let runs = parts.iter().map(run).collect::<Result<Vec<File>>>()?;
-    merge(runs, rows.n_words, put)
+        self.0.push(file);
+        Ok(())
+    }
+
+    /// Hands the rows of all parts together on in order.
+    pub(super) fn merge(
+        self,
+        n_words: usize,
+        mut put: impl FnMut(Entries) -> Result<()>,
+    ) -> Result<()> {
+        let mut runs: Vec<_> =
+            self.0.into_iter().map(|run| BufReader::with_capacity(BUFFER, run)).collect();
+        let (mut sums, mut entries) = (Sums::new(n_words), Entries::default());
+        for word in 0..n_words {
+            for run in &mut runs {
+                let n = u32::from_le_bytes(read(run)?);
+                for _ in 0..n {
+                    let column = u32::from_le_bytes(read(run)?);
+                    if column as usize >= n_words {
+                        let reason = "a temporary file of counts was changed by another program";
+                        return Err(Error::format(temp_dir(), reason));
+                    }
+                    sums.add(column, u64::from_le_bytes(read(run)?));
+                }
+            }
+            sums.take(&mut entries);
+            if entries.columns.len() >= BLOCK || word + 1 == n_words {
+                put(std::mem::take(&mut entries))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn failed(error: io::Error) -> Error {
@@ -41,31 +73,6 @@ fn write(out: &mut impl Write, entries: &Entries) -> Result<()> {
         }
         out.write_all(&bytes).map_err(failed)?;
         first = end;
-    }
-    Ok(())
-}
-
-fn merge(runs: Vec<File>, n_words: usize, mut put: impl FnMut(Entries)) -> Result<()> {
-    let mut runs: Vec<_> =
-        runs.into_iter().map(|run| BufReader::with_capacity(BUFFER, run)).collect();
-    let (mut sums, mut entries) = (Sums::new(n_words), Entries::default());
-    for word in 0..n_words {
-        for run in &mut runs {
-            let n = u32::from_le_bytes(read(run)?);
-            for _ in 0..n {
-                let column = u32::from_le_bytes(read(run)?);
-                if column as usize >= n_words {
-                    let reason = "a temporary file of counts was changed by another program";
-                    return Err(Error::format(temp_dir(), reason));
-                }
-                sums.add(column, u64::from_le_bytes(read(run)?));
-            }
-        }
-        sums.take(&mut entries);
-        if entries.columns.len() >= BLOCK || word + 1 == n_words {
-            put(std::mem::take(&mut entries));
-            entries.clear();
-        }
     }
     Ok(())
 }

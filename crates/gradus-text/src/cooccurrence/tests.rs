@@ -1,5 +1,7 @@
 use super::*;
+use crate::{Documents, Phrases, Words};
 use gradus_base::random::Stream;
+use gradus_data::{TokenRule, Tokenizer};
 use std::collections::BTreeMap;
 
 const SIDES: [ContextSide; 3] = [ContextSide::Symmetric, ContextSide::Left, ContextSide::Right];
@@ -142,7 +144,8 @@ fn counts_depend_neither_on_threads_nor_on_the_memory_limit() {
         // So little that there are many runs.
         let limit = (256 << 10) + 40_000;
         let rows = Rows { n_words: 400, side, weights: vec![1], block: 0 }.within(limit);
-        assert!(parts(&sentences.words, &rows, Some(limit)).unwrap().len() > 3);
+        let source = Source::Sentences(&sentences.words);
+        assert!(most_places(&source, &rows, Some(limit)).unwrap() * 3 < source.len());
         for threads in [1, 2, 7] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
@@ -150,6 +153,33 @@ fn counts_depend_neither_on_threads_nor_on_the_memory_limit() {
                 assert_eq!(count::<f32>(&sentences, 400, &window, Some(limit)).unwrap(), whole);
             });
         }
+    }
+}
+
+/// A corpus whose words are in a file is counted as one that is held.
+#[test]
+fn a_corpus_on_disk_is_counted_to_the_same_bits() {
+    let texts: Vec<String> = random(3, 900, 60, 30)
+        .iter()
+        .map(|sentence| sentence.iter().map(|word| format!("w{word} ")).collect())
+        .collect();
+    let tokenizer = Tokenizer { rule: TokenRule::Words, lowercase: true };
+    let words =
+        Words { tokenizer, shortest: 1, phrases: Phrases::NONE, min_count: 3, max_words: None };
+    let held = Corpus::new("test", &Documents::new(&texts), &words).unwrap();
+    let streamed = Corpus::of_parts(
+        "test",
+        &mut |take| texts.chunks(100).try_for_each(|part| take(Documents::new(part)).map(|_| ())),
+        &words,
+    )
+    .unwrap();
+    let window =
+        ContextWindow { size: 5, side: ContextSide::Left, weights: DistanceWeights::Harmonic };
+    let want: Csr<f32> = count_corpus(&held, &window, None).unwrap();
+    assert!(want.nnz() > 100);
+    for limit in [None, Some(200 << 10), Some(1 << 20)] {
+        assert_eq!(count_corpus::<f32>(&streamed, &window, limit).unwrap(), want);
+        assert_eq!(count_corpus::<f32>(&held, &window, limit).unwrap(), want);
     }
 }
 

@@ -7,8 +7,8 @@ mod problem;
 #[cfg(test)]
 mod tests;
 
-use crate::cooccurrence::{self, ContextSide, ContextWindow, DistanceWeights, Sentences};
-use crate::corpus::{Corpus, Words};
+use crate::cooccurrence::{self, ContextSide, ContextWindow, DistanceWeights};
+use crate::corpus::{Phrases, Text, Words};
 use crate::documents::Documents;
 use crate::vectors::WordVectors;
 use adagrad::AdaGrad;
@@ -17,8 +17,7 @@ use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_base::text::grouped;
 use gradus_core::capability::Capability;
-use gradus_core::dataset::Dataset as _;
-use gradus_core::estimator::{Fit, Fitted, Job, Traits};
+use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::report::Report;
@@ -171,7 +170,13 @@ impl Glove {
 
     fn words(&self) -> Words {
         let tokenizer = Tokenizer { rule: self.tokens, lowercase: self.lowercase };
-        Words { tokenizer, min_count: self.min_count, max_words: self.max_words }
+        Words {
+            tokenizer,
+            shortest: 1,
+            phrases: Phrases::NONE,
+            min_count: self.min_count,
+            max_words: self.max_words,
+        }
     }
 
     fn context_window(&self) -> ContextWindow {
@@ -202,31 +207,16 @@ impl Glove {
             GloveSolver::Als => iterate::run(&Als::new(self, problem), options, job),
         }
     }
-}
 
-impl Fit for Glove {
-    const NAME: &'static str = "glove";
-    const CLASS: &'static str = "Glove";
-    const FAMILY: &'static str = "text";
-    type Data = Documents;
-    type Model = WordVectors;
-    const TRAITS: Traits = Traits {
-        capabilities: &[Capability::Embed],
-        iterative: true,
-        resumable: true,
-        weights: false,
-        ..Traits::TRANSFORMER
-    };
-
-    fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
+    /// Counts the pairs of a text, and factorises the counts.
+    fn fit_text(&self, data: Text<'_, '_>, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
         let started = Instant::now();
         self.check()?;
-        let corpus = Corpus::new(Self::NAME, data, &self.words())?;
+        let fingerprint = data.fingerprint(job);
+        let corpus = data.corpus(Self::NAME, &self.words())?;
         let limit = self.memory_limit.map(|megabytes| megabytes << 20);
-        let sentences = Sentences::of(&corpus);
         let n = corpus.words().len();
-        let counts = cooccurrence::count::<f32>(&sentences, n, &self.context_window(), limit)?;
-        drop(sentences);
+        let counts = cooccurrence::count_corpus::<f32>(&corpus, &self.context_window(), limit)?;
         let symmetric = self.context == ContextSide::Symmetric;
         let problem = Problem::new(counts, symmetric, self.n_max, self.alpha)?;
         let options = LoopOptions {
@@ -237,7 +227,7 @@ impl Fit for Glove {
             restarts: 1,
             seed: self.seed,
             params: params::record(self),
-            fingerprint: data.fingerprint(),
+            fingerprint,
             ..LoopOptions::default()
         };
         let (sides, mut report) = self.solve(&problem, &options, job)?;
@@ -255,5 +245,36 @@ impl Fit for Glove {
             .collect();
         let model = WordVectors::new(&words, Some(corpus.counts()), &sums, None)?;
         Ok(Fitted { params: self.clone(), model, report })
+    }
+}
+
+impl Fit for Glove {
+    const NAME: &'static str = "glove";
+    const CLASS: &'static str = "Glove";
+    const FAMILY: &'static str = "text";
+    type Data = Documents;
+    type Model = WordVectors;
+    const TRAITS: Traits = Traits {
+        capabilities: &[Capability::Embed],
+        iterative: true,
+        resumable: true,
+        weights: false,
+        ..Traits::TRANSFORMER
+    };
+
+    fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
+        self.fit_text(Text::Held(data), job)
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn fit_parts(
+        &self,
+        parts: &mut Parts<'_, Documents>,
+        job: &Job<'_, Documents>,
+    ) -> Result<Fitted<Self>> {
+        self.fit_text(Text::Parts(parts), job)
     }
 }

@@ -21,6 +21,7 @@ use std::cmp::Reverse;
 /// Words are held in ascending order, and the model knows their order by frequency (of a vector file: the order of the
 /// file). A word is looked up as it is written. Where no word of the vocabulary has a capital letter, a word that is not
 /// found is looked up in lower case as well: `King` finds `king` in a model of text in lower case. Accents always count.
+/// Words with blanks between them are looked up as a phrase: `new york` finds `new_york`.
 ///
 /// ```
 /// use gradus_core::embed::{Analogy, Embed};
@@ -38,6 +39,8 @@ pub struct WordVectors {
     /// The places of the words by descending frequency, or in the order of the file they came from.
     ranking: Vec<u32>,
     counts: Option<Vec<u64>>,
+    /// The places of words that are phrases, ascending.
+    phrases: Vec<u32>,
     vectors: Rows,
     context: Option<Rows>,
     /// One over the length of each vector, as the search of neighbours takes it.
@@ -50,6 +53,7 @@ impl PartialEq for WordVectors {
     fn eq(&self, other: &Self) -> bool {
         // The rest follows from these.
         (&self.words, &self.ranking, &self.counts) == (&other.words, &other.ranking, &other.counts)
+            && self.phrases == other.phrases
             && (&self.vectors, &self.context) == (&other.vectors, &other.context)
     }
 }
@@ -148,7 +152,25 @@ impl WordVectors {
             Id::Int(_) => false,
         };
         let is_lowercase = !words.iter().any(has_capital);
-        Self { words, ranking, counts, vectors, context, inverse, is_lowercase }
+        let phrases = Vec::new();
+        Self { words, ranking, counts, phrases, vectors, context, inverse, is_lowercase }
+    }
+
+    /// Says which of the words are phrases that the fit made of words.
+    ///
+    /// # Errors
+    /// If one is not in the vocabulary.
+    pub fn with_phrases<'a>(mut self, phrases: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let places = phrases.into_iter().map(|phrase| self.find(phrase).map(|at| at as u32));
+        self.phrases = places.collect::<Result<_>>()?;
+        self.phrases.sort_unstable();
+        self.phrases.dedup();
+        Ok(self)
+    }
+
+    /// The places of the words that are phrases, ascending.
+    pub fn phrases(&self) -> &[u32] {
+        &self.phrases
     }
 
     /// The word at this place, in ascending order.
@@ -183,10 +205,16 @@ impl WordVectors {
     }
 
     fn place(&self, word: &str) -> Option<usize> {
-        let exact = self.words.find(Id::Text(word));
-        let found = exact.or_else(|| {
-            let lower = self.is_lowercase.then(|| word.to_lowercase())?;
-            self.words.find(Id::Text(&lower))
+        let find = |word: &str| {
+            let exact = self.words.find(Id::Text(word));
+            exact.or_else(|| {
+                let lower = self.is_lowercase.then(|| word.to_lowercase())?;
+                self.words.find(Id::Text(&lower))
+            })
+        };
+        let found = find(word).or_else(|| {
+            let parts: Vec<&str> = word.split_whitespace().collect();
+            if parts.len() > 1 { find(&parts.join("_")) } else { None }
         });
         found.map(|at| at as usize)
     }
@@ -264,6 +292,9 @@ impl Model for WordVectors {
         if let Some(counts) = &self.counts {
             file.tensor("counts", &[n], counts);
         }
+        if !self.phrases.is_empty() {
+            file.tensor("phrases", &[self.phrases.len()], &self.phrases);
+        }
         file.tensor_owned("vectors", &[n, k], packed(&self.vectors));
         if let Some(context) = &self.context {
             file.tensor_owned("context", &[n, k], packed(context));
@@ -298,7 +329,16 @@ impl Model for WordVectors {
             true => Some(unpacked(n, k, &file.finite::<f32>("context", &[n, k])?)),
             false => None,
         };
-        Ok(Self::of_parts(words, ranking, counts, vectors, context))
+        let mut model = Self::of_parts(words, ranking, counts, vectors, context);
+        if let Some((_, _, shape)) = file.tensors().into_iter().find(|(name, ..)| name == "phrases")
+        {
+            model.phrases = file.tensor("phrases", &shape)?;
+            let ascend = model.phrases.windows(2).all(|pair| pair[0] < pair[1]);
+            if !ascend || model.phrases.last().is_some_and(|&last| last as usize >= n) {
+                return Err(file.broken("`phrases` does not name words in ascending order"));
+            }
+        }
+        Ok(model)
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -306,6 +346,9 @@ impl Model for WordVectors {
             vec![("words", grouped(self.len())), ("dimension", self.dimension().to_string())];
         if let Some(counts) = &self.counts {
             facts.push(("words of training", grouped(counts.iter().sum::<u64>() as usize)));
+        }
+        if !self.phrases.is_empty() {
+            facts.push(("phrases", grouped(self.phrases.len())));
         }
         facts
     }

@@ -50,6 +50,19 @@ fn a_word_is_found_by_the_rule_of_cases() {
     assert!(far.contains("not in the vocabulary"), "{far}");
 }
 
+#[test]
+fn words_with_blanks_are_a_phrase() {
+    let model = WordVectors::new(&["new_york", "york"], None, &[1.0, 2.0], None).unwrap();
+    assert_eq!(model.find("New  York").unwrap(), 0);
+    assert!(model.find("york york").is_err() && model.find(" ").is_err());
+    let model = model.with_phrases(["new_york"]).unwrap();
+    let mut file = Writer::new("words");
+    model.write(&mut file);
+    let read = WordVectors::read(&mut Reader::from_bytes(file.to_bytes().unwrap()).unwrap());
+    assert_eq!((read.as_ref().unwrap(), model.phrases()), (&model, &[0][..]));
+    assert!(model.with_phrases(["zebra"]).is_err());
+}
+
 /// The kernel finds what a whole sort in double precision finds, ties and zeros included.
 #[test]
 fn the_nearest_are_exact() {
@@ -103,6 +116,7 @@ fn a_model_is_written_and_read() {
         WordVectors::read(&mut Reader::from_bytes(bytes).unwrap()).unwrap_err().to_string()
     };
     assert!(broken(&|model| model.ranking[0] = model.ranking[1]).contains("ranking"));
+    assert!(broken(&|model| model.phrases = vec![9]).contains("`phrases`"));
     assert!(broken(&|model| model.words = Ids::Int(vec![1, 2, 3, 4])).contains("not text"));
     assert!(broken(&|model| model.vectors.row_mut(0)[0] = f32::NAN).contains("vectors"));
 }

@@ -1,9 +1,9 @@
 //! A block of a batch: its steps, on copies of the rows it touches.
 
-use super::Settings;
+use super::{Settings, Targets, Task};
 use gradus_base::random::Stream;
 use gradus_kernel::words::{WordLoss, WordSteps, cbow_steps, skipgram_steps, subtract_rows};
-use gradus_kernel::{Level, Rows, prefetch};
+use gradus_kernel::{Level, Rows, prefetch, softmax_steps};
 use std::ops::Range;
 
 /// Words of a batch that were kept, and the number of the document of each.
@@ -78,6 +78,10 @@ struct Places {
 
 const NOWHERE: u32 = u32::MAX;
 
+/// Steps of the whole softmax bend the loss of a word by its probability, which is as often there as the word: an
+/// occurrence counts as so many steps of a curvature of ¼.
+const SOFTMAX_STEPS: u32 = 4;
+
 impl Places {
     #[inline]
     fn of(&mut self, word: u32, touched: &mut Touched) -> u32 {
@@ -105,9 +109,10 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    pub(super) fn new(n_words: usize) -> Self {
-        let places = || Places { of_word: vec![NOWHERE; n_words] };
-        Self { inputs: places(), outputs: places(), steps: WordSteps::default(), drawn: Vec::new() }
+    pub(super) fn new(n_inputs: usize, n_outputs: usize) -> Self {
+        let places = |n: usize| Places { of_word: vec![NOWHERE; n] };
+        let (inputs, outputs) = (places(n_inputs), places(n_outputs));
+        Self { inputs, outputs, steps: WordSteps::default(), drawn: Vec::new() }
     }
 
     /// Trains the words of a range as centres, starting from the vectors of all words; the changes are put into `changes`.
@@ -126,16 +131,20 @@ impl Workspace {
         self.plan(settings, kept, centres, &mut stream, changes);
         changes.inputs.copy(inputs);
         changes.outputs.copy(outputs);
-        let run = if settings.is_cbow { cbow_steps } else { skipgram_steps };
+        let (level, stride, steps) = (Level::best(), inputs.stride(), &self.steps);
         let (x, w) = (&mut changes.inputs.rows, &mut changes.outputs.rows);
-        changes.loss = run(Level::best(), inputs.stride(), rate, x, w, &self.steps);
+        changes.loss = match (settings.targets, settings.task == Task::Cbow) {
+            (Targets::Softmax, is_cbow) => softmax_steps(level, stride, rate, x, w, steps, is_cbow),
+            (_, true) => cbow_steps(level, stride, rate, x, w, steps),
+            (_, false) => skipgram_steps(level, stride, rate, x, w, steps),
+        };
         changes.inputs.measure(inputs.stride());
         changes.outputs.measure(outputs.stride());
         changes.inputs.subtract(inputs);
         changes.outputs.subtract(outputs);
     }
 
-    /// The steps of the block: for each centre a window drawn up to the largest, and negatives.
+    /// The steps of the block: for each centre a window drawn up to the largest, and what its word is told from.
     fn plan(
         &mut self,
         settings: &Settings<'_>,
@@ -146,31 +155,57 @@ impl Workspace {
     ) {
         self.steps.clear();
         let Self { inputs, outputs, steps, drawn } = self;
+        if matches!(settings.targets, Targets::Softmax) {
+            // Every word takes part in every step: its place is its number.
+            changes.outputs.words.extend(0..outputs.of_word.len() as u32);
+            changes.outputs.n_steps.resize(outputs.of_word.len(), 1);
+        }
         let mut n_left = 0;
         for centre in centres {
-            let window = 1 + stream.index(settings.window);
             let (word, document) = (kept.words[centre], kept.documents[centre]);
-            let around = centre.saturating_sub(window)..(centre + window + 1).min(kept.words.len());
-            let before = steps.inputs.len();
-            for at in around {
-                if at != centre && kept.documents[at] == document {
-                    steps.inputs.push(inputs.of(kept.words[at], &mut changes.inputs));
+            if settings.task == Task::Document {
+                steps.inputs.push(inputs.of(document, &mut changes.inputs));
+            } else {
+                let window = 1 + stream.index(settings.window);
+                let last = (centre + window + 1).min(kept.words.len());
+                let before = steps.inputs.len();
+                for at in centre.saturating_sub(window)..last {
+                    if at != centre && kept.documents[at] == document {
+                        steps.inputs.push(inputs.of(kept.words[at], &mut changes.inputs));
+                    }
+                }
+                if steps.inputs.len() == before {
+                    continue;
                 }
             }
-            if steps.inputs.len() == before {
-                continue;
-            }
-            steps.outputs.push(outputs.of(word, &mut changes.outputs));
-            if n_left == 0 {
-                drawn.clear();
-                drawn.extend((0..settings.n_negatives).map(|_| settings.negatives.draw(stream)));
-                n_left = settings.sharing;
-            }
-            n_left -= 1;
-            for &drawn in &*drawn {
-                // The word that is there is no negative of itself.
-                if drawn != word {
-                    steps.outputs.push(outputs.of(drawn, &mut changes.outputs));
+            match settings.targets {
+                Targets::Negatives { negatives, n, sharing } => {
+                    steps.outputs.push(outputs.of(word, &mut changes.outputs));
+                    steps.labels.push(1.0);
+                    if n_left == 0 {
+                        drawn.clear();
+                        drawn.extend((0..*n).map(|_| negatives.draw(stream)));
+                        n_left = *sharing;
+                    }
+                    n_left -= 1;
+                    for &drawn in &*drawn {
+                        // The word that is there is no negative of itself.
+                        if drawn != word {
+                            steps.outputs.push(outputs.of(drawn, &mut changes.outputs));
+                            steps.labels.push(0.0);
+                        }
+                    }
+                }
+                Targets::Softmax => {
+                    steps.outputs.push(word);
+                    steps.labels.push(1.0);
+                    changes.outputs.n_steps[word as usize] += SOFTMAX_STEPS;
+                }
+                Targets::Tree(tree) => {
+                    let (nodes, turns) = tree.way(word);
+                    let places = nodes.iter().map(|&node| outputs.of(node, &mut changes.outputs));
+                    steps.outputs.extend(places);
+                    steps.labels.extend_from_slice(turns);
                 }
             }
             steps.input_ends.push(steps.inputs.len() as u32);

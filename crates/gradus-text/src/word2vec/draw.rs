@@ -5,13 +5,13 @@ use gradus_base::{Error, Result};
 
 /// Words drawn with probabilities proportional to powers of their counts, in constant time and from one random number each
 /// (Vose's alias table in 8 bytes a word: probabilities are multiples of 2⁻³² of a word's share).
-pub(super) struct Negatives {
+pub(crate) struct Negatives {
     /// The chance to keep the word drawn, times 2³², and the word to take otherwise.
     slots: Vec<(u32, u32)>,
 }
 
 impl Negatives {
-    pub(super) fn new(counts: &[u64], power: f64) -> Result<Self> {
+    pub(crate) fn new(counts: &[u64], power: f64) -> Result<Self> {
         let weights: Vec<f64> =
             counts.iter().map(|&count| libm::pow(count as f64, power)).collect();
         let total: f64 = weights.iter().sum();
@@ -37,7 +37,7 @@ impl Negatives {
     }
 
     #[inline]
-    pub(super) fn draw(&self, stream: &mut Stream) -> u32 {
+    pub(crate) fn draw(&self, stream: &mut Stream) -> u32 {
         let bits = stream.next_u64();
         let slot = ((bits & 0xffff_ffff) * self.slots.len() as u64) >> 32;
         let (keep, other) = self.slots[slot as usize];
@@ -46,7 +46,7 @@ impl Negatives {
 }
 
 /// The chance to keep an occurrence of each word, times 2³²: `√(t/f) + t/f` of a word of frequency `f`, as word2vec has it.
-pub(super) fn keeping(counts: &[u64], subsample: f64) -> Vec<u32> {
+pub(crate) fn keeping(counts: &[u64], subsample: f64) -> Vec<u32> {
     let total: f64 = counts.iter().map(|&count| count as f64).sum();
     let chance = |&count: &u64| {
         if subsample == 0.0 {

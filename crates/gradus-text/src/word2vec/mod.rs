@@ -1,24 +1,29 @@
-//! Skip-gram and CBOW with negative sampling, in parallel and with the same result on any number of threads.
+//! Skip-gram, CBOW and paragraph vectors, in parallel and with the same result on any number of threads.
 //!
 //! An epoch is cut into batches of text, and each batch into up to [`BLOCKS`] blocks, by the words alone, whatever the number of threads. A block
 //! takes its steps on copies of the rows it touches (`block`); when all blocks of a batch are done, what they changed is
 //! put together in their order (`merge`). Windows, occurrences of frequent words and negatives are drawn from random streams of the
-//! batch and of the block (`draw`).
+//! batch and of the block (`draw`). The losses differ in what a word is told from: words drawn at random, all words, or the
+//! turns on its way through a tree (`tree`).
 
 mod block;
 mod draw;
 mod merge;
+mod tree;
 
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, END};
 use block::{Changes, Kept, Workspace};
-use draw::{Negatives, keeping};
+pub(crate) use draw::{Negatives, keeping};
 use gradus_base::random::Stream;
-use gradus_base::{Result, parallel};
+use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Rows;
 use merge::{Decay, Parts, Side, merge};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use tree::Tree;
 
 /// Blocks of a batch, which may run at once.
 const BLOCKS: usize = 8;
@@ -29,13 +34,45 @@ const BLOCK_WORDS: usize = 384;
 /// A batch changes no row more often than about so many times: blocks do not see each other's changes.
 const MOST_CHANGES: f64 = 160.0;
 
-/// Words in a row that share their negatives, of CBOW: its steps are so short that fetching rows takes most of their time.
-const CBOW_SHARING: usize = 2;
+/// Most words of the whole softmax, which takes steps against all of them.
+const MOST_SOFTMAX_WORDS: usize = 1 << 16;
+
+/// The curvature of the softmax in an input is at most the mean square of the outputs: that of so many logistic losses.
+const SOFTMAX_PARTNERS: f64 = 4.0;
+
+/// Words in a row that share their negatives, where a step has one input: steps are so short that fetching rows takes most
+/// of their time.
+const SHARING: usize = 2;
+
+/// What a word is told from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Word2vecLoss {
+    /// Words drawn at random (negative sampling)
+    #[default]
+    Negative,
+    /// All other words: exact, and slow for more than some thousand words
+    Softmax,
+    /// The turns on the way to the word in Huffman's tree of all words (hierarchical softmax)
+    Hierarchical,
+}
+
+/// What words are told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// By each of their neighbours.
+    Skipgram,
+    /// By the mean of their neighbours.
+    Cbow,
+    /// By their document: inputs are documents.
+    Document,
+}
 
 /// What a fit is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) is_cbow: bool,
+    pub(crate) task: Task,
+    pub(crate) loss: Word2vecLoss,
     pub(crate) dimension: usize,
     pub(crate) window: usize,
     pub(crate) negatives: usize,
@@ -46,28 +83,43 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
 }
 
+/// What the words are told from, by the loss.
+enum Targets {
+    /// So many words drawn at random, which so many words in a row share.
+    Negatives {
+        negatives: Negatives,
+        n: usize,
+        sharing: usize,
+    },
+    Softmax,
+    Tree(Tree),
+}
+
 /// What a block needs to know.
 struct Settings<'a> {
-    is_cbow: bool,
+    task: Task,
     window: usize,
-    n_negatives: usize,
-    /// So many words in a row share their negatives.
-    sharing: usize,
-    negatives: &'a Negatives,
+    targets: &'a Targets,
 }
 
 /// The fit of one corpus.
 pub(crate) struct Trainer<'a> {
     corpus: &'a Corpus,
     options: Options,
-    negatives: Negatives,
+    targets: Targets,
+    /// Rows that tell words: of each word, or of each document.
+    n_inputs: usize,
+    /// Rows that words are told by: of each word, or of each inner node of the tree.
+    n_outputs: usize,
+    /// Outputs that a step moves, in the mean.
+    partners: f64,
     keeping: Vec<u32>,
     parts: [Parts; 2],
     n_blocks: usize,
     block_words: usize,
 }
 
-/// The vectors of the words, in the order of the corpus: as inputs and as outputs.
+/// The vectors of the inputs and the outputs, in the order of the corpus.
 #[derive(Clone)]
 pub(crate) struct State {
     pub(crate) inputs: Rows,
@@ -78,52 +130,102 @@ pub(crate) struct State {
 impl<'a> Trainer<'a> {
     pub(crate) fn new(corpus: &'a Corpus, options: Options) -> Result<Self> {
         let counts = corpus.counts();
-        let negatives = Negatives::new(counts, options.negative_power)?;
+        let n_words = counts.len();
         let plain: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
-        let powers: Vec<f64> =
-            plain.iter().map(|x| libm::pow(*x, options.negative_power)).collect();
         let keeping = keeping(counts, options.subsample);
         let kept =
             |(count, chance): (&f64, &u32)| count * (f64::from(*chance) / f64::from(u32::MAX));
         let kept: Vec<f64> = plain.iter().zip(&keeping).map(kept).collect();
         // The words are in the order of their frequencies: the first is changed most often.
-        let (all, drawn): (f64, f64) = (plain.iter().sum(), powers.iter().sum());
+        let all: f64 = plain.iter().sum();
         let kept_share = kept.iter().sum::<f64>() / all;
         let largest = kept.iter().fold(0.0, |most: f64, x| most.max(*x)) / all;
-        let as_output = largest + options.negatives as f64 * kept_share * powers[0] / drawn;
-        let as_input = largest * (options.window + 1) as f64;
+        // Of the outputs: how often each is changed beside the others, the changes of all by a word, and those of the first.
+        let (targets, weights, partners, as_output) = match options.loss {
+            Word2vecLoss::Negative => {
+                let negatives = Negatives::new(counts, options.negative_power)?;
+                let powers: Vec<f64> =
+                    plain.iter().map(|x| libm::pow(*x, options.negative_power)).collect();
+                let n = options.negatives;
+                let first = powers[0] / powers.iter().sum::<f64>();
+                let sharing = if options.task == Task::Skipgram { 1 } else { SHARING };
+                let targets = Targets::Negatives { negatives, n, sharing };
+                (targets, powers, (n + 1) as f64, largest + n as f64 * kept_share * first)
+            }
+            Word2vecLoss::Softmax => {
+                if n_words > MOST_SOFTMAX_WORDS {
+                    let rule = format!(
+                        "is for at most {MOST_SOFTMAX_WORDS} words, and there are {n_words}: take `negative` or \
+                         `hierarchical`, or fewer words by `max_words` or `min_count`"
+                    );
+                    return Err(Error::parameter("loss", "softmax", rule));
+                }
+                (Targets::Softmax, plain.clone(), SOFTMAX_PARTNERS, 2.0 * largest)
+            }
+            Word2vecLoss::Hierarchical => {
+                let tree = Tree::new(counts);
+                let weights = tree.counts().to_vec();
+                let turns = weights.iter().sum::<f64>() / all;
+                // The nodes near the root take part in every step. They have so many that the mean of blocks is near.
+                (Targets::Tree(tree), weights, turns, largest)
+            }
+        };
+        let (of_inputs, as_input) = match options.task {
+            Task::Document => {
+                let mut lengths = Vec::with_capacity(corpus.n_documents());
+                corpus.each_document(|document| {
+                    lengths.push(document.len() as f64);
+                    true
+                })?;
+                // The words of a document are in one block or few, one after the other.
+                (lengths, 0.0)
+            }
+            Task::Skipgram | Task::Cbow => (plain, largest * (options.window + 1) as f64),
+        };
         let most =
             (MOST_CHANGES / as_output.max(as_input)).clamp(1.0, (BLOCKS * BLOCK_WORDS) as f64);
         // A block of few words is not worth a thread.
         let n_blocks = (most as usize / 128).clamp(1, BLOCKS);
         let block_words = (most as usize / n_blocks).max(1);
         let n = (n_blocks * block_words) as f64;
-        let parts = [Parts::new(&plain, n), Parts::new(&powers, n * options.negatives as f64)];
-        Ok(Self { corpus, options, negatives, keeping, parts, n_blocks, block_words })
+        let parts = [Parts::new(&of_inputs, n), Parts::new(&weights, n * partners)];
+        let (n_inputs, n_outputs) = (of_inputs.len(), weights.len());
+        Ok(Self {
+            corpus,
+            options,
+            targets,
+            n_inputs,
+            n_outputs,
+            partners,
+            keeping,
+            parts,
+            n_blocks,
+            block_words,
+        })
     }
 
     /// The words of a batch that are kept.
     fn keep(
         &self,
         tokens: Range<usize>,
-        document: &mut usize,
+        document: &mut u32,
         mut stream: Stream,
         kept: &mut Kept,
-    ) {
+    ) -> Result<()> {
         kept.words.clear();
         kept.documents.clear();
-        let ends = self.corpus.ends();
-        for at in tokens {
-            while ends[*document] <= at {
+        for &word in &*self.corpus.part(tokens.start, tokens.len())? {
+            if word == END {
                 *document += 1;
+                continue;
             }
-            let word = self.corpus.tokens()[at];
             let chance = self.keeping[word as usize];
             if chance == u32::MAX || (stream.next_u64() >> 32) as u32 <= chance {
                 kept.words.push(word);
-                kept.documents.push(*document as u32);
+                kept.documents.push(*document);
             }
         }
+        Ok(())
     }
 }
 
@@ -131,8 +233,8 @@ impl Solver for Trainer<'_> {
     type State = State;
 
     fn start(&self, _restart: usize) -> Result<State> {
-        let (n, k) = (self.corpus.words().len(), self.options.dimension);
-        let (mut inputs, outputs) = (Rows::zeros(n, k), Rows::zeros(n, k));
+        let (n, k) = (self.n_inputs, self.options.dimension);
+        let (mut inputs, outputs) = (Rows::zeros(n, k), Rows::zeros(self.n_outputs, k));
         for at in 0..n {
             let mut stream = Stream::new(self.options.seed, "word2vec.start", at as u64);
             let most = 0.5 / k as f64;
@@ -142,19 +244,14 @@ impl Solver for Trainer<'_> {
     }
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
-        let Self { corpus, options, negatives, parts, .. } = self;
-        let settings = Settings {
-            is_cbow: options.is_cbow,
-            window: options.window,
-            n_negatives: options.negatives,
-            sharing: if options.is_cbow { CBOW_SHARING } else { 1 },
-            negatives,
-        };
-        let n = corpus.tokens().len();
+        let Self { corpus, options, targets, parts, partners, .. } = self;
+        let Options { task, window, .. } = *options;
+        let settings = Settings { task, window, targets };
+        let n = corpus.len();
         let batch_words = self.n_blocks * self.block_words;
         let n_batches = n.div_ceil(batch_words) as u64;
         let mut work: Vec<(Workspace, Changes)> = (0..self.n_blocks)
-            .map(|_| (Workspace::new(corpus.words().len()), Changes::default()))
+            .map(|_| (Workspace::new(self.n_inputs, self.n_outputs), Changes::default()))
             .collect();
         let (mut kept, mut document) = (Kept::default(), 0);
         let (mut loss, mut n_measured) = (0.0, 0);
@@ -168,7 +265,7 @@ impl Solver for Trainer<'_> {
             // As word2vec, to a small share of the first rate.
             let rate = (f64::from(options.learning_rate) * (1.0 - done).max(1e-4)) as f32;
             let stream = Stream::new(options.seed, "word2vec.keep", number);
-            self.keep(tokens, &mut document, stream, &mut kept);
+            self.keep(tokens, &mut document, stream, &mut kept)?;
             let size = kept.words.len().div_ceil(self.n_blocks).max(1);
             let n_kept = kept.words.len();
             let pieces = work.iter_mut().enumerate().map(|(block, work)| {
@@ -192,10 +289,11 @@ impl Solver for Trainer<'_> {
                 lengths.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
             };
             // The inputs of CBOW act by their mean alone: one of them moves it by its share, and it is as much shorter.
-            let n_inputs = (options.window + 1) as f64;
-            let (of_inputs, of_outputs) = match options.is_cbow {
-                true => ((options.negatives + 1) as f64 / n_inputs, 1.0 / n_inputs),
-                false => ((options.negatives + 1) as f64, n_inputs),
+            let n_inputs = (window + 1) as f64;
+            let (of_inputs, of_outputs) = match task {
+                Task::Skipgram => (*partners, n_inputs),
+                Task::Cbow => (partners / n_inputs, 1.0 / n_inputs),
+                Task::Document => (*partners, 1.0),
             };
             let decays = [
                 Decay::new(rate, of_inputs, sum(|changes| changes.outputs.lengths)),
@@ -249,15 +347,15 @@ impl Solver for Trainer<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n, k) = (self.corpus.words().len(), self.options.dimension);
-        let mut rows = |name: &str| -> Result<Rows> {
+        let (n, k) = (self.n_inputs, self.options.dimension);
+        let mut rows = |name: &str, n: usize| -> Result<Rows> {
             let mut rows = Rows::zeros(n, k);
             let stride = rows.stride();
             let values = file.finite::<f32>(&format!("{prefix}{name}"), &[n, stride])?;
             rows.as_mut_slice().copy_from_slice(&values);
             Ok(rows)
         };
-        let (inputs, outputs) = (rows("inputs")?, rows("outputs")?);
+        let (inputs, outputs) = (rows("inputs", n)?, rows("outputs", self.n_outputs)?);
         Ok(State { inputs, outputs, epoch: file.get(&format!("{prefix}epoch"))? })
     }
 }

@@ -1,8 +1,11 @@
-use crate::{Cbow, Documents, Skipgram, WordVectors};
+use crate::{Cbow, Documents, Skipgram, Word2vecLoss, WordVectors};
 use gradus_base::random::Stream;
 use gradus_core::embed::{Embed as _, cosine};
 use gradus_core::estimator::{Fit, Model as _};
 use gradus_file::Writer;
+
+const LOSSES: [Word2vecLoss; 3] =
+    [Word2vecLoss::Negative, Word2vecLoss::Softmax, Word2vecLoss::Hierarchical];
 
 /// Sentences about one of two subjects, each with words of its own, and words of both.
 fn documents(n: usize) -> Documents {
@@ -43,28 +46,34 @@ fn separation(model: &WordVectors) -> (f64, f64) {
 #[test]
 fn planted_subjects_are_found() {
     let documents = documents(2000);
-    let skipgram = Skipgram::new().dimension(16).subsample(0.0).fit(&documents).unwrap();
-    let cbow = Cbow::new().dimension(16).subsample(0.0).max_iter(10).fit(&documents).unwrap();
-    for model in [&skipgram.model, &cbow.model] {
-        let (same, other) = separation(model);
-        assert!(same > other + 0.3, "{same} {other}");
+    for loss in LOSSES {
+        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0);
+        let skipgram = skipgram.fit(&documents).unwrap();
+        let cbow = Cbow::new().loss(loss).dimension(16).subsample(0.0).max_iter(10);
+        let cbow = cbow.fit(&documents).unwrap();
+        for model in [&skipgram.model, &cbow.model] {
+            let (same, other) = separation(model);
+            assert!(same > other + 0.3, "{loss:?}: {same} {other}");
+        }
+        let trace = &skipgram.report.trace;
+        assert!(trace[4].objective < trace[0].objective - 0.05, "{loss:?}: {trace:?}");
     }
-    let trace = &skipgram.report.trace;
-    assert!(trace[4].objective < trace[0].objective - 0.1, "{trace:?}");
 }
 
 /// A regression test: added up, the changes of eight whole blocks to so few rows were too large, and the vectors infinite.
 #[test]
 fn few_words_and_many_epochs_do_not_diverge() {
     let documents = documents(600);
-    for rate in [0.025, 0.1] {
-        let skipgram =
-            Skipgram::new().dimension(16).subsample(0.0).learning_rate(rate).max_iter(60);
-        let cbow = Cbow::new().dimension(16).subsample(0.0).learning_rate(rate).max_iter(60);
+    for (rate, loss) in [0.025, 0.1].into_iter().flat_map(|rate| LOSSES.map(|loss| (rate, loss))) {
+        let max_iter = if loss == Word2vecLoss::Softmax { 20 } else { 60 };
+        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0);
+        let skipgram = skipgram.learning_rate(rate).max_iter(max_iter);
+        let cbow = Cbow::new().loss(loss).dimension(16).subsample(0.0);
+        let cbow = cbow.learning_rate(rate).max_iter(max_iter);
         for model in [skipgram.fit(&documents).unwrap().model, cbow.fit(&documents).unwrap().model]
         {
             let longest = (0..model.len()).map(|at| model.length(at)).fold(0.0, f64::max);
-            assert!(longest < 50.0, "{rate}: {longest}");
+            assert!(longest < 50.0, "{rate} {loss:?}: {longest}");
         }
     }
 }
@@ -75,16 +84,19 @@ fn the_same_bits_on_any_number_of_threads() {
     let fit = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let skipgram = Skipgram::new().dimension(20).max_iter(2).fit(&documents).unwrap();
-            let cbow = Cbow::new().dimension(20).max_iter(2).fit(&documents).unwrap();
-            (bytes(&skipgram.model), bytes(&cbow.model))
+            LOSSES.map(|loss| {
+                let skipgram = Skipgram::new().loss(loss).dimension(20).max_iter(2);
+                let cbow = Cbow::new().loss(loss).dimension(20).max_iter(2);
+                let skipgram = skipgram.fit(&documents).unwrap();
+                (bytes(&skipgram.model), bytes(&cbow.fit(&documents).unwrap().model))
+            })
         })
     };
     let one = fit(1);
     assert_eq!(fit(2), one);
     assert_eq!(fit(7), one);
     let other = Skipgram::new().dimension(20).max_iter(2).seed(1).fit(&documents).unwrap();
-    assert_ne!(bytes(&other.model), one.0);
+    assert_ne!(bytes(&other.model), one[0].0);
 }
 
 #[test]
@@ -109,5 +121,51 @@ fn the_other_side_is_kept_if_asked_for() {
     assert!(context.len() == 4 && context != fitted.model.vector(0));
     let fitted = Skipgram::new().dimension(4).fit(&documents).unwrap();
     assert!(fitted.model.context(0).is_none());
+    let tree = Skipgram::new().loss(Word2vecLoss::Hierarchical).keep_context(true);
+    assert!(tree.fit(&documents).unwrap_err().to_string().contains("`keep_context`"));
     assert!(fitted.report.notes[0].contains("2,400 of 2,400 words"), "{:?}", fitted.report.notes);
+}
+
+/// The softmax is exact: its probabilities become those of the text, which are known here.
+#[test]
+fn the_softmax_learns_the_probabilities_of_the_text() {
+    let mut stream = Stream::new(7, "word2vec.softmax", 0);
+    let text = |_| match stream.index(8) {
+        0..3 => "a b",
+        3..6 => "b a",
+        6 => "a c",
+        _ => "c a",
+    };
+    let documents = Documents::new((0..6000).map(text).collect::<Vec<_>>());
+    let params = Skipgram::new().loss(Word2vecLoss::Softmax).dimension(8).subsample(0.0);
+    let model = params.clone().keep_context(true).max_iter(10).fit(&documents).unwrap().model;
+    let exp = |word: &str, given: &str| {
+        let place = |word: &str| model.find(word).unwrap();
+        let (x, y) = (model.vector(place(given)), model.context(place(word)).unwrap());
+        x.iter().zip(y).map(|(x, y)| f64::from(x * y)).sum::<f64>().exp()
+    };
+    for (word, given, want) in
+        [("b", "a", 0.75), ("c", "a", 0.25), ("a", "b", 1.0), ("a", "c", 1.0)]
+    {
+        let all: f64 = ["a", "b", "c"].iter().map(|word| exp(word, given)).sum();
+        let found = exp(word, given) / all;
+        assert!((found - want).abs() < 0.05, "p({word} | {given}) = {found}");
+    }
+    let many = (0..70_000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+    let error = params.min_count(1).fit(&Documents::new([many])).unwrap_err().to_string();
+    assert!(error.contains("`loss`") && error.contains("70000"), "{error}");
+}
+
+#[test]
+fn parts_that_are_read_give_the_model_of_documents_that_are_held() {
+    let mut stream = Stream::new(2, "word2vec.parts", 0);
+    let text = |_| (0..20).map(|_| format!("w{} ", stream.index(40))).collect::<String>();
+    let texts: Vec<String> = (0..300).map(text).collect();
+    let params = Skipgram::new().dimension(6).max_iter(2).min_count(1);
+    let held = params.fit(&Documents::new(&texts)).unwrap();
+    let mut parts = |take: &mut dyn FnMut(Documents) -> gradus_base::Result<bool>| {
+        texts.chunks(70).try_for_each(|part| take(Documents::new(part)).map(|_| ()))
+    };
+    let streamed = params.fit_parts(&mut parts, &Default::default()).unwrap();
+    assert_eq!(bytes(&streamed.model), bytes(&held.model));
 }
