@@ -11,7 +11,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, cold, completion, curve, defaults, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
-from suites import metrics, nmf, pca, python, quality, sentences, svdpp, svm, svmgrid, text, top, versions, words
+from suites import metrics, nmf, pca, python, quality, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
     "als": als,
@@ -43,6 +43,7 @@ SUITES = {
     "words": words,
     "sentences": sentences,
     "formats": formats,
+    "stream": stream,
     "versions": versions,
 }
 

@@ -6,6 +6,7 @@ on a slice of enwiki-2015 and writes word2vec's text and binary formats; gradus 
 """
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -32,6 +33,34 @@ else:
     vectors = KeyedVectors.load_word2vec_format(task, binary=task.endswith(".bin"), no_header=task.endswith("glove.txt"))
 print(json.dumps(answers(vectors)))
 """
+
+
+PHRASES = """
+import json, sys
+from collections import Counter
+from gensim.models.phrases import Phrases
+lines = [line.split() for line in open(f"{sys.argv[1]}/text.txt", encoding="utf-8")]
+phrases = Phrases(lines, min_count=5, threshold=0.5, scoring="npmi", delimiter="_")
+found = Counter(word for line in lines for word in phrases[line] if "_" in word)
+alone = {word for line in lines for word in line if "_" in word}
+print(json.dumps({word: n for word, n in found.items() if n >= 5 and word not in alone}))
+"""
+
+
+def phrases_of(path):
+    """The phrases of a model of words, and how often each is in the text."""
+    import numpy as np
+
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+
+    def tensor(name, dtype):
+        start, end = header[name]["data_offsets"]
+        return np.frombuffer(data[8 + size + start : 8 + size + end], dtype=dtype)
+
+    text, offsets, counts = tensor("words.text", np.uint8).tobytes(), tensor("words.offsets", np.uint64).astype(int), tensor("counts", np.uint64)
+    return {text[offsets[at] : offsets[at + 1]].decode(): int(counts[at]) for at in tensor("phrases", np.uint32)}
 
 
 def vectors_of(path):
@@ -98,6 +127,16 @@ def run(options):
         found, theirs = peer(str(folder / name))
         row(folder / name, "gradus", "gensim", found, theirs, vectors_of(plain), model)
     section.notes = [f"neighbours: the {NEAR} nearest of the {ASKED} most frequent words, cosines equal to 2·10⁻⁶"]
+    yield section
+    say("formats: phrases")
+    fit = [gradus, "fit", "cbow", folder / "text.txt", "--lines", "--tokens", "blanks", "--dimension", 4, "--max-iter", 1, "--phrases", "npmi"]
+    processes.run([*fit, "--quiet", "--force", "-o", model])
+    theirs = json.loads(processes.run([sys.executable, "-c", PHRASES, folder], {}, options.timeout).stdout)
+    ours = phrases_of(model)
+    both = set(ours) & set(theirs)
+    section = Section("Phrases by normalised mutual information", ["gradus", "gensim", "the same", "of these, as often"])
+    section.rows.append([f"{len(ours):,}", f"{len(theirs):,}", f"{len(both):,}", f"{sum(ours[phrase] == theirs[phrase] for phrase in both):,}"])
+    section.notes = ["threshold 0.5, 5 times or more; without phrases that the text itself has as one word"]
     yield section
 
 

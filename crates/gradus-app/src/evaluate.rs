@@ -4,7 +4,7 @@ mod against;
 mod ratings;
 mod samples;
 mod units;
-mod words;
+pub(crate) mod words;
 
 pub use against::Compared;
 pub use ratings::{

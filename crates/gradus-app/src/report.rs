@@ -1,7 +1,11 @@
 //! The page of a model.
 
+use crate::evaluate::words::{self, WordsAnswer};
 use crate::predict::text_column;
-use gradus::page::{Tested, any_page, clusters_page, latent_page, page, samples_page, topics_page};
+use gradus::page::{
+    AnalogySection, Tested, TestedAnalogies, any_page, clusters_page, latent_page, page,
+    samples_page, topics_page, words_page,
+};
 use gradus::text::{Documents, DocumentsFile};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
@@ -15,7 +19,7 @@ use std::path::PathBuf;
 pub struct ReportRequest {
     /// The title of the page.
     pub title: String,
-    /// Data the model has not seen, to show predictions against.
+    /// Data the model has not seen, to show predictions against; analogies, of vectors of words.
     #[serde(default)]
     pub data: Option<PathBuf>,
     /// How that is read; of a model of features its table alone.
@@ -82,6 +86,21 @@ pub fn report(
         let documents = options.read(path, remarks)?;
         let documents = Some((source.as_str(), &documents));
         return Ok(topics_page(fitted, model, &request.title, documents)?.to_html());
+    }
+    if let Some(model) = fitted.model.embedding() {
+        let WordsAnswer::Analogies(found) = words::evaluate(model, path)? else {
+            let reason = "the page shows analogies, and these are pairs of words: `gradus evaluate` compares with them";
+            return Err(Error::format(path, reason));
+        };
+        let sections =
+            found.sections.into_iter().chain([found.total]).map(|section| AnalogySection {
+                name: section.section,
+                right: section.right,
+                asked: section.asked,
+                accuracy: section.accuracy.map(|(share, within)| (share, within.low, within.high)),
+            });
+        let tested = TestedAnalogies { source, sections: sections.collect() };
+        return Ok(words_page(fitted, model, &request.title, Some(&tested))?.to_html());
     }
     let of_samples = fitted.model.transformer().map(|model| model.inputs());
     let of_samples = of_samples.or_else(|| fitted.model.clusterer().map(|model| model.inputs()));

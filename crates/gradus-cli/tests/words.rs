@@ -165,6 +165,12 @@ fn vectors_are_measured_on_pairs_and_analogies() {
     assert_eq!(found["sections"][0]["right"], 2, "{found}");
     assert_eq!((&found["total"]["asked"], &found["total"]["analogies"]), (&3.into(), &4.into()));
     assert!(ok(folder, "evaluate v.txt questions.txt").contains("66.7 %"));
+    fs::write(folder.join("text.txt"), text()).unwrap();
+    ok(folder, "fit cbow text.txt -o m.gradus --dimension 4 --max-iter 1");
+    fs::write(folder.join("four.txt"), ": sport\ngoal keeper match league\n").unwrap();
+    let page = ok(folder, "report m.gradus --data four.txt -o -");
+    assert!(page.contains("Analogies") && page.contains("sport"));
+    assert!(fails(folder, "report m.gradus --data pairs.csv -o -").contains("pairs"));
     fs::write(folder.join("bad.txt"), "king\tqueen\t7\nking queen\n").unwrap();
     let bad = fails(folder, "evaluate v.txt bad.txt");
     assert!(bad.contains("line 2") && bad.contains("not two words and their similarity"), "{bad}");

@@ -19,7 +19,7 @@ struct ReportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Data the model has not seen, to show predictions against
+    /// Data the model has not seen, to show predictions against; of vectors of words a file of analogies
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 

@@ -36,9 +36,9 @@ use std::time::Instant;
 /// numbers that depend on the seed and the words of the document alone. So a document always has the same vector,
 /// whatever stands beside it. A document without known words has a vector of zeros.
 ///
-/// The result serves as features for any model, and to find documents like another. `sif` is faster and needs no training
-/// of its own; its vectors are better for single sentences. The fit does not depend on the number of threads. Cost of an
-/// epoch: about `3 negatives dimension` multiplications a word, of a transformation two thirds of it.
+/// The result serves as features for any model, and to find documents like another. `sif` is faster: it takes means of
+/// word vectors. The fit does not depend on the number of threads. Cost of an epoch: about `4 negatives dimension`
+/// multiplications a word, of a transformation half of it.
 ///
 /// Words are those of `counts`: at least two letters, numbers or underscores.
 ///

@@ -20,7 +20,7 @@ pub use recommender::page;
 pub use samples::{largest_coefficients, linear_model, samples_page, score_names};
 pub use tested::{CountErrors, Coverage, Tested, TestedRanking, TestedRatings};
 pub use topics::topics_page;
-pub use words::words_page;
+pub use words::{AnalogySection, TestedAnalogies, words_page};
 
 use gradus_base::Result;
 use gradus_core::estimator::AnyFitted;
@@ -38,7 +38,9 @@ pub fn any_page(fitted: &AnyFitted, title: &str) -> Page {
     {
         return page;
     }
-    if let Some(Ok(page)) = fitted.model.embedding().map(|model| words_page(fitted, model, title)) {
+    if let Some(Ok(page)) =
+        fitted.model.embedding().map(|model| words_page(fitted, model, title, None))
+    {
         return page;
     }
     if let Some(model) = parts::factors(fitted) {

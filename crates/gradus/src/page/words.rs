@@ -4,7 +4,7 @@ use super::{close, objective, stats};
 use gradus_base::Result;
 use gradus_core::embed::{Embed, Query};
 use gradus_core::estimator::AnyFitted;
-use gradus_report::{Cell, Density, Marks, Page, PageTable, TableColumn, number};
+use gradus_report::{Cell, Density, Forest, Marks, Page, PageTable, TableColumn, number};
 
 /// Words whose neighbours are listed, and neighbours of each.
 const LISTED: usize = 40;
@@ -14,11 +14,38 @@ const FUNCTION_WORDS: usize = 100;
 /// Words of the map.
 const MAPPED: usize = 150;
 
-/// The page.
+/// How vectors do on analogies.
+#[derive(Clone, Debug)]
+pub struct TestedAnalogies {
+    /// Where the analogies are from.
+    pub source: String,
+    /// The sections, and at the end all together.
+    pub sections: Vec<AnalogySection>,
+}
+
+/// A section of a set of analogies.
+#[derive(Clone, Debug)]
+pub struct AnalogySection {
+    /// Its name.
+    pub name: String,
+    /// Analogies that were completed rightly.
+    pub right: u64,
+    /// Analogies of which the model knows all words.
+    pub asked: u64,
+    /// The share of right ones among those asked, and its interval; none if none was asked.
+    pub accuracy: Option<(f64, f64, f64)>,
+}
+
+/// The page, with analogies by section if the model was tested on some.
 ///
 /// # Errors
 /// Those of the search for neighbours.
-pub fn words_page(fitted: &AnyFitted, model: &dyn Embed, title: &str) -> Result<Page> {
+pub fn words_page(
+    fitted: &AnyFitted,
+    model: &dyn Embed,
+    title: &str,
+    tested: Option<&TestedAnalogies>,
+) -> Result<Page> {
     let (n, what, report) = (model.names().len(), model.what(), &fitted.report);
     let ranking = model.ranking();
     let skipped = FUNCTION_WORDS.min(n / 10);
@@ -63,6 +90,9 @@ pub fn words_page(fitted: &AnyFitted, model: &dyn Embed, title: &str) -> Result<
             section.text(after).table(&table)
         },
     );
+    if let Some(tested) = tested {
+        page = analogies(page, tested);
+    }
     page = page.section("Map", |section| {
         section
             .text(format!("{} frequent {what}s in the first two principal components of their vectors of length 1.", mapped.len()))
@@ -80,6 +110,38 @@ pub fn words_page(fitted: &AnyFitted, model: &dyn Embed, title: &str) -> Result<
     }
     page = page.section("The fit", |section| section.chart(objective(fitted)));
     Ok(close(page, fitted))
+}
+
+/// The share of analogies that were completed, by section.
+fn analogies(page: Page, tested: &TestedAnalogies) -> Page {
+    let mut table = PageTable::new([
+        TableColumn::text("section"),
+        TableColumn::number("right"),
+        TableColumn::number("asked"),
+    ]);
+    for section in &tested.sections {
+        let cells: [Cell; 3] = [
+            section.name.clone().into(),
+            (section.right as f64).into(),
+            (section.asked as f64).into(),
+        ];
+        table = table.row(cells);
+    }
+    let rows = tested.sections.iter().filter_map(|section| {
+        let (share, low, high) = section.accuracy?;
+        Some((section.name.clone(), 100.0 * share, 100.0 * low, 100.0 * high))
+    });
+    let last = tested.sections.last().map(|section| section.name.clone());
+    page.section("Analogies", |section| {
+        section
+            .text(format!(
+                "Analogies of {} that the model completes, of those whose words it knows; intervals hold the share with \
+                 95 % confidence.",
+                tested.source
+            ))
+            .chart(Forest::new(rows).x_label("right, %").highlight(last).decimals(1))
+            .table(&table)
+    })
 }
 
 /// The first two principal components of vectors, each of length 1, by power iteration from a fixed start.
