@@ -13,7 +13,7 @@ BENCH = Path(__file__).resolve().parent
 RESULTS = BENCH / "RESULTS.md"
 QUIET = 0.5
 LIBRARIES = ["implicit", "cmfrec", "scikit-surprise", "libmf", "myfm", "polars", "pandas", "pyarrow", "numpy", "scipy", "scikit-learn"]
-LIBRARIES += ["celer", "skglm"]
+LIBRARIES += ["celer", "skglm", "gensim"]
 
 
 @dataclass

@@ -40,6 +40,9 @@ const MOST_SOFTMAX_WORDS: usize = 1 << 16;
 /// The curvature of the softmax in an input is at most the mean square of the outputs: that of so many logistic losses.
 const SOFTMAX_PARTNERS: f64 = 4.0;
 
+/// The share of the steps from which on a node of the tree counts as changed too often in a batch.
+const ROOT_SHARE: f64 = 0.25;
+
 /// Words in a row that share their negatives, where a step has one input: steps are so short that fetching rows takes most
 /// of their time.
 const SHARING: usize = 2;
@@ -166,8 +169,9 @@ impl<'a> Trainer<'a> {
                 let tree = Tree::new(counts);
                 let weights = tree.counts().to_vec();
                 let turns = weights.iter().sum::<f64>() / all;
-                // The nodes near the root take part in every step. They have so many that the mean of blocks is near.
-                (Targets::Tree(tree), weights, turns, largest)
+                // The root takes part in every step. It and the nodes below it are changed more often than words may be: the
+                // mean of blocks is near enough for so few rows that all steps move.
+                (Targets::Tree(tree), weights, turns, kept_share * ROOT_SHARE)
             }
         };
         let (of_inputs, as_input) = match options.task {
