@@ -9,13 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from gradus._sentences import SentenceTransformer
+from gradus._sentences import DocumentTransformer, SentenceTransformer
 from gradus._text import TextTransformer
 from gradus._words import WordModel
 
 __all__ = [
     "Cbow",
     "Counts",
+    "Doc2Vec",
     "Glove",
     "Ppmi",
     "Sif",
@@ -590,16 +591,122 @@ class Sif(SentenceTransformer):
         self.verbose = verbose
 
 
+class Doc2Vec(DocumentTransformer):
+    """PV-DBOW (paragraph vectors, distributed bag of words): vectors of documents, trained to tell their words.
+
+    Every document has a vector `x`, and every word a vector `y`. Each word `w` of a document is told from `negatives` words
+    drawn at random: the fit goes along the gradient of
+
+    `Σ_(document, w) [ln σ(x·y_w) + Σ_n ln σ(−x·y_n)]`
+
+    Documents with the same words have similar vectors. The model keeps the vectors `y`; the vector of a document, of
+    training or not, is found by the same steps with these held fixed, `max_iter` times over its words, with random
+    numbers that depend on the seed and the words of the document alone. So a document always has the same vector,
+    whatever stands beside it. A document without known words has a vector of zeros.
+
+    The result serves as features for any model, and to find documents like another. `sif` is faster: it takes means of
+    word vectors. The fit does not depend on the number of threads. Cost of an epoch: about `4 negatives dimension`
+    multiplications a word, of a transformation half of it.
+
+    Words are those of `counts`: at least two letters, numbers or underscores.
+
+    Reference: Le, Mikolov: Distributed representations of sentences and documents, 2014.
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. Must be an integer from 1 to 4096.
+    negatives : int, default 5
+        Words drawn at random for each word of a document, to tell it from. Must be an integer from
+        1 to 1000.
+    negative_power : float, default 0.75
+        Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
+        alike. Must be a number at least 0 and at most 1.
+    subsample : float, default 0.001
+        Frequent words are left out at random: of a word that makes up the share f of the text,
+        √(t/f) + t/f of the occurrences are kept, with this t. 0 keeps all. Must be a number at
+        least 0 and at most 1.
+    min_count : int, default 5
+        Words that are there fewer times are left out. Must be an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    learning_rate : float, default 0.025
+        Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
+        at least 0.000001 and at most 1.
+    max_iter : int, default 20
+        Number of times the documents are gone through, and a document whose vector is looked for.
+        Must be an integer from 1 to 100000.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    word_vectors_
+        The vectors by which words are told, in the ascending order of the words.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import Doc2Vec
+    >>> texts = ["the cat sat on the mat", "the dog sat on the mat", "stocks fell on the market"] * 5
+    >>> model = Doc2Vec(dimension=4)
+    >>> model.fit_transform(texts).shape
+    (15, 4)
+    """
+
+    _kind = "doc2vec"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        negatives: int = 5,
+        negative_power: float = 0.75,
+        subsample: float = 0.001,
+        min_count: int = 5,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        learning_rate: float = 0.025,
+        max_iter: int = 20,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.negatives = negatives
+        self.negative_power = negative_power
+        self.subsample = subsample
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+
 class Skipgram(WordModel):
-    """Skip-gram with negative sampling: vectors of words that tell which words stand near which.
+    """Skip-gram: vectors of words that tell which words stand near which.
 
-    Every word `w` of the text is told from `negatives` words drawn at random by the vectors `x` of its neighbours `c`: the
-    fit goes along the gradient of
+    Every word `w` of the text is told from other words by the vectors `x` of its neighbours `c`: the fit goes along the
+    gradient of `Σ_(w, c) ℓ(w, x_c)`, where words have vectors `y` as those that are told, and `ℓ` is by `loss`
 
-    `Σ_(w, c) [ln σ(x_c·y_w) + Σ_negatives ln σ(−x_c·y_n)]`
+    - `negative`: `ln σ(x·y_w) + Σ_n ln σ(−x·y_n)` over `negatives` words drawn at random,
+    - `softmax`: `ln exp(x·y_w) − ln Σ_v exp(x·y_v)` over all words, the exact log-likelihood; a step costs as many
+      products as there are words, so it is for vocabularies of some thousand words,
+    - `hierarchical`: `Σ_v ln σ(±x·y_v)` over the inner nodes `v` on the way to the word in Huffman's tree, with the
+      sign of the turn.
 
-    with a vector `y` for each word as the one that is told. Words with the same neighbours have similar vectors `x`, which
-    are the model. The neighbours of a word share its negatives, so that a step is a small product of matrices.
+    Words with the same neighbours have similar vectors `x`, which are the model. The neighbours of a word share its
+    negatives, so that a step is a small product of matrices.
 
     The text is cut into blocks that are trained in parallel, and their changes are added up in a fixed order: the result does
     not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
@@ -621,9 +728,15 @@ class Skipgram(WordModel):
         Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
         that near neighbours count more. Large windows group words by subject, small ones by
         grammar. Must be an integer from 1 to 1000.
+    loss : {"negative", "softmax", "hierarchical"}, default 'negative'
+        What a word is told from.
+        - "negative": Words drawn at random (negative sampling)
+        - "softmax": All other words: exact, and slow for more than some thousand words
+        - "hierarchical": The turns on the way to the word in Huffman's tree of all words
+          (hierarchical softmax)
     negatives : int, default 5
-        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
-        2 to 5 large ones. Must be an integer from 1 to 1000.
+        Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20
+        suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
     negative_power : float, default 0.75
         Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
         alike. Must be a number at least 0 and at most 1.
@@ -644,13 +757,28 @@ class Skipgram(WordModel):
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
+    phrases : {"off", "word2phrase", "npmi"}, default 'off'
+        Whether pairs of words that stand together more often than by chance become one word, as
+        `new_york`, and by which score.
+        - "off": Words stay alone
+        - "word2phrase": `(n(a b) − min_count) N / (n(a) n(b))` in a text of `N` words, as
+          word2vec's program for phrases
+        - "npmi": Normalised mutual information `ln(p(a b) / (p(a) p(b))) / −ln p(a b)`, from −1 to
+          1
+    phrase_threshold : float or None, default None
+        The score from which on a pair is a phrase. Left out, 100 of `word2phrase`, 0.5 of `npmi`.
+        Must be a number at least -1 and at most 1000000000000, or left out.
+    phrase_passes : int, default 1
+        How often pairs are looked for: phrases are joined with words and phrases the second time,
+        as in `new_york_times`. Must be an integer from 1 to 10.
     learning_rate : float, default 0.025
         Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
         at least 0.000001 and at most 1.
     max_iter : int, default 5
         Number of times the text is gone through. Must be an integer from 1 to 100000.
     keep_context : bool, default False
-        Whether the model keeps the output vectors as well, those of words as centres.
+        Whether the model keeps the output vectors as well, those of words as centres
+        (`hierarchical` has none).
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -688,6 +816,7 @@ class Skipgram(WordModel):
         *,
         dimension: int = 100,
         window: int = 5,
+        loss: Literal["negative", "softmax", "hierarchical"] = 'negative',
         negatives: int = 5,
         negative_power: float = 0.75,
         subsample: float = 0.001,
@@ -695,6 +824,9 @@ class Skipgram(WordModel):
         max_words: int | None = None,
         lowercase: bool = True,
         tokens: Literal["words", "blanks"] = 'words',
+        phrases: Literal["off", "word2phrase", "npmi"] = 'off',
+        phrase_threshold: float | None = None,
+        phrase_passes: int = 1,
         learning_rate: float = 0.025,
         max_iter: int = 5,
         keep_context: bool = False,
@@ -703,6 +835,7 @@ class Skipgram(WordModel):
     ) -> None:
         self.dimension = dimension
         self.window = window
+        self.loss = loss
         self.negatives = negatives
         self.negative_power = negative_power
         self.subsample = subsample
@@ -710,6 +843,9 @@ class Skipgram(WordModel):
         self.max_words = max_words
         self.lowercase = lowercase
         self.tokens = tokens
+        self.phrases = phrases
+        self.phrase_threshold = phrase_threshold
+        self.phrase_passes = phrase_passes
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.keep_context = keep_context
@@ -718,12 +854,11 @@ class Skipgram(WordModel):
 
 
 class Cbow(WordModel):
-    """CBOW (continuous bag of words) with negative sampling: vectors of words, each predicted from the mean of its neighbours.
+    """CBOW (continuous bag of words): vectors of words, each predicted from the mean of its neighbours.
 
-    Every word `w` of the text is told from `negatives` words drawn at random by the mean `h` of the vectors `x` of its
-    neighbours: the fit goes along the gradient of `Σ_w [ln σ(h·y_w) + Σ_negatives ln σ(−h·y_n)]`, where each neighbour moves
-    by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small
-    texts.
+    Every word `w` of the text is told from other words by the mean `h` of the vectors `x` of its neighbours: the fit goes
+    along the gradient of `Σ_w ℓ(w, h)` with the losses of `skipgram`, where each neighbour moves by the whole
+    gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
 
     The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
 
@@ -738,9 +873,15 @@ class Cbow(WordModel):
         Largest distance of a neighbour, in words. For each word a distance up to it is drawn, so
         that near neighbours count more. Large windows group words by subject, small ones by
         grammar. Must be an integer from 1 to 1000.
+    loss : {"negative", "softmax", "hierarchical"}, default 'negative'
+        What a word is told from.
+        - "negative": Words drawn at random (negative sampling)
+        - "softmax": All other words: exact, and slow for more than some thousand words
+        - "hierarchical": The turns on the way to the word in Huffman's tree of all words
+          (hierarchical softmax)
     negatives : int, default 5
-        Words drawn at random for each word of the text, to tell it from. 5 to 20 suit small texts,
-        2 to 5 large ones. Must be an integer from 1 to 1000.
+        Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20
+        suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
     negative_power : float, default 0.75
         Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
         alike. Must be a number at least 0 and at most 1.
@@ -761,13 +902,28 @@ class Cbow(WordModel):
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
+    phrases : {"off", "word2phrase", "npmi"}, default 'off'
+        Whether pairs of words that stand together more often than by chance become one word, as
+        `new_york`, and by which score.
+        - "off": Words stay alone
+        - "word2phrase": `(n(a b) − min_count) N / (n(a) n(b))` in a text of `N` words, as
+          word2vec's program for phrases
+        - "npmi": Normalised mutual information `ln(p(a b) / (p(a) p(b))) / −ln p(a b)`, from −1 to
+          1
+    phrase_threshold : float or None, default None
+        The score from which on a pair is a phrase. Left out, 100 of `word2phrase`, 0.5 of `npmi`.
+        Must be a number at least -1 and at most 1000000000000, or left out.
+    phrase_passes : int, default 1
+        How often pairs are looked for: phrases are joined with words and phrases the second time,
+        as in `new_york_times`. Must be an integer from 1 to 10.
     learning_rate : float, default 0.025
         Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
         at least 0.000001 and at most 1.
     max_iter : int, default 5
         Number of times the text is gone through. Must be an integer from 1 to 100000.
     keep_context : bool, default False
-        Whether the model keeps the output vectors as well, those of words as centres.
+        Whether the model keeps the output vectors as well, those of words as centres
+        (`hierarchical` has none).
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -805,6 +961,7 @@ class Cbow(WordModel):
         *,
         dimension: int = 100,
         window: int = 5,
+        loss: Literal["negative", "softmax", "hierarchical"] = 'negative',
         negatives: int = 5,
         negative_power: float = 0.75,
         subsample: float = 0.001,
@@ -812,6 +969,9 @@ class Cbow(WordModel):
         max_words: int | None = None,
         lowercase: bool = True,
         tokens: Literal["words", "blanks"] = 'words',
+        phrases: Literal["off", "word2phrase", "npmi"] = 'off',
+        phrase_threshold: float | None = None,
+        phrase_passes: int = 1,
         learning_rate: float = 0.025,
         max_iter: int = 5,
         keep_context: bool = False,
@@ -820,6 +980,7 @@ class Cbow(WordModel):
     ) -> None:
         self.dimension = dimension
         self.window = window
+        self.loss = loss
         self.negatives = negatives
         self.negative_power = negative_power
         self.subsample = subsample
@@ -827,6 +988,9 @@ class Cbow(WordModel):
         self.max_words = max_words
         self.lowercase = lowercase
         self.tokens = tokens
+        self.phrases = phrases
+        self.phrase_threshold = phrase_threshold
+        self.phrase_passes = phrase_passes
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.keep_context = keep_context

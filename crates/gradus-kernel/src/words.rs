@@ -753,7 +753,7 @@ mod tests {
             }
             // More rows are taken in parts, one after the other.
             let indices: Vec<u32> = (0..20).collect();
-            let labels = vec![1.0; 20];
+            let labels = [1.0; 20];
             let (mut whole, mut parts) = (x.clone(), x.clone());
             let run = |x: &mut super::super::Rows, at: std::ops::Range<usize>| {
                 let rows = (w.as_slice(), &indices[at.clone()]);
