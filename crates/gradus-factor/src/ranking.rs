@@ -36,6 +36,8 @@ const SAMPLE_SEED: u64 = 0;
 /// Users that share a pass over the factors of the items, and items scored at a time.
 const USERS: usize = 16;
 const ITEMS: usize = 256;
+/// Items of which only the largest score is looked at first.
+const STRIDE: usize = 64;
 /// Marks a relevant item in a list: [`TopN`] gives ties to the smaller index, which puts the
 /// irrelevant first.
 const RELEVANT: u32 = 1 << 31;
@@ -125,6 +127,11 @@ impl HeldOutItems {
             chosen.cloned().collect()
         });
         Ok(Self { users, sample, seen: data.by_user_shared(), trained, n_trained })
+    }
+
+    /// The number of users that are scored.
+    pub(crate) fn n_users(&self) -> usize {
+        self.users.len()
     }
 
     /// A remark on how the iterations were scored.
@@ -228,22 +235,28 @@ impl HeldOutItems {
         each.iter().flatten().sum::<f64>() / cases.len() as f64
     }
 
-    /// The mean NDCG of several scorings at once, over all users. `score` is given up to `block` users and
+    /// The mean NDCG of several scorings at once, over one in `every` of the users. `score` is given up to `block` users and
     /// hands over the scores of all items for each of them and each variant: the place of the user in the
     /// block, the number of the variant, the scores.
     pub(crate) fn ndcg_of_variants(
         &self,
         variants: usize,
-        block: usize,
+        (every, block): (usize, usize),
         score: impl Fn(&[u32], &mut dyn FnMut(usize, usize, &[f32])) + Sync,
     ) -> Vec<f64> {
-        let each = parallel::map(self.users.chunks(block), |cases| {
+        let cases: Vec<&Case> = self.users.iter().step_by(every).collect();
+        let each = parallel::map(cases.chunks(block), |cases| {
             let users: Vec<u32> = cases.iter().map(|(user, _)| *user).collect();
             let mut sums = vec![0.0; variants];
             score(&users, &mut |place, variant, scores| {
                 let mut best = TopN::new(PLACES);
-                for (item, &score) in scores.iter().enumerate() {
-                    self.offer(&mut best, &cases[place], item as u32, score);
+                // Most items are no candidates: several of them are looked at together.
+                for (at, scores) in scores.chunks(STRIDE).enumerate() {
+                    if best.wants(largest(scores)) {
+                        for (item, &score) in (at * STRIDE..).zip(scores) {
+                            self.offer(&mut best, cases[place], item as u32, score);
+                        }
+                    }
                 }
                 sums[variant] += gain(best, &cases[place].1);
             });
@@ -253,7 +266,7 @@ impl HeldOutItems {
         for sums in each {
             means.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
         }
-        means.iter_mut().for_each(|mean| *mean /= self.users.len() as f64);
+        means.iter_mut().for_each(|mean| *mean /= cases.len() as f64);
         means
     }
 
@@ -281,6 +294,18 @@ impl HeldOutItems {
             },
         ]
     }
+}
+
+/// The largest of some scores, of which none is NaN, several at a time.
+fn largest(scores: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    let chunks = scores.chunks_exact(16);
+    let rest = chunks.remainder().iter().copied().fold(f32::NEG_INFINITY, larger);
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, &score)| *lane = larger(*lane, score));
+    }
+    lanes.into_iter().fold(rest, larger)
 }
 
 /// The NDCG of a list whose relevant items are marked.

@@ -235,9 +235,10 @@ impl Fit for Als {
         let warm = job.warm_model::<LatentFactors>();
         let input = Normalised::new(self.normalize, data);
         let mut chosen = tuning::choose(self, data, job)?;
-        let strengths = pilot::strengths(self, &input, job, Self::NAME)?;
-        strengths.tell(self.biases, input.data(), &mut chosen.choices);
         let components = Components::estimate(input.data(), self.biases, &job.stop);
+        let known = (&input, Some(&components));
+        let strengths = pilot::strengths(self, known, job, Self::NAME)?;
+        strengths.tell(self.biases, input.data(), &mut chosen.choices);
         let plan = self.plan(&chosen, &components);
         let solver = solve::Solver::new(plan, &input, job.validation, warm)?;
         let solver =

@@ -11,15 +11,16 @@ use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::progress::Event;
 use gradus_data::{Entity, Ratings};
 
-/// Iterations of the short fit.
-const ITERATIONS: usize = 15;
+/// Iterations of the short fit. What a column is worth is known after a few.
+const ITERATIONS: usize = 8;
 /// Its rank: a few factors tell what a column is worth.
 const RANK: usize = 8;
 
-/// Estimates what was not given, for the model of this name, from a sample of the ratings where they are many.
+/// Estimates what was not given, for the model of this name, from a sample of the ratings where they are many. `components`
+/// are those of the data, if they are known.
 pub(crate) fn strengths(
     params: &Als,
-    input: &Normalised<'_>,
+    (input, components): (&Normalised<'_>, Option<&Components>),
     job: &Job<'_, Ratings>,
     model: &'static str,
 ) -> Result<Strengths> {
@@ -44,7 +45,10 @@ pub(crate) fn strengths(
         further: 0,
         choices: Vec::new(),
     };
-    let components = Components::estimate(data, params.biases, &job.stop);
+    let components = match components {
+        Some(known) if sample.is_none() => *known,
+        _ => Components::estimate(data, params.biases, &job.stop),
+    };
     let pilot = params.clone().normalize(super::Normalize::None);
     let input = Normalised::new(super::Normalize::None, data);
     let solver = Solver::new(pilot.plan(&chosen, &components), &input, None, None)?;

@@ -172,7 +172,7 @@ impl Bayes {
         }
         let input = Normalised::new(Normalize::None, data);
         let estimator = Als::new().seed(self.seed);
-        crate::als::strengths(&estimator, &input, job, Self::NAME)
+        crate::als::strengths(&estimator, (&input, None), job, Self::NAME)
     }
 }
 

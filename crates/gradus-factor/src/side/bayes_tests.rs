@@ -61,8 +61,11 @@ fn the_same_bits_on_any_number_of_threads_and_after_a_kill() {
     for lists in [ImplicitSide::None, ImplicitSide::Both] {
         let params = Bayes::new().rank(3).max_iter(12).burn_in(4).implicit_side(lists);
         let whole = params.fit(&data).unwrap();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        assert!(bits(&whole) == bits(&pool.install(|| params.fit(&data).unwrap())), "{lists:?}");
+        for threads in [1, 2, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let fitted = pool.install(|| params.fit(&data).unwrap());
+            assert!(bits(&whole) == bits(&fitted), "{lists:?}, {threads} threads");
+        }
         let name = format!("gradus-bayes-side-{}-{lists:?}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();

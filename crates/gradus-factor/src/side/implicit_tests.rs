@@ -190,7 +190,8 @@ fn the_same_bits_on_any_number_of_threads_by_all_solvers() {
                 assert!(falls, "{solver:?} {trace:?}");
                 bits(&fitted)
             };
-            assert!(fit(1) == fit(3), "{solver:?}");
+            let one = fit(1);
+            assert!([2, 7].iter().all(|&threads| fit(threads) == one), "{solver:?}");
         }
     }
 }

@@ -186,7 +186,8 @@ fn the_same_bits_on_any_number_of_threads_by_both_solvers() {
             assert!(trace.windows(2).all(|p| p[1] <= p[0] * (1.0 + 1e-6)), "{solver:?} {trace:?}");
             bits(&fitted)
         };
-        assert!(fit(1) == fit(3), "{solver:?}");
+        let one = fit(1);
+        assert!([2, 7].iter().all(|&threads| fit(threads) == one), "{solver:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Items that were not there when the filter was fitted.
 
-use super::filter::{COLUMNS, GraphFilter, sharpen};
+use super::filter::{COLUMNS, GraphFilter, gains, sharpen};
 use crate::scorer::{Change, not_kept};
 use gradus_base::Result;
 use gradus_kernel::Rows;
@@ -25,11 +25,14 @@ impl GraphFilter {
             to
         };
         let (inward, outward) = (moved(&self.inward), moved(&self.outward));
+        let gains = gains(&graph, self.popularity);
         let mut after = Self {
             graph,
             strength: self.strength,
             sharpening: self.sharpening,
             low_pass: self.low_pass,
+            popularity: self.popularity,
+            gains,
             inward,
             outward,
         };

@@ -1,63 +1,251 @@
 //! The parameters that were left out, chosen by held-out items.
 
 use super::Spectral;
-use super::filter::{coefficients, scaled_vectors};
-use super::graph::Column;
-use super::layout::LANES;
+use super::trial::Trial;
 use crate::choice::{Part, too_few};
 use crate::ranking::METRIC;
 use gradus_base::Result;
-use gradus_core::estimator::{Fit, Job};
+use gradus_core::estimator::Job;
 use gradus_core::report::Choice;
 use gradus_data::Ratings;
-use gradus_kernel::{Level, Rows, padded, scores, sum_rows};
 
-/// The weights of the low-pass filter and times of sharpening that are tried.
-const LOW_PASS: [f32; 7] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0];
-const SHARPENING: [f32; 3] = [0.0, 1.5, 2.5];
-/// At most this many users are scored.
+/// The weights of the low-pass filter, times of sharpening and exponents of popularity that are tried.
+const LOW_PASS: [f32; 6] = [0.0, 0.05, 0.1, 0.2, 0.4, 0.8];
+const SHARPENING: [f32; 3] = [0.0, 1.0, 2.0];
+const POPULARITY: [f32; 5] = [-0.2, -0.1, 0.0, 0.1, 0.2];
+/// At most this many users are scored, and as many of them while exponents are looked for.
 const USERS: u64 = 4000;
+const USERS_OF_EXPONENTS: usize = 1000;
 /// The shares of the largest rank that are tried, as one in so many.
 const ONE_IN: [usize; 5] = [16, 8, 4, 2, 1];
+/// All settings are tried on at least this many users, or on as many as make so many scores; the better ones on all.
+const LEAST_USERS: usize = 300;
+const SCORES: usize = 2_000_000_000;
+/// One in so many settings is tried on all users.
+const KEPT: usize = 8;
 /// What is taken where there are too few data to choose.
-const DEFAULT: (f32, f32) = (0.2, 1.5);
-/// Users that are filtered together.
-const BLOCK: usize = 16;
-/// Columns of singular vectors that are blurred at a time.
-const COLUMNS: usize = 64;
+const DEFAULT: (f32, f32) = (0.2, 1.0);
+const EXPONENTS: Exponents = Exponents { user: 0.3, item: 0.5 };
+/// The step in which exponents are looked for, and where they end.
+const STEP: f32 = 0.1;
+const RANGE: (f32, f32) = (0.0, 1.0);
+/// Exponents are looked for where a try takes at most this many multiplications, some ten seconds on one core.
+const CHEAP: f64 = 6e10;
+
+/// The exponents of the degrees of users and items.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Exponents {
+    pub(super) user: f32,
+    pub(super) item: f32,
+}
 
 /// What the filter is made with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
+    pub(super) exponents: Exponents,
     pub(super) rank: usize,
     pub(super) low_pass: f32,
     pub(super) sharpening: f32,
+    pub(super) popularity: f32,
 }
 
 impl Setting {
     /// What was given, if nothing was left out.
     pub(super) fn given(params: &Spectral) -> Option<Self> {
         Some(Self {
+            exponents: Exponents { user: params.user_exponent?, item: params.item_exponent? },
             rank: params.rank?,
             low_pass: params.low_pass?,
             sharpening: params.sharpening?,
+            popularity: params.popularity?,
         })
     }
 
     /// With the defaults for what was left out.
     fn without_choice(params: &Spectral) -> Self {
         Self {
+            exponents: exponents(params),
             rank: params.most(),
             low_pass: params.low_pass.unwrap_or(DEFAULT.0),
             sharpening: params.sharpening.unwrap_or(DEFAULT.1),
+            popularity: params.popularity.unwrap_or(0.0),
         }
     }
 }
 
+/// The exponents that were given, or else the defaults.
+fn exponents(params: &Spectral) -> Exponents {
+    Exponents {
+        user: params.user_exponent.unwrap_or(EXPONENTS.user),
+        item: params.item_exponent.unwrap_or(EXPONENTS.item),
+    }
+}
+
+/// What is tried for each parameter.
+struct Grid {
+    ranks: Vec<usize>,
+    times: Vec<f32>,
+    weights: Vec<f32>,
+    popularities: Vec<f32>,
+}
+
+impl Grid {
+    fn new(params: &Spectral, data: &Ratings) -> Self {
+        fn or<const N: usize>(given: Option<f32>, all: [f32; N]) -> Vec<f32> {
+            given.map_or(all.to_vec(), |given| vec![given])
+        }
+        // More vectors than a quarter of the smaller side were never the best.
+        let side = data.n_users().min(data.n_items());
+        let most = params.max_rank.min((side / 4).max(1));
+        let mut ranks: Vec<usize> = match params.rank {
+            Some(rank) => vec![rank],
+            None => ONE_IN.iter().map(|one_in| most / one_in).filter(|&rank| rank > 0).collect(),
+        };
+        ranks.dedup();
+        Self {
+            ranks,
+            times: or(params.sharpening, SHARPENING),
+            weights: or(params.low_pass, LOW_PASS),
+            popularities: or(params.popularity, POPULARITY),
+        }
+    }
+
+    /// What differs from a setting by one step at most, at the same time of sharpening and with no more vectors.
+    fn near(&self, setting: &Setting) -> Self {
+        fn about<T: Copy + PartialEq>(all: &[T], one: T) -> Vec<T> {
+            let at = all.iter().position(|&other| other == one).unwrap_or(0);
+            all[at.saturating_sub(1)..(at + 2).min(all.len())].to_vec()
+        }
+        let mut ranks = about(&self.ranks, setting.rank);
+        // Data may have fewer vectors than the smallest rank.
+        ranks.retain(|&rank| rank <= setting.rank.max(self.ranks[0]));
+        Self {
+            ranks,
+            times: vec![setting.sharpening],
+            weights: about(&self.weights, setting.low_pass),
+            popularities: about(&self.popularities, setting.popularity),
+        }
+    }
+
+    /// All settings of a trial, in the order in which they are tried.
+    fn settings(&self, exponents: Exponents, trial: &Trial<'_>) -> Vec<Setting> {
+        let mut all = Vec::new();
+        for rank in trial.ranks() {
+            for &sharpening in &self.times {
+                for &low_pass in &self.weights {
+                    for &popularity in &self.popularities {
+                        all.push(Setting { exponents, rank, low_pass, sharpening, popularity });
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A setting and its score.
+type Scored = (Setting, f64);
+
+/// The first of the best: the smallest rank, and no more sharpening than pays.
+fn best(settings: &[Setting], scores: &[f64]) -> Scored {
+    let mut best = 0;
+    for (at, &other) in scores.iter().enumerate() {
+        if other > scores[best] {
+            best = at;
+        }
+    }
+    (settings[best], scores[best])
+}
+
+/// The search for the setting that ranks held-out items best.
+struct Search<'a> {
+    params: &'a Spectral,
+    grid: Grid,
+    part: &'a Part,
+    job: &'a Job<'a, Ratings>,
+    /// The number of settings that were tried.
+    tried: usize,
+}
+
+impl Search<'_> {
+    fn n_users(&self) -> usize {
+        self.part.held_out.n_users()
+    }
+
+    /// The best of all settings of a pair of exponents: by some of the users, and then the better ones by all if `to_end`.
+    fn all(&mut self, exponents: Exponents, to_end: bool) -> Result<Scored> {
+        let trial = Trial::new(self.params, (exponents, &self.grid.ranks), self.part, self.job)?;
+        let mut settings = self.grid.settings(exponents, &trial);
+        self.tried += settings.len();
+        let n_items = self.part.train.n_items();
+        let users = (SCORES / (settings.len() * n_items).max(1)).max(LEAST_USERS);
+        let users = if to_end { users } else { users.min(USERS_OF_EXPONENTS) };
+        let every = (self.n_users() / users).max(1);
+        let mut scores = trial.scores(&settings, every, self.job)?;
+        if every > 1 && to_end {
+            let mut sorted = scores.clone();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            let least = sorted[settings.len().div_ceil(KEPT) - 1];
+            let mut kept = scores.iter().map(|&score| score >= least);
+            settings.retain(|_| kept.next().unwrap_or(false));
+            scores = trial.scores(&settings, 1, self.job)?;
+        }
+        Ok(best(&settings, &scores))
+    }
+
+    /// The best of the settings near another, with these exponents, by some of the users.
+    fn near(&mut self, setting: &Setting, exponents: Exponents) -> Result<Scored> {
+        let grid = self.grid.near(setting);
+        let trial = Trial::new(self.params, (exponents, &grid.ranks), self.part, self.job)?;
+        let settings = grid.settings(exponents, &trial);
+        self.tried += settings.len();
+        let every = (self.n_users() / USERS_OF_EXPONENTS).max(1);
+        Ok(best(&settings, &trial.scores(&settings, every, self.job)?))
+    }
+
+    /// Whether other exponents can be tried at little cost.
+    fn is_cheap(&self) -> bool {
+        let data = &self.part.train;
+        let rank = self.grid.ranks.last().copied().unwrap_or(0) as f64;
+        let vectors = 10.0 * (data.n_users() + data.n_items()) as f64 * rank * rank;
+        let users = self.n_users().min(USERS_OF_EXPONENTS) as f64;
+        vectors + data.len() as f64 * (6.0 * rank + 10.0 * users) <= CHEAP
+    }
+
+    /// Goes up in steps, one exponent after the other.
+    fn climb(&mut self, start: &Setting) -> Result<Setting> {
+        let mut at = self.near(start, start.exponents)?;
+        let [item, user] = [self.params.item_exponent, self.params.user_exponent];
+        for (of_item, given) in [(true, item), (false, user)] {
+            if given.is_some() {
+                continue;
+            }
+            let before = at.0.exponents;
+            for step in [-STEP, STEP] {
+                if at.0.exponents != before {
+                    break;
+                }
+                loop {
+                    let mut next = at.0.exponents;
+                    let moved = if of_item { &mut next.item } else { &mut next.user };
+                    // In steps of the decimal system.
+                    *moved = ((*moved + step) / STEP).round() / (1.0 / STEP);
+                    if !(RANGE.0..=RANGE.1).contains(moved) {
+                        break;
+                    }
+                    let other = self.near(&at.0, next)?;
+                    if other.1 <= at.1 {
+                        break;
+                    }
+                    at = other;
+                }
+            }
+        }
+        Ok(at.0)
+    }
+}
+
 /// The settings that rank held-out items best, and what the report says of them.
-///
-/// Scores are linear in the weight of the low-pass filter and a polynomial of the time, so that all settings
-/// share the products with the matrix: each block of users is blurred five times, once for each power.
 pub(super) fn choose(
     params: &Spectral,
     data: &Ratings,
@@ -70,120 +258,29 @@ pub(super) fn choose(
         let choices = left_out(params, &fallback).map(|(name, value)| too_few(name, value));
         return Ok((fallback, choices.collect()));
     };
-    // More vectors than a quarter of the smaller side were never the best.
-    let side = data.n_users().min(data.n_items());
-    let most = params.rank.unwrap_or(params.max_rank.min((side / 4).max(1)));
-    let (graph, vectors) =
-        Spectral { rank: Some(most), ..params.clone() }.graph(&part.train, job)?;
-    let most = vectors.n_cols().min(most);
-    let times: Vec<f32> = params.sharpening.map_or(SHARPENING.to_vec(), |given| vec![given]);
-    let weights: Vec<f32> = params.low_pass.map_or(LOW_PASS.to_vec(), |given| vec![given]);
-    let mut ranks: Vec<usize> = match params.rank {
-        Some(rank) => vec![rank.min(most)],
-        None => ONE_IN.iter().map(|one_in| most / one_in).filter(|&rank| rank > 0).collect(),
+    let grid = Grid::new(params, data);
+    let mut search = Search { params, grid, part: &part, job, tried: 0 };
+    let open = params.user_exponent.is_none() || params.item_exponent.is_none();
+    let cheap = search.is_cheap();
+    let exponents = if open && cheap {
+        let (start, _) = search.all(fallback.exponents, false)?;
+        search.climb(&start)?.exponents
+    } else {
+        fallback.exponents
     };
-    ranks.dedup();
-    let powers = graph.item_powers();
-    let inverse = |item: usize| if powers[item] > 0.0 { 1.0 / powers[item] } else { 0.0 };
-    let inward = scaled_vectors(&vectors, most, inverse);
-    let outward = scaled_vectors(&vectors, most, |item| powers[item]);
-    // For each piece of ranks, the low-pass factors of that piece, blurred 0 to 4 times.
-    let ends = ranks.clone();
-    let pieces: Vec<(usize, [Rows; 5])> = ends
-        .iter()
-        .enumerate()
-        .map(|(at, &end)| (if at == 0 { 0 } else { ends[at - 1] }, end))
-        .map(|(first, end)| (first, blurred(&graph, &outward, first, end)))
-        .collect();
-    let strengths = params.strength.by_user(&part.train);
-    let n_items = data.n_items();
-    let variants: Vec<Setting> = ranks
-        .iter()
-        .flat_map(|&rank| times.iter().map(move |&sharpening| (rank, sharpening)))
-        .flat_map(|(rank, sharpening)| {
-            weights.iter().map(move |&low_pass| Setting { rank, low_pass, sharpening })
-        })
-        .collect();
-    let level = Level::best();
-    let score = part.held_out.ndcg_of_variants(variants.len(), BLOCK, |users, offer| {
-        if job.stop.requested() {
-            return;
-        }
-        let columns: Vec<Column<'_>> =
-            users.iter().map(|&user| strengths.row(user as usize)).collect();
-        let view = graph.view(LANES);
-        let (mut y, mut between) = graph.blocks(BLOCK);
-        graph.blur_sparse(view, &columns, &mut y, &mut between);
-        let in_rows = |y: &Rows| {
-            let mut rows = vec![0.0; users.len() * n_items];
-            view.transposed(y, users.len(), &mut rows);
-            rows
-        };
-        let mut linear = vec![in_rows(&y)];
-        for _ in 0..4 {
-            view.forward(&y, &mut between);
-            view.back(&between, None, &mut y);
-            linear.push(in_rows(&y));
-        }
-        let stride = inward.stride();
-        let mut factors = vec![0.0; users.len() * stride];
-        for ((items, strengths), to) in columns.iter().zip(factors.chunks_exact_mut(stride)) {
-            sum_rows(level, most, inward.as_slice(), items, Some(strengths), to);
-        }
-        // The low-pass scores of each power, up to the rank at hand; a row of all items for each user.
-        let mut low_pass = vec![vec![0.0; users.len() * n_items]; 5];
-        let mut product = vec![0.0; users.len() * n_items];
-        let (mut turned, mut sum) = (vec![0.0; n_items], vec![0.0; n_items]);
-        let bases: Vec<Vec<f32>> = times.iter().map(|&time| sharpened(time, &linear)).collect();
-        let mut variant = 0;
-        for (&rank, (first, rows)) in ranks.iter().zip(&pieces) {
-            let width = rank - first;
-            let mut own = vec![0.0; users.len() * padded(width)];
-            if width > 0 {
-                let each = own.chunks_exact_mut(padded(width)).zip(factors.chunks_exact(stride));
-                each.for_each(|(to, from)| to[..width].copy_from_slice(&from[*first..rank]));
-                for (low_pass, rows) in low_pass.iter_mut().zip(rows) {
-                    scores(level, width, &own, rows.as_slice(), &mut product);
-                    low_pass.iter_mut().zip(&product).for_each(|(to, x)| *to += x);
-                }
-            }
-            for (&time, bases) in times.iter().zip(&bases) {
-                for lane in 0..users.len() {
-                    turned.fill(0.0);
-                    for (c, low_pass) in coefficients(time).iter().zip(&low_pass) {
-                        let own = &low_pass[lane * n_items..][..n_items];
-                        turned.iter_mut().zip(own).for_each(|(to, x)| *to += c * x);
-                    }
-                    let base = &bases[lane * n_items..][..n_items];
-                    for (at, &weight) in weights.iter().enumerate() {
-                        for ((to, x), y) in sum.iter_mut().zip(base).zip(&turned) {
-                            *to = x + weight * y;
-                        }
-                        offer(lane, variant + at, &sum);
-                    }
-                }
-                variant += weights.len();
-            }
+    let (setting, score) = search.all(exponents, true)?;
+    let reason = format!(
+        "the best {METRIC} of {} settings on held-out items of a sample of the users, {score:.4}",
+        search.tried
+    );
+    let choices = left_out(params, &setting).map(|(name, value)| {
+        if name.ends_with("exponent") && !cheap {
+            Choice::new(name, value, "by default: with so many data it takes long to try others")
+        } else {
+            Choice::new(name, value, reason.as_str())
         }
     });
-    if job.stop.requested() {
-        return Err(crate::fitting::interrupted(Spectral::NAME));
-    }
-    // The first of the best: the smallest rank, and no more sharpening than pays.
-    let mut best = 0;
-    for (at, &other) in score.iter().enumerate() {
-        if other > score[best] {
-            best = at;
-        }
-    }
-    let reason = format!(
-        "the best {METRIC} of {} settings on held-out items of a sample of the users, {:.4}",
-        variants.len(),
-        score[best]
-    );
-    let choices = left_out(params, &variants[best])
-        .map(|(name, value)| Choice::new(name, value, reason.as_str()));
-    Ok((variants[best], choices.collect()))
+    Ok((setting, choices.collect()))
 }
 
 /// The parameters that were left out, with their values in a setting.
@@ -192,39 +289,9 @@ fn left_out(params: &Spectral, setting: &Setting) -> impl Iterator<Item = (&'sta
         ("rank", setting.rank as f64, params.rank.is_none()),
         ("low_pass", f64::from(setting.low_pass), params.low_pass.is_none()),
         ("sharpening", f64::from(setting.sharpening), params.sharpening.is_none()),
+        ("popularity", f64::from(setting.popularity), params.popularity.is_none()),
+        ("user_exponent", f64::from(setting.exponents.user), params.user_exponent.is_none()),
+        ("item_exponent", f64::from(setting.exponents.item), params.item_exponent.is_none()),
     ];
     all.into_iter().filter(|one| one.2).map(|(name, value, _)| (name, value))
-}
-
-/// The scores of the linear filter after sharpening, a row of all items for each user, from scores that were
-/// blurred 0 to 4 times more.
-fn sharpened(time: f32, linear: &[Vec<f32>]) -> Vec<f32> {
-    let mut scores = vec![0.0; linear[0].len()];
-    for (c, linear) in coefficients(time).iter().zip(linear) {
-        scores.iter_mut().zip(linear).for_each(|(to, x)| *to += c * x);
-    }
-    scores
-}
-
-/// The columns `first..end` of the factors, blurred 0 to 4 times.
-fn blurred(graph: &super::Graph, outward: &Rows, first: usize, end: usize) -> [Rows; 5] {
-    let n_items = graph.n_items();
-    let mut all = [0; 5].map(|_| Rows::zeros(n_items, end - first));
-    for from in (first..end).step_by(COLUMNS) {
-        let width = COLUMNS.min(end - from);
-        let (mut block, mut between) = graph.blocks(width);
-        for item in 0..n_items {
-            block.row_mut(item)[..width].copy_from_slice(&outward.row(item)[from..from + width]);
-        }
-        for (power, rows) in all.iter_mut().enumerate() {
-            if power > 0 {
-                graph.blur_in_parallel(&mut block, &mut between);
-            }
-            for item in 0..n_items {
-                let to = &mut rows.row_mut(item)[from - first..][..width];
-                to.copy_from_slice(&block.row(item)[..width]);
-            }
-        }
-    }
-    all
 }

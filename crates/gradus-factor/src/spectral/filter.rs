@@ -25,6 +25,10 @@ pub struct GraphFilter {
     pub(super) sharpening: f32,
     /// The weight α; older files have none.
     pub(super) low_pass: Option<f32>,
+    /// The exponent γ.
+    pub(super) popularity: f32,
+    /// What the scores of each item are multiplied by, `D_i^γ`; empty if γ is 0.
+    pub(super) gains: Vec<f32>,
     /// `D_i^-b V`, by items: how a user's items become factors.
     pub(super) inward: Rows,
     /// `α D_i^b V`, sharpened, by items: how factors become scores.
@@ -53,6 +57,11 @@ pub(super) fn sharpen(time: f32, y: &mut Rows, start: &mut Rows, mut blur: impl 
             *y = start - factor * *y;
         }
     }
+}
+
+/// `D_i^γ`, or nothing if γ is 0.
+pub(super) fn gains(graph: &Graph, popularity: f32) -> Vec<f32> {
+    if popularity == 0.0 { Vec::new() } else { graph.gains(popularity) }
 }
 
 /// The first `k` singular vectors by items in single precision, each row times a factor.
@@ -97,7 +106,9 @@ impl GraphFilter {
             }
         }
         let (sharpening, low_pass) = (setting.sharpening, Some(setting.low_pass));
-        Self { graph, strength, sharpening, low_pass, inward, outward }
+        let popularity = setting.popularity;
+        let gains = gains(&graph, popularity);
+        Self { graph, strength, sharpening, low_pass, popularity, gains, inward, outward }
     }
 
     /// The scores of the linear filter alone for some columns, a row of all items for each.
@@ -146,6 +157,29 @@ impl GraphFilter {
             }
         }
     }
+
+    /// Adds the scores of the low-pass for some columns, a row of all items for each.
+    fn add_low_pass(&self, columns: &[Column<'_>], out: &mut [f32]) {
+        let (level, k, n_items) = (Level::best(), self.inward.k(), self.graph.n_items());
+        if k == 0 {
+            return;
+        }
+        let stride = self.inward.stride();
+        let mut factors = vec![0.0; columns.len() * stride];
+        for ((items, strengths), to) in columns.iter().zip(factors.chunks_exact_mut(stride)) {
+            sum_rows(level, k, self.inward.as_slice(), items, Some(strengths), to);
+        }
+        let mut products = vec![0.0; columns.len() * ITEMS];
+        for (at, rows) in self.outward.as_slice().chunks(ITEMS * stride).enumerate() {
+            let (first, count) = (at * ITEMS, rows.len() / stride);
+            let products = &mut products[..columns.len() * count];
+            scores(level, k, &factors, rows, products);
+            for (user, products) in products.chunks_exact(count).enumerate() {
+                let to = &mut out[user * n_items + first..][..count];
+                to.iter_mut().zip(products).for_each(|(to, x)| *to += x);
+            }
+        }
+    }
 }
 
 /// The blocks of a thread: the filtered columns, what lies between two products, and the start of sharpening.
@@ -176,6 +210,9 @@ impl ScoringRule for GraphFilter {
         file.set("sharpening", &self.sharpening);
         if let Some(low_pass) = &self.low_pass {
             file.set("low_pass", low_pass);
+        }
+        if self.popularity != 0.0 {
+            file.set("popularity", &self.popularity);
         }
         self.graph.write(file);
         for (name, rows) in [("inward", &self.inward), ("outward", &self.outward)] {
@@ -208,14 +245,20 @@ impl ScoringRule for GraphFilter {
         if low_pass.is_some_and(|low_pass| !low_pass.is_finite()) {
             return Err(file.broken("header `low_pass`: not a finite number"));
         }
+        let popularity = file.get::<Option<f32>>("popularity")?.unwrap_or(0.0);
+        if !(-1.0..=1.0).contains(&popularity) {
+            return Err(file.broken("header `popularity`: not a number from -1 to 1"));
+        }
         let strength = file.get("strength")?;
-        Ok(Self { graph, strength, sharpening, low_pass, inward, outward })
+        let gains = gains(&graph, popularity);
+        Ok(Self { graph, strength, sharpening, low_pass, popularity, gains, inward, outward })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
         vec![
             ("low-pass rank", self.inward.k().to_string()),
             ("sharpening", self.sharpening.to_string()),
+            ("popularity", self.popularity.to_string()),
         ]
     }
 
@@ -245,23 +288,10 @@ impl ScoringRule for GraphFilter {
         let columns: Vec<Column<'_>> =
             profiles.iter().zip(&strengths).map(|(p, s)| (&*p.items, s.as_slice())).collect();
         self.linear(&columns, workspace, out);
-        let (level, k, n_items) = (Level::best(), self.inward.k(), self.graph.n_items());
-        if k == 0 {
-            return;
-        }
-        let stride = self.inward.stride();
-        let mut factors = vec![0.0; profiles.len() * stride];
-        for ((items, strengths), to) in columns.iter().zip(factors.chunks_exact_mut(stride)) {
-            sum_rows(level, k, self.inward.as_slice(), items, Some(strengths), to);
-        }
-        let mut products = vec![0.0; profiles.len() * ITEMS];
-        for (at, rows) in self.outward.as_slice().chunks(ITEMS * stride).enumerate() {
-            let (first, count) = (at * ITEMS, rows.len() / stride);
-            let products = &mut products[..profiles.len() * count];
-            scores(level, k, &factors, rows, products);
-            for (user, products) in products.chunks_exact(count).enumerate() {
-                let to = &mut out[user * n_items + first..][..count];
-                to.iter_mut().zip(products).for_each(|(to, x)| *to += x);
+        self.add_low_pass(&columns, out);
+        if !self.gains.is_empty() {
+            for scores in out.chunks_exact_mut(self.gains.len()) {
+                scores.iter_mut().zip(&self.gains).for_each(|(score, gain)| *score *= gain);
             }
         }
     }
@@ -270,6 +300,7 @@ impl ScoringRule for GraphFilter {
     fn parts(&self, profile: &UserProfile<'_>, item: usize) -> Vec<f32> {
         let mut back = vec![0.0; self.graph.n_items()];
         self.linear(&[(&[item as u32], &[1.0])], &mut Workspace::default(), &mut back);
+        let gain = self.gains.get(item).copied().unwrap_or(1.0);
         let strengths = self.strength.of_profile(profile);
         let rated = profile.items.iter().zip(strengths);
         rated
@@ -279,7 +310,7 @@ impl ScoringRule for GraphFilter {
                 } else {
                     dot(Level::best(), self.inward.row(from as usize), self.outward.row(item))
                 };
-                strength * (back[from as usize] + low_pass)
+                strength * (back[from as usize] + low_pass) * gain
             })
             .collect()
     }

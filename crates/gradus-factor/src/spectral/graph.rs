@@ -26,6 +26,8 @@ pub(super) struct Graph {
     by_item: Csr,
     /// `D_i^b`; 0 for items without a degree.
     item_powers: Vec<f32>,
+    /// `D_i`.
+    item_degrees: Vec<f32>,
     /// What adding items needs; older files have nothing of it.
     scales: Option<Scales>,
     /// The columns of the items that were added since the fit, by item; all other rows are empty.
@@ -95,17 +97,24 @@ impl Graph {
         let by_user = strengths.with_values(values);
         let item_powers = items.iter().map(|&degree| power(degree, b) as f32).collect();
         let scales = Some(Scales { users: of_users, item_exponent: b });
-        Self::of(by_user, item_powers, scales, None)
+        let item_degrees = items.iter().map(|&degree| degree as f32).collect();
+        Self::of(by_user, (item_powers, item_degrees), scales, None)
     }
 
-    fn of(by_user: Csr, item_powers: Vec<f32>, scales: Option<Scales>, added: Option<Csr>) -> Self {
+    fn of(
+        by_user: Csr,
+        (item_powers, item_degrees): (Vec<f32>, Vec<f32>),
+        scales: Option<Scales>,
+        added: Option<Csr>,
+    ) -> Self {
         let by_item = by_user.transpose();
-        Self { by_user, by_item, item_powers, scales, added, layout: Laid::default() }
+        Self { by_user, by_item, item_powers, item_degrees, scales, added, layout: Laid::default() }
     }
 
     pub(super) fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.by_user.write("graph", file);
         file.tensor("item_powers", &[self.item_powers.len()], &self.item_powers);
+        file.tensor("item_degrees", &[self.item_degrees.len()], &self.item_degrees);
         if let Some(scales) = &self.scales {
             file.set("item_exponent", &scales.item_exponent);
             file.tensor("user_scales", &[scales.users.len()], &scales.users);
@@ -117,7 +126,13 @@ impl Graph {
 
     pub(super) fn read(file: &mut Reader, n_users: usize, n_items: usize) -> Result<Self> {
         let by_user = Csr::read("graph", n_users, n_items, file)?;
-        let item_powers = file.finite("item_powers", &[n_items])?;
+        let item_powers: Vec<f32> = file.finite("item_powers", &[n_items])?;
+        // Filters of older files make no use of the degrees.
+        let item_degrees = if file.has("item_degrees") {
+            file.finite("item_degrees", &[n_items])?
+        } else {
+            vec![1.0; n_items]
+        };
         let scales = if file.has("user_scales") {
             let item_exponent: f64 = file.get("item_exponent")?;
             if !item_exponent.is_finite() {
@@ -132,7 +147,7 @@ impl Graph {
         } else {
             None
         };
-        Ok(Self::of(by_user, item_powers, scales, added))
+        Ok(Self::of(by_user, (item_powers, item_degrees), scales, added))
     }
 
     /// Whether the matrix has a column for this item.
@@ -156,8 +171,12 @@ impl Graph {
         let mut scales = vec![0.0; n_users];
         user_places.iter().zip(users).for_each(|(&to, &scale)| scales[to as usize] = scale);
         let mut item_powers = vec![0.0; n_items];
-        for (&to, &power) in item_places.iter().zip(&self.item_powers) {
+        let mut item_degrees = vec![0.0; n_items];
+        for (&to, (&power, &degree)) in
+            item_places.iter().zip(self.item_powers.iter().zip(&self.item_degrees))
+        {
             item_powers[to as usize] = power;
+            item_degrees[to as usize] = degree;
         }
         let mut rows = vec![Vec::new(); n_users];
         for (user, &to) in user_places.iter().enumerate() {
@@ -177,6 +196,7 @@ impl Graph {
                 users.iter().zip(strengths).filter(|(user, _)| scales[**user as usize] > 0.0);
             let degree: f64 = of_fit.clone().map(|(_, &x)| f64::from(x)).sum();
             item_powers[item] = 0.0;
+            item_degrees[item] = degree as f32;
             if degree > 0.0 {
                 let power = degree.powf(*item_exponent);
                 item_powers[item] = power as f32;
@@ -187,7 +207,7 @@ impl Graph {
         }
         let scales = Some(Scales { users: scales, item_exponent: *item_exponent });
         let added = Some(sparse_rows(n_users, &columns)?).filter(|added| added.nnz() > 0);
-        Ok(Self::of(by_user, item_powers, scales, added))
+        Ok(Self::of(by_user, (item_powers, item_degrees), scales, added))
     }
 
     /// The columns of the items that were added since the fit, by item.
@@ -215,6 +235,14 @@ impl Graph {
     /// `D_i^b` of each item; 0 where it has no degree.
     pub(super) fn item_powers(&self) -> &[f32] {
         &self.item_powers
+    }
+
+    /// `D_i^γ` of each item; 1 where it has no degree.
+    pub(super) fn gains(&self, popularity: f32) -> Vec<f32> {
+        let gain = |&degree: &f32| {
+            if degree > 0.0 { f64::from(degree).powf(f64::from(popularity)) as f32 } else { 1.0 }
+        };
+        self.item_degrees.iter().map(gain).collect()
     }
 
     /// The column of an item: users and entries.

@@ -10,7 +10,8 @@ fn made(seed: u64) -> Ratings {
 }
 
 fn given(rank: usize, low_pass: f32, sharpening: f32) -> Spectral {
-    Spectral::new().rank(rank).low_pass(low_pass).sharpening(sharpening)
+    let filter = Spectral::new().rank(rank).low_pass(low_pass).sharpening(sharpening);
+    filter.popularity(0.0).user_exponent(0.3).item_exponent(0.5)
 }
 
 fn product(n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
@@ -24,7 +25,8 @@ fn oracle(data: &Ratings, params: &Spectral) -> Vec<f64> {
     for r in data.iter() {
         x[r.user as usize * n + r.item as usize] = f64::from(params.strength.of(r.value, r.weight));
     }
-    let (a, b) = (f64::from(params.user_exponent), f64::from(params.item_exponent));
+    let [a, b, gain] = [params.user_exponent, params.item_exponent, params.popularity]
+        .map(|exponent| f64::from(exponent.unwrap()));
     let of_users: Vec<f64> =
         x.chunks_exact(n).map(|row| row.iter().sum::<f64>().powf(-a)).collect();
     let degrees: Vec<f64> = (0..n).map(|j| x.iter().skip(j).step_by(n).sum()).collect();
@@ -66,6 +68,8 @@ fn oracle(data: &Ratings, params: &Spectral) -> Vec<f64> {
     let k4 = slope(&moved(time, &k3));
     (0..m * n)
         .map(|at| start[at] + time / 6.0 * (k1[at] + 2.0 * k2[at] + 2.0 * k3[at] + k4[at]))
+        .enumerate()
+        .map(|(at, score)| score * degrees[at % n].powf(gain))
         .collect()
 }
 
@@ -78,6 +82,8 @@ fn scores_are_those_of_the_dense_filter() {
         given(0, 0.0, 1.5),
         given(12, 0.5, 1.0).user_exponent(0.3).item_exponent(0.6),
         given(6, 0.1, 2.0).strength(Strength::Value),
+        given(6, 0.2, 1.0).popularity(-0.2),
+        given(0, 0.0, 2.0).popularity(0.1).item_exponent(0.4),
     ];
     for params in cases {
         let fitted = params.fit(&data).unwrap();
@@ -150,7 +156,10 @@ fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
     let chosen = &fitted.report.chosen;
     let after =
         |name: &str| chosen.iter().find(|choice| choice.parameter == name).unwrap().value as f32;
-    let params = given(after("rank") as usize, after("low_pass"), after("sharpening"));
+    let params = given(after("rank") as usize, after("low_pass"), after("sharpening"))
+        .popularity(after("popularity"))
+        .user_exponent(after("user_exponent"))
+        .item_exponent(after("item_exponent"));
     // The same settings on the same part give the score that the report tells.
     let part = crate::choice::Part::of_all_users(&data, 4000).unwrap();
     let held = params.fit(&part.train).unwrap();
@@ -159,6 +168,13 @@ fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
         held.model.rule().scores(&profile.of_user(user), scores);
     });
     assert!(chosen[0].reason.ends_with(&format!("{score:.4}")), "{chosen:?} {score}");
+    // What is given stays, and a filter without a low-pass has nothing to choose of it.
+    let linear = Spectral::new().rank(0).item_exponent(0.6).fit(&data).unwrap();
+    let chosen = |name: &str| linear.report.chosen.iter().any(|choice| choice.parameter == name);
+    assert!(!chosen("rank") && !chosen("item_exponent") && chosen("user_exponent"));
+    // More vectors than the data have.
+    let large = Spectral::new().rank(90).fit(&data).unwrap();
+    assert!(large.model.rule().inward.k() <= 50);
     let few = Ratings::from_triplets((0..6).map(|n| (Id::Int(n % 2), Id::Int(n / 2), 1.0)));
     let fitted = Spectral::new().fit(&few.unwrap()).unwrap();
     assert!(fitted.report.chosen[0].reason.contains("too few"));
@@ -167,7 +183,7 @@ fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
 #[test]
 fn the_contributions_of_the_items_add_up_without_a_base() {
     let data = made(6);
-    let fitted = given(6, 0.3, 2.0).fit(&data).unwrap();
+    let fitted = given(6, 0.3, 2.0).popularity(-0.1).fit(&data).unwrap();
     for item in [0, 20, 49] {
         let reason = fitted.explain(&Recipient::User(3), item).unwrap();
         assert!(reason.base.abs() < 1e-4 * (1.0 + reason.score.abs()), "{reason:?}");
@@ -185,7 +201,7 @@ fn a_new_item_is_scored_much_as_after_a_fit_to_all() {
         };
         Ratings::from_triplets(data.iter().map(row)).unwrap()
     };
-    for params in [given(8, 0.3, 2.0), given(8, 0.3, 0.0), given(0, 0.0, 1.5)] {
+    for params in [given(8, 0.3, 2.0), given(8, 0.3, 0.0), given(0, 0.0, 1.5).popularity(0.1)] {
         let mut fitted = params.fit(&bare(&before)).unwrap();
         let updated = fitted.update(&bare(&events), &Default::default()).unwrap();
         assert_eq!(updated.new_items, 1, "{updated:?}");
