@@ -61,6 +61,8 @@ def options(arguments):
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
     parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp, top: which data sets")
     parser.add_argument("--ranking", type=_list, default=list(implicit.DATA), help="implicit: which data sets")
+    parser.add_argument("--sets", type=_list, default=list(defaults.DATA), help="defaults: which data sets")
+    parser.add_argument("--tables", type=_list, default=list(cold.PARTS), help="cold: which tables")
     parser.add_argument("--rank", type=int, default=64, help="als, curve, top: factors")
     units = "als, curve: λ, scaled by counts; gradus takes it in units of the noise"
     parser.add_argument("--regularization", type=float, default=0.05, help=units)
@@ -78,7 +80,8 @@ def options(arguments):
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}
     lists = [("--peers", chosen.peers, known), ("--data", chosen.data, set(als.DATA))]
-    lists += [("--ranking", chosen.ranking, set(implicit.DATA))]
+    lists += [("--ranking", chosen.ranking, set(implicit.DATA)), ("--sets", chosen.sets, set(defaults.DATA))]
+    lists += [("--tables", chosen.tables, set(cold.PARTS))]
     for name, values, allowed in lists:
         wrong = [value for value in values if value not in allowed]
         if wrong:

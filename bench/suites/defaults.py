@@ -27,11 +27,17 @@ GRIDS = {
 }
 # Training ratings up to which a model is tuned without `--slow`.
 TUNED = {"als": 400_000, "sgd": 400_000, "svdpp": 50_000, "bayes": 100_000}
-PEERS = [("cmfrec-cg", "cmfrec, defaults"), ("surprise-baseline", "Surprise BaselineOnly, defaults")]
+# myFM has no default rank or number of draws: those of its examples.
+PEERS = [
+    ("cmfrec-cg", "cmfrec, defaults", {}),
+    ("surprise-baseline", "Surprise BaselineOnly, defaults", {}),
+    ("myfm", "myFM, rank 10, 100 draws", {"rank": 10, "iterations": 100}),
+]
 
 
 def run(options):
-    for name, make in DATA.items():
+    for name in options.sets:
+        make = DATA[name]
         try:
             dataset = make()
         except datasets.Absent as absent:
@@ -63,10 +69,11 @@ def table(dataset, options):
             words = ", ".join(f"{name} {value:g}" for name, value in settings.items())
             row[4:] = [rmse(tuned), f"{error / tuned:.4f}", words]
         section.rows.append(row)
-    for key, title in PEERS:
+    for key, title, given in PEERS:
         say(f"defaults: {dataset.title}: {title}")
         try:
-            fit = peers.by_key(key).run(Job(str(dataset.folder), threads=options.threads, defaults=True), options.timeout)
+            job = Job(str(dataset.folder), threads=options.threads, defaults=True, **given)
+            fit = peers.by_key(key).run(job, options.timeout)
         except processes.Failed as failure:
             section.notes.append(f"{title} failed: {failure}")
             continue
