@@ -20,6 +20,7 @@
 //! | `gaussian.rs` | [`gaussian`], the passes of Gaussian mixtures |
 //! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
 //! | `nonnegative.rs` | [`nonnegative`], the passes of non-negative matrix factorisation |
+//! | `panels.rs` | [`panels`], products of the columns of tall matrices in double precision |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
 //! | `sgd/` | [`sgd`], steps of stochastic gradient descent on factor rows |
 //! | `row_draw.rs` | [`RowSolver::draw`], a draw from the posterior of such a row |
@@ -59,6 +60,7 @@ pub mod linalg;
 pub mod nearest;
 pub mod nonnegative;
 pub mod pairs;
+pub mod panels;
 mod row_cg;
 mod row_draw;
 mod row_solve;

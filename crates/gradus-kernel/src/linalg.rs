@@ -3,9 +3,14 @@
 //! Matrices are slices, row after row. Everything runs on the calling thread, so that results do
 //! not depend on the number of threads; callers cut large work into blocks.
 
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::evd::{self, ComputeEigenvectors, tridiag};
+use faer::linalg::householder;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side, Spec};
 use gradus_base::{Error, Result};
 
 /// Eigenvalues and eigenvectors of a symmetric matrix.
@@ -49,6 +54,81 @@ pub fn symmetric_eigen(n: usize, matrix: &[f64]) -> Result<Eigen> {
         .map_err(|_| Error::data("the eigenvalues of a matrix did not converge"))?;
     let values = eigen.S().column_vector().iter().copied().collect();
     Ok(Eigen { values, vectors: rows_of(eigen.U().transpose()) })
+}
+
+/// All eigenvalues of a symmetric matrix, largest first, and the vectors of the largest ones, a row each: of so many as
+/// `count` says when it has seen the values. The lower triangle is read.
+///
+/// Cost: that of [`symmetric_eigen`] less `2 n²` for each vector left out.
+///
+/// # Errors
+/// If the iteration does not converge, as with numbers that are not finite.
+///
+/// # Panics
+/// If there are not `n × n` values, or more vectors are asked for than there are.
+pub fn leading_eigen(
+    n: usize,
+    matrix: &[f64],
+    count: impl FnOnce(&[f64]) -> usize,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let matrix = MatRef::from_row_major_slice(matrix, n, n);
+    if n < 2 {
+        let values: Vec<f64> = (0..n).map(|at| matrix[(at, at)]).collect();
+        let vectors = vec![1.0; count(&values)];
+        return Ok((values, vectors));
+    }
+    // `A = Q T Qᵀ` with a tridiagonal `T`, the reflections of `Q` below the diagonal.
+    let block = recommended_block_size::<f64>(n, n);
+    let seq = Par::Seq;
+    let need = StackReq::any_of(&[
+        tridiag::tridiag_in_place_scratch::<f64>(n, seq, Spec::default()),
+        evd::self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, seq, Spec::default()),
+        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(
+            n - 1,
+            block,
+            n,
+        ),
+    ]);
+    let mut memory = MemBuffer::new(need);
+    let stack = MemStack::new(&mut memory);
+    let mut reduced = Mat::<f64>::zeros(n, n);
+    reduced.copy_from_triangular_lower(matrix);
+    let mut factors = Mat::<f64>::zeros(block, n - 1);
+    tridiag::tridiag_in_place(reduced.as_mut(), factors.as_mut(), seq, stack, Spec::default());
+    let (mut diagonal, mut below) = (Diag::<f64>::zeros(n), Diag::<f64>::zeros(n));
+    for at in 0..n {
+        diagonal[at] = reduced[(at, at)];
+        if at + 1 < n {
+            below[at] = reduced[(at + 1, at)];
+        }
+    }
+    let (mut values, mut vectors) = (Diag::<f64>::zeros(n), Mat::<f64>::zeros(n, n));
+    evd::tridiagonal_self_adjoint_evd(
+        diagonal.as_ref(),
+        below.as_ref(),
+        values.as_mut(),
+        Some(vectors.as_mut()),
+        seq,
+        stack,
+        Spec::default(),
+    )
+    .map_err(|_| Error::data("the eigenvalues of a matrix did not converge"))?;
+    let values: Vec<f64> = values.column_vector().iter().rev().copied().collect();
+    if !values.iter().all(|value| value.is_finite()) {
+        return Err(Error::data("the eigenvalues of a matrix are not finite"));
+    }
+    let k = count(&values);
+    assert!(k <= n, "at most {n} vectors");
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        reduced.submatrix(1, 0, n - 1, n - 1),
+        factors.as_ref(),
+        Conj::No,
+        vectors.as_mut().submatrix_mut(1, n - k, n - 1, k),
+        seq,
+        stack,
+    );
+    let rows = (n - k..n).rev().flat_map(|column| vectors.col_as_slice(column).iter().copied());
+    Ok((values, rows.collect()))
 }
 
 /// The thin singular value decomposition of a matrix.
@@ -198,6 +278,35 @@ mod tests {
         for (g, e) in got.iter().zip(expected) {
             assert!((g - e).abs() < 1e-10, "{g} {e}");
         }
+    }
+
+    #[test]
+    fn leading_vectors_are_those_of_the_whole_decomposition() {
+        for n in [0, 1, 2, 3, 7, 40, 130, 200] {
+            let a = numbers(n * n, 3);
+            let gram = product(n, n, n, &transposed(n, n, &a), &a);
+            let all = symmetric_eigen(n, &gram).unwrap();
+            let largest = all.values.last().copied().unwrap_or(0.0);
+            for k in [0, 1, n / 3, n].into_iter().filter(|k| *k <= n) {
+                let (values, vectors) = leading_eigen(n, &gram, |values| {
+                    assert!(values.is_sorted_by(|a, b| a >= b));
+                    k
+                })
+                .unwrap();
+                assert_eq!((values.len(), vectors.len()), (n, k * n));
+                for (got, want) in values.iter().zip(all.values.iter().rev()) {
+                    assert!((got - want).abs() <= 1e-12 * largest, "{got} {want}");
+                }
+                for (value, v) in values.iter().zip(vectors.chunks_exact(n.max(1))) {
+                    let image = product(n, n, 1, &gram, v);
+                    for (image, v) in image.iter().zip(v) {
+                        assert!((image - value * v).abs() <= 1e-12 * largest);
+                    }
+                    assert!((v.iter().map(|v| v * v).sum::<f64>() - 1.0).abs() < 1e-12);
+                }
+            }
+        }
+        assert!(leading_eigen(3, &[f64::NAN; 9], |_| 3).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! curvature of their entries. Every sum is taken in an order that the sizes alone decide.
 
 use super::lanes::Lanes;
+use super::panels::tile;
 use super::{Kernel, Level};
 
 /// Rows that [`hals`] takes at a time.
@@ -114,6 +115,9 @@ struct LowerGram<'a> {
     out: &'a mut [f64],
 }
 
+/// Rows whose products are summed together: they stay in the nearest cache.
+const GRAM_ROWS: usize = 64;
+
 impl Kernel for LowerGram<'_> {
     type Output = ();
 
@@ -121,38 +125,79 @@ impl Kernel for LowerGram<'_> {
     fn run<L: Lanes>(self, lanes: L) {
         let LowerGram { stride, basis, c, out } = self;
         out.fill(0.0);
-        let (fours, coefficients) = (basis.chunks_exact(4 * stride), c.chunks_exact(4));
-        let (rest, rest_c) = (fours.remainder(), coefficients.remainder());
-        for (rows, c) in fours.zip(coefficients) {
-            add_rows::<4, L>(lanes, stride, rows, c, out);
-        }
-        for (row, c) in rest.chunks_exact(stride).zip(rest_c.chunks_exact(1)) {
-            add_rows::<1, L>(lanes, stride, row, c, out);
+        let mut weighted = vec![0.0; GRAM_ROWS.min(c.len()) * stride];
+        for (rows, c) in basis.chunks(GRAM_ROWS * stride).zip(c.chunks(GRAM_ROWS)) {
+            let weighted = &mut weighted[..rows.len()];
+            let pairs = weighted.chunks_exact_mut(stride).zip(rows.chunks_exact(stride));
+            for ((to, row), c) in pairs.zip(c) {
+                for i in 0..stride {
+                    to[i] = c * row[i];
+                }
+            }
+            for row in (0..stride).step_by(L::TILE_ROWS) {
+                let vectors = (row + L::TILE_ROWS).div_ceil(L::N / 2);
+                for first in (0..vectors).step_by(3) {
+                    let column = first * L::N / 2;
+                    let left = (&*weighted, row);
+                    let to = (&mut out[row * stride + column..], stride);
+                    match vectors - first {
+                        1 => tile::<1, L>(lanes, stride, left, (rows, column), to),
+                        2 => tile::<2, L>(lanes, stride, left, (rows, column), to),
+                        _ => tile::<3, L>(lanes, stride, left, (rows, column), to),
+                    }
+                }
+            }
         }
     }
 }
 
-#[inline(always)]
-fn add_rows<const N: usize, L: Lanes>(
-    lanes: L,
-    stride: usize,
-    rows: &[f64],
-    c: &[f64],
-    out: &mut [f64],
-) {
-    for a in 0..stride {
-        let by: [f64; N] = std::array::from_fn(|j| c[j] * rows[j * stride + a]);
-        let to = &mut out[a * stride..][..(a / 8 + 1) * 8];
-        for (piece, to) in to.chunks_exact_mut(8).enumerate() {
-            let to: &mut [f64; 8] = to.try_into().expect("pieces of 8");
-            let mut sums = *to;
-            for j in 0..N {
-                let from: &[f64; 8] = rows[j * stride + piece * 8..].first_chunk().expect("a row");
-                for i in 0..8 {
-                    sums[i] = lanes.fma64(by[j], from[i], sums[i]);
+/// The combination `Σ_a z_a h_a` of vectors; those with a coefficient of 0 are not read.
+///
+/// # Shapes
+/// `vectors` holds a vector of `out.len()` values for each coefficient. Panics on other lengths.
+pub fn combine(level: Level, vectors: &[f64], z: &[f64], out: &mut [f64]) {
+    assert_eq!(vectors.len(), z.len() * out.len(), "a vector for each coefficient");
+    level.dispatch(Combine { vectors, z, out });
+}
+
+/// Values of a combination that are held in registers.
+const COMBINED: usize = 32;
+
+struct Combine<'a> {
+    vectors: &'a [f64],
+    z: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for Combine<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Combine { vectors, z, out } = self;
+        let n = out.len();
+        if n == 0 {
+            return;
+        }
+        let whole = n - n % COMBINED;
+        for start in (0..whole).step_by(COMBINED) {
+            let mut sums = [0.0; COMBINED];
+            for (vector, &z) in vectors.chunks_exact(n).zip(z) {
+                if z != 0.0 {
+                    let from: &[f64; COMBINED] = vector[start..].first_chunk().expect("a piece");
+                    for i in 0..COMBINED {
+                        sums[i] = lanes.fma64(z, from[i], sums[i]);
+                    }
                 }
             }
-            *to = sums;
+            out[start..start + COMBINED].copy_from_slice(&sums);
+        }
+        let rest = &mut out[whole..];
+        rest.fill(0.0);
+        for (vector, &z) in vectors.chunks_exact(n).zip(z) {
+            for i in 0..rest.len() {
+                rest[i] = lanes.fma64(z, vector[whole + i], rest[i]);
+            }
         }
     }
 }
@@ -271,16 +316,28 @@ mod tests {
                 }
                 assert!(z.iter().zip(&slow).all(|(a, b)| (a - b).abs() < 1e-12), "{z:?} {slow:?}");
             }
-            let (rows, stride) = (13, 16);
-            let (basis, c) = (numbers(rows * stride, 4), numbers(rows, 5));
-            let mut out = vec![7.0; stride * stride];
-            lower_gram(level, stride, &basis, &c, &mut out);
-            for a in 0..stride {
-                for b in 0..=a {
-                    let sum: f64 = (0..rows)
-                        .map(|j| c[j] * basis[j * stride + a] * basis[j * stride + b])
-                        .sum();
-                    assert!((out[a * stride + b] - sum).abs() < 1e-12);
+            for (rows, stride) in [(13, 16), (1, 8), (130, 24), (64, 32), (65, 40), (0, 8)] {
+                let (basis, c) = (numbers(rows * stride, 4), numbers(rows, 5));
+                let mut out = vec![7.0; stride * stride];
+                lower_gram(level, stride, &basis, &c, &mut out);
+                for a in 0..stride {
+                    for b in 0..=a {
+                        let sum: f64 = (0..rows)
+                            .map(|j| c[j] * basis[j * stride + a] * basis[j * stride + b])
+                            .sum();
+                        let off = (out[a * stride + b] - sum).abs();
+                        assert!(off < 1e-12 * (1.0 + rows as f64), "{rows} × {stride}: {off}");
+                    }
+                }
+            }
+            for n in [0, 1, 31, 32, 70] {
+                let (vectors, mut z) = (numbers(5 * n, 9), numbers(5, 10));
+                z[2] = 0.0;
+                let mut out = vec![7.0; n];
+                combine(level, &vectors, &z, &mut out);
+                for (i, got) in out.iter().enumerate() {
+                    let sum: f64 = (0..5).map(|a| z[a] * vectors[a * n + i]).sum();
+                    assert!((got - sum).abs() < 1e-12);
                 }
             }
             let (x, mut y, v) = (numbers(21, 6), numbers(21, 7), numbers(21, 8));

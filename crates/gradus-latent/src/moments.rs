@@ -6,12 +6,14 @@
 
 use gradus_base::{Error, Result, parallel};
 use gradus_data::Matrix;
-use gradus_kernel::{Level, dense, linalg};
+use gradus_kernel::{Level, dense, panels};
 
-/// Rows that are centred and multiplied together.
-const ROWS: usize = 512;
-/// Columns of a tile of the scatter, at most.
-const TILE: usize = 128;
+/// Values of the rows that are centred and multiplied together, about: they stay in a cache.
+const VALUES: usize = 1 << 19;
+/// Panels of columns in a tile of the scatter, at most: what a thread works on fits its own cache.
+const PANELS: usize = 4;
+/// Parts of the rows that are summed apart where the scatter has few tiles, so that there is work for all threads.
+const PARTS: usize = 8;
 /// Sums of squares of this size can be squared once more, as methods for eigenvalues do.
 pub(crate) const SAFE: std::ops::RangeInclusive<f64> = 1e-120..=1e120;
 /// Values of batches must not be larger: the sum of their squares has to be finite.
@@ -30,7 +32,7 @@ const LARGEST: f64 = 1e150;
 /// assert_eq!(moments.scatter(), [11.0, 9.0, 9.0, 9.0]);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Moments {
     n_features: usize,
     centred: bool,
@@ -39,9 +41,17 @@ pub struct Moments {
     mean: Vec<f64>,
     /// What values are multiplied by before they are squared: a power of 2, 1 of usual data.
     scale: f64,
-    /// Columns of a tile, and the lower triangle of tiles, each by rows.
+    /// Columns of a tile, whole panels, and the lower triangle of tiles, each by rows. What is above the diagonal is
+    /// anything.
     tile: usize,
     tiles: Vec<f64>,
+}
+
+/// Two are equal that know the same.
+impl PartialEq for Moments {
+    fn eq(&self, other: &Self) -> bool {
+        self.centred == other.centred && self.to_numbers() == other.to_numbers()
+    }
 }
 
 impl Moments {
@@ -52,8 +62,10 @@ impl Moments {
 
     /// As [`new`](Self::new), with values multiplied by `scale` before they are squared.
     fn scaled(n_features: usize, centred: bool, scale: f64) -> Self {
-        let panels = n_features.div_ceil(TILE);
-        let tile = n_features.div_ceil(panels.max(1)).next_multiple_of(4);
+        let width = panels::width(n_features);
+        let all = n_features.div_ceil(width);
+        let side = all.div_ceil(PANELS);
+        let tile = all.div_ceil(side.max(1)) * width;
         Self {
             n_features,
             centred,
@@ -62,7 +74,7 @@ impl Moments {
             mean: vec![0.0; n_features],
             scale,
             tile,
-            tiles: vec![0.0; panels * (panels + 1) / 2 * tile * tile],
+            tiles: vec![0.0; side * (side + 1) / 2 * tile * tile],
         }
     }
 
@@ -108,12 +120,18 @@ impl Moments {
     /// finite, or a value is larger than 1e150. The moments are then as they were.
     pub fn push(&mut self, rows: &[f64], weights: Option<&[f64]>) -> Result<()> {
         self.check(rows, weights)?;
-        let mut packed = Vec::new();
-        for (at, chunk) in rows.chunks((ROWS * self.n_features).max(1)).enumerate() {
-            let weights = weights.map(|w| &w[at * ROWS..][..chunk.len() / self.n_features]);
-            self.push_chunk(chunk, weights, &mut packed);
+        let (mut scratch, at_once) = (Scratch::default(), self.rows_at_once());
+        for (at, chunk) in rows.chunks((at_once * self.n_features).max(1)).enumerate() {
+            let weights = weights.map(|w| &w[at * at_once..][..chunk.len() / self.n_features]);
+            self.push_chunk(chunk, weights, &mut scratch);
         }
         Ok(())
+    }
+
+    /// Rows that are multiplied together: a matter of the number of features alone.
+    fn rows_at_once(&self) -> usize {
+        let least = PARTS * panels::ROWS;
+        (VALUES / self.n_features.max(1)).clamp(least, 8 * least) / least * least
     }
 
     /// Refuses a batch that [`push`](Self::push) could not take.
@@ -141,7 +159,8 @@ impl Moments {
             }
         }
         // Without a branch for each value, which the processor takes several at a time.
-        if !rows.iter().fold(true, |fine, x| fine & (x.abs() <= LARGEST)) {
+        let fine = |part: &[f64]| part.iter().fold(true, |fine, x| fine & (x.abs() <= LARGEST));
+        if !parallel::map(rows.chunks(1 << 15), fine).into_iter().all(|fine| fine) {
             let at = rows.iter().position(|x| x.is_nan() || x.abs() > LARGEST).unwrap_or_default();
             let (value, rule) = (rows[at], "is not a finite number of at most 1e150");
             let (row, column) = (at / self.n_features + 1, at % self.n_features + 1);
@@ -154,8 +173,8 @@ impl Moments {
         let d = self.n_features;
         let n = rows.map_or(matrix.n_rows(), <[u32]>::len);
         let place = |at: usize| rows.map_or(at, |rows| rows[at] as usize);
-        let (mut packed, mut gathered, mut some) = (Vec::new(), Vec::new(), Vec::new());
-        for chunk in parallel::blocks(n, ROWS) {
+        let (mut scratch, mut gathered, mut some) = (Scratch::default(), Vec::new(), Vec::new());
+        for chunk in parallel::blocks(n, self.rows_at_once()) {
             if let Some(weights) = weights {
                 some.clear();
                 some.extend(chunk.clone().map(|at| weights[place(at)]));
@@ -164,12 +183,12 @@ impl Moments {
             match (matrix, rows) {
                 (Matrix::Dense(x), None) => {
                     let rows = &x.values()[chunk.start * d..chunk.end * d];
-                    self.push_chunk(rows, weights, &mut packed);
+                    self.push_chunk(rows, weights, &mut scratch);
                 }
                 (Matrix::Dense(x), Some(_)) => {
                     gathered.clear();
                     chunk.for_each(|at| gathered.extend_from_slice(x.row(place(at))));
-                    self.push_chunk(&gathered, weights, &mut packed);
+                    self.push_chunk(&gathered, weights, &mut scratch);
                 }
                 (Matrix::Sparse(x), _) => {
                     // So many rows at a time, never the whole matrix.
@@ -179,15 +198,15 @@ impl Moments {
                         let (columns, values) = x.row(place(at));
                         columns.iter().zip(values).for_each(|(&c, x)| to[c as usize] += x);
                     }
-                    self.push_chunk(&gathered, weights, &mut packed);
+                    self.push_chunk(&gathered, weights, &mut scratch);
                 }
             }
         }
     }
 
-    /// Adds at most [`ROWS`] rows.
-    fn push_chunk(&mut self, rows: &[f64], weights: Option<&[f64]>, packed: &mut Vec<f64>) {
-        let (d, tile) = (self.n_features, self.tile);
+    /// Adds at most [`rows_at_once`](Self::rows_at_once) rows.
+    fn push_chunk(&mut self, rows: &[f64], weights: Option<&[f64]>, scratch: &mut Scratch) {
+        let (d, level) = (self.n_features, Level::best());
         if d == 0 || rows.is_empty() {
             return;
         }
@@ -202,49 +221,68 @@ impl Moments {
         if self.centred && self.weight == 0.0 {
             let ones = vec![1.0; n];
             self.mean.fill(0.0);
-            dense::add_rows(Level::best(), rows, weights.unwrap_or(&ones), &mut self.mean);
+            dense::add_rows(level, rows, weights.unwrap_or(&ones), &mut self.mean);
             self.mean.iter_mut().for_each(|mean| *mean /= total);
         }
-        // Columns side by side, for the products of tiles.
-        let panels = d.div_ceil(tile);
-        packed.resize(panels * n * tile, 0.0);
-        let mut sums = vec![0.0; panels * tile];
-        let (scale, center) = (self.scale, &self.mean);
-        let parts = packed.chunks_mut(n * tile).zip(sums.chunks_mut(tile)).enumerate();
-        parallel::each(parts, |(panel, (to, sums))| {
-            let columns = panel * tile..d.min((panel + 1) * tile);
-            let center = &center[columns.clone()];
-            for (row, to) in to.chunks_exact_mut(tile).enumerate() {
-                let root = weights.map_or(1.0, |weights| weights[row].sqrt());
-                let by = scale * root;
-                let from = &rows[row * d..][columns.clone()];
-                for (((to, from), center), sum) in
-                    to.iter_mut().zip(from).zip(center).zip(&mut *sums)
-                {
-                    *to = (from - center) * by;
-                    *sum += *to * root;
-                }
-                to[columns.len()..].fill(0.0);
-            }
+        let stride = d.next_multiple_of(panels::width(d));
+        let Scratch { packed, sums, apart } = scratch;
+        packed.resize(n * stride, 0.0);
+        sums.clear();
+        sums.resize(n.div_ceil(panels::ROWS) * d, 0.0);
+        let about = (&self.mean[..], self.scale);
+        let blocks = packed.chunks_mut(panels::ROWS * stride).zip(sums.chunks_mut(d));
+        parallel::each(blocks.enumerate(), |(block, (to, sums))| {
+            let first = block * panels::ROWS;
+            let n = to.len() / stride;
+            let weights = weights.map(|weights| &weights[first..][..n]);
+            panels::pack(level, &rows[first * d..][..n * d], about, weights, sums, to);
         });
+        self.add_products(packed, apart);
+        let mut off = vec![0.0; d];
+        for sums in sums.chunks_exact(d) {
+            off.iter_mut().zip(sums).for_each(|(off, sum)| *off += sum);
+        }
+        off.iter_mut().for_each(|off| *off /= total);
         let share = total / (self.weight + total);
-        let off: Vec<f64> = sums[..d].iter().map(|sum| sum / total).collect();
-        let by = if self.centred { -share * total } else { 0.0 };
-        let packed = &*packed;
-        parallel::each(self.tiles.chunks_mut(tile * tile).zip(pairs()), |(to, (j, i))| {
-            let panel = |at: usize| &packed[at * n * tile..][..n * tile];
-            if i == j {
-                linalg::add_gram(tile, n, panel(i), to);
-            } else {
-                linalg::add_transposed_product((tile, tile, n), panel(j), panel(i), to);
-            }
-            add_outer(to, tile, by, &off, (j, i));
-        });
         if self.centred {
-            let back = share / scale;
+            let (tile, by) = (self.tile, -share * total);
+            parallel::each(self.tiles.chunks_mut(tile * tile).zip(pairs()), |(to, place)| {
+                add_outer(to, tile, by, &off, place);
+            });
+            let back = share / self.scale;
             self.mean.iter_mut().zip(&off).for_each(|(mean, off)| *mean += off * back);
         }
         self.weight += total;
+    }
+
+    /// Adds the products of the columns of packed rows to the tiles.
+    fn add_products(&mut self, packed: &[f64], apart: &mut Vec<f64>) {
+        let (level, width, tile) = (Level::best(), panels::width(self.n_features), self.tile);
+        let stride = self.n_features.next_multiple_of(width);
+        let (size, all) = (tile * tile, self.tiles.len());
+        let n_tiles = all / size;
+        // Few tiles are not work enough for many threads: parts of the rows are summed apart, and added in order.
+        let parts = if n_tiles < PARTS { PARTS } else { 1 };
+        let blocks: Vec<&[f64]> = packed.chunks(panels::ROWS * stride).collect();
+        let of_part = blocks.len().div_ceil(parts);
+        let (first, rest) = blocks.split_at(of_part);
+        apart.clear();
+        apart.resize(rest.len().div_ceil(of_part) * all, 0.0);
+        let own = self.tiles.chunks_mut(size).map(|to| (first, to));
+        let others = apart.chunks_mut(all).zip(rest.chunks(of_part));
+        let others =
+            others.flat_map(|(to, blocks)| to.chunks_mut(size).map(move |to| (blocks, to)));
+        let places = pairs().take(n_tiles).collect::<Vec<_>>().into_iter().cycle();
+        parallel::each(own.chain(others).zip(places), |((blocks, to), (j, i))| {
+            for block in blocks {
+                let n = block.len() / stride;
+                let panels = |at: usize| &block[at * tile * n..stride.min((at + 1) * tile) * n];
+                panels::add_products(level, (n, width), (panels(j), panels(i)), i == j, (to, tile));
+            }
+        });
+        for part in apart.chunks_exact(all) {
+            self.tiles.iter_mut().zip(part).for_each(|(to, from)| *to += from);
+        }
     }
 
     /// Adds the samples of another part.
@@ -280,7 +318,10 @@ impl Moments {
     /// All that it knows as numbers, for a file or another process.
     pub fn to_numbers(&self) -> Vec<f64> {
         let mut numbers = vec![self.weight, self.count as f64, self.scale];
-        numbers.extend(self.mean.iter().chain(&self.tiles));
+        numbers.extend(&self.mean);
+        let mut triangle = vec![0.0; self.n_features * (self.n_features + 1) / 2];
+        self.each_entry(|row, column, x| triangle[row * (row + 1) / 2 + column] = x);
+        numbers.extend(triangle);
         numbers
     }
 
@@ -290,7 +331,7 @@ impl Moments {
     /// If these are not so many finite numbers.
     pub fn from_numbers(n_features: usize, centred: bool, numbers: &[f64]) -> Result<Self> {
         let mut moments = Self::new(n_features, centred);
-        let expected = 3 + moments.mean.len() + moments.tiles.len();
+        let expected = 3 + n_features + n_features * (n_features + 1) / 2;
         let sensible = numbers.len() == expected
             && numbers.iter().all(|x| x.is_finite())
             && numbers[0] >= 0.0
@@ -300,9 +341,16 @@ impl Moments {
         }
         (moments.weight, moments.count, moments.scale) =
             (numbers[0], numbers[1] as u64, numbers[2]);
-        let (mean, tiles) = numbers[3..].split_at(n_features);
+        let (mean, triangle) = numbers[3..].split_at(n_features);
         moments.mean.copy_from_slice(mean);
-        moments.tiles.copy_from_slice(tiles);
+        let tile = moments.tile;
+        for (to, (j, i)) in moments.tiles.chunks_mut(tile * tile).zip(pairs()) {
+            for (row, to) in (j * tile..n_features.min((j + 1) * tile)).zip(to.chunks_mut(tile)) {
+                let known = &triangle[row * (row + 1) / 2..][..row + 1];
+                let known = &known[i * tile..known.len().min((i + 1) * tile)];
+                to[..known.len()].copy_from_slice(known);
+            }
+        }
         Ok(moments)
     }
 
@@ -339,20 +387,24 @@ impl Moments {
 
     /// The scatter of values times [`scale`](Self::scale).
     pub(crate) fn scaled_scatter(&self) -> Vec<f64> {
-        let (d, tile) = (self.n_features, self.tile);
+        let d = self.n_features;
         let mut matrix = vec![0.0; d * d];
+        self.each_entry(|row, column, x| {
+            matrix[row * d + column] = x;
+            matrix[column * d + row] = x;
+        });
+        matrix
+    }
+
+    /// Calls `work` with row, column and value of every entry of the lower triangle.
+    fn each_entry(&self, mut work: impl FnMut(usize, usize, f64)) {
+        let (d, tile) = (self.n_features, self.tile);
         for (values, (j, i)) in self.tiles.chunks(tile * tile).zip(pairs()) {
             for (row, values) in (j * tile..d.min((j + 1) * tile)).zip(values.chunks(tile)) {
-                // Of a tile on the diagonal, the lower triangle.
-                for (column, &x) in
-                    (i * tile..d.min((i + 1) * tile)).zip(values).take_while(|(c, _)| *c <= row)
-                {
-                    matrix[row * d + column] = x;
-                    matrix[column * d + row] = x;
-                }
+                let columns = i * tile..(row + 1).min((i + 1) * tile);
+                columns.zip(values).for_each(|(column, &x)| work(row, column, x));
             }
         }
-        matrix
     }
 
     /// The trace of the scatter of scaled values.
@@ -361,6 +413,15 @@ impl Moments {
         let diagonal = self.tiles.chunks(tile * tile).zip(pairs()).filter(|(_, (j, i))| j == i);
         diagonal.map(|(tile_of, _)| (0..tile).map(|at| tile_of[at * tile + at]).sum::<f64>()).sum()
     }
+}
+
+/// What is kept from one chunk of rows to the next: packed rows, the sums of their columns by block, and the products
+/// of parts of the rows.
+#[derive(Default)]
+struct Scratch {
+    packed: Vec<f64>,
+    sums: Vec<f64>,
+    apart: Vec<f64>,
 }
 
 /// The tiles of the lower triangle, row after row.

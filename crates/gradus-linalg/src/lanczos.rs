@@ -8,6 +8,7 @@
 use crate::basis::{Basis, WIDTH, random_block};
 use crate::operator::Operator;
 use crate::small::symmetric_eigen;
+use gradus_kernel::linalg;
 
 /// The state of the iteration between two restarts.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,8 +101,10 @@ impl Lanczos {
             .flat_map(|i| (0..done).map(move |j| (i, j)))
             .map(|(i, j)| 0.5 * (h[i * capacity + j] + h[j * capacity + i]))
             .collect();
-        let (values, vectors) = symmetric_eigen(done, packed);
         let kept = aim.kept(n).min(done);
+        let found = linalg::leading_eigen(done, &packed, |_| kept);
+        // The own one is slower, and never gives up.
+        let (values, vectors) = found.unwrap_or_else(|_| symmetric_eigen(done, packed));
         let k = aim.k.min(kept);
         let largest = values.first().copied().unwrap_or(0.0);
         let (range, outside) = last;

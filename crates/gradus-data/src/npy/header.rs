@@ -18,6 +18,13 @@ pub(super) struct Layout {
     pub big_endian: bool,
 }
 
+impl Layout {
+    /// Whether the bytes are those of an `f64` in memory.
+    pub(super) fn is_native_double(self) -> bool {
+        (self.kind, self.size) == (Kind::Float, 8) && self.big_endian == cfg!(target_endian = "big")
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub layout: Layout,

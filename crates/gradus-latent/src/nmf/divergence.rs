@@ -28,6 +28,8 @@ pub(super) struct Basis {
     pub(super) k: usize,
     stride: usize,
     values: Vec<f64>,
+    /// The same by components, for data of which every entry counts; else empty.
+    by_component: Vec<f64>,
     /// The weighted sum of its rows.
     sums: Vec<f64>,
 }
@@ -42,7 +44,22 @@ impl Basis {
             to[..k].copy_from_slice(from);
         }
         sums.resize(stride, 0.0);
-        Self { k, stride, values, sums }
+        Self { k, stride, values, by_component: Vec::new(), sums }
+    }
+
+    /// The same by components as well, which products with dense data take.
+    pub(super) fn for_entries(mut self, entries: &Entries<'_>) -> Self {
+        if matches!(entries, Entries::Dense { .. }) {
+            let (k, stride) = (self.k, self.stride);
+            let n = self.values.len() / stride;
+            self.by_component = vec![0.0; k * n];
+            let columns = self.by_component.chunks_mut(n.max(1)).enumerate();
+            parallel::each(columns, |(component, to)| {
+                let rows = self.values.chunks_exact(stride);
+                to.iter_mut().zip(rows).for_each(|(to, row)| *to = row[component]);
+            });
+        }
+        self
     }
 
     pub(super) fn row(&self, at: usize) -> &[f64] {
@@ -67,10 +84,12 @@ pub(super) struct Scratch {
     ratio: Vec<f64>,
     curvature: Vec<f64>,
     sum: Vec<f64>,
+    gram: Vec<f64>,
     hessian: Vec<f64>,
     gradient: Vec<f64>,
     z: Vec<f64>,
     d: Vec<f64>,
+    direction: Vec<f64>,
 }
 
 /// A row after a move.
@@ -121,9 +140,11 @@ pub(super) fn one(
     let stride = basis.stride;
     scratch.x.clear();
     let mut gathered = std::mem::take(&mut scratch.gathered);
+    let mut columns: &[f64] = &[];
     let rows: &[f64] = match entries {
         Entries::Dense { width, values } => {
             scratch.x.extend(values[row * width..][..*width].iter().map(|x| x * by));
+            columns = &basis.by_component;
             &basis.values
         }
         Entries::Sparse(x) => {
@@ -139,7 +160,7 @@ pub(super) fn one(
     scratch.z.clear();
     scratch.z.extend_from_slice(z);
     scratch.z.resize(stride, 0.0);
-    let moved = go(rows, (basis, &basis.sums), (penalty, how, logs), scratch);
+    let moved = go((rows, columns), (basis, &basis.sums), (penalty, how, logs), scratch);
     z.copy_from_slice(&scratch.z[..z.len()]);
     scratch.gathered = gathered;
     moved
@@ -159,29 +180,33 @@ pub(super) fn gathered(
     scratch.z.clear();
     scratch.z.extend_from_slice(z);
     scratch.z.resize(basis.stride, 0.0);
-    let moved = go(rows, (basis, sums), (penalty, how, false), scratch);
+    let moved = go((rows, &[]), (basis, sums), (penalty, how, false), scratch);
     z.copy_from_slice(&scratch.z[..z.len()]);
     moved
 }
 
+/// Moves the row in `scratch`, given the rows of the basis at its entries; also by components, if those are not empty.
 fn go(
-    rows: &[f64],
+    (rows, columns): (&[f64], &[f64]),
     (basis, sums): (&Basis, &[f64]),
     (penalty, how, logs): (Penalty, Move, bool),
     scratch: &mut Scratch,
 ) -> Moved {
     let (k, stride, level) = (basis.k, basis.stride, Level::best());
-    let Scratch { x, y, v, ratio, curvature, sum, hessian, gradient, z, d, compact, free, .. } =
-        scratch;
+    let Scratch { x, y, v, ratio, curvature, sum, gradient, z, d, direction, free, .. } = scratch;
     let n = x.len();
     if x.iter().all(|x| *x == 0.0) {
         z.fill(0.0);
         return Moved { logs: 0.0, decrement: 0.0 };
     }
+    let product = |z: &[f64], y: &mut [f64]| match columns {
+        [] => dense::dots(level, rows, z, y),
+        columns => nonnegative::combine(level, columns, &z[..k], y),
+    };
     y.resize(n, 0.0);
     ratio.resize(n, 0.0);
     curvature.resize(n, 0.0);
-    dense::dots(level, rows, z, y);
+    product(z, y);
     nonnegative::ratios(level, x, y, ratio, curvature);
     sum.clear();
     sum.resize(stride, 0.0);
@@ -196,7 +221,7 @@ fn go(
             z[a] = if below > 0.0 { z[a] * sum[a] / below } else { 0.0 };
         }
         if logs {
-            dense::dots(level, rows, z, y);
+            product(z, y);
         }
         return Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: 0.0 };
     }
@@ -209,52 +234,36 @@ fn go(
     if m == 0 {
         return stay(y);
     }
-    let (width, rows) = if m == k {
-        (stride, rows)
-    } else {
-        let width = m.next_multiple_of(8);
-        compact.clear();
-        compact.resize(n * width, 0.0);
-        for (to, from) in compact.chunks_exact_mut(width).zip(rows.chunks_exact(stride)) {
-            to.iter_mut().zip(&*free).for_each(|(to, &a)| *to = from[a]);
-        }
-        (width, &compact[..])
-    };
-    hessian.resize(width * width, 0.0);
-    let hessian = &mut hessian[..width * width];
-    nonnegative::lower_gram(level, width, rows, curvature, hessian);
-    for a in 0..m {
-        hessian[a * width + a] += penalty.l2;
-        for b in 0..a {
-            hessian[b * width + a] = hessian[a * width + b];
-        }
-    }
+    let hessian = &mut scratch.hessian;
+    let products = (&mut scratch.compact, &mut scratch.gram);
+    hessian_of((rows, stride), curvature, (free, penalty.l2), products, hessian);
     gradient.clear();
     gradient.extend(free.iter().map(|&a| gradient_at(a)));
     let from: Vec<f64> = free.iter().map(|&a| z[a]).collect();
     d.clear();
-    d.resize(width, 0.0);
+    d.resize(m, 0.0);
     let start = gradient.clone();
     if how == Move::ExactNewton {
-        let mut square = vec![0.0; m * m];
-        let mut target = vec![0.0; m];
-        for a in 0..m {
-            square[a * m..][..m].copy_from_slice(&hessian[a * width..][..m]);
-            let product: f64 = square[a * m..][..m].iter().zip(&from).map(|(h, z)| h * z).sum();
-            target[a] = product - gradient[a];
-        }
+        let target: Vec<f64> = hessian
+            .chunks_exact(m)
+            .zip(&*gradient)
+            .map(|(row, g)| row.iter().zip(&from).map(|(h, z)| h * z).sum::<f64>() - g)
+            .collect();
         let mut new = from.clone();
-        nnls::solve(&square, &target, &mut new);
+        nnls::solve(hessian, &target, &mut new);
         (0..m).for_each(|a| d[a] = new[a] - from[a]);
     } else {
-        descend(m, width, hessian, gradient, &from, d);
+        descend(hessian, gradient, &from, d);
     }
     let slope: f64 = start.iter().zip(&*d).map(|(g, d)| g * d).sum();
     if slope >= 0.0 || !slope.is_finite() {
         return stay(y);
     }
     v.resize(n, 0.0);
-    dense::dots(level, rows, d, v);
+    direction.clear();
+    direction.resize(stride, 0.0);
+    free.iter().zip(&*d).for_each(|(&a, d)| direction[a] = *d);
+    product(direction, v);
     let linear: f64 =
         (0..m).map(|t| d[t] * (sums[free[t]] + penalty.l1 + penalty.l2 * from[t])).sum();
     let square = penalty.l2 * d.iter().map(|d| d * d).sum::<f64>();
@@ -269,20 +278,51 @@ fn go(
     Moved { logs: if logs { log_sum(y) } else { 0.0 }, decrement: -slope }
 }
 
-/// Sweeps of coordinate descent over the quadratic model; `gradient` is that of the model, `z + d ≥ 0`.
-fn descend(
-    k: usize,
-    stride: usize,
-    hessian: &[f64],
-    gradient: &mut [f64],
-    z: &[f64],
-    d: &mut [f64],
+/// The Hessian matrix in the entries that are free, with the curvature of each row.
+fn hessian_of(
+    (rows, stride): (&[f64], usize),
+    curvature: &[f64],
+    (free, l2): (&[usize], f64),
+    (compact, gram): (&mut Vec<f64>, &mut Vec<f64>),
+    hessian: &mut Vec<f64>,
 ) {
+    let (level, m) = (Level::best(), free.len());
+    // Products of all entries at once cost less than a copy of most of them.
+    let width = m.next_multiple_of(8);
+    let few = 2 * width <= stride;
+    let width = if few { width } else { stride };
+    gram.resize(width * width, 0.0);
+    let gram = &mut gram[..width * width];
+    if few {
+        compact.clear();
+        compact.resize(curvature.len() * width, 0.0);
+        for (to, from) in compact.chunks_exact_mut(width).zip(rows.chunks_exact(stride)) {
+            to.iter_mut().zip(free).for_each(|(to, &a)| *to = from[a]);
+        }
+        nonnegative::lower_gram(level, width, compact, curvature, gram);
+    } else {
+        nonnegative::lower_gram(level, width, rows, curvature, gram);
+    }
+    hessian.clear();
+    hessian.resize(m * m, 0.0);
+    let place = |t: usize| if few { t } else { free[t] };
+    for a in 0..m {
+        for b in 0..=a {
+            let entry = gram[place(a) * width + place(b)];
+            (hessian[a * m + b], hessian[b * m + a]) = (entry, entry);
+        }
+        hessian[a * m + a] += l2;
+    }
+}
+
+/// Sweeps of coordinate descent over the quadratic model; `gradient` is that of the model, `z + d ≥ 0`.
+fn descend(hessian: &[f64], gradient: &mut [f64], z: &[f64], d: &mut [f64]) {
+    let k = z.len();
     let mut first = 0.0;
     for sweep in 0..SWEEPS {
         let mut change = 0.0;
         for a in 0..k {
-            let row = &hessian[a * stride..][..k];
+            let row = &hessian[a * k..][..k];
             let at = z[a] + d[a];
             let curvature = row[a];
             let new = if curvature > 0.0 { (at - gradient[a] / curvature).max(0.0) } else { 0.0 };

@@ -196,6 +196,7 @@ impl NmfModel {
             &masked
         };
         let entries = Entries::rows(features);
+        let basis = basis.for_entries(&entries);
         let options = (1.0 / self.facts.unit, self.penalty(), Move::ExactNewton, false);
         let mut z = vec![0.0; n * k];
         parallel::each(z.chunks_mut(ROWS * k).enumerate(), |(part, z)| {

@@ -278,14 +278,15 @@ impl Solver for Alternation<'_> {
                     NmfSolver::Multiplicative => Move::Multiply,
                     _ => Move::Newton,
                 };
-                let basis = Basis::new(k, &state.h, column_sums(k, &state.h, None));
+                let sums = column_sums(k, &state.h, None);
+                let basis = Basis::new(k, &state.h, sums).for_entries(rows);
                 divergence::half(rows, &basis, (by, self.penalties[0], how, false), &mut new.w);
                 if watch.stopped() {
                     return Ok(Step::Stopped);
                 }
                 new.h.clone_from(&state.h);
                 let sums = column_sums(k, &new.w, self.data.weights);
-                let basis = Basis::new(k, &new.w, sums);
+                let basis = Basis::new(k, &new.w, sums).for_entries(columns);
                 let logs = divergence::half(
                     columns,
                     &basis,

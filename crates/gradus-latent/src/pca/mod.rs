@@ -198,7 +198,7 @@ impl Pca {
         options.chosen = chosen.iter().map(Chosen::choice).collect();
         let (model, report) = own_loop(&options, &Job::<Samples>::default(), |_| {
             let spectrum = spectrum::of_moments(&moments, wanted)?;
-            let outcome = outcome(&spectrum, None);
+            let outcome = outcome(&spectrum, &inputs, None);
             let parts = Parts {
                 inputs,
                 mean: moments.mean().to_vec(),
@@ -212,8 +212,20 @@ impl Pca {
     }
 }
 
+/// A feature that has this share of the variance by itself is more likely in another unit than of more interest.
+const ALONE: f64 = 0.99;
+
+/// The feature that is all of the first component and nearly all of the variance, if there is one; and its share.
+fn alone(spectrum: &Spectrum, inputs: &Inputs) -> Option<(String, f64)> {
+    let d = spectrum.mean.len();
+    let entries = spectrum.vectors.get(..d).filter(|_| d > 1 && spectrum.total > 0.0)?;
+    let (at, entry) = entries.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+    let share = spectrum.values[0] / spectrum.total * entry * entry;
+    (share > ALONE).then(|| (inputs.feature_names().swap_remove(at), share))
+}
+
 /// What the report says of a spectrum.
-fn outcome(spectrum: &Spectrum, validation: Option<f64>) -> LoopOutcome {
+fn outcome(spectrum: &Spectrum, inputs: &Inputs, validation: Option<f64>) -> LoopOutcome {
     let stop_reason = match spectrum.method {
         Method::Closed => StopReason::Solved,
         Method::Iterative { interrupted: true, .. } => StopReason::Interrupted,
@@ -237,6 +249,12 @@ fn outcome(spectrum: &Spectrum, validation: Option<f64>) -> LoopOutcome {
     if rank < k {
         notes.push(format!(
             "the data varies in {rank} directions only; components past {rank} have no variance"
+        ));
+    }
+    if let Some((feature, share)) = alone(spectrum, inputs) {
+        let share = 100.0 * share;
+        notes.push(format!(
+            "feature `{feature}` has {share:.2} % of the variance: components look past the others unless all are brought to one scale"
         ));
     }
     LoopOutcome { stop_reason, objective: spectrum.left_out(), validation, certificate, notes }
@@ -300,7 +318,7 @@ impl Fit for Pca {
                 n_samples: n as u64,
                 whiten: self.whiten,
             };
-            let mut outcome = outcome(&spectrum, None);
+            let mut outcome = outcome(&spectrum, samples.inputs(), None);
             let model = PcaModel::new(parts, spectrum);
             if let Some(held_out) = job.validation {
                 let logs = model.log_density(held_out)?;

@@ -27,6 +27,16 @@ pub(super) enum Wanted {
     Share(f64),
 }
 
+impl Wanted {
+    /// How many components that is, if all variances are known.
+    fn count(self, values: &[f64], total: f64) -> usize {
+        match self {
+            Self::Count(k) => k,
+            Self::Share(share) => enough(values, total, share).unwrap_or(values.len()),
+        }
+    }
+}
+
 /// How a spectrum was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
@@ -84,10 +94,7 @@ impl Spectrum {
         if !total.is_finite() {
             return Err(Error::data("pca: the values are too large: their variance is not finite"));
         }
-        let k = match wanted {
-            Wanted::Count(k) => k,
-            Wanted::Share(share) => enough(&all, total, share).unwrap_or(all.len()),
-        };
+        let k = wanted.count(&all, total);
         vectors.truncate(k * d);
         for vector in vectors.chunks_exact_mut(d) {
             let largest =
@@ -113,14 +120,14 @@ fn enough(values: &[f64], total: f64, share: f64) -> Option<usize> {
 /// The spectrum of data that is given by its moments.
 pub(super) fn of_moments(moments: &Moments, wanted: Wanted) -> Result<Spectrum> {
     let d = moments.n_features();
-    let eigen = linalg::symmetric_eigen(d, &moments.scaled_scatter())?;
-    let values: Vec<f64> = eigen.values.iter().rev().copied().collect();
-    let rows = eigen.vectors.chunks_exact(d).rev();
-    let mut vectors = Vec::with_capacity(d * d);
-    rows.for_each(|row| vectors.extend_from_slice(row));
-    let of = (moments.mean().to_vec(), moments.scaled_trace(), Data::divisor(moments.weight()));
+    let (mut k, total) = (0, moments.scaled_trace());
+    let found = linalg::leading_eigen(d, &moments.scaled_scatter(), |values| {
+        k = wanted.count(values, total);
+        k
+    })?;
+    let of = (moments.mean().to_vec(), total, Data::divisor(moments.weight()));
     let how = (Method::Closed, format!("eigenvectors of the covariance of {d} features"));
-    Spectrum::new(of, moments.scale(), wanted, (values, vectors), how)
+    Spectrum::new(of, moments.scale(), Wanted::Count(k), found, how)
 }
 
 /// The spectrum of the data of a fit; its moments, if they are known.
@@ -199,7 +206,7 @@ fn by_samples(data: &Data<'_>, about: &About, wanted: Wanted) -> Result<Spectrum
             }
         }
     };
-    let vectors;
+    let found;
     match data.features {
         Matrix::Dense(_) => {
             let copy = data.copied(about);
@@ -209,7 +216,7 @@ fn by_samples(data: &Data<'_>, about: &About, wanted: Wanted) -> Result<Spectrum
                 ((i, j), linalg::product_transposed(a, b, d, part(i), part(j)))
             });
             tiles.into_iter().for_each(|tile| fill(&mut products, tile));
-            vectors = from_products(&copy, &products)?;
+            found = from_products(&copy, &products, wanted)?;
         }
         Matrix::Sparse(_) => {
             data.with_operator(about, |operator| {
@@ -227,24 +234,32 @@ fn by_samples(data: &Data<'_>, about: &About, wanted: Wanted) -> Result<Spectrum
                     }
                 }
             });
-            vectors = data.with_operator(about, |operator| from_products(operator, &products))?;
+            found =
+                data.with_operator(about, |operator| from_products(operator, &products, wanted))?;
         }
     }
     let how = (Method::Closed, format!("eigenvectors of the products of {n} samples"));
-    Spectrum::new(frame(about, data), about.scale, wanted, vectors, how)
+    let wanted = Wanted::Count(found.1.len() / d);
+    Spectrum::new(frame(about, data), about.scale, wanted, found, how)
 }
 
-/// The singular values, squared, and right vectors of an operator from the products of its rows.
-fn from_products(operator: &dyn Operator, products: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+/// The singular values, squared, and the wanted right vectors of an operator from the products of its rows.
+fn from_products(
+    operator: &dyn Operator,
+    products: &[f64],
+    wanted: Wanted,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let (n, d) = operator.shape();
-    let eigen = linalg::symmetric_eigen(n, products)?;
-    let values: Vec<f64> = eigen.values.iter().rev().map(|value| value.max(0.0)).collect();
-    let left: Vec<f64> =
-        (0..n * n).map(|at| eigen.vectors[(n - 1 - at % n) * n + at / n]).collect();
-    let mut images = vec![0.0; d * n];
-    operator.transposed_times(n, &left, &mut images);
-    let mut vectors: Vec<f64> = (0..n * d).map(|at| images[at % d * n + at / d]).collect();
-    orthonormalise(&mut vectors, d, &values);
+    let total = (0..n).map(|at| products[at * n + at]).sum();
+    let (mut values, left) =
+        linalg::leading_eigen(n, products, |values| wanted.count(values, total).min(n))?;
+    values.iter_mut().for_each(|value| *value = value.max(0.0));
+    let k = left.len() / n;
+    let left: Vec<f64> = (0..n * k).map(|at| left[at % k * n + at / k]).collect();
+    let mut images = vec![0.0; d * k];
+    operator.transposed_times(k, &left, &mut images);
+    let mut vectors: Vec<f64> = (0..k * d).map(|at| images[at % d * k + at / d]).collect();
+    orthonormalise(&mut vectors, d, &values[..k]);
     Ok((values, vectors))
 }
 

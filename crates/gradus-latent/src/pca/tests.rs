@@ -220,6 +220,17 @@ fn tiny_and_huge_values_have_the_components_of_usual_ones() {
 }
 
 #[test]
+fn a_feature_that_is_nearly_all_of_the_variance_is_named() {
+    let usual = normal(100, 4, 20);
+    let odd = Dense::from_fn(100, 4, |r, c| usual[(r, c)] * if c == 2 { 1e3 } else { 1.0 });
+    let notes = |x: &Dense<f64>| Pca::new().fit(&unlabelled(x)).unwrap().report.notes.join("; ");
+    assert!(notes(&odd).contains("`x3` has 100.00 % of the variance"), "{}", notes(&odd));
+    assert!(!notes(&usual).contains("one scale"));
+    let single = Dense::from_fn(100, 1, |r, _| usual[(r, 0)]);
+    assert!(!notes(&single).contains("one scale"));
+}
+
+#[test]
 fn weights_equal_repetition() {
     let x = normal(40, 5, 7);
     let counts: Vec<usize> = (0..40).map(|row| row % 4).collect();
