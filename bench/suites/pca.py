@@ -68,7 +68,7 @@ TABLES = {
         "sparse",
         [
             "gradus randomized 1e-2",
-            "gradus randomized 5e-3",
+            "gradus randomized 2e-3",
             "gradus randomized 1e-3",
             "gradus randomized 1e-6",
             "sklearn randomized 5",

@@ -65,6 +65,8 @@ impl Target {
 pub struct Samples {
     inputs: Inputs,
     features: Matrix,
+    /// Whether an entry of the features is NaN.
+    has_missing: bool,
     target: Target,
     target_names: Vec<String>,
     weights: Option<Vec<f64>>,
@@ -79,11 +81,11 @@ impl Samples {
     pub fn new(features: impl Into<Matrix>, target: Target) -> Result<Self> {
         let features = features.into();
         features.check_finite().map_err(|error| Error::data(format!("features: {error}")))?;
-        Self::checked(features, target)
+        Self::checked(features, false, target)
     }
 
     /// Samples of features that were checked.
-    fn checked(features: Matrix, target: Target) -> Result<Self> {
+    fn checked(features: Matrix, has_missing: bool, target: Target) -> Result<Self> {
         if target.len() != features.n_rows() {
             return Err(Error::Shape {
                 what: "targets".into(),
@@ -116,7 +118,7 @@ impl Samples {
             }
         };
         let inputs = Inputs::Plain(features.n_cols());
-        Ok(Self { inputs, features, target, target_names, weights: None, folds: None })
+        Ok(Self { inputs, features, has_missing, target, target_names, weights: None, folds: None })
     }
 
     /// Samples with nothing to predict: what transformers, clusterings and densities learn from.
@@ -140,7 +142,9 @@ impl Samples {
             .check_finite_or_missing()
             .map_err(|error| Error::data(format!("features: {error}")))?;
         let nothing = Dense::new(features.n_rows(), 0, Vec::new())?;
-        Self::checked(features, Target::Values(nothing))
+        // What is neither finite nor infinite is NaN.
+        let has_missing = features.check_finite().is_err();
+        Self::checked(features, has_missing, Target::Values(nothing))
     }
 
     /// The same samples with something to predict.
@@ -148,12 +152,12 @@ impl Samples {
     /// # Errors
     /// If features and target differ in length, or the target holds what is not a finite number.
     fn with_target(self, target: Target) -> Result<Self> {
-        Self::checked(self.features, target)
+        Self::checked(self.features, self.has_missing, target)
     }
 
     /// Whether an entry of the features is missing (NaN).
     pub fn has_missing(&self) -> bool {
-        self.features.values().iter().any(|x| x.is_nan())
+        self.has_missing
     }
 
     /// Samples with a number to predict.
@@ -334,9 +338,11 @@ impl Samples {
     /// If a row is not below `len()`.
     pub fn select_rows(&self, rows: &[u32]) -> Self {
         let (weights, folds) = (self.weights.as_ref(), self.folds.as_ref());
+        let features = self.features.select_rows(rows);
         Self {
             inputs: self.inputs.clone(),
-            features: self.features.select_rows(rows),
+            has_missing: self.has_missing && features.values().iter().any(|x| x.is_nan()),
+            features,
             target: self.target.select_rows(rows),
             target_names: self.target_names.clone(),
             weights: weights.map(|w| rows.iter().map(|&row| w[row as usize]).collect()),
