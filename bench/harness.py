@@ -59,7 +59,7 @@ def options(arguments):
     parser.add_argument("--repeat", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each contestant")
     parser.add_argument("--peers", type=_list, default=[peer.key for peer in peers.PEERS], help="als: who takes part")
-    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp, top: which data sets")
+    parser.add_argument("--data", type=_list, default=list(als.DATA), help="als, quality, svdpp, top, nmf, completion: which data sets")
     parser.add_argument("--ranking", type=_list, default=list(implicit.DATA), help="implicit: which data sets")
     parser.add_argument("--sets", type=_list, default=list(defaults.DATA), help="defaults: which data sets")
     parser.add_argument("--tables", type=_list, default=list(cold.PARTS), help="cold: which tables")

@@ -72,15 +72,16 @@ def run(options):
         say("completion: gradus does not build")
         return
     gradus = peers.by_key("gradus")
-    for title, name in (("ML-100K u1", "ml-100k"),):
+    if "ml-100k" in options.data:
         try:
-            yield race(title, datasets.ml_100k(1), gradus, options)
+            yield race("ML-100K u1", datasets.ml_100k(1), gradus, options)
         except datasets.Absent as absent:
-            say(f"completion: {name} is skipped: {absent}")
+            say(f"completion: ml-100k is skipped: {absent}")
         except processes.Failed as failure:
-            say(f"completion: {title}: fancyimpute is left out: {failure}")
+            say(f"completion: ML-100K u1: fancyimpute is left out: {failure}")
     yield from quality(gradus, options)
-    yield large(gradus, options)
+    if any(name.startswith("synthetic") for name in options.data):
+        yield large(gradus, options)
 
 
 def fit(gradus, data, settings, threads, timeout):
@@ -165,10 +166,12 @@ def first(report, goal):
 
 
 def quality(gradus, options):
-    for title, make in (
-        ("ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
-        ("ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
+    for name, title, make in (
+        ("ml-100k", "ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
+        ("ml-1m", "ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
     ):
+        if name not in options.data:
+            continue
         try:
             # Of ML-1M one fold, all of them with --slow.
             folds = [make(fold) for fold in range(5 if "100K" in title or options.slow else 1)]

@@ -116,10 +116,12 @@ def ratings(options):
         Setting("Surprise NMF, defaults", "surprise-nmf", {"defaults": True}),
     ]
     settings = [setting for setting in settings if options.gradus or not setting.peer.startswith("gradus")]
-    for title, make in (
-        ("ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
-        ("ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
+    for name, title, make in (
+        ("ml-100k", "ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
+        ("ml-1m", "ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
     ):
+        if name not in options.data:
+            continue
         try:
             # Of ML-1M one fold, all of them with --slow.
             folds = [make(fold) for fold in range(5 if "100K" in title or options.slow else 1)]
