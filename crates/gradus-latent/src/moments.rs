@@ -487,6 +487,8 @@ mod tests {
             near(all.mean(), &mean, 1e-12);
             near(&all.scatter(), &scatter, 1e-9);
             assert_eq!(all.count(), n as u64);
+            let again = Moments::from_numbers(d, true, &all.to_numbers()).unwrap();
+            assert_eq!((again.scatter(), again), (all.scatter(), all.clone()));
             let mut parts = Moments::new(d, true);
             for (rows, w) in x.values().chunks(d * 37).zip(w.chunks(37)) {
                 parts.push(rows, Some(w)).unwrap();
