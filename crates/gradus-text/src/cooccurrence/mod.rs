@@ -263,7 +263,7 @@ impl<'a> Source<'a> {
                     }
                 });
             }
-            reach = 2 * reach;
+            reach *= 2;
         }
     }
 }
