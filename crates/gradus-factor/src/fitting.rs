@@ -7,9 +7,9 @@ use crate::ranking::{HeldOutItems, METRIC};
 use crate::scorer::{Scorer, ScoringRule};
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job};
-use gradus_core::iterate::LoopOptions;
+use gradus_core::iterate::{self, LoopOptions, Solver};
 use gradus_core::params;
-use gradus_core::report::Report;
+use gradus_core::report::{Choice, Report};
 use gradus_data::{Entity, Ratings};
 use std::time::Instant;
 
@@ -26,6 +26,40 @@ pub(crate) struct Stopping {
 pub(crate) trait Iterative: Fit<Data = Ratings> {
     /// When the loop ends.
     fn stopping(&self) -> Stopping;
+}
+
+/// Implements [`Iterative`] for parameters that have a field for each rule of the loop.
+macro_rules! iterative {
+    ($Params:ty) => {
+        impl $crate::fitting::Iterative for $Params {
+            fn stopping(&self) -> $crate::fitting::Stopping {
+                let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
+                $crate::fitting::Stopping { max_iter, tol, patience, restarts, seed }
+            }
+        }
+    };
+}
+pub(crate) use iterative;
+
+/// Checks the parameters and the data; the time at which the fit began.
+pub(crate) fn begin<P: Fit<Data = Ratings>>(params: &P, data: &Ratings) -> Result<Instant> {
+    let started = Instant::now();
+    check(params, data)?;
+    Ok(started)
+}
+
+/// Runs the loop of a model of ratings and compares the result with the baselines.
+pub(crate) fn run<P: Iterative, S: Solver>(
+    params: &P,
+    solver: &S,
+    (started, choices): (Instant, Vec<Choice>),
+    data: &Ratings,
+    job: &Job<'_, Ratings>,
+) -> Result<(S::State, Report)> {
+    let options = loop_options(params, started, data, job).chosen(choices);
+    let (state, mut report) = iterate::run(solver, &options, job)?;
+    compare_with_baselines(&mut report, data, job)?;
+    Ok((state, report))
 }
 
 /// The options of the loop for an iterative fit.

@@ -42,6 +42,7 @@ mod interest;
 pub mod latent;
 pub mod loss;
 pub mod nmfratings;
+mod parameters;
 mod ranking;
 pub mod recovery;
 mod scorer;

@@ -3,6 +3,7 @@
 use crate::baseline::Components;
 use crate::fitting;
 use crate::latent::{self, FoldIn, RatingLink, Robust, Squares};
+use crate::tuning::{Chosen, LatentParams};
 use gradus_base::{Error, Result};
 use gradus_core::progress::Stop;
 use gradus_data::Ratings;
@@ -40,12 +41,7 @@ const WILD: f64 = 5.0;
 
 /// The variances that penalties and `delta` are measured by. Under a robust loss a few wild values must
 /// not set the units of all others, so they are drawn in first.
-pub(crate) fn components(
-    loss: RatingLoss,
-    data: &Ratings,
-    biases: bool,
-    stop: &Stop,
-) -> Components {
+fn components(loss: RatingLoss, data: &Ratings, biases: bool, stop: &Stop) -> Components {
     let robust = matches!(loss, RatingLoss::Absolute | RatingLoss::Huber);
     let weight: f64 = data.iter().map(|r| f64::from(r.weight)).sum();
     if !robust || weight <= 0.0 {
@@ -66,14 +62,15 @@ pub(crate) fn components(
 impl Problem {
     /// The problem with the penalty that least squares would have, brought to the units of the loss: as a
     /// prior, the penalty stays what it is, and losses are the negative logarithms of other densities.
-    pub(crate) fn new(
-        rank: usize,
+    pub(crate) fn new<P: LatentParams>(
+        params: &P,
+        chosen: &Chosen,
         (loss, delta): (RatingLoss, f32),
-        squares: &Squares,
-        components: &Components,
         data: &Ratings,
+        stop: &Stop,
     ) -> Self {
-        let noise = components.noise;
+        let components = components(loss, data, params.has_biases(), stop);
+        let (squares, noise) = (params.squares(chosen, &components), components.noise);
         // What squares, divided by twice the variance of the noise, have to be multiplied by.
         let (of_factors, of_biases) = match loss {
             RatingLoss::Squared | RatingLoss::Huber => (1.0, 1.0),
@@ -96,9 +93,9 @@ impl Problem {
             bias_regularization: squares
                 .bias_regularization
                 .map(|sides| sides.map(|lambda| (f64::from(lambda) * of_biases) as f32)),
-            ..*squares
+            ..squares
         };
-        Self { rank, loss, delta: (f64::from(delta) * noise) as f32, rule }
+        Self { rank: chosen.rank, loss, delta: (f64::from(delta) * noise) as f32, rule }
     }
 
     /// How a single row is solved: under the loss of the fit.

@@ -14,8 +14,9 @@
 //! Models of signs of interest are compared by their score, with steps and gains of their own. Of many ratings a
 //! sample of the users is taken, so that the choice costs seconds and not minutes.
 
+use crate::baseline::Components;
 use crate::fitting::Iterative;
-use crate::latent::Scaling;
+use crate::latent::{Scaling, Squares};
 use gradus_base::Result;
 use gradus_base::random::Stream;
 use gradus_core::estimator::Job;
@@ -91,6 +92,81 @@ pub(crate) trait Tunable: Iterative {
     /// These parameters with both set, for a trial: one start, with no more iterations than by default.
     fn trial(&self, rank: usize, regularization: f32) -> Self;
 }
+
+/// The parameters of a latent factor model of ratings with a penalty, as the shared parts of a fit read them.
+pub(crate) trait LatentParams: Tunable {
+    /// What the strength that is tried first is multiplied by, against that of `als`.
+    const STRENGTH: f32 = 1.0;
+
+    /// The most iterations of a trial, and the least share of the objective at which it ends: by default those of a
+    /// fit. Who asks for very many iterations wants the last digits of the fit, not of the choice.
+    fn trial_limits() -> (usize, f64) {
+        (Self::default().stopping().max_iter, 0.0)
+    }
+
+    /// The penalty, in the units of the ratings.
+    fn squares(&self, chosen: &Chosen, components: &Components) -> Squares;
+
+    /// Whether users and items have biases.
+    fn has_biases(&self) -> bool;
+
+    /// Whether predictions are clipped, and whether the model keeps the ratings.
+    fn output(&self) -> (bool, bool);
+}
+
+/// Implements the rules of the loop, the choice of parameters and [`LatentParams`] for parameters that have the fields
+/// of those names. What a model does otherwise follows in braces: first of [`Tunable`], then of [`LatentParams`].
+macro_rules! latent {
+    ($Params:ty) => {
+        $crate::tuning::latent! { $Params, {}, {} }
+    };
+    ($Params:ty, {$($tunable:tt)*}, {$($latent:tt)*}) => {
+        $crate::fitting::iterative! { $Params }
+
+        impl $crate::tuning::Tunable for $Params {
+            fn given(&self) -> (Option<usize>, Option<f32>) {
+                (self.rank, self.regularization)
+            }
+
+            fn first_strength(&self) -> f32 {
+                use $crate::tuning::LatentParams;
+                Self::STRENGTH * $crate::tuning::first_strength(self.scaling)
+            }
+
+            fn trial(&self, rank: usize, regularization: f32) -> Self {
+                use $crate::tuning::LatentParams;
+                let (max_iter, tol) = Self::trial_limits();
+                let trial = self.clone().rank(rank).regularization(regularization);
+                let trial = trial.max_iter(self.max_iter.min(max_iter)).tol(self.tol.max(tol));
+                trial.patience(0).restarts(1).keep_history(false)
+            }
+
+            $($tunable)*
+        }
+
+        impl $crate::tuning::LatentParams for $Params {
+            fn squares(
+                &self,
+                chosen: &$crate::tuning::Chosen,
+                components: &$crate::baseline::Components,
+            ) -> $crate::latent::Squares {
+                let Self { bias_regularization, scaling, biases, .. } = *self;
+                components.rule(chosen.regularization, bias_regularization, scaling, biases)
+            }
+
+            fn has_biases(&self) -> bool {
+                self.biases
+            }
+
+            fn output(&self) -> (bool, bool) {
+                (self.clip, self.keep_history)
+            }
+
+            $($latent)*
+        }
+    };
+}
+pub(crate) use latent;
 
 /// What a trial is made with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,13 +5,12 @@ pub(crate) use pilot::strengths;
 pub(crate) mod solve;
 
 use crate::baseline::Components;
-use crate::fitting::{self, Iterative, Stopping};
+use crate::fitting;
 use crate::latent::{LatentFactors, Normalised};
-use crate::tuning::{self, Chosen, Tunable};
-use derive_setters::Setters;
+use crate::parameters::params;
+use crate::tuning::{self, Chosen, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
@@ -20,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use crate::half::Method;
 pub use crate::latent::{Normalize, Scaling};
 use solve::Plan;
-use std::time::Instant;
 
 /// How a row is solved while the other side is held fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,113 +31,89 @@ pub enum RowMethod {
     Cg,
 }
 
-/// Biased matrix factorisation by alternating least squares: predicts ratings, recommends items.
-///
-/// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
-/// vector of `rank` factors for each. The fit minimises
-///
-/// `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
-///
-/// over the ratings that are there, where `s` is the root of the number of ratings of the row (`scaling =
-/// sqrt`), that number (`count`) or 1 (`none`). The mean α is not penalised.
-///
-/// `σ` is the standard deviation of the noise about the biases, and `d_u`, `d_i` are the penalties on
-/// biases; both are estimated from the data (see `bias`), so that the result does not depend on the scale of the
-/// ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
-/// says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
-///
-/// With features of users or items (side information) the prior mean of a row is a linear map of its features,
-/// `λσ s_u ‖γ_u − Wᵀx_u‖²` in place of `λσ s_u ‖γ_u‖²` and likewise for biases, and the maps are learned together with the rows under
-/// a penalty of their own, chosen for each column of features. Users and items without ratings are then
-/// known by their features.
-///
-/// One iteration sets α to its optimum, then solves every item's bias and factors jointly and
-/// exactly with the users held fixed, then every user's with the items held fixed; so the
-/// objective never rises. Rows are solved in parallel and in single precision; a row whose system
-/// is too ill-conditioned for that is redone in double precision. The result does not depend on
-/// the number of threads.
-///
-/// Cost of an iteration: `2 n rank²` operations for `n` ratings and `rank³/3` for each user and
-/// item; with `solver = cg` `8 n rank` and as much again for each of the `cg_steps`. Conjugate
-/// gradients improve each row instead of solving it, from where the last iteration left it; the
-/// objective still never rises, and three steps lower it almost as far as an exact solve does. From
-/// a rank of about 64 on that is the faster way.
-///
-/// Where people choose what they rate, `svdpp` makes use of that and is more accurate, at two to
-/// three times the cost. Use another model for clicks, plays or purchases, where what is *not*
-/// there also means something. For pure ranking quality at the same speed that other model is better, too.
-///
-/// Reference: Zhou, Wilkinson, Schreiber, Pan: Large-scale parallel collaborative filtering for
-/// the Netflix Prize, 2008 (with the count-scaled penalty).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Als {
-    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings: 16, or
-    /// more or fewer where that pays. With a penalty of the right strength more factors hardly overfit.
-    #[schemars(range(min = 1, max = 4096))]
-    pub rank: Option<usize>,
+params! {
+    /// Biased matrix factorisation by alternating least squares: predicts ratings, recommends items.
+    ///
+    /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
+    /// vector of `rank` factors for each. The fit minimises
+    ///
+    /// `Σ w (r − r̂)² + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
+    ///
+    /// over the ratings that are there, where `s` is the root of the number of ratings of the row (`scaling =
+    /// sqrt`), that number (`count`) or 1 (`none`). The mean α is not penalised.
+    ///
+    /// `σ` is the standard deviation of the noise about the biases, and `d_u`, `d_i` are the penalties on
+    /// biases; both are estimated from the data (see `bias`), so that the result does not depend on the scale of the
+    /// ratings. Where λ or the rank is left out, it is chosen by the error on held-out ratings, and the report
+    /// says what was tried. Where ratings are too thin for factors, that makes them 0 and the model `bias`.
+    ///
+    /// With features of users or items (side information) the prior mean of a row is a linear map of its features,
+    /// `λσ s_u ‖γ_u − Wᵀx_u‖²` in place of `λσ s_u ‖γ_u‖²` and likewise for biases, and the maps are learned together with the rows under
+    /// a penalty of their own, chosen for each column of features. Users and items without ratings are then
+    /// known by their features.
+    ///
+    /// One iteration sets α to its optimum, then solves every item's bias and factors jointly and
+    /// exactly with the users held fixed, then every user's with the items held fixed; so the
+    /// objective never rises. Rows are solved in parallel and in single precision; a row whose system
+    /// is too ill-conditioned for that is redone in double precision. The result does not depend on
+    /// the number of threads.
+    ///
+    /// Cost of an iteration: `2 n rank²` operations for `n` ratings and `rank³/3` for each user and
+    /// item; with `solver = cg` `8 n rank` and as much again for each of the `cg_steps`. Conjugate
+    /// gradients improve each row instead of solving it, from where the last iteration left it; the
+    /// objective still never rises, and three steps lower it almost as far as an exact solve does. From
+    /// a rank of about 64 on that is the faster way.
+    ///
+    /// Where people choose what they rate, `svdpp` makes use of that and is more accurate, at two to
+    /// three times the cost. Use another model for clicks, plays or purchases, where what is *not*
+    /// there also means something. For pure ranking quality at the same speed that other model is better, too.
+    ///
+    /// Reference: Zhou, Wilkinson, Schreiber, Pan: Large-scale parallel collaborative filtering for
+    /// the Netflix Prize, 2008 (with the count-scaled penalty).
+    pub struct Als {
+        /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings: 16, or
+        /// more or fewer where that pays. With a penalty of the right strength more factors hardly overfit.
+        #[schemars(range(min = 1, max = 4096))]
+        pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
-    /// biases: one value means the same on any scale. Left out, it is chosen on held-out ratings; with
-    /// `scaling = sqrt` the best is between 1 and 2 on almost all data.
-    #[schemars(range(min = 0.0))]
-    pub regularization: Option<f32>,
+        /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
+        /// biases: one value means the same on any scale. Left out, it is chosen on held-out ratings; with
+        /// `scaling = sqrt` the best is between 1 and 2 on almost all data.
+        #[schemars(range(min = 0.0))]
+        pub regularization: Option<f32>,
 
-    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
-    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
-    #[schemars(range(min = 0.0))]
-    pub bias_regularization: Option<f32>,
+        [bias_regularization],
 
-    /// Strength of the penalty on the maps from features to biases and factors (with features of users or
-    /// items): the number of rows at the mean that each feature has in addition. Left out, it is estimated
-    /// from the data for each column of features, and a column that says nothing is left out.
-    #[schemars(range(min = 0.0))]
-    pub feature_regularization: Option<f32>,
+        /// Strength of the penalty on the maps from features to biases and factors (with features of users or
+        /// items): the number of rows at the mean that each feature has in addition. Left out, it is estimated
+        /// from the data for each column of features, and a column that says nothing is left out.
+        #[schemars(range(min = 0.0))]
+        pub feature_regularization: Option<f32>,
 
-    /// How the penalty of a row grows with its number of ratings. The root beats the two others on
-    /// thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
-    pub scaling: Scaling,
+        /// How the penalty of a row grows with its number of ratings. The root beats the two others on
+        /// thin and dense ratings alike: a row with few ratings needs more than its count of penalty.
+        pub scaling: Scaling,
 
-    /// Whether users and items have biases.
-    pub biases: bool,
+        [biases],
 
-    /// Whether ratings are brought to a common mean and spread before the fit (and back on
-    /// prediction). With biases there is little left for it to do; it is for people who use the
-    /// scale very differently, and for models without biases.
-    pub normalize: Normalize,
+        /// Whether ratings are brought to a common mean and spread before the fit (and back on
+        /// prediction). With biases there is little left for it to do; it is for people who use the
+        /// scale very differently, and for models without biases.
+        pub normalize: Normalize,
 
-    /// How a row is solved while the other side is held fixed.
-    pub solver: RowMethod,
+        /// How a row is solved while the other side is held fixed.
+        pub solver: RowMethod,
 
-    /// Conjugate gradient steps for each row in an iteration (`solver = cg`).
-    #[schemars(range(min = 1, max = 1000))]
-    pub cg_steps: usize,
+        /// Conjugate gradient steps for each row in an iteration (`solver = cg`).
+        #[schemars(range(min = 1, max = 1000))]
+        pub cg_steps: usize,
 
-    /// Largest number of iterations (for each random start). The error hardly falls after 20.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
+        /// Largest number of iterations (for each random start). The error hardly falls after 20.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_iter: usize,
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub tol: f64,
-
-    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
-    #[schemars(range(max = 1_000_000))]
-    pub patience: usize,
-
-    /// Number of random starts; the best is kept, by held-out error if there is any, else by objective.
-    #[schemars(range(min = 1, max = 1000))]
-    pub restarts: usize,
-
-    /// Whether predictions are clipped to the range of the training ratings.
-    pub clip: bool,
-
-    /// Whether the model keeps the training ratings, to leave out what a user has seen and to explain.
-    pub keep_history: bool,
-
-    /// Seed of the random numbers.
-    pub seed: u64,
+        [tol, patience, restarts, clip, keep_history, seed],
+    }
 }
 
 impl Default for Als {
@@ -176,47 +150,16 @@ impl Params for Als {
 }
 
 impl Als {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn plan(&self, chosen: &Chosen, components: &Components) -> Plan {
-        let Self { scaling, biases, clip, keep_history, seed, .. } = *self;
-        let rule =
-            components.rule(chosen.regularization, self.bias_regularization, scaling, biases);
-        let (rank, unit) = (chosen.rank, components.noise);
         let method = match self.solver {
             RowMethod::Cholesky => Method::Cholesky,
             RowMethod::Cg => Method::Cg(self.cg_steps),
         };
-        Plan { model: Self::NAME, rank, rule, unit, method, clip, keep_history, seed }
+        Plan::new(self, chosen, components, method)
     }
 }
 
-impl Iterative for Als {
-    fn stopping(&self) -> Stopping {
-        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
-        Stopping { max_iter, tol, patience, restarts, seed }
-    }
-}
-
-impl Tunable for Als {
-    fn given(&self) -> (Option<usize>, Option<f32>) {
-        (self.rank, self.regularization)
-    }
-
-    fn first_strength(&self) -> f32 {
-        tuning::first_strength(self.scaling)
-    }
-
-    fn trial(&self, rank: usize, regularization: f32) -> Self {
-        let trial = self.clone().rank(rank).regularization(regularization);
-        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
-        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
-        trial.patience(0).restarts(1).keep_history(false)
-    }
-}
+latent! { Als }
 
 impl Fit for Als {
     const NAME: &'static str = "als";
@@ -230,9 +173,7 @@ impl Fit for Als {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        let warm = job.warm_model::<LatentFactors>();
+        let started = fitting::begin(self, data)?;
         let input = Normalised::new(self.normalize, data);
         let mut chosen = tuning::choose(self, data, job)?;
         let components = Components::estimate(input.data(), self.biases, &job.stop);
@@ -240,12 +181,11 @@ impl Fit for Als {
         let strengths = pilot::strengths(self, known, job, Self::NAME)?;
         strengths.tell(self.biases, input.data(), &mut chosen.choices);
         let plan = self.plan(&chosen, &components);
-        let solver = solve::Solver::new(plan, &input, job.validation, warm)?;
+        let solver = solve::Solver::new(plan, &input, job.validation, job.warm_model())?;
         let solver =
             solver.with_features(|of, encoder, typical| strengths.of(of, encoder, typical));
-        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
-        let (state, mut report) = iterate::run(&solver, &options, job)?;
-        fitting::compare_with_baselines(&mut report, data, job)?;
+        let (state, mut report) =
+            fitting::run(self, &solver, (started, chosen.choices), data, job)?;
         fitting::note_fallbacks(&mut report, "row solves", state.fallbacks);
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })

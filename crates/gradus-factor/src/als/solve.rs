@@ -1,11 +1,13 @@
 //! One iteration: the mean, then all items, then all users.
 
+use crate::baseline::Components;
 use crate::fitting;
 use crate::half::{Half, Method, Side, Sums};
 use crate::latent::{
     self, FoldIn, HeldOut, LatentFactors, NonNegative, Normalised, Parts, Squares, UnobservedRows,
 };
 use crate::side::{FeatureMap, OtherSide, Prior, Rated, Strength};
+use crate::tuning::{Chosen, LatentParams};
 use crate::vectors::{Vectors, clone_in_place};
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
@@ -29,6 +31,26 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The plan for a model with these parameters, in the units of the ratings.
+    pub(crate) fn new<P: LatentParams>(
+        params: &P,
+        chosen: &Chosen,
+        components: &Components,
+        method: Method,
+    ) -> Self {
+        let (clip, keep_history) = params.output();
+        Self {
+            model: P::NAME,
+            rank: chosen.rank,
+            rule: params.squares(chosen, components),
+            unit: components.noise,
+            method,
+            clip,
+            keep_history,
+            seed: params.stopping().seed,
+        }
+    }
+
     fn is_non_negative(&self) -> bool {
         matches!(self.method, Method::NonNegative(_))
     }

@@ -1,10 +1,10 @@
 //! The mean with a bias for each user and item.
 
 use super::mean::mean_of;
-use super::{Components, scores};
+use super::{Components, begin, fitted};
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting::{self, interrupted};
-use crate::latent::{HeldOut, range};
+use crate::latent::range;
 use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::{Result, parallel};
@@ -16,7 +16,6 @@ use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// Largest number of rounds of alternation; a handful is enough except for data in long chains.
 const ROUNDS: usize = 1000;
@@ -282,13 +281,7 @@ impl Fit for Bias {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        let held_out =
-            job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
-        let held_out = held_out.transpose()?;
-        let options = fitting::closed_form_options(self, started);
+        let (options, held_out) = begin(self, data, job)?;
         let ((biases, at_rest), mut report) = iterate::direct(&options, job, || {
             let damping = match self.damping {
                 Some(damping) => [f64::from(damping); 2],
@@ -302,14 +295,10 @@ impl Fit for Bias {
             let objective = biases.objective(data);
             Ok(((biases, at_rest), objective, score))
         })?;
-        if let Some(held_out) = job.validation {
-            report.baselines = scores(data, held_out)?;
-        }
         if !at_rest {
             report.notes.push(format!("the biases still moved after {ROUNDS} rounds"));
         }
-        let model = Scorer::new(Catalogue::new(data, self.keep_history), biases);
-        Ok(Fitted { params: self.clone(), model, report })
+        fitted(self, (data, job), self.keep_history, biases, report)
     }
 }
 

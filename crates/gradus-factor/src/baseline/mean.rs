@@ -1,9 +1,7 @@
 //! The mean of all ratings.
 
-use super::scores;
+use super::{begin, fitted};
 use crate::catalogue::{Catalogue, UserProfile};
-use crate::fitting;
-use crate::latent::HeldOut;
 use crate::scorer::{Scorer, ScoringRule};
 use derive_setters::Setters;
 use gradus_base::Result;
@@ -14,7 +12,6 @@ use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The mean of all ratings: predicts the same for everyone and everything.
 ///
@@ -70,14 +67,8 @@ impl Fit for Mean {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        fitting::check_weights(Self::NAME, data)?;
-        let held_out =
-            job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
-        let held_out = held_out.transpose()?;
-        let options = fitting::closed_form_options(self, started);
-        let (mean, mut report) = iterate::direct(&options, job, || {
+        let (options, held_out) = begin(self, data, job)?;
+        let (mean, report) = iterate::direct(&options, job, || {
             let mean = mean_of(data);
             let squares = data.iter().map(|r| {
                 let error = f64::from(r.value) - mean;
@@ -86,11 +77,7 @@ impl Fit for Mean {
             let score = held_out.as_ref().map(|held_out| held_out.rmse(None, |_, _| mean as f32));
             Ok((mean, squares.sum(), score))
         })?;
-        if let Some(held_out) = job.validation {
-            report.baselines = scores(data, held_out)?;
-        }
-        let model = Scorer::new(Catalogue::new(data, self.keep_history), Constant { mean });
-        Ok(Fitted { params: self.clone(), model, report })
+        fitted(self, (data, job), self.keep_history, Constant { mean }, report)
     }
 }
 

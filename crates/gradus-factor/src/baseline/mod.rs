@@ -24,12 +24,49 @@ pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
 pub use popular::{Popular, Popularity, PopularityMeasure};
 
+use crate::catalogue::Catalogue;
+use crate::fitting;
 use crate::latent::{HeldOut, range};
 pub use crate::scorer::Scorer;
+use crate::scorer::ScoringRule;
 use gradus_base::Result;
+use gradus_core::estimator::{Fit, Fitted, Job};
+use gradus_core::iterate::LoopOptions;
 use gradus_core::progress::Stop;
-use gradus_core::report::Baseline;
+use gradus_core::report::{Baseline, Report};
 use gradus_data::Ratings;
+
+/// Checks the parameters and the data of a baseline of ratings; the options of its fit, and the held-out ratings.
+fn begin<P: Fit<Data = Ratings>>(
+    params: &P,
+    data: &Ratings,
+    job: &Job<'_, Ratings>,
+) -> Result<(LoopOptions<'static>, Option<HeldOut>)> {
+    let started = fitting::begin(params, data)?;
+    fitting::check_weights(P::NAME, data)?;
+    let held_out =
+        job.validation.map(|held_out| HeldOut::new(held_out, data.users(), data.items()));
+    Ok((fitting::closed_form_options(params, started), held_out.transpose()?))
+}
+
+/// The fitted baseline, its report with the errors of all baselines of ratings.
+fn fitted<R, P>(
+    params: &P,
+    (data, job): (&Ratings, &Job<'_, Ratings>),
+    keep_history: bool,
+    rule: R,
+    mut report: Report,
+) -> Result<Fitted<P>>
+where
+    R: ScoringRule,
+    P: Fit<Data = Ratings, Model = Scorer<R>> + Clone,
+{
+    if let Some(held_out) = job.validation {
+        report.baselines = scores(data, held_out)?;
+    }
+    let model = Scorer::new(Catalogue::new(data, keep_history), rule);
+    Ok(Fitted { params: params.clone(), model, report })
+}
 
 /// The errors of the baselines on held-out ratings.
 pub(crate) fn scores(data: &Ratings, held_out: &Ratings) -> Result<Vec<Baseline>> {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting::{Interest, interrupted};
-use crate::scorer::{Scorer, ScoringRule};
+use crate::scorer::{Scorer, ScoringRule, read_item_matrix};
 use derive_setters::Setters;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -299,11 +299,7 @@ impl ScoringRule for Similarities {
     }
 
     fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
-        let n_items = catalogue.items.len();
-        let matrix = Csr::read("similarity", n_items, n_items, file)?;
-        if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
-            return Err(file.broken("matrix `similarity`: the items of a row do not ascend"));
-        }
+        let matrix = read_item_matrix("similarity", catalogue, file)?;
         Ok(Self::new(matrix))
     }
 

@@ -33,12 +33,10 @@ use crate::side::Strengths;
 use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// Bayesian matrix factorisation by Gibbs sampling: the best predictions of ratings, each with an interval.
 ///
@@ -196,15 +194,12 @@ impl Fit for Bayes {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
+        let started = fitting::begin(self, data)?;
         let mut choices = Vec::new();
         let strengths = self.strengths(data, job)?;
         strengths.tell(true, data, &mut choices);
         let solver = solve::Solver::new(self, data, job.validation, &strengths)?;
-        let options = fitting::loop_options(self, started, data, job).chosen(choices);
-        let (state, mut report) = iterate::run(&solver, &options, job)?;
-        fitting::compare_with_baselines(&mut report, data, job)?;
+        let (state, mut report) = fitting::run(self, &solver, (started, choices), data, job)?;
         let counted = &state.scalars[solver.burn_in().min(state.scalars.len())..];
         report.notes.extend(diagnose::notes(counted));
         fitting::note_fallbacks(&mut report, "row draws", state.fallbacks);

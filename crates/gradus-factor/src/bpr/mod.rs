@@ -215,12 +215,10 @@ impl Fit for Bpr {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        let warm = job.warm_model::<LatentFactors>();
+        let started = fitting::begin(self, data)?;
         solve::check_values(data)?;
         let (penalty, choices) = self.choose(data, job)?;
-        let solver = solve::Solver::new((self, penalty), data, job.validation, warm)?;
+        let solver = solve::Solver::new((self, penalty), data, job.validation, job.warm_model())?;
         let options = fitting::loop_options(self, started, data, job).chosen(choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         report.compare_with(solver.baselines());

@@ -27,11 +27,8 @@ fn small() -> Gd {
 
 /// The problem that a fit solves.
 fn problem(params: &Gd, data: &Ratings) -> Problem {
-    let Gd { bias_regularization, scaling, biases, loss, delta, .. } = *params;
-    let components = loss::components(loss, data, biases, &Stop::new());
     let chosen = tuning::choose(params, data, &Job::default()).unwrap();
-    let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
-    Problem::new(chosen.rank, (loss, delta), &rule, &components, data)
+    Problem::new(params, &chosen, (params.loss, params.delta), data, &Stop::new())
 }
 
 /// The objective of a model, from its predictions.

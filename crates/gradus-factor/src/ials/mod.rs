@@ -7,11 +7,11 @@ mod side;
 mod solve;
 mod start;
 
-use crate::fitting::{self, Iterative, Stopping};
+use crate::fitting::{self, iterative};
 use crate::latent::{Implicit, LatentFactors};
+use crate::parameters::params;
 use crate::ranking::HeldOutItems;
 use crate::tuning::{self, Tunable};
-use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
 use gradus_core::iterate;
@@ -19,131 +19,114 @@ use gradus_core::params::Params;
 use gradus_data::{Entity, Ratings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 pub use crate::latent::{Confidence, UnobservedOn};
 
-/// Implicit feedback by alternating least squares: recommends items from clicks, plays, purchases.
-///
-/// A value `r` is a sign of interest, and a pair without one is a weak sign of none. The model
-/// scores a pair by `s = β_u + β_i + γ_u·γ_i` and minimises
-///
-/// `Σ_observed w c(r) (1 − s)² + α₀ Σ_all s² + Σ_u λ_u (β_u² + ‖γ_u‖²) + Σ_i λ_i (β_i² + ‖γ_i‖²)`
-///
-/// with the confidence `c(r)`, the weight `α₀` (`unobserved`) of each of all `users × items`
-/// pairs, and `λ_u = λ (n_u + α₀ · items)^ν`, `λ_i = λ (n_i + α₀ · users)^ν`, where `n` counts what
-/// was observed of the row. Values cannot be negative; a value of 0 is no sign of interest: the
-/// pair counts as not observed, but is not recommended either.
-///
-/// This is the objective of Rendle et al. as it stands. That of Hu, Koren and Volinsky, with weight
-/// `1 + αr` towards 1 where observed and weight 1 towards 0 elsewhere, is `confidence = linear`,
-/// `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
-///
-/// One iteration solves the items with the users held fixed, then the users with the items held
-/// fixed; the pairs that were not observed enter by one `rank × rank` matrix, so the cost does
-/// not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
-/// `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
-/// for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
-/// and `8 rank²`); `blocks` solves `block` coordinates at a time (`2 n rank · block`, `rank ·
-/// block²/3` and `rank²`), which wins by far for large ranks. The result does not depend on the
-/// number of threads.
-///
-/// With features of users or items (side information) the prior mean of a row is a linear map of its features,
-/// `λ_u ‖γ_u − Wᵀx_u‖²` in place of `λ_u ‖γ_u‖²`, and the maps are learned together with the rows under a penalty of
-/// their own, chosen for each column of features. Users and items without interactions are then known by
-/// their features: they are at the mean row moved by what their features say, and no pair of theirs counts as
-/// not observed. `blocks` is then solved as `cg`.
-///
-/// Held-out data is scored by NDCG@20: all items but those seen in training are ranked for each
-/// user (for 20,000 of them, if there are more).
-///
-/// Use `als` for ratings that say how much something was liked.
-///
-/// References: Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, 2008.
-/// Rendle, Krichene, Zhang, Koren: Revisiting the performance of iALS on item recommendation
-/// benchmarks, 2022. Rendle, Krichene, Zhang, Koren: iALS++: speeding up matrix factorization with
-/// subspace optimization, 2021.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Ials {
-    /// Number of latent factors of each user and item. More rank better, if slower, up to many
-    /// hundreds on sparse data. Left out, it is chosen on held-out data, up to 256.
-    #[schemars(range(min = 1, max = 4096))]
-    pub rank: Option<usize>,
+params! {
+    /// Implicit feedback by alternating least squares: recommends items from clicks, plays, purchases.
+    ///
+    /// A value `r` is a sign of interest, and a pair without one is a weak sign of none. The model
+    /// scores a pair by `s = β_u + β_i + γ_u·γ_i` and minimises
+    ///
+    /// `Σ_observed w c(r) (1 − s)² + α₀ Σ_all s² + Σ_u λ_u (β_u² + ‖γ_u‖²) + Σ_i λ_i (β_i² + ‖γ_i‖²)`
+    ///
+    /// with the confidence `c(r)`, the weight `α₀` (`unobserved`) of each of all `users × items`
+    /// pairs, and `λ_u = λ (n_u + α₀ · items)^ν`, `λ_i = λ (n_i + α₀ · users)^ν`, where `n` counts what
+    /// was observed of the row. Values cannot be negative; a value of 0 is no sign of interest: the
+    /// pair counts as not observed, but is not recommended either.
+    ///
+    /// This is the objective of Rendle et al. as it stands. That of Hu, Koren and Volinsky, with weight
+    /// `1 + αr` towards 1 where observed and weight 1 towards 0 elsewhere, is `confidence = linear`,
+    /// `alpha = α`, `unobserved = 1`, `unobserved_on = rest`, `exponent = 0`.
+    ///
+    /// One iteration solves the items with the users held fixed, then the users with the items held
+    /// fixed; the pairs that were not observed enter by one `rank × rank` matrix, so the cost does
+    /// not grow with `users × items`. The objective, taken over all pairs, never rises. Solvers:
+    /// `cholesky` solves each row exactly (`2 n rank²` operations for `n` observations and `rank³/3`
+    /// for each row); `cg` takes a few steps of conjugate gradients from the last solution (`16 n rank`
+    /// and `8 rank²`); `blocks` solves `block` coordinates at a time (`2 n rank · block`, `rank ·
+    /// block²/3` and `rank²`), which wins by far for large ranks. The result does not depend on the
+    /// number of threads.
+    ///
+    /// With features of users or items (side information) the prior mean of a row is a linear map of its features,
+    /// `λ_u ‖γ_u − Wᵀx_u‖²` in place of `λ_u ‖γ_u‖²`, and the maps are learned together with the rows under a penalty of
+    /// their own, chosen for each column of features. Users and items without interactions are then known by
+    /// their features: they are at the mean row moved by what their features say, and no pair of theirs counts as
+    /// not observed. `blocks` is then solved as `cg`.
+    ///
+    /// Held-out data is scored by NDCG@20: all items but those seen in training are ranked for each
+    /// user (for 20,000 of them, if there are more).
+    ///
+    /// Use `als` for ratings that say how much something was liked.
+    ///
+    /// References: Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, 2008.
+    /// Rendle, Krichene, Zhang, Koren: Revisiting the performance of iALS on item recommendation
+    /// benchmarks, 2022. Rendle, Krichene, Zhang, Koren: iALS++: speeding up matrix factorization with
+    /// subspace optimization, 2021.
+    pub struct Ials {
+        /// Number of latent factors of each user and item. More rank better, if slower, up to many
+        /// hundreds on sparse data. Left out, it is chosen on held-out data, up to 256.
+        #[schemars(range(min = 1, max = 4096))]
+        pub rank: Option<usize>,
 
-    /// Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out data. With ν = 1
-    /// the best is mostly between 0.002 and 0.05; with ν = 0 it is larger by the number of observations of a
-    /// row.
-    #[schemars(range(min = 0.0))]
-    pub regularization: Option<f32>,
+        /// Strength λ of the penalty on factors and biases. Left out, it is chosen on held-out data. With ν = 1
+        /// the best is mostly between 0.002 and 0.05; with ν = 0 it is larger by the number of observations of a
+        /// row.
+        #[schemars(range(min = 0.0))]
+        pub regularization: Option<f32>,
 
-    /// Strength of the penalty on the maps from features to factors (with features of users or items): the
-    /// number of rows at the mean that each feature has in addition. Left out, it is estimated from the data
-    /// for each column of features, and a column that says nothing is left out.
-    #[schemars(range(min = 0.0))]
-    pub feature_regularization: Option<f32>,
+        /// Strength of the penalty on the maps from features to factors (with features of users or items): the
+        /// number of rows at the mean that each feature has in addition. Left out, it is estimated from the data
+        /// for each column of features, and a column that says nothing is left out.
+        #[schemars(range(min = 0.0))]
+        pub feature_regularization: Option<f32>,
 
-    /// The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the model
-    /// bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but none more than
-    /// 1; where λ is left out as well, 4, 16, … times are tried on held-out data.
-    #[schemars(range(min = 0.0))]
-    pub unobserved: Option<f32>,
+        /// The weight α₀ of a pair that was not observed, against 1 for one that was. Less makes the model
+        /// bolder. Left out, all pairs together weigh 8 times as much as the observed ones, but none more than
+        /// 1; where λ is left out as well, 4, 16, … times are tried on held-out data.
+        #[schemars(range(min = 0.0))]
+        pub unobserved: Option<f32>,
 
-    /// Which pairs the weight α₀ lies on.
-    pub unobserved_on: UnobservedOn,
+        /// Which pairs the weight α₀ lies on.
+        pub unobserved_on: UnobservedOn,
 
-    /// How the confidence c(r) in an observed pair grows with its value.
-    pub confidence: Confidence,
+        /// How the confidence c(r) in an observed pair grows with its value.
+        pub confidence: Confidence,
 
-    /// The α of the confidence; a constant one does not look at it.
-    #[schemars(range(min = 0.0))]
-    pub alpha: f32,
+        /// The α of the confidence; a constant one does not look at it.
+        #[schemars(range(min = 0.0))]
+        pub alpha: f32,
 
-    /// The ε of the logarithmic confidence: the value around which it starts to level off.
-    #[schemars(range(min = 0.000001))]
-    pub epsilon: f32,
+        /// The ε of the logarithmic confidence: the value around which it starts to level off.
+        #[schemars(range(min = 0.000001))]
+        pub epsilon: f32,
 
-    /// The exponent ν by which the penalty of a row grows with what was observed of it: 1 in full,
-    /// 0 not at all.
-    #[schemars(range(min = 0.0, max = 2.0))]
-    pub exponent: f32,
+        /// The exponent ν by which the penalty of a row grows with what was observed of it: 1 in full,
+        /// 0 not at all.
+        #[schemars(range(min = 0.0, max = 2.0))]
+        pub exponent: f32,
 
-    /// Whether users and items have biases.
-    pub biases: bool,
+        [biases],
 
-    /// How a row is solved.
-    pub solver: IalsSolver,
+        /// How a row is solved.
+        pub solver: IalsSolver,
 
-    /// Coordinates solved together by `blocks`: more take fewer iterations, each of them slower.
-    #[schemars(range(min = 1, max = 4096))]
-    pub block: usize,
+        /// Coordinates solved together by `blocks`: more take fewer iterations, each of them slower.
+        #[schemars(range(min = 1, max = 4096))]
+        pub block: usize,
 
-    /// Steps of conjugate gradients by `cg` for each row and iteration.
-    #[schemars(range(min = 1, max = 1000))]
-    pub steps: usize,
+        /// Steps of conjugate gradients by `cg` for each row and iteration.
+        #[schemars(range(min = 1, max = 1000))]
+        pub steps: usize,
 
-    /// Largest number of iterations (for each random start).
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
+        [max_iter, tol],
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub tol: f64,
+        /// With held-out data: stop when its score has not risen for this many iterations; 0 turns this off.
+        #[schemars(range(max = 1_000_000))]
+        pub patience: usize,
 
-    /// With held-out data: stop when its score has not risen for this many iterations; 0 turns this off.
-    #[schemars(range(max = 1_000_000))]
-    pub patience: usize,
-
-    /// Number of random starts; the best is kept, by held-out score if there is one, else by objective.
-    #[schemars(range(min = 1, max = 1000))]
-    pub restarts: usize,
-
-    /// Whether the model keeps the training data, to leave out what a user has seen and to explain.
-    pub keep_history: bool,
-
-    /// Seed of the random numbers.
-    pub seed: u64,
+        [restarts, keep_history, seed],
+    }
 }
 
 /// How a row is solved.
@@ -227,11 +210,6 @@ impl Params for Ials {
 }
 
 impl Ials {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn rule(&self, data: &Ratings) -> Implicit {
         let mut rule = Implicit {
             regularization: self.regularization.unwrap_or(STRENGTH),
@@ -270,12 +248,7 @@ impl Ials {
     }
 }
 
-impl Iterative for Ials {
-    fn stopping(&self) -> Stopping {
-        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
-        Stopping { max_iter, tol, patience, restarts, seed }
-    }
-}
+iterative! { Ials }
 
 impl Tunable for Ials {
     fn given(&self) -> (Option<usize>, Option<f32>) {
@@ -343,17 +316,15 @@ impl Fit for Ials {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
+        let started = fitting::begin(self, data)?;
         let held_out =
             job.validation.map(|held_out| HeldOutItems::new(held_out, data)).transpose()?;
-        let warm = job.warm_model::<LatentFactors>();
         let mut chosen = tuning::choose(self, data, job)?;
         let (params, ..) = self.variant(data, chosen.further);
         let params = params.rank(chosen.rank).regularization(chosen.regularization);
         let strengths = pilot::strengths(&params, data, job)?;
         strengths.tell(self.biases, data, &mut chosen.choices);
-        let solver = solve::Problem::new(&params, data, held_out.as_ref(), warm)?
+        let solver = solve::Problem::new(&params, data, held_out.as_ref(), job.warm_model())?
             .with_features(|of, encoder, typical| strengths.of(of, encoder, typical));
         let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
         let (state, mut report) = iterate::run(&solver, &options, job)?;

@@ -106,6 +106,20 @@ pub struct Scorer<R> {
     added: u64,
 }
 
+/// Reads a sparse matrix of items by items, the items of each row ascending.
+pub(crate) fn read_item_matrix(
+    name: &str,
+    catalogue: &Catalogue,
+    file: &mut Reader,
+) -> Result<Csr> {
+    let n_items = catalogue.items.len();
+    let matrix = Csr::read(name, n_items, n_items, file)?;
+    if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
+        return Err(file.broken(format!("matrix `{name}`: the items of a row do not ascend")));
+    }
+    Ok(matrix)
+}
+
 impl<R: ScoringRule> Scorer<R> {
     pub(crate) fn new(catalogue: Catalogue, rule: R) -> Self {
         Self { catalogue, rule, added: 0 }

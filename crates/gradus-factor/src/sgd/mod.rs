@@ -2,19 +2,17 @@
 
 mod solve;
 
-use crate::fitting::{self, Iterative, Stopping};
+use crate::fitting;
 use crate::latent::LatentFactors;
-use crate::loss::{self, Problem};
-use crate::tuning::{self, Tunable};
-use derive_setters::Setters;
+use crate::loss::Problem;
+use crate::parameters::params;
+use crate::tuning::{self, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate;
 use gradus_core::params::Params;
 use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 pub use crate::latent::Scaling;
 pub use crate::loss::RatingLoss;
@@ -46,107 +44,69 @@ impl Schedule {
     }
 }
 
-/// Biased matrix factorisation by stochastic gradient descent: predicts ratings, recommends items.
-///
-/// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
-/// vector of `rank` factors for each. The fit minimises
-///
-/// `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
-///
-/// over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
-/// of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
-/// without the rest, and stays.
-///
-/// An epoch takes one step for each rating, along half the gradient of its share of the objective:
-/// `γ_u ← (γ_u + η g γ_i) / (1 + η λ)`, and likewise for `γ_i` and the biases, where `g` is the
-/// error (for the squared loss) as it will be after the step. Such steps never overshoot, however
-/// large `learning_rate` is. They are taken on values divided by their standard deviation, so one
-/// learning rate serves all scales. With several values (`batch`) the rows move together.
-///
-/// Users and items are assigned at random to groups, and the ratings cut into a grid of blocks; blocks
-/// that share no user and no item run in parallel. The result does not depend on the number of
-/// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
-/// little behind that of the model at the end.
-///
-/// A new user is folded in, and new ratings are added, by solving the user's row under the same loss.
-///
-/// Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
-/// of which it needs a few times as many. Use `als` where the result should not depend on a
-/// learning rate, and another model for clicks, plays or purchases.
-///
-/// References: Gemulla, Nijkamp, Haas, Sismanis: Large-scale matrix factorization with distributed
-/// stochastic gradient descent, 2011 (the grid); Chin, Zhuang, Juan, Lin: A learning-rate schedule
-/// for stochastic gradient methods to matrix factorization, 2015 (adaptive steps by row); Toulis,
-/// Airoldi: Asymptotic and finite-sample properties of estimators based on stochastic gradients,
-/// 2017 (implicit steps).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Sgd {
-    /// Number of latent factors of each user and item. Left out, it is chosen on held-out ratings, as by `als`.
-    #[schemars(range(min = 1, max = 4096))]
-    pub rank: Option<usize>,
+params! {
+    /// Biased matrix factorisation by stochastic gradient descent: predicts ratings, recommends items.
+    ///
+    /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
+    /// vector of `rank` factors for each. The fit minimises
+    ///
+    /// `Σ w ℓ(r, r̂) + λσ Σ_u s_u ‖γ_u‖² + λσ Σ_i s_i ‖γ_i‖² + d_u Σ_u β_u² + d_i Σ_i β_i²`
+    ///
+    /// over the ratings that are there, with a loss `ℓ` of choice, where `s` is the number of ratings
+    /// of the row (`scaling = count`), its root (`sqrt`) or 1 (`none`). The constant α is the one that fits best
+    /// without the rest, and stays.
+    ///
+    /// An epoch takes one step for each rating, along half the gradient of its share of the objective:
+    /// `γ_u ← (γ_u + η g γ_i) / (1 + η λ)`, and likewise for `γ_i` and the biases, where `g` is the
+    /// error (for the squared loss) as it will be after the step. Such steps never overshoot, however
+    /// large `learning_rate` is. They are taken on values divided by their standard deviation, so one
+    /// learning rate serves all scales. With several values (`batch`) the rows move together.
+    ///
+    /// Users and items are assigned at random to groups, and the ratings cut into a grid of blocks; blocks
+    /// that share no user and no item run in parallel. The result does not depend on the number of
+    /// threads. The objective reported for an epoch takes each loss just before its step, so it lags a
+    /// little behind that of the model at the end.
+    ///
+    /// A new user is folded in, and new ratings are added, by solving the user's row under the same loss.
+    ///
+    /// Cost of an epoch: `11 n rank` operations for `n` ratings, a small part of an iteration of `als`,
+    /// of which it needs a few times as many. Use `als` where the result should not depend on a
+    /// learning rate, and another model for clicks, plays or purchases.
+    ///
+    /// References: Gemulla, Nijkamp, Haas, Sismanis: Large-scale matrix factorization with distributed
+    /// stochastic gradient descent, 2011 (the grid); Chin, Zhuang, Juan, Lin: A learning-rate schedule
+    /// for stochastic gradient methods to matrix factorization, 2015 (adaptive steps by row); Toulis,
+    /// Airoldi: Asymptotic and finite-sample properties of estimators based on stochastic gradients,
+    /// 2017 (implicit steps).
+    pub struct Sgd {
+        [rank, regularization, bias_regularization, scaling, biases, loss, delta],
 
-    /// Strength λ of the penalty on factors, in units of the standard deviation of the ratings about the
-    /// biases. Left out, it is chosen on held-out ratings, as by `als`.
-    #[schemars(range(min = 0.0))]
-    pub regularization: Option<f32>,
+        /// Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
+        /// `schedule = cosine`; 0.1 suits `adaptive`.
+        #[schemars(range(min = 1e-9))]
+        pub learning_rate: f32,
 
-    /// Strength of the penalty on biases: the number of ratings at the mean that every user and item
-    /// has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
-    #[schemars(range(min = 0.0))]
-    pub bias_regularization: Option<f32>,
+        /// How the length of a step changes as the fit goes on.
+        pub schedule: Schedule,
 
-    /// How the penalty of a row grows with its number of ratings.
-    pub scaling: Scaling,
+        /// Ratings (of one block) whose gradients are gathered before the rows move; 1 is plain SGD.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub batch: usize,
 
-    /// Whether users and items have biases.
-    pub biases: bool,
+        /// Largest number of epochs (for each random start).
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_iter: usize,
 
-    /// Loss function.
-    pub loss: RatingLoss,
+        /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub tol: f64,
 
-    /// The error from which the Huber loss is linear, in units of the standard deviation of the ratings
-    /// about the biases (wild values drawn in).
-    #[schemars(range(min = 1e-6))]
-    pub delta: f32,
+        /// With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns this off.
+        #[schemars(range(max = 1_000_000))]
+        pub patience: usize,
 
-    /// Length η of a step, for ratings of standard deviation 1. 0.03 to 0.07 do equally well with
-    /// `schedule = cosine`; 0.1 suits `adaptive`.
-    #[schemars(range(min = 1e-9))]
-    pub learning_rate: f32,
-
-    /// How the length of a step changes as the fit goes on.
-    pub schedule: Schedule,
-
-    /// Ratings (of one block) whose gradients are gathered before the rows move; 1 is plain SGD.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub batch: usize,
-
-    /// Largest number of epochs (for each random start).
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
-
-    /// Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub tol: f64,
-
-    /// With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns this off.
-    #[schemars(range(max = 1_000_000))]
-    pub patience: usize,
-
-    /// Number of random starts; the best is kept, by held-out error if there is any, else by objective.
-    #[schemars(range(min = 1, max = 1000))]
-    pub restarts: usize,
-
-    /// Whether predictions are clipped to the range of the training ratings.
-    pub clip: bool,
-
-    /// Whether the model keeps the training ratings, to leave out what a user has seen and to explain.
-    pub keep_history: bool,
-
-    /// Seed of the random numbers.
-    pub seed: u64,
+        [restarts, clip, keep_history, seed],
+    }
 }
 
 impl Default for Sgd {
@@ -182,36 +142,7 @@ impl Params for Sgd {
     }
 }
 
-impl Sgd {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl Iterative for Sgd {
-    fn stopping(&self) -> Stopping {
-        let Self { max_iter, tol, patience, restarts, seed, .. } = *self;
-        Stopping { max_iter, tol, patience, restarts, seed }
-    }
-}
-
-impl Tunable for Sgd {
-    fn given(&self) -> (Option<usize>, Option<f32>) {
-        (self.rank, self.regularization)
-    }
-
-    fn first_strength(&self) -> f32 {
-        tuning::first_strength(self.scaling)
-    }
-
-    fn trial(&self, rank: usize, regularization: f32) -> Self {
-        let trial = self.clone().rank(rank).regularization(regularization);
-        // Who asks for very many iterations wants the last digits of the fit, not of the choice.
-        let trial = trial.max_iter(self.max_iter.min(Self::default().max_iter));
-        trial.patience(0).restarts(1).keep_history(false)
-    }
-}
+latent! { Sgd }
 
 impl Fit for Sgd {
     const NAME: &'static str = "sgd";
@@ -228,18 +159,11 @@ impl Fit for Sgd {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
-        let warm = job.warm_model::<LatentFactors>();
+        let started = fitting::begin(self, data)?;
         let chosen = tuning::choose(self, data, job)?;
-        let Self { bias_regularization, scaling, biases, loss, delta, .. } = *self;
-        let components = loss::components(loss, data, biases, &job.stop);
-        let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
-        let problem = Problem::new(chosen.rank, (loss, delta), &rule, &components, data);
-        let solver = solve::Solver::new(self, &problem, data, job.validation, warm)?;
-        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
-        let (state, mut report) = iterate::run(&solver, &options, job)?;
-        fitting::compare_with_baselines(&mut report, data, job)?;
+        let problem = Problem::new(self, &chosen, (self.loss, self.delta), data, &job.stop);
+        let solver = solve::Solver::new(self, &problem, data, job.validation, job.warm_model())?;
+        let (state, report) = fitting::run(self, &solver, (started, chosen.choices), data, job)?;
         let model = solver.into_model(state);
         Ok(Fitted { params: self.clone(), model, report })
     }

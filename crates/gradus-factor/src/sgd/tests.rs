@@ -30,11 +30,8 @@ fn weighted(data: &Ratings) -> Ratings {
 
 /// The problem that a fit solves.
 fn problem(params: &Sgd, data: &Ratings) -> Problem {
-    let Sgd { bias_regularization, scaling, biases, loss, delta, .. } = *params;
-    let components = loss::components(loss, data, biases, &Stop::new());
     let chosen = tuning::choose(params, data, &Job::default()).unwrap();
-    let rule = components.rule(chosen.regularization, bias_regularization, scaling, biases);
-    Problem::new(chosen.rank, (loss, delta), &rule, &components, data)
+    Problem::new(params, &chosen, (params.loss, params.delta), data, &Stop::new())
 }
 
 /// A row in double precision: factors, bias, sums of squares.

@@ -9,7 +9,7 @@ use crate::catalogue::{Catalogue, UserProfile};
 use crate::choice::{self, Climb, Part, Subset};
 use crate::fitting::Interest;
 use crate::interest::{self, Strength};
-use crate::scorer::{Change, Scorer, ScoringRule, not_kept};
+use crate::scorer::{Change, Scorer, ScoringRule, not_kept, read_item_matrix};
 use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -250,11 +250,7 @@ impl ScoringRule for SparseWeights {
     }
 
     fn read(file: &mut Reader, catalogue: &Catalogue) -> Result<Self> {
-        let n_items = catalogue.items.len();
-        let matrix = Csr::read("item_weights", n_items, n_items, file)?;
-        if (0..n_items).any(|item| !matrix.row(item).0.is_sorted_by(|a, b| a < b)) {
-            return Err(file.broken("matrix `item_weights`: the items of a row do not ascend"));
-        }
+        let matrix = read_item_matrix("item_weights", catalogue, file)?;
         let settings: Option<Settings> = file.get("settings")?;
         if settings.is_some_and(|settings| !settings.is_sound()) {
             return Err(

@@ -3,74 +3,54 @@
 use crate::completion::{LowRank, Observed, SparsePlusLowRank};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
+use crate::parameters::params;
 use crate::tuning::{self, Tunable};
-use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Solver, Step, Watch};
+use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_core::params::Params;
 use gradus_core::report::Measure;
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_linalg::{Operator as _, Options, Sparse};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::time::Instant;
 
 /// Times that a step is halved, at most.
 const HALVINGS: usize = 30;
 
-/// Singular value projection: completes a matrix of a given rank by projected gradient descent.
-///
-/// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
-///
-/// `½ Σ w (r − α − β_u − β_i − x_ui)²` over all `X` of rank at most `rank`.
-///
-/// An iteration is a step along the gradient, `X + η w (r − x)` on the observed pairs, and then the best approximation
-/// of that of the rank given, by a truncated singular value decomposition of a sparse matrix plus one of low rank. The
-/// step is the best one along the gradient within the column space of `X` (normalised iterative hard thresholding), so
-/// that it fits ratings that are not spread evenly; the iteration is extrapolated from the last two iterates where that
-/// lowers the objective further. The objective never rises. Without biases a matrix of low rank that is incoherent and
-/// seen at enough pairs is recovered exactly. The result does not depend on the number of threads.
-///
-/// Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, and `O(rank²)` for each
-/// user and item. There is no penalty: on ratings with noise, few factors are all that it can fit without overfitting,
-/// and `als` or `softimpute` predict better.
-///
-/// References: Jain, Meka, Dhillon: Guaranteed rank minimization via singular value projection, 2010; Tanner, Wei:
-/// Normalized iterative hard thresholding for matrix completion, 2013.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Svp {
-    /// The rank. Left out, it is chosen on held-out ratings.
-    #[schemars(range(min = 1, max = 4096))]
-    pub rank: Option<usize>,
+params! {
+    /// Singular value projection: completes a matrix of a given rank by projected gradient descent.
+    ///
+    /// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
+    ///
+    /// `½ Σ w (r − α − β_u − β_i − x_ui)²` over all `X` of rank at most `rank`.
+    ///
+    /// An iteration is a step along the gradient, `X + η w (r − x)` on the observed pairs, and then the best approximation
+    /// of that of the rank given, by a truncated singular value decomposition of a sparse matrix plus one of low rank. The
+    /// step is the best one along the gradient within the column space of `X` (normalised iterative hard thresholding), so
+    /// that it fits ratings that are not spread evenly; the iteration is extrapolated from the last two iterates where that
+    /// lowers the objective further. The objective never rises. Without biases a matrix of low rank that is incoherent and
+    /// seen at enough pairs is recovered exactly. The result does not depend on the number of threads.
+    ///
+    /// Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, and `O(rank²)` for each
+    /// user and item. There is no penalty: on ratings with noise, few factors are all that it can fit without overfitting,
+    /// and `als` or `softimpute` predict better.
+    ///
+    /// References: Jain, Meka, Dhillon: Guaranteed rank minimization via singular value projection, 2010; Tanner, Wei:
+    /// Normalized iterative hard thresholding for matrix completion, 2013.
+    pub struct Svp {
+        /// The rank. Left out, it is chosen on held-out ratings.
+        #[schemars(range(min = 1, max = 4096))]
+        pub rank: Option<usize>,
 
-    /// Whether the biases of users and items are taken off first. Without them the ratings are completed as they are.
-    pub biases: bool,
+        /// Whether the biases of users and items are taken off first. Without them the ratings are completed as they are.
+        pub biases: bool,
 
-    /// Largest number of iterations.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
+        [max_iter_of_one_start, tol, patience, clip, keep_history],
 
-    /// Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub tol: f64,
-
-    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
-    #[schemars(range(max = 1_000_000))]
-    pub patience: usize,
-
-    /// Whether predictions are clipped to the range of the training ratings.
-    pub clip: bool,
-
-    /// Whether the model keeps the training ratings, to leave out what a user has seen and to explain.
-    pub keep_history: bool,
-
-    /// Seed of the random numbers: of what is held out to choose the rank, and of the singular vectors.
-    pub seed: u64,
+        /// Seed of the random numbers: of what is held out to choose the rank, and of the singular vectors.
+        pub seed: u64,
+    }
 }
 
 impl Default for Svp {
@@ -89,13 +69,6 @@ impl Default for Svp {
 }
 
 impl Params for Svp {}
-
-impl Svp {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
 
 impl Iterative for Svp {
     fn stopping(&self) -> Stopping {
@@ -302,17 +275,15 @@ impl Fit for Svp {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
+        let started = fitting::begin(self, data)?;
         fitting::check_weights(Self::NAME, data)?;
         let chosen = tuning::choose(self, data, job)?;
         let options = (self.biases, self.clip);
         let observed = Observed::new(Self::NAME, data, job.validation, options, &job.stop)?;
         let rank = chosen.rank.min(data.n_users()).min(data.n_items());
         let solver = Projection { observed, rank, seed: self.seed };
-        let options = fitting::loop_options(self, started, data, job).chosen(chosen.choices);
-        let (state, mut report) = iterate::run(&solver, &options, job)?;
-        fitting::compare_with_baselines(&mut report, data, job)?;
+        let (state, mut report) =
+            fitting::run(self, &solver, (started, chosen.choices), data, job)?;
         if rank < chosen.rank {
             report.notes.push(format!(
                 "rank {} is more than {} users × {} items can have; it is {rank}",

@@ -3,21 +3,18 @@
 use crate::completion::{LowRank, Observed, SparsePlusLowRank};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
+use crate::parameters::params;
 use crate::tuning;
-use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
-use gradus_core::iterate::{self, Solver, Step, Watch};
+use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_core::params::Params;
 use gradus_core::progress::Event;
 use gradus_core::report::{Choice, Measure};
 use gradus_data::Ratings;
 use gradus_file::{Reader, Writer};
 use gradus_linalg::{Operator as _, Options, Sparse};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::time::Instant;
 
 /// Times that a step is halved, at most.
 const HALVINGS: usize = 20;
@@ -28,67 +25,54 @@ const TRIALS: (usize, usize) = (100, 8);
 /// Singular values that are looked for beyond those that were above the threshold before.
 const MORE: usize = 4;
 
-/// Singular value thresholding: completes a matrix by the smallest nuclear norm that agrees with what is observed.
-///
-/// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
-///
-/// `τ ‖X‖_* + ½ ‖X‖_F²` subject to `x_ui = r − α − β_u − β_i` on the observed pairs.
-///
-/// For a large τ this is the matrix of the smallest nuclear norm. The iteration is Uzawa's, ascent on the dual: `Y` is a
-/// sparse matrix of multipliers on the observed pairs, `X` is `Y` with its singular values reduced by τ (and 0 below),
-/// and `Y + δ (r − x)` is the next. The step δ starts at `1.2 m n / |Ω|`, is halved where the dual value would
-/// fall, and extrapolated where that raises it further; so the objective (minus the dual value) never rises, on ratings
-/// that are not spread evenly as well. The rank follows from τ. The result does not depend on the number of threads.
-///
-/// Ratings have noise, and a fit that agrees with them exactly agrees with the noise. So the iteration ends at a
-/// `residual`: the root mean square of what `X` leaves of the observed entries, relative to the entries. Left out, it
-/// is chosen on held-out ratings. With `residual = 1e-4` and without biases, a matrix of low rank that is incoherent and
-/// seen at enough pairs is recovered exactly.
-///
-/// The constraint knows no weights: a rating of weight 0 is absent, all others count alike, and the biases alone
-/// make use of weights.
-///
-/// Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, `O(rank²)` for each user and
-/// item. For noisy ratings `softimpute` has the better objective: prefer it.
-///
-/// Reference: Cai, Candès, Shen: A singular value thresholding algorithm for matrix completion, 2010.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Svt {
-    /// The threshold τ, in units of `√(m n)` times the root mean square of the observed entries. 5 is the authors' choice;
-    /// larger ones are nearer to the smallest nuclear norm and take longer.
-    #[schemars(range(min = 0.001, max = 1e6))]
-    pub threshold: f32,
+params! {
+    /// Singular value thresholding: completes a matrix by the smallest nuclear norm that agrees with what is observed.
+    ///
+    /// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises
+    ///
+    /// `τ ‖X‖_* + ½ ‖X‖_F²` subject to `x_ui = r − α − β_u − β_i` on the observed pairs.
+    ///
+    /// For a large τ this is the matrix of the smallest nuclear norm. The iteration is Uzawa's, ascent on the dual: `Y` is a
+    /// sparse matrix of multipliers on the observed pairs, `X` is `Y` with its singular values reduced by τ (and 0 below),
+    /// and `Y + δ (r − x)` is the next. The step δ starts at `1.2 m n / |Ω|`, is halved where the dual value would
+    /// fall, and extrapolated where that raises it further; so the objective (minus the dual value) never rises, on ratings
+    /// that are not spread evenly as well. The rank follows from τ. The result does not depend on the number of threads.
+    ///
+    /// Ratings have noise, and a fit that agrees with them exactly agrees with the noise. So the iteration ends at a
+    /// `residual`: the root mean square of what `X` leaves of the observed entries, relative to the entries. Left out, it
+    /// is chosen on held-out ratings. With `residual = 1e-4` and without biases, a matrix of low rank that is incoherent and
+    /// seen at enough pairs is recovered exactly.
+    ///
+    /// The constraint knows no weights: a rating of weight 0 is absent, all others count alike, and the biases alone
+    /// make use of weights.
+    ///
+    /// Cost of an iteration: about `4 (rank + 64)` products of the sparse matrix with a vector, `O(rank²)` for each user and
+    /// item. For noisy ratings `softimpute` has the better objective: prefer it.
+    ///
+    /// Reference: Cai, Candès, Shen: A singular value thresholding algorithm for matrix completion, 2010.
+    pub struct Svt {
+        /// The threshold τ, in units of `√(m n)` times the root mean square of the observed entries. 5 is the authors' choice;
+        /// larger ones are nearer to the smallest nuclear norm and take longer.
+        #[schemars(range(min = 0.001, max = 1e6))]
+        pub threshold: f32,
 
-    /// What is left of the observed entries when the fit ends: the root mean square of the residuals relative to that of
-    /// the entries. Left out, it is chosen on held-out ratings.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub residual: Option<f32>,
+        /// What is left of the observed entries when the fit ends: the root mean square of the residuals relative to that of
+        /// the entries. Left out, it is chosen on held-out ratings.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub residual: Option<f32>,
 
-    /// The largest rank of an iterate. Singular values past it are lost, and the note of the report says so.
-    #[schemars(range(min = 1, max = 4096))]
-    pub max_rank: usize,
+        /// The largest rank of an iterate. Singular values past it are lost, and the note of the report says so.
+        #[schemars(range(min = 1, max = 4096))]
+        pub max_rank: usize,
 
-    /// Whether the biases of users and items are taken off first. Without them the ratings are completed as they are.
-    pub biases: bool,
+        /// Whether the biases of users and items are taken off first. Without them the ratings are completed as they are.
+        pub biases: bool,
 
-    /// Largest number of iterations.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
+        [max_iter_of_one_start, patience, clip, keep_history],
 
-    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
-    #[schemars(range(max = 1_000_000))]
-    pub patience: usize,
-
-    /// Whether predictions are clipped to the range of the training ratings.
-    pub clip: bool,
-
-    /// Whether the model keeps the training ratings, to leave out what a user has seen and to explain.
-    pub keep_history: bool,
-
-    /// Seed of the random numbers: of what is held out to choose the residual, and of the singular vectors.
-    pub seed: u64,
+        /// Seed of the random numbers: of what is held out to choose the residual, and of the singular vectors.
+        pub seed: u64,
+    }
 }
 
 impl Default for Svt {
@@ -114,11 +98,6 @@ impl Params for Svt {
 }
 
 impl Svt {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn solver<'a>(&self, observed: Observed<'a>, residual: f64) -> Thresholding<'a> {
         let data = observed.data;
         let (n, m) = (data.n_users(), data.n_items());
@@ -405,16 +384,13 @@ impl Fit for Svt {
     };
 
     fn fit_job(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Fitted<Self>> {
-        let started = Instant::now();
-        fitting::check(self, data)?;
+        let started = fitting::begin(self, data)?;
         fitting::check_weights(Self::NAME, data)?;
         let (residual, choices) = choose(self, data, job)?;
         let options = (self.biases, self.clip);
         let observed = Observed::new(Self::NAME, data, job.validation, options, &job.stop)?;
         let solver = self.solver(observed, residual);
-        let options = fitting::loop_options(self, started, data, job).chosen(choices);
-        let (state, mut report) = iterate::run(&solver, &options, job)?;
-        fitting::compare_with_baselines(&mut report, data, job)?;
+        let (state, mut report) = fitting::run(self, &solver, (started, choices), data, job)?;
         report.notes.push(format!(
             "rank {}; {:.4} of the observed entries is left (the root mean square)",
             state.x.rank(),
