@@ -129,13 +129,13 @@ def cmfrec_explicit(folder, settings, threads, features=True):
     users, items = fold.frame("UserId"), fold.frame("ItemId")
     known_users, known_items = set(train.UserId), set(train.ItemId)
     model = CMF(nthreads=threads, verbose=False, **settings)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if features:
         films = items[items.ItemId.isin(known_items)] if fold.has_items else None
         model.fit(X=train, U=users[users.UserId.isin(known_users)], I=films)
     else:
         model.fit(X=train)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     test = fold.test
     predicted = np.full(len(test), float(model.glob_mean_))
     new_user = ~test.user.isin(known_users).to_numpy()
@@ -230,13 +230,13 @@ def cmfrec_ranked(folder, mode, settings, threads, features=True):
     users, items = fold.frame("UserId"), fold.frame("ItemId")
     known_users, known_items = np.unique(liked.UserId), np.unique(liked.ItemId)
     model = CMF_implicit(nthreads=threads, verbose=False, **settings)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if features:
         films = items[items.ItemId.isin(known_items)] if fold.has_items else None
         model.fit(X=liked, U=users[users.UserId.isin(known_users)], I=films)
     else:
         model.fit(X=liked)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     skip = model.k_user, model.k_item
     of_users = dict(zip(np.asarray(model.user_mapping_).tolist(), model.A_[:, skip[0] :]))
     of_items = dict(zip(np.asarray(model.item_mapping_).tolist(), model.B_[:, skip[1] :]))
@@ -272,9 +272,9 @@ def lightfm_ranked(folder, mode, settings, epochs, threads, features=True):
     of_users = with_identity(fold.user_features, known_users)
     of_items = with_identity(fold.item_features, known_items)
     model = LightFM(random_state=0, **settings)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     model.fit(matrix, user_features=of_users, item_features=of_items, epochs=epochs, num_threads=threads)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     user_bias, user_factors = model.get_user_representations(of_users)
     item_bias, item_factors = model.get_item_representations(of_items)
     users = dict(zip(fold.user_ids.tolist(), np.hstack([user_factors, np.ones((shape[0], 1))])))

@@ -39,9 +39,9 @@ n, m = int(known["n"]), int(known["m"])
 x = np.full((n, m), np.nan)
 x[known["users"], known["items"]] = known["values"]
 model = soft.SoftImpute(shrinkage_value=tau, max_rank=rank or None, verbose=False)
-begun, cpu = time.perf_counter(), time.process_time()
+started, cpu = time.perf_counter(), time.process_time()
 filled = model.fit_transform(x)
-seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
 u, s, v = np.linalg.svd(filled, full_matrices=False)
 s = np.maximum(s - tau, 0)
 z = (u * s) @ v

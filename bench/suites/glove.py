@@ -33,12 +33,12 @@ pairs = pairs[np.random.default_rng(0).permutation(len(pairs))]
 words = open(path + ".words", encoding="utf-8").read().split()
 model = Glove({}, len(words), d=dimension, x_max=10.0, alpha=0.75)
 job = tuple(np.ascontiguousarray(part) for part in ((pairs["i"] - 1).astype(np.uint32), (pairs["j"] - 1).astype(np.uint32), pairs["n"]))
-costs, begun = [], time.process_time()
+costs, started = [], time.process_time()
 for _ in range(epochs):
     error = np.zeros(1)
     train_glove(model, job, 0.05, error)
     costs.append(error[0] / len(pairs))
-used = time.process_time() - begun
+used = time.process_time() - started
 np.savez(out, words=np.array(words), vectors=(model.W + model.ContextW).astype(np.float32))
 print(json.dumps({"cpu": used, "costs": costs}))
 """
@@ -219,7 +219,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "bench"))
     from types import SimpleNamespace
 
-    begun = time.time()
+    started = time.time()
     for section in run(SimpleNamespace(repeat=1, threads=1, timeout=3600, megabytes=None), tiny="tiny" in sys.argv[1:]):
         print(section.markdown())
-    print(f"{time.time() - begun:.0f} s")
+    print(f"{time.time() - started:.0f} s")

@@ -31,9 +31,9 @@ else:
     from sklearn.mixture import GaussianMixture
 
     model = GaussianMixture(k, covariance_type=kind, random_state=0, **stop)
-begun, cpu = time.perf_counter(), time.process_time()
+started, cpu = time.perf_counter(), time.process_time()
 model.fit(X)
-seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
 print(json.dumps({"seconds": seconds, "cpu": cpu, "loglik": float(np.mean(model.score_samples(X))), "iterations": int(model.n_iter_)}))
 """
 

@@ -201,9 +201,9 @@ def timed(call, least=0.2):
 
     found, spent, calls = float("inf"), 0.0, 0
     while calls < 1 or (spent < least and calls < 2000):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         call()
-        took = time.perf_counter() - begun
+        took = time.perf_counter() - started
         found, spent, calls = min(found, took), spent + took, calls + 1
     return found
 

@@ -26,9 +26,9 @@ if steps:
     start = X[rows].toarray() if sp.issparse(X) else X[rows].copy()
 
 def timed(fit):
-    begun, cpu = time.perf_counter(), time.process_time()
+    started, cpu = time.perf_counter(), time.process_time()
     found = fit()
-    return found, time.perf_counter() - begun, time.process_time() - cpu
+    return found, time.perf_counter() - started, time.process_time() - cpu
 
 if side == "sklearn":
     from sklearn.cluster import KMeans

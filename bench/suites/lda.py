@@ -35,9 +35,9 @@ if side == "tomotopy":
         if len(words):
             model.add_doc([str(word) for word in words])
     model.train(0, workers=threads)
-    begun, used = time.perf_counter(), cpu()
+    started, used = time.perf_counter(), cpu()
     model.train(sweeps, workers=threads)
-    seconds, used = time.perf_counter() - begun, cpu() - used
+    seconds, used = time.perf_counter() - started, cpu() - used
     topics = np.zeros((k, X.shape[1]))
     columns = np.array([int(word) for word in model.used_vocabs])
     for topic in range(k):
@@ -58,9 +58,9 @@ elif side in ("gibbs", "variational", "online"):
 else:
     from sklearn.decomposition import LatentDirichletAllocation
     model = LatentDirichletAllocation(k, learning_method="online", batch_size=1024, max_iter=sweeps, random_state=0, n_jobs=threads)
-    begun, used = time.perf_counter(), cpu()
+    started, used = time.perf_counter(), cpu()
     model.fit(X)
-    seconds, used = time.perf_counter() - begun, cpu() - used
+    seconds, used = time.perf_counter() - started, cpu() - used
     topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
     alpha = np.full(k, model.doc_topic_prior_)
 np.savez(out, topics=topics, alpha=alpha)
@@ -91,9 +91,9 @@ while done < documents:
         columns[at] = np.minimum(np.searchsorted(sums[topic], draws[at]), words - 1)
     X = sp.csr_matrix((np.ones(n * 60), columns.ravel(), np.arange(0, n * 60 + 1, 60)), shape=(n, words))
     X.sum_duplicates()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     model.partial_fit(X, total_samples=documents)
-    seconds += time.perf_counter() - begun
+    seconds += time.perf_counter() - started
     done += n
 found = model.topics_
 best = [float(np.minimum(row, found).sum(axis=1).max()) for row in truth]
@@ -281,7 +281,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "bench"))
     from types import SimpleNamespace
 
-    begun = time.time()
+    started = time.time()
     for section in run(SimpleNamespace(repeat=1, threads=2, timeout=600), tiny="tiny" in sys.argv[1:]):
         print(section.title, section.columns, *section.rows, sep="\n")
-    print(f"{time.time() - begun:.0f} s")
+    print(f"{time.time() - started:.0f} s")

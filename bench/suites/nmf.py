@@ -26,9 +26,9 @@ if side == "sklearn":
     beta, solver = ("frobenius", "cd") if loss == "frobenius" else ("kullback-leibler", "mu")
     model = NMF(k, init="nndsvda", solver=solver, beta_loss=beta, random_state=0)
     with threadpool_limits(int(threads)):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         model.fit(X)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
     print(json.dumps({"seconds": seconds, "objective": 0.5 * model.reconstruction_err_**2, "iterations": int(model.n_iter_)}))
 else:
     import gradus
@@ -36,9 +36,9 @@ else:
     from gradus.latent import Nmf
     steps, goal = int(steps), float(goal)
     model = Nmf(n_components=k, loss=loss, init="nndsvda", max_iter=steps, tol=0.0)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     model.fit(X)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     trace = [point["objective"] for point in json.loads(model.model_.report)["trace"]]
     needed = next((at + 1 for at, value in enumerate(trace) if value <= 1.0001 * goal), None)
     print(json.dumps({"seconds": seconds, "objective": trace[-1], "iterations": len(trace), "needed": needed}))

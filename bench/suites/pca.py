@@ -46,9 +46,9 @@ else:
         model = PCA(k, svd_solver=name, random_state=0)
     else:
         model = TruncatedSVD(k, algorithm=name, n_iter=int(rest[0]) if rest else 5, random_state=0)
-begun, cpu = time.perf_counter(), time.process_time()
+started, cpu = time.perf_counter(), time.process_time()
 model.fit(X)
-seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
 explained = (model.singular_values_.astype(np.float64) ** 2).sum() if what == "sparse" else model.explained_variance_.astype(np.float64).sum()
 print(json.dumps({"seconds": seconds, "cpu": cpu, "share": explained / total}))
 """
@@ -146,12 +146,12 @@ def large(options, rows=ROWS):
                     if what == "from the disk":
                         forget(path)
                     if step == "read":
-                        begun = time.perf_counter()
+                        started = time.perf_counter()
                         with open(path, "rb", buffering=0) as file:
                             block = bytearray(1 << 24)
                             while file.readinto(block):
                                 pass
-                        found[step].append(time.perf_counter() - begun)
+                        found[step].append(time.perf_counter() - started)
                         continue
                     with tempfile.TemporaryDirectory() as scratch:
                         command = [peers.by_key("gradus").binary, "fit", "pca", path, "--n-components", 50, "--quiet"]

@@ -35,10 +35,10 @@ for name, call in calls.items():
         call(x)
         best = float("inf")
         for _ in range(repeat):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             for _ in range(number):
                 call(x)
-            best = min(best, (time.perf_counter() - begun) / number)
+            best = min(best, (time.perf_counter() - started) / number)
         found[f"{name} {rows:,}"] = best
 print(json.dumps(found))
 """

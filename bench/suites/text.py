@@ -33,9 +33,9 @@ else:
     if "ngram_range" in options:
         options["ngram_range"] = tuple(options["ngram_range"])
 model = getattr(module, name)(**options)
-begun = time.perf_counter()
+started = time.perf_counter()
 x = model.fit_transform(texts)
-seconds = time.perf_counter() - begun
+seconds = time.perf_counter() - started
 x.eliminate_zeros()
 x.sort_indices()
 np.savez(out, data=x.data.astype(float), indices=x.indices, indptr=x.indptr, shape=x.shape)

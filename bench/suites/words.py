@@ -31,9 +31,9 @@ if side == "gensim":
     loss = {"hs": 1, "negative": 0} if "hierarchical" in kind else {"negative": 5}
     model = Word2Vec(vector_size=100, window=5, sample=1e-3, min_count=5, sg=int("skipgram" in kind), workers=threads, seed=seed, epochs=5, **loss)
     model.build_vocab(sentences)
-    begun, used = time.perf_counter(), cpu()
+    started, used = time.perf_counter(), cpu()
     model.train(sentences, total_examples=model.corpus_count, epochs=5)
-    seconds, used = time.perf_counter() - begun, cpu() - used
+    seconds, used = time.perf_counter() - started, cpu() - used
     vectors = model.wv
 else:
     import gradus

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradus._transform import Transformer
@@ -12,11 +10,6 @@ from gradus._transform import Transformer
 class Autoencoder(Transformer):
     """A transformer that makes codes of samples, and samples of codes."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        super().fit(X, y, sample_weight=sample_weight)
-        self._read_coefficients()
-        return self
-
     def _read_coefficients(self) -> None:
         dtype = np.float32 if self._single else np.float64
         self.encoder_ = np.ascontiguousarray(self._tensor("encoder").T.astype(dtype))
@@ -24,5 +17,3 @@ class Autoencoder(Transformer):
         self.mean_ = self._tensor("mean").astype(dtype, copy=False)
         self.angles_ = self._tensor("angles")
         self.n_components_ = len(self.encoder_)
-
-    fit.__doc__ = Transformer.fit.__doc__

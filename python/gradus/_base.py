@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Callable, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -78,6 +78,14 @@ class Estimator(BaseEstimator):
         if not getattr(self, "warm_start", False):
             return None
         return self.__dict__.get("model_")
+
+    def _fit_by(self, fit: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        """Fits the model by a function of the extension, shows its progress, and takes what it gives."""
+        progress = self._progress()
+        model = fit(*arguments, progress=progress, **options)
+        if progress is not None:
+            progress.done()
+        self._take(model)
 
     def _take(self, model: Any) -> None:
         """Takes what a fit gave, and passes on what is worth knowing as warnings."""

@@ -20,25 +20,6 @@ class CentreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fits the model, and sets ``labels_``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-            Columns of words in a data frame become a feature for each word.
-        y : ignored
-        sample_weight : array, optional
-            How much each sample counts: a weight of 3 is three samples.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y, sample_weight)
-        self._read_coefficients()
-        return self
-
     def _warm(self) -> Any:
         init = self.init
         if isinstance(init, str):

@@ -321,21 +321,17 @@ class Regressor(RegressorMixin, _FeatureEstimator):
         if not isinstance(getattr(self, "folds", 0), (int, np.integer)):
             folds = _fold_of_each(self.folds, X, target)
             record["folds"] = int(folds.max()) + 1
-        progress = self._progress()
-        model = _gradus.fit(
+        self._fit_by(
+            _gradus.fit,
             self._kind,
             json.dumps(record),
             features,
             y=target.reshape(target.shape[0], -1),
             weights=weights,
             target=names,
-            progress=progress,
             warm=self._warm(),
             folds=folds,
         )
-        if progress is not None:
-            progress.done()
-        self._take(model)
         self._read_coefficients()
         return self
 
@@ -450,8 +446,10 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
         names_of_classes, order = _labels(classes)
         if order is not None:
             codes = np.argsort(order)[codes]
-        progress = self._progress()
-        model = _gradus.fit(
+        self._order = order
+        self.classes_ = classes
+        self._fit_by(
+            _gradus.fit,
             self._kind,
             json.dumps(record),
             features,
@@ -459,14 +457,8 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
             classes=names_of_classes,
             weights=weights,
             target=names,
-            progress=progress,
             warm=self._warm(),
         )
-        if progress is not None:
-            progress.done()
-        self._order = order
-        self.classes_ = classes
-        self._take(model)
         self._read_coefficients()
         return self
 

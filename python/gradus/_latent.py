@@ -10,11 +10,14 @@ from sklearn.utils.validation import _check_sample_weight
 
 from gradus import _gradus
 from gradus._base import _seed
-from gradus._transform import Transformer
+from gradus._transform import Transformer, WithDensity
 
 
-class PrincipalComponents(Transformer):
-    """A transformer that projects samples on their principal components."""
+class PrincipalComponents(WithDensity, Transformer):
+    """A transformer that projects samples on their principal components.
+
+    Densities and draws are those of probabilistic PCA.
+    """
 
     #: The batches of `partial_fit`, and what is left of them in a copy or a pickle.
     _batches: Any = None
@@ -36,9 +39,7 @@ class PrincipalComponents(Transformer):
         self
         """
         self._batches = self._state = None
-        self._fit(X, sample_weight)
-        self._read_coefficients()
-        return self
+        return super().fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Adds a batch of samples to those of earlier calls, and fits the model to all of them.
@@ -76,29 +77,6 @@ class PrincipalComponents(Transformer):
         self._read_coefficients()
         self.n_samples_seen_ = self.n_samples_
         return self
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """The natural logarithm of the density of each sample under probabilistic PCA.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-
-        Returns
-        -------
-        array of samples
-        """
-        return self._of_features(X, "log_density")
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of `score_samples`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-        y : ignored
-        """
-        return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """New samples from the distribution of probabilistic PCA.

@@ -10,7 +10,7 @@ from sklearn.base import DensityMixin
 
 from gradus._base import _seed
 from gradus._frames import has_words, is_frame
-from gradus._transform import Clusterer
+from gradus._transform import Clusterer, WithDensity
 
 
 def _has_nan(values: Any) -> bool:
@@ -21,8 +21,8 @@ def _has_nan(values: Any) -> bool:
         return False  # What are no numbers is refused elsewhere.
 
 
-class MixtureClusterer(DensityMixin, Clusterer):
-    """A clustering that knows the density of samples."""
+class MixtureClusterer(WithDensity, DensityMixin, Clusterer):
+    """A clustering that knows the density of samples, over the features that they have."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fits the mixture, and sets ``labels_``.
@@ -43,36 +43,11 @@ class MixtureClusterer(DensityMixin, Clusterer):
             values = X.data if scipy.sparse.issparse(X) else X
             if _has_nan(values):
                 raise ValueError("X has missing values (NaN), and missing = 'refuse'; missing = 'keep' takes them as missing")
-        super().fit(X, sample_weight=sample_weight)
-        self._read_coefficients()
-        return self
+        return super().fit(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each component for each sample, samples × components."""
         return self.memberships(X)
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """The natural logarithm of the density of each sample, over the features that it has.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-
-        Returns
-        -------
-        array of samples
-        """
-        return self._of_features(X, "log_density")
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of `score_samples`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-        y : ignored
-        """
-        return float(np.mean(self.score_samples(X), dtype=np.float64))
 
     def bic(self, X: Any) -> float:
         """The Bayesian information criterion on these samples: lower is better."""

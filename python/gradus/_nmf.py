@@ -109,11 +109,7 @@ class NonNegativeFactors(Transformer):
             of_entries = _gradus.Features.sparse(given.data, given.indices, given.indptr, given.shape[1], True)
         else:
             of_entries = _gradus.Features.dense(_aligned(given))
-        progress = self._progress()
-        model = _gradus.fit_entries(json.dumps(self._record()), features, of_entries, weights=weights, progress=progress)
-        if progress is not None:
-            progress.done()
-        self._take(model)
+        self._fit_by(_gradus.fit_entries, json.dumps(self._record()), features, of_entries, weights=weights)
 
     def _read_coefficients(self) -> None:
         components = self._tensor("components")

@@ -194,13 +194,9 @@ class Recommender(Estimator):
         held = None
         if validation is not None:
             held = _ratings(validation, None, None, "validation", duplicates, explicit)
-        progress = self._progress()
-        model = _gradus.fit_ratings(
-            self._kind, json.dumps(self._record()), ratings, held, progress, self._warm()
+        self._fit_by(
+            _gradus.fit_ratings, self._kind, json.dumps(self._record()), ratings, validation=held, warm=self._warm()
         )
-        if progress is not None:
-            progress.done()
-        self._take(model)
         self._name()
         return self
 

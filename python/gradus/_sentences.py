@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterable
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
 from gradus import _gradus
-from gradus._base import Estimator
-from gradus._text import _texts
+from gradus._text import TextEstimator, _texts
 
 
-class TextEmbedding(TransformerMixin, Estimator):
+class TextEmbedding(TransformerMixin, TextEstimator):
     """A model that turns texts into vectors."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = False
-        return tags
-
-    def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Learns from texts.
-
-        Parameters
-        ----------
-        X : iterable of str
-            The texts.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        corpus = _gradus.Corpus.texts(_texts(X))
-        progress = self._progress()
-        model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
-        if progress is not None:
-            progress.done()
-        self._take(model)
-        self._read_coefficients()
-        return self
-
-    def _adopt(self, model: Any) -> None:
-        super()._adopt(model)
-        self._read_coefficients()
 
     def _read_coefficients(self) -> None:
         """Sets the attributes of what was learned."""

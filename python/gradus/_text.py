@@ -13,11 +13,8 @@ from gradus import _gradus
 from gradus._base import Estimator
 
 
-class TextTransformer(TransformerMixin, Estimator):
-    """A model that turns texts into features, a feature for each word.
-
-    What scikit-learn's vectorizers have by these names behaves the same here.
-    """
+class TextEstimator(Estimator):
+    """A model that learns from texts."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -25,6 +22,37 @@ class TextTransformer(TransformerMixin, Estimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = False
         return tags
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Learns from texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit_by(_gradus.fit_documents, self._kind, json.dumps(self._record()), _gradus.Corpus.texts(_texts(X)))
+        self._read_coefficients()
+        return self
+
+    def _adopt(self, model: Any) -> None:
+        super()._adopt(model)
+        self._read_coefficients()
+
+    def _read_coefficients(self) -> None:
+        """Sets attributes from the tensors of the model; there are none."""
+
+
+class TextTransformer(TransformerMixin, TextEstimator):
+    """A model that turns texts into features, a feature for each word.
+
+    What scikit-learn's vectorizers have by these names behaves the same here.
+    """
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
         """Learns the words of texts.

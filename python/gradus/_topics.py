@@ -47,11 +47,7 @@ class TopicModel(TransformerMixin, Estimator):
         self
         """
         corpus = self._corpus(X, reset=True)
-        progress = self._progress()
-        model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
-        if progress is not None:
-            progress.done()
-        self._take(model)
+        self._fit_by(_gradus.fit_documents, self._kind, json.dumps(self._record()), corpus)
         self._read_coefficients()
         return self
 

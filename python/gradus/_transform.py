@@ -28,19 +28,37 @@ class _Unsupervised(_FeatureEstimator):
         if sample_weight is not None:
             rows = np.empty((features.shape[0], 1))
             weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        progress = self._progress()
-        model = _gradus.fit(
+        self._fit_by(
+            _gradus.fit,
             self._kind,
             json.dumps(self._record()),
             features,
             weights=weights,
-            progress=progress,
             warm=self._warm(),
         )
-        if progress is not None:
-            progress.done()
-        self._take(model)
         return features
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fits the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, samples × features
+            Columns of words in a data frame become a feature for each word.
+        y : ignored
+        sample_weight : array, optional
+            How much each sample counts: a weight of 3 is three samples.
+
+        Returns
+        -------
+        self
+        """
+        self._fitted_to(self._fit(X, sample_weight))
+        return self
+
+    def _fitted_to(self, features: Any) -> None:
+        """Sets the attributes of a fit to these features."""
+        self._read_coefficients()
 
     def _of_features(self, X: Any, method: str) -> Any:
         """What a method of the model makes of samples."""
@@ -69,24 +87,6 @@ class Transformer(TransformerMixin, _Unsupervised):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fits the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, samples × features
-            Columns of words in a data frame become a feature for each word.
-        y : ignored
-        sample_weight : array, optional
-            How much each sample counts: a weight of 3 is three samples.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, sample_weight)
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Transforms samples.
@@ -132,31 +132,43 @@ class Transformer(TransformerMixin, _Unsupervised):
         return np.asarray(model.output_names, dtype=object)
 
 
-class Clusterer(ClusterMixin, _Unsupervised):
-    """A model that groups samples into clusters, numbered from 0.
+class WithDensity:
+    """What models have that know the density of samples."""
 
-    `fit_predict` is that of scikit-learn.
-    """
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fits the model, and sets ``labels_``.
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The natural logarithm of the density of each sample.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame, samples × features
-            Columns of words in a data frame become a feature for each word.
-        y : ignored
-        sample_weight : array, optional
-            How much each sample counts: a weight of 3 is three samples.
 
         Returns
         -------
-        self
+        array of samples
         """
-        features = self._fit(X, sample_weight)
+        return self._of_features(X, "log_density")
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, samples × features
+        y : ignored
+        """
+        return float(np.mean(self.score_samples(X), dtype=np.float64))
+
+
+class Clusterer(ClusterMixin, _Unsupervised):
+    """A model that groups samples into clusters, numbered from 0. `fit` sets ``labels_``.
+
+    `fit_predict` is that of scikit-learn.
+    """
+
+    def _fitted_to(self, features: Any) -> None:
         labels = self._fitted.training_labels()
         self.labels_ = self._fitted.labels(features) if labels is None else labels
-        return self
+        super()._fitted_to(features)
 
     def predict(self, X: Any) -> np.ndarray:
         """The cluster of each sample; −1 of one that belongs to none.

@@ -3,53 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import json
 from typing import Any, Iterable
 
 import numpy as np
 
-from gradus import _gradus
-from gradus._base import Estimator
-from gradus._text import _texts
+from gradus._text import TextEstimator
 
 
-class WordModel(Estimator):
-    """A model that has a vector for each word of the texts it learned from."""
+class WordModel(TextEstimator):
+    """A model that has a vector for each word of the texts it learned from. Neighbours of a word are those in its own text."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = False
-        return tags
-
-    def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Learns vectors of the words of texts.
-
-        Parameters
-        ----------
-        X : iterable of str
-            The texts. Neighbours of a word are those in its own text.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        progress = self._progress()
-        corpus = _gradus.Corpus.texts(_texts(X))
-        model = _gradus.fit_documents(self._kind, json.dumps(self._record()), corpus, progress=progress)
-        if progress is not None:
-            progress.done()
-        self._take(model)
-        self._read_words()
-        return self
-
-    def _adopt(self, model: Any) -> None:
-        super()._adopt(model)
-        self._read_words()
-
-    def _read_words(self) -> None:
+    def _read_coefficients(self) -> None:
         text = self._tensor("words.text").tobytes()
         offsets = self._tensor("words.offsets")
         order = self._tensor("ranking")

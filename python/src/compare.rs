@@ -1,8 +1,9 @@
 //! Comparing models while Python goes on.
 
+use crate::app::app;
 use crate::data::{Features, Ratings, labels, lend};
 use crate::error::raise;
-use crate::model::{Model, app};
+use crate::model::Model;
 use crate::threads::Place;
 use gradus_app::compare::{CompareOptions, compare_json, compare_page, parse_budget};
 use gradus_base::Error;

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 pub fn raise(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
-        // With its number, so that Python makes FileNotFoundError and its sisters of it.
+        // With its number, so that Python makes the right subclass of OSError, such as FileNotFoundError.
         Error::Io { source, path } => match source.raw_os_error() {
             Some(number) => {
                 let text = source.to_string();

@@ -6,6 +6,7 @@
 //! `python/generate.py` from [`describe`], which reads the registry; everything scikit-learn asks of an
 //! estimator is Python (`python/gradus/_base.py` and its neighbours).
 
+mod app;
 mod batches;
 mod compare;
 mod data;
@@ -13,6 +14,7 @@ mod describe;
 mod entries;
 mod error;
 mod fit;
+mod lists;
 mod model;
 mod side;
 mod table;
@@ -29,6 +31,8 @@ static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages
 #[pymodule]
 mod _gradus {
     #[pymodule_export]
+    use super::app::info;
+    #[pymodule_export]
     use super::batches::Batches;
     #[pymodule_export]
     use super::compare::compare;
@@ -41,7 +45,7 @@ mod _gradus {
     #[pymodule_export]
     use super::fit::{fit, fit_ratings};
     #[pymodule_export]
-    use super::model::{Model, centres_model, info};
+    use super::model::{Model, centres_model};
     #[pymodule_export]
     use super::side::with_features;
     #[pymodule_export]

@@ -1,41 +1,36 @@
 //! A fitted model, whatever its kind.
 
+use crate::app::{app, to_json};
 use crate::data::{Array, Features, Ratings, SMALL, ids, ids_to_python, which};
 use crate::error::raise;
+use crate::lists::{Lists, filter, found, lists};
 use crate::side::{Columns, feature_rows};
 use crate::threads::inside;
 use gradus::latent::KMeans;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
-use gradus_app::App;
 use gradus_app::evaluate::RankingRequest;
-use gradus_app::info::InfoRequest;
 use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
 use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
 use gradus_core::estimator::{AnyFitted, Job};
 use gradus_core::predict::Predict;
-use gradus_core::recommend::{
-    Categories, FeatureContribution, Filter, Profile, Recipient, Recommend, Scored,
-};
+use gradus_core::recommend::{FeatureContribution, Filter, Profile, Recipient, Recommend, Scored};
 use gradus_core::update::UpdateOptions;
-use gradus_data::{Dense, IdVec, Input, Inputs, Matrix, Samples};
+use gradus_data::{Dense, Input, Inputs, Matrix, Samples};
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Whether a linear model takes no other thread for so many samples and features.
 fn few(n: usize, d: usize) -> bool {
     n <= 4096 && n * d <= SMALL
 }
-
-/// Item indices and scores of one list.
-type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
 
 /// The type, shape and bytes of a tensor.
 type Tensor<'py> = (&'static str, Vec<usize>, Bound<'py, PyBytes>);
@@ -114,17 +109,6 @@ impl Model {
     }
 }
 
-/// An answer as JSON.
-fn to_json(answer: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-}
-
-/// What gradus does for a user, with the models of gradus.
-pub fn app() -> &'static App {
-    static APP: LazyLock<App> = LazyLock::new(|| App::new(gradus::registry().clone()));
-    &APP
-}
-
 /// A model of k-means with these centres, for a fit to start from.
 #[pyfunction]
 pub fn centres_model(centres: PyReadonlyArray2<'_, f64>) -> PyResult<Model> {
@@ -135,60 +119,6 @@ pub fn centres_model(centres: PyReadonlyArray2<'_, f64>) -> PyResult<Model> {
     let params = KMeans::new().n_clusters(k).standardize(false).max_iter(1);
     let fitted = params.fit_from(&samples, &centres, &Job::default()).map_err(raise)?;
     Ok(Model { fitted: Arc::new(fitted.into_any()) })
-}
-
-/// What a file holds, as `gradus info --json` prints it, and remarks on it.
-#[pyfunction]
-#[pyo3(signature = (path, verify=false, table=false))]
-pub fn info(
-    py: Python<'_>,
-    path: std::path::PathBuf,
-    verify: bool,
-    table: bool,
-) -> PyResult<(String, Vec<String>)> {
-    let request = InfoRequest { file: path, verify, table, ..InfoRequest::default() };
-    let mut remarks = Vec::new();
-    let answer = inside(py, || {
-        let mut pass_on = |remark| remarks.push(remark);
-        app().info(&request, &mut Remarks::to(&mut pass_on))
-    })?;
-    Ok((to_json(&answer.map_err(raise)?)?, remarks))
-}
-
-fn found(known: &gradus_data::Ids, wanted: &IdVec) -> Vec<i64> {
-    wanted.iter().map(|id| known.find(id).map_or(-1, i64::from)).collect()
-}
-
-fn filter(
-    n_items: usize,
-    include_seen: bool,
-    allow: Option<Vec<u32>>,
-    deny: Vec<u32>,
-    min_count: usize,
-    max_count: Option<usize>,
-    categories: Option<(Vec<Option<u32>>, usize)>,
-) -> PyResult<Filter> {
-    let categories = categories.map(|(of_item, max)| Categories { of_item, max });
-    let filter = Filter { allow, deny, include_seen, min_count, max_count, categories };
-    filter.check(n_items).map_err(raise)?;
-    Ok(filter)
-}
-
-/// Lists as two matrices; where a list is shorter, −1 and NaN fill it up.
-fn lists<'py>(py: Python<'py>, lists: &[Vec<Scored>]) -> PyResult<Lists<'py>> {
-    let n = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let (mut items, mut scores) = (Vec::new(), Vec::new());
-    for list in lists {
-        items.extend(list.iter().map(|s| i64::from(s.item)));
-        scores.extend(list.iter().map(|s| s.score));
-        items.resize(items.len() + n - list.len(), -1);
-        scores.resize(scores.len() + n - list.len(), f32::NAN);
-    }
-    let shape = [lists.len(), n];
-    Ok((
-        PyArray1::from_vec(py, items).reshape(shape)?,
-        PyArray1::from_vec(py, scores).reshape(shape)?,
-    ))
 }
 
 #[pymethods]

@@ -121,12 +121,12 @@ impl std::fmt::Debug for Comparing {
 }
 
 impl Comparing {
-    /// Compares the models; `tell` hears of each fit before it starts.
+    /// Compares the models; `observe` is called before each fit.
     ///
     /// # Errors
     /// If the data cannot be cut, or not one model could be tested.
-    pub fn run(&self, tell: &(dyn Fn(&Step<'_>) + Sync)) -> Result<Compared> {
-        self.compare.run(self.data.as_ref(), tell)
+    pub fn run(&self, observe: &(dyn Fn(&Step<'_>) + Sync)) -> Result<Compared> {
+        self.compare.run(self.data.as_ref(), observe)
     }
 }
 

@@ -4,7 +4,7 @@ use gradus_base::Result;
 use gradus_data::{CellMode, TextColumn, TextColumns};
 use std::path::Path;
 
-/// The endings of files that are tables.
+/// The extensions of files that are tables.
 const TABLES: [&str; 8] = ["csv", "tsv", "tab", "dat", "jsonl", "ndjson", "parquet", "pq"];
 
 /// Columns of a file, row by row.
@@ -46,8 +46,8 @@ impl Iterator for Rows {
 fn is_table(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let packed = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end));
-    let ending = packed.unwrap_or(&name).rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| TABLES.contains(&ending))
+    let extension = packed.unwrap_or(&name).rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|extension| TABLES.contains(&extension))
 }
 
 #[cfg(test)]

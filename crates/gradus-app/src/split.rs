@@ -180,6 +180,6 @@ fn rows_of(request: &SplitRequest, remarks: &mut Remarks<'_>) -> Result<Split> {
 /// Whether every line is a row, without a header and quotes that go on over lines.
 fn is_plain(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let endings = [".jsonl", ".ndjson", ".json", ".svm", ".libsvm", ".svmlight"];
-    endings.iter().any(|ending| name.ends_with(ending))
+    let extensions = [".jsonl", ".ndjson", ".json", ".svm", ".libsvm", ".svmlight"];
+    extensions.iter().any(|extension| name.ends_with(extension))
 }

@@ -1,44 +1,15 @@
 //! The command line as a user meets it.
 
+mod support;
+
 use assert_cmd::Command;
 use serde_json::Value;
-use std::path::PathBuf;
-
-struct Folder(tempfile::TempDir);
+use support::Folder;
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs `gradus` in the folder.
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(words(line)).assert()
-    }
-
-    /// What a successful run prints.
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(line)).unwrap()
-    }
-
-    /// What a failing run says, with its exit code.
-    fn err(&self, line: &str) -> (i32, String) {
-        let output = self.gradus(line).failure().get_output().clone();
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
-
     /// With ratings and a model.
     fn fitted() -> Self {
-        let folder = Self::new();
+        let folder = Self::empty();
         folder
             .gradus("make ratings --users 200 --items 100 --count 6000 --seed 1 -o ratings.csv")
             .success();
@@ -49,17 +20,6 @@ impl Folder {
             .success();
         folder
     }
-}
-
-/// Splits at spaces; double quotes keep words together.
-fn words(line: &str) -> Vec<String> {
-    line.split('"')
-        .enumerate()
-        .flat_map(|(n, part)| match n % 2 {
-            0 => part.split_whitespace().map(str::to_owned).collect(),
-            _ => vec![part.to_owned()],
-        })
-        .collect()
 }
 
 #[test]
@@ -114,9 +74,9 @@ fn a_model_that_knows_how_sure_it_is_gives_intervals() {
     let answer = folder.out("predict b.gradus ratings.csv --interval 0.5 --json");
     let first: Value = serde_json::from_str(answer.lines().next().unwrap()).unwrap();
     assert!(first["low"].as_f64().unwrap() < first["high"].as_f64().unwrap());
-    let (code, said) = folder.err("predict b.gradus ratings.csv --interval 1.5");
+    let (code, said) = folder.failure("predict b.gradus ratings.csv --interval 1.5");
     assert!(code == 1 && said.contains("`level` = 1.5"), "{said}");
-    let (code, said) = folder.err("predict m.gradus ratings.csv --interval 0.9");
+    let (code, said) = folder.failure("predict m.gradus ratings.csv --interval 0.9");
     assert!(code == 1 && said.contains("interval"), "{said}");
 }
 
@@ -141,7 +101,7 @@ fn fit_tells_a_program_everything() {
 #[test]
 fn a_user_the_model_does_not_know_is_pointed_to_folding_in() {
     let folder = Folder::fitted();
-    let (code, said) = folder.err("recommend m.gradus --user nobody");
+    let (code, said) = folder.failure("recommend m.gradus --user nobody");
     assert_eq!(code, 1);
     assert!(said.contains("unknown user `nobody`") && said.contains("--rated"), "{said}");
     let all = folder.json("recommend m.gradus --user 1 -n 1 --json");
@@ -149,9 +109,9 @@ fn a_user_the_model_does_not_know_is_pointed_to_folding_in() {
     let new = folder.json(&format!("recommend m.gradus --rated \"{item}=5\" -n 3 --json"));
     assert!(new["recommendations"].as_array().unwrap().iter().all(|r| r["item"] != item.as_str()));
     let part = &item[..item.len() - 7];
-    let (_, said) = folder.err(&format!("similar m.gradus --item \"{part}\""));
+    let (_, said) = folder.failure(&format!("similar m.gradus --item \"{part}\""));
     assert!(said.contains("did you mean") && said.contains(&item), "{said}");
-    assert_eq!(folder.err("recommend m.gradus --rated x").0, 2);
+    assert_eq!(folder.failure("recommend m.gradus --rated x").0, 2);
 }
 
 #[test]
@@ -203,7 +163,7 @@ fn what_is_wrong_is_said_and_the_exit_code_means_something() {
         ("evaluate m.gradus ratings.csv --threads 0", 2, "threads"),
     ];
     for (line, expected, words) in cases {
-        let (code, said) = folder.err(line);
+        let (code, said) = folder.failure(line);
         assert!(said.contains(words), "`{line}` said: {said}");
         assert_eq!(code, expected, "`{line}` said: {said}");
     }
@@ -211,19 +171,19 @@ fn what_is_wrong_is_said_and_the_exit_code_means_something() {
 
 #[test]
 fn bad_rows_are_named_or_skipped_and_counted() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     std::fs::write(
         folder.file("bad.csv"),
         "user,item,rating\n1,a,5\n1,b,many\n2,a,4\n2,b\n3,b,nan\n3,a,1\n",
     )
     .unwrap();
-    let (code, said) = folder.err("fit als bad.csv -o m.gradus");
+    let (code, said) = folder.failure("fit als bad.csv -o m.gradus");
     assert_eq!(code, 1);
     assert!(said.contains("bad.csv, line 3, column rating") && said.contains("many"), "{said}");
     let answer = folder.json("fit als bad.csv -o m.gradus --on-error skip --json --rank 2");
     assert_eq!((&answer["data"]["ratings"], &answer["data"]["skipped"]), (&3.into(), &3.into()));
     std::fs::write(folder.file("twice.csv"), "user,item,rating\n1,a,5\n1,a,3\n2,b,1\n").unwrap();
-    let (_, said) = folder.err("info twice.csv --duplicates error");
+    let (_, said) = folder.failure("info twice.csv --duplicates error");
     assert!(said.contains('1') && said.contains('a'), "{said}");
     assert_eq!(folder.json("info twice.csv --duplicates mean --json")["max"], 4.0);
     assert_eq!(folder.json("info twice.csv --json")["max"], 3.0);
@@ -231,7 +191,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
 
 #[test]
 fn standard_input_is_a_file_too() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut command = Command::cargo_bin("gradus").unwrap();
     let output =
         command.args(["info", "-", "--json"]).write_stdin("1,10,4\n1,11,2\n").output().unwrap();
@@ -253,7 +213,7 @@ fn a_model_remembers_no_times_or_paths() {
 
 #[test]
 fn completions_and_man_pages_come_from_the_same_definition() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(folder.out(&format!("completions {shell}")).contains("regularization"), "{shell}");
     }
@@ -264,7 +224,7 @@ fn completions_and_man_pages_come_from_the_same_definition() {
 
 #[test]
 fn the_demo_shows_the_whole_road() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let said = folder.out("demo --users 200 --items 80 --count 6000 -q");
     for words in ["global mean", "biases only", "als", "because of", "report.html"] {
         assert!(said.contains(words), "{words:?} is missing:\n{said}");

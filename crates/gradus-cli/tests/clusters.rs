@@ -1,15 +1,14 @@
 //! Clusters as a user meets them: fitted, predicted, measured, drawn.
 
-use assert_cmd::Command;
-use gradus_data::{Dense, NpyArray};
-use serde_json::Value;
+mod support;
 
-struct Folder(tempfile::TempDir);
+use gradus_data::{Dense, NpyArray};
+use support::Folder;
 
 impl Folder {
     /// With a table of three groups far apart.
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self::empty();
         let mut text = String::from("kind,a,b,c\n");
         for row in 0..150 {
             let kind = row % 3;
@@ -19,23 +18,6 @@ impl Folder {
         }
         std::fs::write(folder.0.path().join("t.csv"), text).unwrap();
         folder
-    }
-
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    fn err(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).failure().get_output().stderr.clone()).unwrap()
     }
 }
 

@@ -13,15 +13,15 @@ fn run(folder: &Path, line: &[&str]) -> (bool, String, String) {
 }
 
 fn ok(folder: &Path, line: &str) -> String {
-    let (success, out, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
-    assert!(success, "{line}: {told}");
-    out + &told
+    let (success, out, message) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(success, "{line}: {message}");
+    out + &message
 }
 
 fn fails(folder: &Path, line: &str) -> String {
-    let (success, _, told) = run(folder, &line.split(' ').collect::<Vec<_>>());
+    let (success, _, message) = run(folder, &line.split(' ').collect::<Vec<_>>());
     assert!(!success, "{line}");
-    told
+    message
 }
 
 /// Sentences about two things.
@@ -55,12 +55,12 @@ fn words_are_learned_and_compared() {
         let mut line: Vec<&str> =
             "similar sif.gradus --among text.txt --option lines -n 5".split(' ').collect();
         line.extend(["--document", "a cat eats fish daily"]);
-        let (success, near, told) = run(path, &line);
-        assert!(success && near.contains("eats"), "{near}{told}");
+        let (success, near, message) = run(path, &line);
+        assert!(success && near.contains("eats"), "{near}{message}");
         assert!(!near.contains("drives"), "{fit}: {near}");
     }
-    let told = fails(path, "similar words.gradus --name zebra");
-    assert!(told.contains("zebra"), "{told}");
+    let message = fails(path, "similar words.gradus --name zebra");
+    assert!(message.contains("zebra"), "{message}");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn documents_become_vectors_for_other_models() {
     let score = ok(path, "evaluate l.gradus x.csv");
     assert!(score.contains('1'), "{score}");
     // A model of features does not take documents.
-    let told = fails(path, "similar l.gradus --document cat --among t.csv");
-    assert!(told.contains("logistic"), "{told}");
+    let message = fails(path, "similar l.gradus --document cat --among t.csv");
+    assert!(message.contains("logistic"), "{message}");
 }
 
 #[test]
@@ -104,19 +104,22 @@ fn what_cannot_be_learned_from_is_named() {
     fs::write(path.join("many.txt"), many).unwrap();
     for model in ["ppmi", "glove"] {
         let fit = |rest: &str| format!("fit {model} {rest} --lines -o m.gradus");
-        let told = fails(path, &fit("rare.txt"));
-        assert!(told.contains("vocabulary is empty") && told.contains("min_count"), "{told}");
+        let message = fails(path, &fit("rare.txt"));
+        assert!(
+            message.contains("vocabulary is empty") && message.contains("min_count"),
+            "{message}"
+        );
         assert!(fails(path, &fit("one.txt --min-count 1")).contains("nothing to learn from"));
-        let told = fails(path, &fit("many.txt --min-count 1 --memory-limit 1"));
-        assert!(told.contains("memory_limit") && told.contains("megabytes"), "{told}");
+        let message = fails(path, &fit("many.txt --min-count 1 --memory-limit 1"));
+        assert!(message.contains("memory_limit") && message.contains("megabytes"), "{message}");
         assert!(fails(path, &fit("binary.txt")).contains("no text"));
         assert!(!path.join("m.gradus").exists());
-        let told = ok(path, &fit("latin.txt --min-count 1 --dimension 2"));
-        assert!(told.contains("Windows-1252"), "{told}");
+        let message = ok(path, &fit("latin.txt --min-count 1 --dimension 2"));
+        assert!(message.contains("Windows-1252"), "{message}");
         let found = ok(path, "similar m.gradus --name café");
         assert!(found.contains("noir"), "{found}");
         fs::remove_file(path.join("m.gradus")).unwrap();
     }
-    let told = fails(path, "fit sif one.txt --lines --vectors none.vec -o m.gradus");
-    assert!(told.contains("none.vec"), "{told}");
+    let message = fails(path, "fit sif one.txt --lines --vectors none.vec -o m.gradus");
+    assert!(message.contains("none.vec"), "{message}");
 }

@@ -1,57 +1,20 @@
 //! Splitting, and evaluating models, as a user meets them.
 
-use assert_cmd::Command;
+mod support;
+
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-struct Folder(tempfile::TempDir);
+use support::Folder;
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.file(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.file(name)).unwrap()
-    }
-
     /// The rows of a CSV file below its header.
     fn rows(&self, name: &str) -> BTreeSet<String> {
         self.read(name).lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// Runs `gradus` in the folder.
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    /// What a failing run says, with its exit code.
-    fn err(&self, line: &str) -> (i32, String) {
-        let output = self.gradus(line).failure().get_output().clone();
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
-
     /// With a split of made ratings and a model of the training part.
     fn fitted() -> Self {
-        let folder = Self::new();
+        let folder = Self::empty();
         folder
             .gradus("make ratings --users 200 --items 100 --count 6000 --seed 1 --ids integer -o all.csv")
             .success();
@@ -69,7 +32,7 @@ impl Folder {
 
 #[test]
 fn a_split_keeps_every_row_and_every_column() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("userId,movieId,rating,timestamp\n");
     for user in 0..20 {
         for item in 0..user % 6 + 1 {
@@ -128,7 +91,7 @@ fn a_split_keeps_every_row_and_every_column() {
 
 #[test]
 fn a_split_of_plain_interactions_has_no_ratings() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     folder.write("all.csv", "user,item,weight\n1,a,2\n1,b,1\n2,a,0.5\n2,c,1\n");
     folder
         .gradus("split all.csv --implicit --by per-user --holdout 1 -o train.csv --test test.csv")
@@ -139,7 +102,7 @@ fn a_split_of_plain_interactions_has_no_ratings() {
 
 #[test]
 fn fit_holds_out_in_every_way() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("user\titem\trating\tdate\n");
     for user in 0..40 {
         for item in 0..12 {
@@ -168,7 +131,7 @@ fn fit_holds_out_in_every_way() {
         assert!(out > 0 && held.is_none_or(|held| held == out), "{split}: {out}");
         assert!(answer["report"]["validation"].is_f64(), "{split}");
     }
-    let (code, said) = folder.err("fit als all.tsv -o m.gradus --split last");
+    let (code, said) = folder.failure("fit als all.tsv -o m.gradus --split last");
     assert!(code == 2 && said.contains("--holdout"), "{said}");
 }
 
@@ -228,7 +191,7 @@ fn rankings_are_evaluated_in_full_or_by_a_sample() {
         .success();
     let bare = "evaluate bare.gradus test.csv --ranking --at 5,10 --auc";
     assert_eq!(folder.json(&format!("{bare} --train train.csv"))["ranking"], full);
-    let (code, said) = folder.err(bare);
+    let (code, said) = folder.failure(bare);
     assert!(code == 1 && said.contains("--train") && said.contains("--include-seen"), "{said}");
     folder.gradus(&format!("{bare} --include-seen")).success();
 
@@ -267,7 +230,7 @@ fn people_the_model_never_met_are_folded_in() {
         .gradus("fit als warm.csv -o warm.gradus --rank 8 --scaling count --regularization 0.05 -q")
         .success();
     let line = "evaluate warm.gradus cold.csv --ranking";
-    let (code, said) = folder.err(line);
+    let (code, said) = folder.failure(line);
     assert!(code == 1 && said.contains("--fold-in"), "{said}");
     let answer = folder.json(&format!("{line} --fold-in known.csv --auc"))["ranking"].clone();
     assert_eq!(answer["folded_in"], answer["users"]);
@@ -306,7 +269,7 @@ fn what_is_wrong_is_said() {
         ("fit als all.csv -o x.gradus --holdout 0.1 --split last", 1, "--time-column"),
     ];
     for (line, expected, words) in cases {
-        let (code, said) = folder.err(line);
+        let (code, said) = folder.failure(line);
         assert!(said.contains(words), "`{line}` said: {said}");
         assert_eq!(code, expected, "`{line}` said: {said}");
     }

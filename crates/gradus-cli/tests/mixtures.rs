@@ -1,15 +1,14 @@
 //! Gaussian mixtures as a user meets them: fit, use, missing values, the number of components.
 
-use assert_cmd::Command;
-use gradus_base::random::Stream;
-use serde_json::Value;
+mod support;
 
-struct Folder(tempfile::TempDir);
+use gradus_base::random::Stream;
+use support::{Folder, numbers};
 
 impl Folder {
     /// With three clusters, complete (`t.csv`) and with holes (`holes.csv`).
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self::empty();
         let mut stream = Stream::new(1, "mixtures", 0);
         let (mut whole, mut holes) = (String::from("a,b,c\n"), String::from("a,b,c\n"));
         for row in 0..300 {
@@ -27,28 +26,6 @@ impl Folder {
         std::fs::write(folder.0.path().join("holes.csv"), holes).unwrap();
         folder
     }
-
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    fn err(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).failure().get_output().stderr.clone()).unwrap()
-    }
-}
-
-fn numbers(text: &str) -> Vec<Vec<f64>> {
-    let rows = text.lines().skip(1);
-    rows.map(|row| row.split(',').map(|cell| cell.parse().unwrap()).collect()).collect()
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Principal component analysis as a user meets it: tables, arrays larger than memory, the page.
 
-use assert_cmd::Command;
-use gradus_data::{Dense, NpyArray};
-use serde_json::Value;
+mod support;
 
-struct Folder(tempfile::TempDir);
+use gradus_data::{Dense, NpyArray};
+use support::{Folder, numbers};
 
 impl Folder {
     /// With a table of a class, and of numbers near a plane.
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self::empty();
         let mut text = String::from("kind,a,b,c,d\n");
         for row in 0..200 {
             let (s, t) = (f64::from(row % 17) - 8.0, f64::from(row % 5) - 2.0);
@@ -22,28 +21,6 @@ impl Folder {
         std::fs::write(folder.0.path().join("t.csv"), text).unwrap();
         folder
     }
-
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    fn err(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).failure().get_output().stderr.clone()).unwrap()
-    }
-}
-
-fn numbers(text: &str) -> Vec<Vec<f64>> {
-    let rows = text.lines().skip(1);
-    rows.map(|row| row.split(',').map(|cell| cell.parse().unwrap()).collect()).collect()
 }
 
 #[test]

@@ -1,51 +1,21 @@
 //! Recommending to many, and adding ratings, as a user of the command line meets it.
 
+mod support;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::PathBuf;
-
-struct Folder(tempfile::TempDir);
+use support::Folder;
 
 impl Folder {
     /// With ratings of integer ids and a model.
     fn fitted() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self::empty();
         folder.out(
             "make ratings --users 150 --items 300 --count 6000 --seed 1 --ids integer -o ratings.csv",
         );
         folder.out("fit als ratings.csv -o m.gradus --rank 6 --max-iter 5 -q");
         folder
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.file(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.file(name)).unwrap()
-    }
-
-    fn run(&self, line: &str) -> (Option<i32>, String, String) {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        let output = command.current_dir(self.0.path()).args(line.split(' ')).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    }
-
-    /// What a successful run prints.
-    fn out(&self, line: &str) -> String {
-        let (code, out, err) = self.run(line);
-        assert_eq!(code, Some(0), "`{line}` said: {err}");
-        out
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(line)).unwrap()
     }
 
     /// Items and scores of one user, asked for alone.

@@ -1,50 +1,19 @@
 //! Models of features as a user meets them: made data, choosing, evaluating, looking.
 
-use assert_cmd::Command;
+mod support;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-struct Folder(tempfile::TempDir);
+use support::Folder;
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
     /// With a table to learn from and one to test on.
     fn made() -> Self {
-        let folder = Self::new();
+        let folder = Self::empty();
         let make = "make regression --features 8 --informative 3 --noise 1 --seed 1";
         folder.out(&format!("{make} --samples 300 -o all.csv"));
         folder.out("split all.csv --rows --holdout 0.4 --seed 2 -o train.csv --test test.csv");
         folder
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.path().join(name)).unwrap()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    /// What a failing run says.
-    fn err(&self, line: &str) -> String {
-        let output = self.gradus(line).failure().get_output().clone();
-        String::from_utf8(output.stderr).unwrap()
     }
 }
 
@@ -56,7 +25,7 @@ fn the_examples_of_the_readme_run_as_written() {
     let lines: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("    gradus ")).collect();
     assert!(lines.len() >= 6, "{lines:?}");
-    let folder = Folder::new();
+    let folder = Folder::empty();
     for line in lines {
         folder.out(line.split(" #").next().unwrap());
     }
@@ -64,7 +33,7 @@ fn the_examples_of_the_readme_run_as_written() {
 
 #[test]
 fn made_tables_have_their_columns() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let text = folder.out("make regression --samples 5 --features 3 --target class --seed 3");
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("x1,x2,x3,y"));
@@ -87,7 +56,7 @@ fn made_tables_have_their_columns() {
 
 #[test]
 fn rows_are_split_byte_for_byte_with_the_classes_alike() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("name,y\n");
     for row in 0..100 {
         text += &format!("\"n,{row}\n\",{}\n", ["a", "b", "b", "b"][row % 4]);
@@ -176,7 +145,7 @@ fn a_penalty_is_chosen_with_intervals() {
 
 #[test]
 fn groups_and_times_hold_samples_together() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("x,who,day,y\n");
     for row in 0..60 {
         let who = row / 6;
@@ -288,7 +257,7 @@ fn bias_and_variance_add_up_to_the_error() {
 
 #[test]
 fn recovery_is_drawn_with_the_curves_of_theory() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let line = "lab recovery --size 20 --steps 4 --rounds 2 --ranks 0.2";
     let answer = folder.json(&format!("{line} -o r.html"));
     assert_eq!(answer["ranks"], serde_json::json!([1, 2, 3, 4]));
@@ -320,7 +289,7 @@ fn recovery_is_drawn_with_the_curves_of_theory() {
 
 #[test]
 fn classifiers_are_chosen_evaluated_and_drawn() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     folder.out("make regression --target class --samples 500 --features 5 --scale 2 -o all.csv");
     folder.out("split all.csv --rows --target y --holdout 0.4 -o train.csv --test test.csv");
     let line = "select logistic train.csv --target y --regularization 0.0001,0.001,10 --cv 3";

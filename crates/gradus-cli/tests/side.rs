@@ -1,14 +1,14 @@
 //! Features of users and items, as a user of the command line meets them.
 
-use assert_cmd::Command;
-use serde_json::Value;
+mod support;
 
-struct Folder(tempfile::TempDir);
+use serde_json::Value;
+use support::Folder;
 
 impl Folder {
     /// With ratings, a table of users and a table of items; user 60 and item 40 have no rating.
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self::empty();
         let (mut ratings, mut users) =
             ("user,item,rating\n".to_owned(), "user,age,job\n".to_owned());
         let mut items = "item,year,genres\n".to_owned();
@@ -38,33 +38,6 @@ impl Folder {
             "fit als ratings.csv -o m.gradus --rank 3 --user-features users.csv --item-features items.csv -q",
         );
         folder
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn run(&self, line: &str) -> (Option<i32>, String, String) {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        let output = command.current_dir(self.0.path()).args(line.split(' ')).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    }
-
-    fn out(&self, line: &str) -> String {
-        let (code, out, err) = self.run(line);
-        assert_eq!(code, Some(0), "`{line}` said: {err}");
-        out
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(line)).unwrap()
-    }
-
-    fn said(&self, line: &str) -> String {
-        let (code, _, err) = self.run(line);
-        assert_ne!(code, Some(0), "`{line}` was accepted");
-        err
     }
 }
 
@@ -119,7 +92,7 @@ fn new_ratings_come_with_features() {
     assert!(text.contains("job=nurse"), "{text}");
     folder.out("fit als ratings.csv -o plain.gradus --rank 2 -q");
     let said =
-        folder.said(&format!("update plain.gradus events.csv -o n.gradus --force {features}"));
+        folder.err(&format!("update plain.gradus events.csv -o n.gradus --force {features}"));
     assert!(said.contains("--user-features") && said.contains("without features"), "{said}");
 }
 
@@ -133,20 +106,20 @@ fn tables_that_cannot_be_used_are_refused_with_the_reason() {
         ("user,age\n1,20\n,30\n", "missing value"),
     ] {
         folder.write("bad.csv", text);
-        let said = folder.said("fit als ratings.csv -o x.gradus --rank 2 --user-features bad.csv");
+        let said = folder.err("fit als ratings.csv -o x.gradus --rank 2 --user-features bad.csv");
         assert!(said.contains(part) && said.contains("--user-features"), "{text}: {said}");
     }
-    let said = folder.said("fit bias ratings.csv -o x.gradus --user-features users.csv");
+    let said = folder.err("fit bias ratings.csv -o x.gradus --user-features users.csv");
     assert!(said.contains("--user-features") && said.contains("ratings alone"), "{said}");
     for (text, part) in
         [("user,age\nx,20\n", "job"), ("user,age,job\nx,old,cook\n", "`old` is not a number")]
     {
         folder.write("new.csv", text);
-        let said = folder.said("recommend m.gradus --features new.csv");
+        let said = folder.err("recommend m.gradus --features new.csv");
         assert!(said.contains(part), "{text}: {said}");
     }
     folder.write("two.csv", "user,age,job\nx,20,cook\ny,30,nurse\n");
-    let said = folder.said("recommend m.gradus --features two.csv --rated 1=4");
+    let said = folder.err("recommend m.gradus --features two.csv --rated 1=4");
     assert!(said.contains("one person"), "{said}");
     assert_eq!(
         folder.json("recommend m.gradus --features two.csv --json").as_array().unwrap().len(),
@@ -157,7 +130,7 @@ fn tables_that_cannot_be_used_are_refused_with_the_reason() {
     folder.out("recommend m.gradus --features odd.csv");
     // The output may not be one of the tables.
     let said =
-        folder.said("fit als ratings.csv -o users.csv --force --rank 2 --user-features users.csv");
+        folder.err("fit als ratings.csv -o users.csv --force --rank 2 --user-features users.csv");
     assert!(said.contains("users.csv"), "{said}");
 }
 
@@ -214,7 +187,7 @@ fn every_model_that_learns_from_features_takes_and_refuses_the_same() {
             [("user,age\nx,20\n", "job"), ("user,age,job\nx,old,cook\n", "`old` is not a number")]
         {
             folder.write("new.csv", text);
-            let said = folder.said("recommend m.gradus --features new.csv");
+            let said = folder.err("recommend m.gradus --features new.csv");
             assert!(said.contains(part), "{fit}, {text}: {said}");
         }
         for (text, part) in [
@@ -223,7 +196,7 @@ fn every_model_that_learns_from_features_takes_and_refuses_the_same() {
         ] {
             folder.write("bad.csv", text);
             let said =
-                folder.said(&format!("{fit} ratings.csv -o x.gradus --user-features bad.csv"));
+                folder.err(&format!("{fit} ratings.csv -o x.gradus --user-features bad.csv"));
             assert!(said.contains(part) && said.contains("--user-features"), "{fit}: {said}");
         }
     }

@@ -1,45 +1,11 @@
 //! Tables as users have them: dirty files, pipes, columns by position, layouts that a model remembers.
 
+mod support;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn gradus(&self, line: &str) -> assert_cmd::assert::Assert {
-        let mut command = Command::cargo_bin("gradus").unwrap();
-        command.current_dir(self.0.path()).args(line.split_whitespace()).assert()
-    }
-
-    fn out(&self, line: &str) -> String {
-        String::from_utf8(self.gradus(line).success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.out(&format!("{line} --json"))).unwrap()
-    }
-
-    /// What a run that succeeds remarks.
-    fn remarks(&self, line: &str) -> String {
-        let output = self.gradus(line).success().get_output().clone();
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    /// What a failing run says.
-    fn err(&self, line: &str) -> String {
-        let output = self.gradus(line).failure().get_output().clone();
-        String::from_utf8(output.stderr).unwrap()
-    }
-}
+use support::Folder;
 
 #[test]
 fn dirty_files_are_reported_as_expected() {
@@ -99,7 +65,7 @@ fn german(rows: std::ops::Range<usize>) -> String {
 
 #[test]
 fn a_layout_is_said_and_remembered() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     folder.write("train.data", german(0..40));
     folder.write("test.data", german(40..41));
     let said = folder.remarks("fit linear train.data --target -1 --ignore 3 -o m.gradus");
@@ -126,7 +92,7 @@ fn a_layout_is_said_and_remembered() {
 
 #[test]
 fn unseen_words_are_neutral() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("size,colour,price\n");
     for n in 0..60 {
         let colour = ["red", "blue", "green"][n % 3];
@@ -145,7 +111,7 @@ fn unseen_words_are_neutral() {
 
 #[test]
 fn missing_values_are_refused_filled_or_left_out() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut text = String::from("id,size,colour,y\n");
     for n in 0..30 {
         let size = if n == 7 { "n/a".to_owned() } else { n.to_string() };
@@ -182,7 +148,7 @@ fn missing_values_are_refused_filled_or_left_out() {
 
 #[test]
 fn adjacency_lists_and_event_logs_are_read() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let mut lists = String::new();
     let mut log = String::from("user,item\n");
     for user in 0..30 {
@@ -214,7 +180,7 @@ fn adjacency_lists_and_event_logs_are_read() {
 
 #[test]
 fn libsvm_is_read_by_every_command() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     let text: String = (0..40).map(|n| format!("{} 1:{n} 3:{}\n", n % 2, n % 7)).collect();
     folder.write("t", &text);
     folder.out("fit logistic t --format libsvm -o m.gradus -q");
@@ -230,7 +196,7 @@ fn libsvm_is_read_by_every_command() {
 #[cfg(unix)]
 #[test]
 fn pipes_are_read_once() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     folder.write("t.csv", "x,y\n1,2\n2,4.5\n3,6\n4,8\n");
     let fifo = folder.0.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -252,7 +218,7 @@ fn pipes_are_read_once() {
 
 #[test]
 fn info_tells_ratings_from_tables() {
-    let folder = Folder::new();
+    let folder = Folder::empty();
     folder.write("german.csv", "name;größe;preis\nnagel;3,5;0,5\nmutter;2;1,5\n");
     folder.write("lists.txt", "1 10 20 30\n2 10\n4 20 30 10 40 50\n5 30 40\n");
     folder.write("one.csv", "x\n1\n2\n");

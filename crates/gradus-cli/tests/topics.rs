@@ -185,14 +185,14 @@ fn documents_are_streamed_in_bounded_memory() {
     let shown = ok(path, "topics large.jsonl.gradus -n 4");
     let sport = shown.lines().find(|line| line.contains("goal")).unwrap();
     assert!(!sport.contains("budget"), "{shown}");
-    // The same bytes again; what cannot be streamed, or kept, is told.
+    // The same bytes again; what cannot be streamed, or kept, is an error.
     let first = fs::read(path.join("small.jsonl.gradus")).unwrap();
     ok(path, &(line("small.jsonl") + " --force"));
     assert_eq!(first, fs::read(path.join("small.jsonl.gradus")).unwrap());
-    let told = fails(path, &(line("small.jsonl") + " --force --checkpoint c.checkpoint"));
-    assert!(told.contains("keeps no checkpoints"), "{told}");
-    let told = fails(path, "fit lda small.jsonl --text body --stream -o m.gradus");
-    assert!(told.contains("stream") && told.contains("online"), "{told}");
+    let message = fails(path, &(line("small.jsonl") + " --force --checkpoint c.checkpoint"));
+    assert!(message.contains("keeps no checkpoints"), "{message}");
+    let message = fails(path, "fit lda small.jsonl --text body --stream -o m.gradus");
+    assert!(message.contains("stream") && message.contains("online"), "{message}");
 }
 
 #[test]

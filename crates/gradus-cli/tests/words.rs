@@ -13,15 +13,15 @@ fn run(folder: &Path, line: &str) -> (bool, String, String) {
 }
 
 fn ok(folder: &Path, line: &str) -> String {
-    let (success, out, told) = run(folder, line);
-    assert!(success, "{line}: {told}");
+    let (success, out, message) = run(folder, line);
+    assert!(success, "{line}: {message}");
     out
 }
 
 fn fails(folder: &Path, line: &str) -> String {
-    let (success, _, told) = run(folder, line);
+    let (success, _, message) = run(folder, line);
     assert!(!success, "{line}");
-    told
+    message
 }
 
 fn json(folder: &Path, line: &str) -> Value {
@@ -187,8 +187,8 @@ fn bad_texts_are_refused_by_reason() {
     assert!(fails(folder, "fit cbow one.txt -o m.gradus").contains("one word alone"));
     // Not UTF-8: read as Windows-1252, and said.
     fs::write(folder.join("latin.txt"), b"caf\xe9 au lait\n".repeat(9)).unwrap();
-    let (success, _, told) = run(folder, "fit skipgram latin.txt -o m.gradus --dimension 4");
-    assert!(success && told.contains("Windows-1252"), "{told}");
+    let (success, _, message) = run(folder, "fit skipgram latin.txt -o m.gradus --dimension 4");
+    assert!(success && message.contains("Windows-1252"), "{message}");
     let near = json(folder, "similar m.gradus --word Café -n 9 --json");
     assert_eq!(near["similar"].as_array().unwrap().len(), 2);
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`params`] | a model's parameters, defined once |
+//! | [`params`], [`params!`] | a model's parameters, defined once |
 //! | [`dataset`] | data sets of any kind, and how a file of each is read |
 //! | [`estimator`] | the contract: parameters → fit → model and report |
 //! | [`capability`] | what a fitted model can do |
@@ -17,6 +17,7 @@
 pub mod capability;
 pub mod cluster;
 pub mod dataset;
+mod define;
 pub mod density;
 pub mod embed;
 pub mod estimator;

@@ -227,15 +227,6 @@ impl<'a, T> DenseView<'a, T> {
         let view = DenseView { n_rows: self.n_rows, n_cols: self.n_cols, values: self.values };
         (0..view.n_rows).map(move |row| view.row(row))
     }
-
-    /// The rows from `rows.start` up to `rows.end`.
-    ///
-    /// # Panics
-    /// If the range does not lie within `0..n_rows()`.
-    pub fn slice_rows(&self, rows: std::ops::Range<usize>) -> DenseView<'a, T> {
-        let values = &self.values[rows.start * self.n_cols..rows.end * self.n_cols];
-        DenseView { n_rows: rows.len(), n_cols: self.n_cols, values }
-    }
 }
 
 impl<'a, T: Copy> DenseView<'a, T> {
@@ -317,7 +308,6 @@ mod tests {
         assert_eq!(x.rows().collect::<Vec<_>>(), [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]]);
         assert_eq!(x.column(1).collect::<Vec<_>>(), [1.0, 11.0, 21.0]);
         assert_eq!(x[(2, 1)], 21.0);
-        assert_eq!(x.view().slice_rows(1..3).row(0), [10.0, 11.0]);
         assert_eq!(x.transpose().transpose(), x);
         assert_eq!(x.transpose()[(1, 2)], 21.0);
         assert_eq!(Dense::<f64>::from(&Dense::<f32>::from(&x)), x);

@@ -55,6 +55,8 @@ pub mod svd;
 pub mod svdpp;
 pub mod svp;
 pub mod svt;
+#[cfg(test)]
+mod testing;
 mod tuning;
 mod vectors;
 

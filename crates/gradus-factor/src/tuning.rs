@@ -497,10 +497,20 @@ pub(crate) fn sample(data: &Ratings, seed: u64) -> Result<Option<Ratings>> {
 fn compact(data: &Ratings, keep: impl Fn(u32) -> bool) -> Result<Ratings> {
     const NONE: u32 = u32::MAX;
     let (mut users, mut items) = (vec![NONE; data.n_users()], vec![NONE; data.n_items()]);
-    let kept: Vec<_> = data.iter().filter(|rating| keep(rating.user)).collect();
-    for rating in &kept {
-        users[rating.user as usize] = 0;
-        items[rating.item as usize] = 0;
+    let (mut of_users, mut of_items, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut weights = data.weights_by_user().map(|_| Vec::new());
+    for user in (0..data.n_users() as u32).filter(|&user| keep(user)) {
+        let (indices, ratings) = data.by_user().row(user as usize);
+        for &item in indices {
+            users[user as usize] = 0;
+            items[item as usize] = 0;
+        }
+        of_users.resize(of_users.len() + indices.len(), user);
+        of_items.extend_from_slice(indices);
+        values.extend_from_slice(ratings);
+        if let (Some(kept), Some(all)) = (&mut weights, data.weights_by_user()) {
+            kept.extend_from_slice(&all[data.by_user().range(user as usize)]);
+        }
     }
     let number = |rows: &mut [u32]| {
         let mut next = 0;
@@ -515,11 +525,8 @@ fn compact(data: &Ratings, keep: impl Fn(u32) -> bool) -> Result<Ratings> {
         (0..rows.len() as u32).filter(|&row| rows[row as usize] != NONE).collect()
     };
     let chosen = [chosen(&users), chosen(&items)];
-    let of_users: Vec<u32> = kept.iter().map(|rating| users[rating.user as usize]).collect();
-    let of_items: Vec<u32> = kept.iter().map(|rating| items[rating.item as usize]).collect();
-    let values: Vec<f32> = kept.iter().map(|rating| rating.value).collect();
-    let weights: Option<Vec<f32>> =
-        data.weights_by_user().is_some().then(|| kept.iter().map(|rating| rating.weight).collect());
+    of_users.iter_mut().for_each(|user| *user = users[*user as usize]);
+    of_items.iter_mut().for_each(|item| *item = items[*item as usize]);
     let pairs = (of_users.as_slice(), of_items.as_slice());
     let mut compact =
         Ratings::from_indexed(ids, pairs, &values, weights.as_deref(), Duplicates::Error)?;

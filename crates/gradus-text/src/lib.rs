@@ -36,6 +36,7 @@ mod doc2vec;
 mod documents;
 mod file;
 mod glove;
+mod parameters;
 mod ppmi;
 mod sif;
 mod skipgram;

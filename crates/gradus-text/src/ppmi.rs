@@ -270,16 +270,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_learned_from_is_named() {
-        let told = |params: Ppmi, texts: &[&str]| {
+        let message = |params: Ppmi, texts: &[&str]| {
             params.fit(&Documents::new(texts)).unwrap_err().to_string()
         };
         let few = Ppmi::new().min_count(1);
-        assert!(told(Ppmi::new(), &["too rare a word"]).contains("the vocabulary is empty"));
-        assert!(told(few.clone(), &["word"]).contains("nothing to learn from"));
-        let error = told(few.clone().dimension(9), &["two words two words", "of four"]);
+        assert!(message(Ppmi::new(), &["too rare a word"]).contains("the vocabulary is empty"));
+        assert!(message(few.clone(), &["word"]).contains("nothing to learn from"));
+        let error = message(few.clone().dimension(9), &["two words two words", "of four"]);
         assert!(error.contains("dimension") && error.contains("at most the number of words, 4"));
         let many: Vec<String> = (0..20_000).map(|at| format!("w{at} ")).collect();
-        let error = told(few.memory_limit(1), &[&many.concat()]);
+        let error = message(few.memory_limit(1), &[&many.concat()]);
         assert!(error.contains("memory_limit") && error.contains("megabytes for 20000"), "{error}");
     }
 }

@@ -460,26 +460,26 @@ mod tests {
         let fit = |path: &Path| Sif::new().vectors(path.display().to_string()).fit(&documents);
         let (of_model, of_text) = (fit(&model).unwrap(), fit(&text).unwrap());
         assert_eq!(of_model.model, of_text.model);
-        let told = |error: Result<Fitted<Sif>>| error.unwrap_err().to_string();
-        let absent = told(fit(&folder.path().join("none.txt")));
+        let message = |error: Result<Fitted<Sif>>| error.unwrap_err().to_string();
+        let absent = message(fit(&folder.path().join("none.txt")));
         assert!(absent.contains("vectors") && absent.contains("none.txt"), "{absent}");
         of_model.save(&model).unwrap();
-        let other = told(fit(&model));
+        let other = message(fit(&model));
         assert!(other.contains("a model `sif` and no vectors of words"), "{other}");
         let both = Sif::new().vectors("x".to_owned()).dimension(3).fit(&documents);
-        assert!(told(both).contains("dimension"));
+        assert!(message(both).contains("dimension"));
     }
 
     #[test]
     fn what_cannot_be_learned_from_is_named() {
-        let told = |params: Sif, texts: &[&str]| {
+        let message = |params: Sif, texts: &[&str]| {
             params.fit(&Documents::new(texts)).unwrap_err().to_string()
         };
         let text = "one two three one two three";
-        assert!(told(Sif::new(), &["all of it rare"]).contains("the vocabulary is empty"));
-        let error = told(Sif::new().n_removed(3).dimension(3), &[text]);
+        assert!(message(Sif::new(), &["all of it rare"]).contains("the vocabulary is empty"));
+        let error = message(Sif::new().n_removed(3).dimension(3), &[text]);
         assert!(error.contains("n_removed") && error.contains("less than"), "{error}");
-        assert!(told(Sif::new(), &[]).contains("no documents"));
+        assert!(message(Sif::new(), &[]).contains("no documents"));
         // A document of unknown words has a vector of zeros.
         let fitted = Sif::new().dimension(2).fit(&Documents::new([text])).unwrap();
         let unknown = fitted.transform_data(&Documents::new(["zebra", ""])).unwrap().to_dense();

@@ -1,7 +1,6 @@
 //! Models that turn documents into counts of their words.
 
 use crate::documents::Documents;
-use derive_setters::Setters;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset;
@@ -13,68 +12,40 @@ use gradus_data::{
     Csr, Dense, Input, InputKind, Inputs, Matrix, TextNorm, TextOptions, TextWeights, Vectorizer,
 };
 use gradus_file::{Reader, Writer};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Counts of words: a feature for each word, how often it occurs in a document.
-///
-/// A word is a run of at least two letters, numbers or underscores; a term is a word, or several in a row. The features
-/// are the terms of training in ascending order. Words that training did not have are left out. The matrix is that
-/// of scikit-learn's `CountVectorizer` with the same options (with `n_hashed`, of `HashingVectorizer` without norm),
-/// except that of equally frequent terms at the limit of `max_features` the first ones are kept.
-///
-/// Takes time and memory in proportion to the text, on all threads; the result does not depend on their number. The
-/// objective in the report is the mean number of different terms in a document.
-///
-/// ```
-/// use gradus_core::estimator::Fit;
-/// use gradus_core::transform::Transform;
-/// use gradus_text::{Counts, Documents};
-/// let documents = Documents::new(["the cat sat", "The cat, the dog"]);
-/// let fitted = Counts::new().fit(&documents)?;
-/// assert_eq!(fitted.model.output_names(), ["cat", "dog", "sat", "the"]);
-/// let counts = fitted.model.transform_data(&documents)?.to_dense();
-/// assert_eq!(counts.row(1), [1.0, 1.0, 0.0, 2.0]);
-/// # Ok::<(), gradus_base::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Counts {
-    /// Whether text is put in lower case first.
-    pub lowercase: bool,
+gradus_core::params! { [crate::parameters::shared]
+    /// Counts of words: a feature for each word, how often it occurs in a document.
+    ///
+    /// A word is a run of at least two letters, numbers or underscores; a term is a word, or several in a row. The features
+    /// are the terms of training in ascending order. Words that training did not have are left out. The matrix is that
+    /// of scikit-learn's `CountVectorizer` with the same options (with `n_hashed`, of `HashingVectorizer` without norm),
+    /// except that of equally frequent terms at the limit of `max_features` the first ones are kept.
+    ///
+    /// Takes time and memory in proportion to the text, on all threads; the result does not depend on their number. The
+    /// objective in the report is the mean number of different terms in a document.
+    ///
+    /// ```
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_core::transform::Transform;
+    /// use gradus_text::{Counts, Documents};
+    /// let documents = Documents::new(["the cat sat", "The cat, the dog"]);
+    /// let fitted = Counts::new().fit(&documents)?;
+    /// assert_eq!(fitted.model.output_names(), ["cat", "dog", "sat", "the"]);
+    /// let counts = fitted.model.transform_data(&documents)?.to_dense();
+    /// assert_eq!(counts.row(1), [1.0, 1.0, 0.0, 2.0]);
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub struct Counts {
+        [lowercase, stop_words, min_ngram, max_ngram, min_df, max_df, max_features],
 
-    /// Words to leave out. `english` alone stands for a built-in list of English function words, and `@FILE` for the
-    /// words of a file.
-    pub stop_words: Vec<String>,
+        /// Keep no terms, but hash them to so many features. Nothing is learned from the documents then, and the model
+        /// stays small; terms may share a feature. A count is negative where the hash says so.
+        #[schemars(range(min = 1, max = 16_777_216))]
+        pub n_hashed: Option<usize>,
 
-    /// Terms have at least so many words.
-    #[schemars(range(min = 1, max = 20))]
-    pub min_ngram: usize,
-
-    /// Terms have at most so many words: 2 for words and pairs of words.
-    #[schemars(range(min = 1, max = 20))]
-    pub max_ngram: usize,
-
-    /// Leave out terms in fewer documents: a share of the documents if it is below 1, else a number of documents.
-    #[schemars(range(min = 0.0))]
-    pub min_df: f64,
-
-    /// Leave out terms in more documents: a share of the documents if it is at most 1, else a number of documents.
-    #[schemars(range(min = 0.0))]
-    pub max_df: f64,
-
-    /// Keep so many terms, those that occur most often.
-    #[schemars(range(min = 1))]
-    pub max_features: Option<usize>,
-
-    /// Keep no terms, but hash them to so many features. Nothing is learned from the documents then, and the model
-    /// stays small; terms may share a feature. A count is negative where the hash says so.
-    #[schemars(range(min = 1, max = 16_777_216))]
-    pub n_hashed: Option<usize>,
-
-    /// Whether features are 1 where a term occurs, however often.
-    pub binary: bool,
+        /// Whether features are 1 where a term occurs, however often.
+        pub binary: bool,
+    }
 }
 
 impl Default for Counts {
@@ -96,11 +67,6 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// With default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn options(&self) -> TextOptions {
         TextOptions {
             lowercase: self.lowercase,
@@ -123,73 +89,47 @@ impl Params for Counts {
     }
 }
 
-/// Tf-idf: counts of words, weighted by how rare a word is among the documents.
-///
-/// The feature of a term `t` in a document `d` is `n(t, d) · idf(t)` with its count `n` and
-/// `idf(t) = ln((1 + N) / (1 + N(t))) + 1`, where `N(t)` of the `N` documents of training have the term; then each
-/// document is scaled to length 1. Words and terms are those of `counts`, and the matrix is that of scikit-learn's
-/// `TfidfVectorizer` with the same options.
-///
-/// Takes time and memory in proportion to the text, on all threads; the result does not depend on their number. The
-/// objective in the report is the mean number of different terms in a document.
-///
-/// Reference: Spärck Jones: A statistical interpretation of term specificity and its application in retrieval, 1972.
-///
-/// ```
-/// use gradus_core::estimator::Fit;
-/// use gradus_core::transform::Transform;
-/// use gradus_text::{Documents, Tfidf};
-/// let documents = Documents::new(["the cat", "the dog"]);
-/// let fitted = Tfidf::new().fit(&documents)?;
-/// let features = fitted.model.transform_data(&documents)?.to_dense();
-/// // A word of one document weighs more than one of both.
-/// assert!(features[(0, 0)] > features[(0, 2)]);
-/// # Ok::<(), gradus_base::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Tfidf {
-    /// Whether text is put in lower case first.
-    pub lowercase: bool,
+gradus_core::params! { [crate::parameters::shared]
+    /// Tf-idf: counts of words, weighted by how rare a word is among the documents.
+    ///
+    /// The feature of a term `t` in a document `d` is `n(t, d) · idf(t)` with its count `n` and
+    /// `idf(t) = ln((1 + N) / (1 + N(t))) + 1`, where `N(t)` of the `N` documents of training have the term; then each
+    /// document is scaled to length 1. Words and terms are those of `counts`, and the matrix is that of scikit-learn's
+    /// `TfidfVectorizer` with the same options.
+    ///
+    /// Takes time and memory in proportion to the text, on all threads; the result does not depend on their number. The
+    /// objective in the report is the mean number of different terms in a document.
+    ///
+    /// Reference: Spärck Jones: A statistical interpretation of term specificity and its application in retrieval, 1972.
+    ///
+    /// ```
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_core::transform::Transform;
+    /// use gradus_text::{Documents, Tfidf};
+    /// let documents = Documents::new(["the cat", "the dog"]);
+    /// let fitted = Tfidf::new().fit(&documents)?;
+    /// let features = fitted.model.transform_data(&documents)?.to_dense();
+    /// // A word of one document weighs more than one of both.
+    /// assert!(features[(0, 0)] > features[(0, 2)]);
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub struct Tfidf {
+        [lowercase, stop_words, min_ngram, max_ngram, min_df, max_df, max_features],
 
-    /// Words to leave out. `english` alone stands for a built-in list of English function words, and `@FILE` for the
-    /// words of a file.
-    pub stop_words: Vec<String>,
+        /// Keep no terms, but hash them to so many features: the model stays small, and terms may share a feature.
+        #[schemars(range(min = 1, max = 16_777_216))]
+        pub n_hashed: Option<usize>,
 
-    /// Terms have at least so many words.
-    #[schemars(range(min = 1, max = 20))]
-    pub min_ngram: usize,
+        /// Whether a count `n` is taken as `1 + ln n`, so that a word that is repeated counts less each time.
+        pub sublinear_tf: bool,
 
-    /// Terms have at most so many words: 2 for words and pairs of words.
-    #[schemars(range(min = 1, max = 20))]
-    pub max_ngram: usize,
+        /// Whether document frequencies are counted as if one more document had every term: a term of all documents then
+        /// weighs 1, and no division is by 0.
+        pub smooth_idf: bool,
 
-    /// Leave out terms in fewer documents: a share of the documents if it is below 1, else a number of documents.
-    #[schemars(range(min = 0.0))]
-    pub min_df: f64,
-
-    /// Leave out terms in more documents: a share of the documents if it is at most 1, else a number of documents.
-    #[schemars(range(min = 0.0))]
-    pub max_df: f64,
-
-    /// Keep so many terms, those that occur most often.
-    #[schemars(range(min = 1))]
-    pub max_features: Option<usize>,
-
-    /// Keep no terms, but hash them to so many features: the model stays small, and terms may share a feature.
-    #[schemars(range(min = 1, max = 16_777_216))]
-    pub n_hashed: Option<usize>,
-
-    /// Whether a count `n` is taken as `1 + ln n`, so that a word that is repeated counts less each time.
-    pub sublinear_tf: bool,
-
-    /// Whether document frequencies are counted as if one more document had every term: a term of all documents then
-    /// weighs 1, and no division is by 0.
-    pub smooth_idf: bool,
-
-    /// To what length the features of a document are scaled.
-    pub norm: TextNorm,
+        /// To what length the features of a document are scaled.
+        pub norm: TextNorm,
+    }
 }
 
 impl Default for Tfidf {
@@ -212,11 +152,6 @@ impl Default for Tfidf {
 }
 
 impl Tfidf {
-    /// With default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn options(&self) -> TextOptions {
         TextOptions {
             lowercase: self.lowercase,

@@ -91,7 +91,7 @@ impl Target {
                 let destination = plan.table_or_stdout("--output", path)?;
                 let is_libsvm = [".libsvm", ".svm", ".svmlight"]
                     .into_iter()
-                    .any(|ending| plain.ends_with(ending));
+                    .any(|extension| plain.ends_with(extension));
                 Ok(if is_libsvm { Self::Libsvm(destination) } else { Self::Table(destination) })
             }
         }

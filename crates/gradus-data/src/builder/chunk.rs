@@ -31,7 +31,7 @@ pub(super) struct Chunk {
 }
 
 /// The free rest of a chunk.
-pub(super) struct Room<'a> {
+pub(super) struct FreeRows<'a> {
     pub users: &'a mut [u32],
     pub items: &'a mut [u32],
     pub values: &'a mut [f32],
@@ -70,8 +70,8 @@ impl Chunk {
         self.extras
     }
 
-    /// Room for up to `n` more rows; [`grow`](Self::grow) makes them count.
-    pub(super) fn room(&mut self, n: usize) -> Room<'_> {
+    /// The next `n` free rows, or as many as there are; [`grow`](Self::grow) makes them count.
+    pub(super) fn free_rows(&mut self, n: usize) -> FreeRows<'_> {
         let (len, rows, extras) = (self.len, self.rows, self.extras);
         let end = rows.min(len + n);
         let words: &mut [u32] = match &mut self.pages {
@@ -83,7 +83,7 @@ impl Chunk {
         let (users, words) = words.split_at_mut(rows);
         let (items, words) = words.split_at_mut(rows);
         let (values, weights) = words.split_at_mut(rows);
-        Room {
+        FreeRows {
             users: &mut users[len..end],
             items: &mut items[len..end],
             values: &mut bytemuck::cast_slice_mut(values)[len..end],
@@ -92,7 +92,7 @@ impl Chunk {
         }
     }
 
-    /// Counts `n` rows of the [`room`](Self::room) as written.
+    /// Counts `n` rows of the [`free_rows`](Self::free_rows) as written.
     pub(super) fn grow(&mut self, n: usize) {
         assert!(self.len + n <= self.rows);
         self.len += n;

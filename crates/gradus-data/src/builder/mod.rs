@@ -126,12 +126,12 @@ impl RatingsBuilder {
         self.check_timed(time.is_some())?;
         let (user, item) = (self.users.number_one(user)?, self.items.number_one(item)?);
         self.extras.weights |= weight.is_some();
-        let room = open_chunk(&mut self.chunks, self.extras).room(1);
-        (room.users[0], room.items[0], room.values[0]) = (user, item, value);
-        if let Some(weights) = room.weights {
+        let free = open_chunk(&mut self.chunks, self.extras).free_rows(1);
+        (free.users[0], free.items[0], free.values[0]) = (user, item, value);
+        if let Some(weights) = free.weights {
             weights[0] = weight.unwrap_or(1.0);
         }
-        if let (Some(times), Some(time)) = (room.times, time) {
+        if let (Some(times), Some(time)) = (free.times, time) {
             times[0] = time;
         }
         self.count(1);
@@ -206,18 +206,18 @@ impl RatingsBuilder {
         self.extras.weights |= weights.is_some();
         let mut start = 0;
         while start < values.len() {
-            let room = open_chunk(&mut self.chunks, self.extras).room(values.len() - start);
-            let end = start + room.users.len();
-            self.users.number(users, start, room.users)?;
-            self.items.number(items, start, room.items)?;
-            room.values.copy_from_slice(&values[start..end]);
-            match (room.weights, weights) {
-                (Some(room), Some(weights)) => room.copy_from_slice(&weights[start..end]),
-                (Some(room), None) => room.fill(1.0),
+            let free = open_chunk(&mut self.chunks, self.extras).free_rows(values.len() - start);
+            let end = start + free.users.len();
+            self.users.number(users, start, free.users)?;
+            self.items.number(items, start, free.items)?;
+            free.values.copy_from_slice(&values[start..end]);
+            match (free.weights, weights) {
+                (Some(free), Some(weights)) => free.copy_from_slice(&weights[start..end]),
+                (Some(free), None) => free.fill(1.0),
                 (None, _) => {}
             }
-            if let (Some(room), Some(times)) = (room.times, times) {
-                room.copy_from_slice(&times[start..end]);
+            if let (Some(free), Some(times)) = (free.times, times) {
+                free.copy_from_slice(&times[start..end]);
             }
             self.count(end - start);
             start = end;
@@ -273,13 +273,13 @@ pub(super) fn from_indexed(
     let mut start = 0;
     while start < values.len() {
         let chunk = open_chunk(&mut chunks, extras);
-        let room = chunk.room(values.len() - start);
-        let range = start..start + room.users.len();
-        room.users.copy_from_slice(&user_indices[range.clone()]);
-        room.items.copy_from_slice(&item_indices[range.clone()]);
-        room.values.copy_from_slice(&values[range.clone()]);
-        if let (Some(room), Some(weights)) = (room.weights, weights) {
-            room.copy_from_slice(&weights[range.clone()]);
+        let free = chunk.free_rows(values.len() - start);
+        let range = start..start + free.users.len();
+        free.users.copy_from_slice(&user_indices[range.clone()]);
+        free.items.copy_from_slice(&item_indices[range.clone()]);
+        free.values.copy_from_slice(&values[range.clone()]);
+        if let (Some(free), Some(weights)) = (free.weights, weights) {
+            free.copy_from_slice(&weights[range.clone()]);
         }
         chunk.grow(range.len());
         start = range.end;
@@ -289,7 +289,7 @@ pub(super) fn from_indexed(
     assemble::assemble(users, items, chunks, &user_places, &item_places, duplicates)
 }
 
-/// A chunk with room in it, also for the extras.
+/// A chunk with free rows, also for the extras.
 fn open_chunk(chunks: &mut Vec<Chunk>, extras: Extras) -> &mut Chunk {
     if !chunks.last().is_some_and(|chunk| !chunk.is_full() && chunk.extras() == extras) {
         chunks.push(Chunk::new(CHUNK_ROWS, extras));

@@ -7,12 +7,12 @@ use gradus_base::{Error, Result, parallel};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files with these endings are pictures.
-const ENDINGS: &[&str] = &["png", "jpg", "jpeg", "pgm", "ppm", "pnm"];
+/// Files with these extensions are pictures.
+const EXTENSIONS: &[&str] = &["png", "jpg", "jpeg", "pgm", "ppm", "pnm"];
 
 fn is_picture(path: &Path) -> bool {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    ENDINGS.contains(&ending.as_str())
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    EXTENSIONS.contains(&extension.as_str())
 }
 
 pub(super) fn has_pictures(folder: &Path) -> bool {

@@ -1,4 +1,4 @@
-//! A planted set of ratings: films with titles, users with tastes.
+//! A planted set of ratings: films with titles, users with preferences.
 
 use super::choose::{Catalogue, Scratch, apportion};
 use super::titles::{N_GENRES, titles};
@@ -75,8 +75,8 @@ pub struct RatingsSpec {
     /// Standard deviation of the logarithm of user activity. Default 1.2, as in MovieLens.
     pub activity: f64,
     /// How much users prefer to rate what they like: a genre one standard deviation above the
-    /// user's mean is taken `e^taste` times as often. Default 0.7; 0 picks by popularity alone.
-    pub taste: f64,
+    /// user's mean is taken `e^selection` times as often. Default 0.7; 0 picks by popularity alone.
+    pub selection: f64,
     /// Smallest and largest value; `None` leaves values unbounded. Default 0.5 to 5.
     pub range: Option<(f64, f64)>,
     /// Values are rounded to multiples of this; `None` leaves them as they are. Default 0.5.
@@ -101,7 +101,7 @@ impl Default for RatingsSpec {
             popularity: 2.0,
             popular_is_good: 0.4,
             activity: 1.2,
-            taste: 0.7,
+            selection: 0.7,
             range: Some((0.5, 5.0)),
             step: Some(0.5),
             ids: ItemIds::Names,
@@ -126,7 +126,7 @@ impl RatingsSpec {
         popularity: f64,
         popular_is_good: f64,
         activity: f64,
-        taste: f64,
+        selection: f64,
         range: Option<(f64, f64)>,
         step: Option<f64>,
         ids: ItemIds,
@@ -174,7 +174,7 @@ impl RatingsSpec {
         // Beyond these bounds the weights leave the range of f64, or one item has them all.
         within("popularity", self.popularity, 0.0, 6.0)?;
         within("activity", self.activity, 0.0, 6.0)?;
-        within("taste", self.taste, 0.0, 6.0)?;
+        within("selection", self.selection, 0.0, 6.0)?;
         within("popular_is_good", self.popular_is_good, -1.0, 1.0)?;
         if let Some(step) = self.step
             && !(step > 0.0 && step.is_finite())
@@ -528,7 +528,7 @@ impl RatingsMaker {
         for (liking, direction) in liking.iter_mut().zip(self.truth.genre_directions.rows()) {
             let dot: f32 = factors.iter().zip(direction).map(|(a, b)| a * b).sum();
             let score = f64::from(dot) * unit.sqrt();
-            *liking = if score.is_finite() { libm::exp(self.spec.taste * score) } else { 1.0 };
+            *liking = if score.is_finite() { libm::exp(self.spec.selection * score) } else { 1.0 };
         }
     }
 

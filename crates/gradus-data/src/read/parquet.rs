@@ -5,7 +5,7 @@ use super::delimiter::Delimiter;
 use super::detect::{ByRole, Guess, Layout, Need, Role, choose};
 use super::number::shown;
 use super::options::{Columns, Format, OnError, ReadOptions, ReadSummary};
-use super::pipeline::TOLD;
+use super::pipeline::MOST_REPORTED;
 use super::source::Input;
 use super::time::{time, whole};
 use super::{RatingRows, Sink};
@@ -187,7 +187,7 @@ fn convert(
                 return Err(error);
             }
             summary.skipped += 1;
-            if summary.first_errors.len() < TOLD {
+            if summary.first_errors.len() < MOST_REPORTED {
                 summary.first_errors.push(error.to_string());
             }
             continue;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// How many bad rows are described.
-pub(crate) const TOLD: usize = 5;
+pub(crate) const MOST_REPORTED: usize = 5;
 
 /// A bad row: its line, counted from 0 at the start of the block, the column to blame, and why.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<R> Parsed<R> {
     /// Notes a bad row; tells whether to go on.
     pub(crate) fn note(&mut self, on_error: OnError, bad: Bad) -> bool {
         self.n_bad += 1;
-        if self.bad.len() < TOLD {
+        if self.bad.len() < MOST_REPORTED {
             self.bad.push(bad);
         }
         on_error == OnError::Skip
@@ -88,7 +88,7 @@ impl<R: Rows> Progress<'_, R> {
             if self.on_error == OnError::Fail {
                 return Err(error);
             }
-            if self.first_errors.len() < TOLD {
+            if self.first_errors.len() < MOST_REPORTED {
                 self.first_errors.push(error.to_string());
             }
         }

@@ -7,7 +7,6 @@ pub(crate) mod solve;
 use crate::baseline::Components;
 use crate::fitting;
 use crate::latent::{LatentFactors, Normalised};
-use crate::parameters::params;
 use crate::tuning::{self, Chosen, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -31,7 +30,7 @@ pub enum RowMethod {
     Cg,
 }
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Biased matrix factorisation by alternating least squares: predicts ratings, recommends items.
     ///
     /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a

@@ -1,6 +1,7 @@
 use super::*;
 use crate::latent::{RowRule, Squares};
-use gradus_core::iterate::Solver as _;
+use crate::testing::{on_threads, planted, same_bits_on_any_number_of_threads, solve_dense};
+use gradus_core::iterate::{self, Solver as _};
 use gradus_core::progress::{Event, Observer, Stop};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
 use gradus_core::report::StopReason;
@@ -16,10 +17,6 @@ fn small() -> Als {
     Als::new().rank(5).scaling(Scaling::Count).regularization(0.02).max_iter(8).tol(0.0)
 }
 
-fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
-}
-
 /// The whole algorithm once more, slowly and in double precision, with Gauss–Jordan elimination.
 mod oracle {
     use super::*;
@@ -28,26 +25,6 @@ mod oracle {
         pub mean: f64,
         pub users: Vec<Vec<f64>>,
         pub items: Vec<Vec<f64>>,
-    }
-
-    fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
-        let n = b.len();
-        for pivot in 0..n {
-            let best = (pivot..n)
-                .max_by(|&i, &j| a[i][pivot].abs().total_cmp(&a[j][pivot].abs()))
-                .unwrap();
-            a.swap(pivot, best);
-            b.swap(pivot, best);
-            for row in 0..n {
-                if row != pivot {
-                    let factor = a[row][pivot] / a[pivot][pivot];
-                    let from = a[pivot].clone();
-                    a[row].iter_mut().zip(from).for_each(|(x, y)| *x -= factor * y);
-                    b[row] -= factor * b[pivot];
-                }
-            }
-        }
-        (0..n).map(|i| b[i] / a[i][i]).collect()
     }
 
     /// The penalties of a row on its factors and on its bias.
@@ -90,7 +67,7 @@ mod oracle {
                 for (i, row) in a.iter_mut().enumerate() {
                     row[i] += if i < k { lambda } else { of_bias.unwrap() };
                 }
-                let mut x = solve(a, b);
+                let mut x = solve_dense(a, b);
                 x.resize(k + 1, 0.0);
                 x
             })
@@ -224,7 +201,7 @@ fn the_same_bits_on_any_number_of_threads() {
     let (train, test) = data.partition(|at| at % 10 != 0);
     let params = Als::new().rank(20).regularization(1.5).max_iter(3);
     let bytes = |threads| {
-        in_pool(threads, || {
+        on_threads(threads, || {
             let job = Job::default().validation(&test);
             params.fit_job(&train, &job).unwrap().to_bytes().unwrap()
         })
@@ -236,15 +213,7 @@ fn the_same_bits_on_any_number_of_threads() {
 
 #[test]
 fn planted_ratings_are_explained_up_to_their_noise() {
-    let spec = RatingsSpec {
-        rank: 3,
-        noise: 0.3,
-        step: None,
-        range: None,
-        ..RatingsSpec::new(600, 200, 40_000)
-    };
-    let made = spec.make(4).unwrap();
-    let (train, test) = made.ratings.partition(|at| at % 10 != 0);
+    let (train, test) = planted();
     let params = Als::new().rank(3).scaling(Scaling::Count).regularization(0.01).max_iter(30);
     let fitted = params.fit_job(&train, &Job::default().validation(&test)).unwrap();
     let rmse = fitted.report.validation.unwrap();
@@ -628,10 +597,7 @@ fn many_conjugate_gradient_steps_are_an_exact_solve() {
 fn conjugate_gradients_give_the_same_bits_on_any_number_of_threads() {
     let data = RatingsSpec::new(900, 300, 60_000).make(19).unwrap().ratings;
     let params = Als::new().rank(20).regularization(1.5).max_iter(3).solver(RowMethod::Cg);
-    let bytes = |threads| in_pool(threads, || params.fit(&data).unwrap().to_bytes().unwrap());
-    let one = bytes(1);
-    assert!(one == bytes(2), "2 threads");
-    assert!(one == bytes(7), "7 threads");
+    same_bits_on_any_number_of_threads(&params, &data);
 }
 
 #[test]

@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 const ROUNDS: usize = 1000;
 /// Biases have converged when they move by less than this share of the range of the ratings.
 const STILL: f64 = 1e-7;
+/// The same for biases that a fit starts from, which moves them further than this.
+const ROUGH: f64 = 1e-2;
 
 /// The mean with biases: who rates high, what is rated high.
 ///
@@ -92,9 +94,19 @@ pub struct Biases {
 
 /// Fits `r̂ = α + β_u + β_i` by alternating damped means; says whether they converged.
 pub(crate) fn solve(data: &Ratings, damping: [f64; 2], stop: &Stop) -> Result<(Biases, bool)> {
+    solve_to(STILL, data, damping, stop)
+}
+
+/// The same, roughly: for a fit that only starts there, in a few passes over the ratings.
+pub(crate) fn solve_roughly(data: &Ratings, damping: [f64; 2]) -> Result<Biases> {
+    Ok(solve_to(ROUGH, data, damping, &Stop::new())?.0)
+}
+
+/// The biases, when they move by less than a share of the range of the ratings.
+fn solve_to(share: f64, data: &Ratings, damping: [f64; 2], stop: &Stop) -> Result<(Biases, bool)> {
     let mut mean = mean_of(data);
     let (low, high) = range(data);
-    let still = (STILL * (f64::from(high) - f64::from(low))).max(f64::MIN_POSITIVE);
+    let still = (share * (f64::from(high) - f64::from(low))).max(f64::MIN_POSITIVE);
     let mut of_users = Side::new(data.by_user(), data.weights_by_user(), mean, damping[0]);
     let mut of_items = Side::new(data.by_item(), data.weights_by_item(), mean, damping[1]);
     let total = of_users.total();
@@ -125,10 +137,10 @@ pub(crate) fn solve(data: &Ratings, damping: [f64; 2], stop: &Stop) -> Result<(B
         }
         (of_users.mean, of_items.mean) = (mean, mean);
         items = of_items.solve(&users);
-        let new = of_users.solve(&items);
+        let (new, errors, _) = of_users.solve_with_errors(&items);
         let moved = users.iter().zip(&new).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         users = new;
-        let drift = of_users.errors(&users, &items).0 / total;
+        let drift = errors / total;
         let settled = moved.max((mean - before).abs()).max(drift.abs()) <= still;
         if settled {
             at_rest = true;
@@ -172,20 +184,24 @@ impl Side<'_> {
         })
     }
 
-    /// The sums `Σ w e` and `Σ w e²` over the errors of all ratings.
-    pub(super) fn errors(&self, own: &[f64], others: &[f64]) -> (f64, f64) {
+    /// The biases of this side, given those of the other side, with the sums `Σ w e` and `Σ w e²` over the
+    /// errors of all ratings then.
+    pub(super) fn solve_with_errors(&self, others: &[f64]) -> (Vec<f64>, f64, f64) {
         let each = parallel::map_below(self.rows.n_rows(), 64, |row| {
             let (indices, values) = self.rows.row(row);
             let weights = self.weights.map(|weights| &weights[self.rows.range(row)]);
-            let known = self.mean + own[row];
+            let bias = one_bias(indices, values, weights, self.mean, self.damping, others);
+            let known = self.mean + bias;
             let each = indices.iter().zip(values).enumerate();
-            each.fold((0.0, 0.0), |(sum, squares), (at, (&index, &value))| {
+            let (sum, squares) = each.fold((0.0, 0.0), |(sum, squares), (at, (&index, &value))| {
                 let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
                 let error = f64::from(value) - known - others[index as usize];
                 (sum + weight * error, squares + weight * error * error)
-            })
+            });
+            (bias, sum, squares)
         });
-        each.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+        let (sum, squares) = each.iter().fold((0.0, 0.0), |a, b| (a.0 + b.1, a.1 + b.2));
+        (each.into_iter().map(|row| row.0).collect(), sum, squares)
     }
 
     /// The degrees of freedom that the biases of this side take, the other side being known.

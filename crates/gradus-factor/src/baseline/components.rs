@@ -86,8 +86,8 @@ impl Components {
             let of_users = Side::new(data.by_user(), data.weights_by_user(), mean, damping[0]);
             let of_items = Side::new(data.by_item(), data.weights_by_item(), mean, damping[1]);
             items = of_items.solve(&users);
-            users = of_users.solve(&items);
-            let (errors, squares) = of_users.errors(&users, &items);
+            let (errors, squares);
+            (users, errors, squares) = of_users.solve_with_errors(&items);
             mean += errors / weight;
             // What the parameters take of the degrees of freedom.
             let [free_users, free_items] = [&of_users, &of_items].map(Side::freedom);

@@ -16,8 +16,8 @@ mod popular;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bias::solve as solve_biases;
 pub use bias::{Bias, Biases};
+pub(crate) use bias::{solve as solve_biases, solve_roughly as start_biases};
 pub(crate) use components::Components;
 pub use mean::{Constant, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};

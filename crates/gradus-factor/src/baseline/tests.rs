@@ -2,6 +2,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::*;
+use crate::testing::{solve_dense, weighted};
 use gradus_base::random::Stream;
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
@@ -12,37 +13,10 @@ fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(70, 40, 900) }.make(seed).unwrap().ratings
 }
 
-fn weighted(data: &Ratings) -> Ratings {
-    let rows: Vec<_> = data.iter().collect();
-    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
-    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
-    let weights: Vec<f32> = (0..rows.len()).map(|n| (n % 4) as f32 * 0.5).collect();
-    let ids = (data.users().clone(), data.items().clone());
-    let columns = (users.as_slice(), items.as_slice());
-    Ratings::from_indexed(ids, columns, &values, Some(&weights), Duplicates::Error).unwrap()
-}
-
 /// Two users like items 0 and 1, one likes 1 and 2.
 fn three_users() -> Ratings {
     let rows = [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0), (2, 1, 1.0), (2, 2, 4.0)];
     Ratings::from_triplets(rows.map(|(u, i, v)| (Id::Int(u), Id::Int(i), v))).unwrap()
-}
-
-/// Solves a dense system by elimination with row exchanges.
-fn solve_dense(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
-    let n = b.len();
-    for c in 0..n {
-        let best = (c..n).max_by(|&i, &j| a[i][c].abs().total_cmp(&a[j][c].abs())).unwrap();
-        a.swap(c, best);
-        b.swap(c, best);
-        let row = a[c].clone();
-        for i in (0..n).filter(|&i| i != c) {
-            let by = a[i][c] / row[c];
-            a[i].iter_mut().zip(&row).for_each(|(x, y)| *x -= by * y);
-            b[i] -= by * b[c];
-        }
-    }
-    (0..n).map(|i| b[i] / a[i][i]).collect()
 }
 
 #[test]
@@ -57,7 +31,7 @@ fn the_mean_is_the_mean() {
 
 #[test]
 fn biases_solve_the_whole_system_at_once() {
-    for data in [made(1), weighted(&made(2))] {
+    for data in [made(1), weighted(&made(2), |n| (n % 4) as f32 * 0.5)] {
         for damping in [[0.5, 0.5], [5.0, 2.0], [100.0, 100.0], [3.0, 40.0]] {
             let (n, m) = (data.n_users(), data.n_items());
             let mean = n + m;
@@ -221,7 +195,7 @@ fn dense_similarities(data: &Ratings, params: &Neighbours) -> Vec<Vec<f64>> {
 
 #[test]
 fn neighbours_agree_with_dense_formulas() {
-    for data in [made(4), weighted(&made(5))] {
+    for data in [made(4), weighted(&made(5), |n| (n % 4) as f32 * 0.5)] {
         for similarity in [Similarity::Cosine, Similarity::Tfidf, Similarity::Bm25] {
             for kept in [3, 10, 1000] {
                 let params = Neighbours::new().similarity(similarity).neighbours(kept).k1(0.7);
@@ -334,7 +308,7 @@ fn what_cannot_be_learned_from_is_refused_by_name() {
 #[test]
 fn a_neighbour_of_weight_zero_is_as_good_as_absent() {
     let data = made(12);
-    let marked = weighted(&data);
+    let marked = weighted(&data, |n| (n % 4) as f32 * 0.5);
     let kept: Vec<f32> = marked.iter().map(|rating| rating.weight).collect();
     let absent = marked.filter(|at| kept[at] > 0.0);
     assert!(absent.len() < marked.len());

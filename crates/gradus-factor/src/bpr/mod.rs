@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-pub use crate::sgd::Schedule;
+pub use crate::sgd::StepSchedule;
 
 /// How the other item of a pair is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ pub struct Bpr {
 
     /// How the length of a step changes as the fit goes on. With steps of one length the last random pairs leave their
     /// noise in the factors: where users are few, the ranking was a tenth worse.
-    pub schedule: Schedule,
+    pub schedule: StepSchedule,
 
     /// Largest number of epochs (for each random start). On Gowalla the ranking is still getting better after 40.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -124,7 +124,7 @@ impl Default for Bpr {
             negatives: Negatives::Uniform,
             exponent: 0.5,
             learning_rate: 0.05,
-            schedule: Schedule::Cosine,
+            schedule: StepSchedule::Cosine,
             max_iter: 100,
             tol: 0.0,
             patience: 10,

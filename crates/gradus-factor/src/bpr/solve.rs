@@ -1,6 +1,6 @@
 //! One epoch: a step for each positive pair, block by block.
 
-use super::{Bpr, Negatives, Schedule};
+use super::{Bpr, Negatives, StepSchedule};
 use crate::grid::{self, Grid, Partition};
 use crate::latent::{self, FoldIn, LatentFactors, Pairs, Parts};
 use crate::ranking::{HeldOutItems, Over};
@@ -117,7 +117,7 @@ impl<'a> Solver<'a> {
                 state.epoch,
                 self.params.max_iter,
             ),
-            adaptive: self.params.schedule == Schedule::Adaptive,
+            adaptive: self.params.schedule == StepSchedule::Adaptive,
             biases: self.params.biases,
             penalty: self.penalty,
             bias_penalty: self.penalty,
@@ -353,7 +353,7 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn depends_on_max_iter(&self) -> bool {
-        self.params.schedule == Schedule::Cosine
+        self.params.schedule == StepSchedule::Cosine
     }
 
     fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {

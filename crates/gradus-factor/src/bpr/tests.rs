@@ -26,7 +26,7 @@ fn tastes_are_distinguished_and_popularity_is_beaten() {
     for params in [
         Bpr::new().rank(4).max_iter(40),
         Bpr::new().rank(4).max_iter(40).negatives(Negatives::Popularity),
-        Bpr::new().rank(4).max_iter(40).schedule(Schedule::Adaptive).learning_rate(0.2),
+        Bpr::new().rank(4).max_iter(40).schedule(StepSchedule::Adaptive).learning_rate(0.2),
         Bpr::new().rank(4).max_iter(40).biases(false),
     ] {
         let fitted = params.fit_job(&train, &Job::default().validation(&held_out)).unwrap();

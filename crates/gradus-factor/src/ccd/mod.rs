@@ -7,7 +7,6 @@ use crate::baseline::Components;
 use crate::fitting;
 use crate::half::Method;
 use crate::latent::{LatentFactors, Normalised, Normalize, Scaling};
-use crate::parameters::params;
 use crate::tuning::{self, Chosen, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// In which order the coordinates are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum CcdOrder {
     /// One latent dimension at a time, over all items and then all users (CCD++): a dimension is the best rank-one fit of what the others leave.
     Dimension,
     /// One row at a time, over all its dimensions: each scalar is minimised in closed form, all others fixed.
@@ -27,7 +26,7 @@ pub enum Order {
     Element,
 }
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Biased matrix factorisation by cyclic coordinate descent: one number at a time, each in closed form.
     ///
     /// Model and objective are those of `als`: `r̂ = α + β_u + β_i + γ_u·γ_i` and
@@ -53,7 +52,7 @@ params! {
         [rank, regularization, bias_regularization, scaling, biases],
 
         /// In which order the coordinates are visited.
-        pub order: Order,
+        pub order: CcdOrder,
 
         /// How often the coordinates of a row (or of a dimension) are visited before the next ones.
         #[schemars(range(min = 1, max = 1000))]
@@ -71,7 +70,7 @@ impl Default for Ccd {
             bias_regularization: None,
             scaling: Scaling::Sqrt,
             biases: true,
-            order: Order::Element,
+            order: CcdOrder::Element,
             inner: 1,
             max_iter: 40,
             tol: 1e-4,
@@ -124,11 +123,11 @@ impl Fit for Ccd {
         let solver = solve::Solver::new(plan, &input, job.validation, job.warm_model())?;
         let start = (started, chosen.choices);
         let (solver, state, mut report) = match self.order {
-            Order::Element => {
+            CcdOrder::Element => {
                 let (state, report) = fitting::run(self, &solver, start, data, job)?;
                 (solver, state, report)
             }
-            Order::Dimension => {
+            CcdOrder::Dimension => {
                 let descent = dimension::Descent::new(solver, self.inner);
                 let (state, report) = fitting::run(self, &descent, start, data, job)?;
                 (descent.solver, state, report)

@@ -1,25 +1,15 @@
 use super::*;
 use crate::latent::Squares;
+use crate::testing::{planted, same_bits_on_any_number_of_threads, weighted};
 use gradus_core::iterate::Solver as _;
 use gradus_core::progress::Stop;
-use gradus_data::Duplicates;
 use gradus_data::make::RatingsSpec;
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(90, 50, 1500) }.make(seed).unwrap().ratings
 }
 
-fn weighted(data: &Ratings) -> Ratings {
-    let rows: Vec<_> = data.iter().collect();
-    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
-    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
-    let weights: Vec<f32> = (0..rows.len()).map(|n| 0.5 + (n % 3) as f32).collect();
-    let ids = (data.users().clone(), data.items().clone());
-    let columns = (users.as_slice(), items.as_slice());
-    Ratings::from_indexed(ids, columns, &values, Some(&weights), Duplicates::Error).unwrap()
-}
-
-fn small(order: Order) -> Ccd {
+fn small(order: CcdOrder) -> Ccd {
     Ccd::new()
         .rank(5)
         .scaling(Scaling::Count)
@@ -88,7 +78,7 @@ impl Oracle<'_> {
         let (n, m) = (self.users.len(), self.items.len());
         let first = usize::from(!self.params.biases);
         match self.params.order {
-            Order::Element => {
+            CcdOrder::Element => {
                 for (of_users, rows) in [(false, m), (true, n)] {
                     for row in 0..rows {
                         for _ in 0..self.params.inner {
@@ -97,7 +87,7 @@ impl Oracle<'_> {
                     }
                 }
             }
-            Order::Dimension => {
+            CcdOrder::Dimension => {
                 for t in first..=self.rank {
                     let rounds = if t == 0 { 1 } else { self.params.inner };
                     for _ in 0..rounds {
@@ -133,8 +123,8 @@ impl Oracle<'_> {
 #[test]
 fn both_orders_follow_the_slow_oracle() {
     let data = made(1);
-    for data in [&data, &weighted(&data)] {
-        for order in [Order::Element, Order::Dimension] {
+    for data in [&data, &weighted(&data, |n| 0.5 + (n % 3) as f32)] {
+        for order in [CcdOrder::Element, CcdOrder::Dimension] {
             for params in [
                 small(order),
                 small(order).biases(false).inner(2),
@@ -182,7 +172,7 @@ fn the_objective_never_rises_and_ends_near_exact_solves() {
         .max_iter(150)
         .tol(0.0);
     let exact = exact.fit(&data).unwrap().report.objective;
-    for order in [Order::Element, Order::Dimension] {
+    for order in [CcdOrder::Element, CcdOrder::Dimension] {
         for inner in [1, 3] {
             let params = small(order).max_iter(150).inner(inner);
             let report = params.fit(&data).unwrap().report;
@@ -199,28 +189,16 @@ fn the_objective_never_rises_and_ends_near_exact_solves() {
 #[test]
 fn the_same_bits_on_any_number_of_threads() {
     let data = RatingsSpec::new(900, 300, 60_000).make(3).unwrap().ratings;
-    for order in [Order::Element, Order::Dimension] {
+    for order in [CcdOrder::Element, CcdOrder::Dimension] {
         let params = Ccd::new().rank(9).regularization(1.5).max_iter(2).order(order);
-        let bytes = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| params.fit(&data).unwrap().to_bytes().unwrap())
-        };
-        let one = bytes(1);
-        assert!(one == bytes(2) && one == bytes(7), "{order:?}");
+        same_bits_on_any_number_of_threads(&params, &data);
     }
 }
 
 #[test]
 fn planted_ratings_are_explained_up_to_their_noise() {
-    let spec = RatingsSpec {
-        rank: 3,
-        noise: 0.3,
-        step: None,
-        range: None,
-        ..RatingsSpec::new(600, 200, 40_000)
-    };
-    let (train, test) = spec.make(4).unwrap().ratings.partition(|at| at % 10 != 0);
-    for order in [Order::Element, Order::Dimension] {
+    let (train, test) = planted();
+    for order in [CcdOrder::Element, CcdOrder::Dimension] {
         let params = Ccd::new()
             .rank(3)
             .scaling(Scaling::Count)
@@ -248,7 +226,7 @@ fn a_step_asked_to_stop_leaves_the_state_as_it_was() {
         }
     }
     let data = made(5);
-    let params = small(Order::Dimension).max_iter(6);
+    let params = small(CcdOrder::Dimension).max_iter(6);
     let stop = gradus_core::progress::Stop::new();
     let midway = Midway(stop.clone(), 0.into());
     let part = params.fit_job(&data, &Job::default().observer(&midway).stop(stop)).unwrap();
@@ -262,7 +240,7 @@ fn a_step_asked_to_stop_leaves_the_state_as_it_was() {
 #[test]
 fn a_warm_start_goes_on_from_the_model() {
     let data = made(6);
-    for order in [Order::Element, Order::Dimension] {
+    for order in [CcdOrder::Element, CcdOrder::Dimension] {
         let first = small(order).max_iter(30).fit(&data).unwrap();
         let again =
             small(order).max_iter(1).fit_job(&data, &Job::default().warm(&first.model)).unwrap();

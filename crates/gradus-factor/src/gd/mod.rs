@@ -6,7 +6,6 @@ mod solve;
 use crate::fitting;
 use crate::latent::LatentFactors;
 use crate::loss::Problem;
-use crate::parameters::params;
 use crate::tuning::{self, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -15,9 +14,9 @@ use gradus_data::Ratings;
 
 pub use crate::latent::Scaling;
 pub use crate::loss::RatingLoss;
-pub use optimizer::Optimizer;
+pub use optimizer::GdOptimizer;
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Biased matrix factorisation by full gradient descent: to see what the other solvers gain.
     ///
     /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`, and the fit minimises the objective of `als`, or of
@@ -45,7 +44,7 @@ params! {
         [rank, regularization, bias_regularization, scaling, biases, loss, delta],
 
         /// How the gradient becomes a step.
-        pub optimizer: Optimizer,
+        pub optimizer: GdOptimizer,
 
         /// Length of a step at first. 0 takes 1 for gd, momentum and nesterov, 0.1 for adagrad, and 0.02 for rmsprop and adam.
         #[schemars(range(min = 0.0))]
@@ -69,7 +68,7 @@ impl Default for Gd {
             biases: true,
             loss: RatingLoss::Squared,
             delta: 1.0,
-            optimizer: Optimizer::Nesterov,
+            optimizer: GdOptimizer::Nesterov,
             learning_rate: 0.0,
             momentum: 0.9,
             max_iter: 200,

@@ -13,7 +13,7 @@ const EPSILON: f64 = 1e-8;
 /// How the gradient becomes a step. With the descent direction `d` and the step length `η`:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Optimizer {
+pub enum GdOptimizer {
     /// `x ← x + η d`.
     Gd,
     /// `v ← μ v + d`, `x ← x + η v`: goes on in the direction it came from.
@@ -29,7 +29,7 @@ pub enum Optimizer {
     Adam,
 }
 
-impl Optimizer {
+impl GdOptimizer {
     /// Whether the objective may not rise.
     pub(super) fn descends(self) -> bool {
         matches!(self, Self::Gd | Self::Momentum | Self::Nesterov)
@@ -103,7 +103,7 @@ impl Point {
 
 /// Moves `x` along the descent direction `down`. `step` counts from 1.
 pub(super) fn advance(
-    optimizer: Optimizer,
+    optimizer: GdOptimizer,
     (rate, momentum): (f32, f32),
     step: u64,
     x: &mut Point,

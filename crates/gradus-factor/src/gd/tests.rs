@@ -7,13 +7,13 @@ use gradus_core::recommend::Recommend;
 use gradus_data::Id;
 use gradus_data::make::RatingsSpec;
 
-const ALL: [Optimizer; 6] = [
-    Optimizer::Gd,
-    Optimizer::Momentum,
-    Optimizer::Nesterov,
-    Optimizer::Adagrad,
-    Optimizer::Rmsprop,
-    Optimizer::Adam,
+const ALL: [GdOptimizer; 6] = [
+    GdOptimizer::Gd,
+    GdOptimizer::Momentum,
+    GdOptimizer::Nesterov,
+    GdOptimizer::Adagrad,
+    GdOptimizer::Rmsprop,
+    GdOptimizer::Adam,
 ];
 
 fn made(seed: u64) -> Ratings {
@@ -145,24 +145,24 @@ fn the_steps_are_those_of_the_formulas() {
             down.item_bias[0] = d as f32;
             advance(optimizer, (0.1, 0.9), step, &mut x, &mut memory, &down);
             match optimizer {
-                Optimizer::Gd => at += 0.1 * d,
-                Optimizer::Momentum => {
+                GdOptimizer::Gd => at += 0.1 * d,
+                GdOptimizer::Momentum => {
                     v = 0.9 * v + d;
                     at += 0.1 * v;
                 }
-                Optimizer::Nesterov => {
+                GdOptimizer::Nesterov => {
                     v = 0.9 * v + d;
                     at += 0.1 * (d + 0.9 * v);
                 }
-                Optimizer::Adagrad => {
+                GdOptimizer::Adagrad => {
                     s += d * d;
                     at += 0.1 * d / s.sqrt();
                 }
-                Optimizer::Rmsprop => {
+                GdOptimizer::Rmsprop => {
                     s = 0.9 * s + 0.1 * d * d;
                     at += 0.1 * d / s.sqrt();
                 }
-                Optimizer::Adam => {
+                GdOptimizer::Adam => {
                     v = 0.9 * v + 0.1 * d;
                     s = 0.999 * s + 0.001 * d * d;
                     let (a, b) = (1.0 - 0.9f64.powi(step as i32), 1.0 - 0.999f64.powi(step as i32));
@@ -193,7 +193,7 @@ fn accelerated_descent_is_faster_than_plain() {
         let params = small().optimizer(optimizer).max_iter(40).regularization(0.01);
         params.fit(&data).unwrap().report.objective
     };
-    assert!(after(Optimizer::Nesterov) < after(Optimizer::Gd));
+    assert!(after(GdOptimizer::Nesterov) < after(GdOptimizer::Gd));
 }
 
 #[test]

@@ -9,7 +9,6 @@ mod start;
 
 use crate::fitting::{self, iterative};
 use crate::latent::{Implicit, LatentFactors};
-use crate::parameters::params;
 use crate::ranking::HeldOutItems;
 use crate::tuning::{self, Tunable};
 use gradus_base::Result;
@@ -22,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::latent::{Confidence, UnobservedOn};
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Implicit feedback by alternating least squares: recommends items from clicks, plays, purchases.
     ///
     /// A value `r` is a sign of interest, and a pair without one is a weak sign of none. The model

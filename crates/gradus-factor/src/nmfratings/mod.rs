@@ -5,7 +5,6 @@ use crate::baseline::Components;
 use crate::fitting;
 use crate::half::Method;
 use crate::latent::{LatentFactors, Normalised, Normalize, Scaling};
-use crate::parameters::params;
 use crate::tuning::{self, latent};
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -15,7 +14,7 @@ use gradus_data::Ratings;
 /// Rounds over the coordinates of a row in half an iteration.
 const ROUNDS: usize = 2;
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Non-negative matrix factorisation of ratings: tastes that only add up.
     ///
     /// The model is that of `als`, `r̂ = α + β_u + β_i + γ_u·γ_i`, with factors of 0 or more, and the fit minimises

@@ -5,7 +5,6 @@ mod solve;
 use crate::fitting;
 use crate::latent::LatentFactors;
 use crate::loss::Problem;
-use crate::parameters::params;
 use crate::tuning::{self, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -20,7 +19,7 @@ pub use crate::loss::RatingLoss;
 /// How the length of a step changes as the fit goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Schedule {
+pub enum StepSchedule {
     /// Shorter for each row the more gradient it has seen (`η / √(1 + Σ mean g²)`): quick from the first epoch on.
     Adaptive,
     /// `η` in every epoch.
@@ -30,7 +29,7 @@ pub enum Schedule {
     Cosine,
 }
 
-impl Schedule {
+impl StepSchedule {
     /// The length of a step in an epoch, counted from 0.
     pub(crate) fn rate(self, rate: f32, epoch: usize, epochs: usize) -> f32 {
         match self {
@@ -44,7 +43,7 @@ impl Schedule {
     }
 }
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Biased matrix factorisation by stochastic gradient descent: predicts ratings, recommends items.
     ///
     /// The model is `r̂ = α + β_u + β_i + γ_u·γ_i`: a mean, a bias for each user and each item, and a
@@ -87,7 +86,7 @@ params! {
         pub learning_rate: f32,
 
         /// How the length of a step changes as the fit goes on.
-        pub schedule: Schedule,
+        pub schedule: StepSchedule,
 
         /// Ratings (of one block) whose gradients are gathered before the rows move; 1 is plain SGD.
         #[schemars(range(min = 1, max = 1_000_000))]
@@ -120,7 +119,7 @@ impl Default for Sgd {
             loss: RatingLoss::Squared,
             delta: 1.0,
             learning_rate: 0.05,
-            schedule: Schedule::Cosine,
+            schedule: StepSchedule::Cosine,
             batch: 1,
             max_iter: 30,
             tol: 0.0,

@@ -1,6 +1,6 @@
 //! One epoch: a step for each rating, block by block.
 
-use super::{Schedule, Sgd};
+use super::{Sgd, StepSchedule};
 use crate::baseline::{self, Biases};
 use crate::grid::{self, Grid, Partition};
 use crate::latent::{self, HeldOut, LatentFactors, Parts, RowRule};
@@ -9,7 +9,6 @@ use crate::vectors::clone_in_place;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{self, Step, Watch};
-use gradus_core::progress::Stop;
 use gradus_data::{Csr, Ratings};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::sgd::{Extra, StepRule, sweep};
@@ -128,11 +127,7 @@ impl<'a> Solver<'a> {
         // Under another loss than squares the biases of squares may be far off: wild values move them.
         let squares = problem.loss == RatingLoss::Squared;
         let start = match rule.bias_regularization.filter(|_| squares) {
-            Some(of_biases) => {
-                // They are only a start: a fit that was asked to stop says so itself.
-                let of_biases = of_biases.map(f64::from);
-                Some(baseline::solve_biases(data, of_biases, &Stop::new())?.0)
-            }
+            Some(of_biases) => Some(baseline::start_biases(data, of_biases.map(f64::from))?),
             None => None,
         };
         Ok(Self {
@@ -172,7 +167,7 @@ impl<'a> Solver<'a> {
             loss: self.units.loss,
             mean: state.mean as f32,
             learning_rate: rate,
-            adaptive: self.params.schedule == Schedule::Adaptive,
+            adaptive: self.params.schedule == StepSchedule::Adaptive,
             biases: self.params.biases,
             batch: self.params.batch,
         }
@@ -332,7 +327,7 @@ impl iterate::Solver for Solver<'_> {
     }
 
     fn depends_on_max_iter(&self) -> bool {
-        self.params.schedule == Schedule::Cosine
+        self.params.schedule == StepSchedule::Cosine
     }
 
     fn write_state<'b>(&self, state: &'b State, prefix: &str, file: &mut Writer<'b>) {

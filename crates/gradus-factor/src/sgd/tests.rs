@@ -1,6 +1,7 @@
 use super::*;
 use crate::baseline;
 use crate::latent::{RatingLink, RowRule};
+use crate::testing::{planted, weighted};
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::progress::Stop;
 use gradus_core::recommend::{Filter, Profile, Recipient, Recommend};
@@ -15,17 +16,6 @@ fn made(seed: u64) -> Ratings {
 fn small() -> Sgd {
     let count = Sgd::new().scaling(Scaling::Count).regularization(0.06).learning_rate(0.02);
     count.rank(5).max_iter(6).tol(0.0).seed(3)
-}
-
-/// The same data with weights.
-fn weighted(data: &Ratings) -> Ratings {
-    let rows: Vec<_> = data.iter().collect();
-    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
-    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
-    let weights: Vec<f32> = (0..rows.len()).map(|n| [1.0, 2.0, 0.0, 0.5][n % 4]).collect();
-    let ids = (data.users().clone(), data.items().clone());
-    Ratings::from_indexed(ids, (&users, &items), &values, Some(&weights), Duplicates::Error)
-        .unwrap()
 }
 
 /// The problem that a fit solves.
@@ -47,11 +37,13 @@ struct Row {
 #[test]
 fn an_epoch_matches_plain_arithmetic() {
     let data = made(1);
-    for (case, data) in [data.clone(), weighted(&data)].iter().enumerate() {
+    for (case, data) in
+        [data.clone(), weighted(&data, |n| [1.0, 2.0, 0.0, 0.5][n % 4])].iter().enumerate()
+    {
         for params in [
             small(),
-            small().schedule(Schedule::Adaptive).learning_rate(0.1),
-            small().scaling(Scaling::None).schedule(Schedule::Constant).regularization(2.0),
+            small().schedule(StepSchedule::Adaptive).learning_rate(0.1),
+            small().scaling(Scaling::None).schedule(StepSchedule::Constant).regularization(2.0),
             small().biases(false).regularization(0.3),
             small().scaling(Scaling::Sqrt).regularization(0.7),
             small().bias_regularization(30.0),
@@ -84,7 +76,7 @@ fn an_epoch_matches_plain_arithmetic() {
             let mut start = (mean, vec![0.0; 120], vec![0.0; 60]);
             if let Some(damping) = problem.rule.bias_regularization {
                 let damping = damping.map(f64::from);
-                let found = baseline::solve_biases(data, damping, &Stop::new()).unwrap().0;
+                let found = baseline::start_biases(data, damping).unwrap();
                 let in_units =
                     |biases: &[f32]| biases.iter().map(|&bias| f64::from(bias) / scale).collect();
                 start = (found.mean, in_units(&found.users), in_units(&found.items));
@@ -109,7 +101,7 @@ fn an_epoch_matches_plain_arithmetic() {
                 (factors / scale / weight, bias / weight)
             };
             let eta = f64::from(params.learning_rate);
-            let adaptive = params.schedule == Schedule::Adaptive;
+            let adaptive = params.schedule == StepSchedule::Adaptive;
             let length = |g: f64| if adaptive { eta / (1.0 + g).sqrt() } else { eta };
             let (mut loss, n) = (0.0, grid.groups());
             for shift in solver.round_order(&state) {
@@ -198,7 +190,7 @@ fn the_objective_falls_under_every_loss_schedule_and_batch() {
     let zero_one = Ratings::from_triplets(zero_one).unwrap();
     for loss in [RatingLoss::Squared, RatingLoss::Absolute, RatingLoss::Huber, RatingLoss::Logistic]
     {
-        for schedule in [Schedule::Adaptive, Schedule::Constant, Schedule::Cosine] {
+        for schedule in [StepSchedule::Adaptive, StepSchedule::Constant, StepSchedule::Cosine] {
             for batch in [1, 16] {
                 let data = if loss == RatingLoss::Logistic { &zero_one } else { &made };
                 let params = small()
@@ -257,21 +249,14 @@ fn the_scale_of_the_values_only_scales_the_model() {
 
 #[test]
 fn planted_ratings_are_explained_up_to_their_noise() {
-    let spec = RatingsSpec {
-        rank: 3,
-        noise: 0.3,
-        step: None,
-        range: None,
-        ..RatingsSpec::new(600, 200, 40_000)
-    };
-    let (train, test) = spec.make(4).unwrap().ratings.partition(|at| at % 10 != 0);
+    let (train, test) = planted();
     for (params, bound) in [
         (small().rank(3).regularization(0.01).learning_rate(0.05).max_iter(60), 0.36),
         (
             Sgd::new()
                 .rank(3)
                 .regularization(0.01)
-                .schedule(Schedule::Adaptive)
+                .schedule(StepSchedule::Adaptive)
                 .learning_rate(0.2)
                 .max_iter(60),
             0.38,
@@ -402,7 +387,7 @@ fn a_warm_start_begins_where_the_model_ended() {
 fn held_out_ratings_stop_the_fit_early_and_restarts_differ() {
     let (train, test) = made(9).partition(|at| at % 5 != 0);
     let params = small().rank(20).regularization(0.0).max_iter(200).learning_rate(0.1).patience(3);
-    let params = params.schedule(Schedule::Constant);
+    let params = params.schedule(StepSchedule::Constant);
     let fitted = params.fit_job(&train, &Job::default().validation(&test)).unwrap();
     assert_eq!(fitted.report.stop_reason, StopReason::NoImprovement);
     let fitted = small().restarts(2).fit(&train).unwrap();

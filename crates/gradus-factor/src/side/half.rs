@@ -227,7 +227,7 @@ impl<R: PriorRows> PriorHalf<'_, R> {
         if self.side.base().is_some() {
             // No mean is there to follow the errors.
         } else if has_bias && matches!(solver, Worker::Cholesky(_)) {
-            // At the minimum the errors of a row add up to the pull of the prior on its bias.
+            // At the minimum the errors of a row add up to the gradient of the prior at its bias.
             sums.error_slope = of_bias * (z_bias - d_bias);
         } else {
             products.resize(indices.len(), 0.0);

@@ -127,27 +127,28 @@ impl<'a> Prior<'a> {
         }
     }
 
-    /// `Λ_i (u_i − m_i)` of each row.
-    pub(super) fn pulls(&self, rows: &Vectors, means: &Vectors) -> Vectors {
+    /// The residuals of the prior, weighted: `p_i = Λ_i (u_i − m_i)` of each row.
+    pub(super) fn residuals(&self, rows: &Vectors, means: &Vectors) -> Vectors {
         let k = rows.factors.k();
-        let mut pulls = Vectors::zeros(self.penalties.len(), k);
-        let stride = pulls.factors.stride();
-        pulls.bias = parallel::map_rows(pulls.factors.as_mut_slice(), stride, |row, out| {
-            let (lambda, of_bias) = self.penalties[row];
-            let pairs = rows.factors.row(row).iter().zip(means.factors.row(row));
-            out.iter_mut().zip(pairs).for_each(|(out, (&u, &m))| *out = lambda * (u - m));
-            of_bias * (rows.bias[row] - means.bias[row])
-        });
-        pulls
+        let mut residuals = Vectors::zeros(self.penalties.len(), k);
+        let stride = residuals.factors.stride();
+        residuals.bias =
+            parallel::map_rows(residuals.factors.as_mut_slice(), stride, |row, out| {
+                let (lambda, of_bias) = self.penalties[row];
+                let pairs = rows.factors.row(row).iter().zip(means.factors.row(row));
+                out.iter_mut().zip(pairs).for_each(|(out, (&u, &m))| *out = lambda * (u - m));
+                of_bias * (rows.bias[row] - means.bias[row])
+            });
+        residuals
     }
 
     /// `Σ_i (x_i − x̄) p_iᵀ`: a row for each feature, the bias last.
-    pub(super) fn collected(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
-        let (k, n) = (pulls.factors.k(), self.penalties.len());
+    pub(super) fn collected(&self, residuals: &Vectors) -> Vec<Vec<f64>> {
+        let (k, n) = (residuals.factors.k(), self.penalties.len());
         let totals = parallel::map(parallel::blocks(n, 4096), |rows| {
             let mut total = vec![0.0; k + 1];
             for row in rows {
-                for (sum, x) in total.iter_mut().zip(pulls.row(row)) {
+                for (sum, x) in total.iter_mut().zip(residuals.row(row)) {
                     *sum += f64::from(x);
                 }
             }
@@ -159,9 +160,9 @@ impl<'a> Prior<'a> {
         });
         let mean = self.features.encoder().mean();
         let mut sums = if self.transposed.nnz() >= n * self.transposed.n_rows() / 2 {
-            self.collected_by_rows(pulls)
+            self.collected_by_rows(residuals)
         } else {
-            self.collected_by_features(pulls)
+            self.collected_by_features(residuals)
         };
         for (feature, sums) in sums.iter_mut().enumerate() {
             sums.iter_mut().zip(&total).for_each(|(sum, total)| *sum -= mean[feature] * total);
@@ -170,15 +171,15 @@ impl<'a> Prior<'a> {
     }
 
     /// `Σ_i x_i p_iᵀ`, feature after feature.
-    fn collected_by_features(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
-        let k = pulls.factors.k();
+    fn collected_by_features(&self, residuals: &Vectors) -> Vec<Vec<f64>> {
+        let k = residuals.factors.k();
         parallel::map_below(self.transposed.n_rows(), 8, |feature| {
             let (rows, values) = self.transposed.row(feature);
-            let mut out = vec![0.0f32; pulls.factors.stride()];
+            let mut out = vec![0.0f32; residuals.factors.stride()];
             // In pieces, so that long sums keep their digits.
             let mut sums = vec![0.0; k + 1];
             for (rows, values) in rows.chunks(PIECE).zip(values.chunks(PIECE)) {
-                let bias = pulls.sum(self.level, rows, Some(values), &mut out);
+                let bias = residuals.sum(self.level, rows, Some(values), &mut out);
                 let all = out[..k].iter().copied().chain([bias]);
                 sums.iter_mut().zip(all).for_each(|(sum, x)| *sum += f64::from(x));
             }
@@ -187,18 +188,18 @@ impl<'a> Prior<'a> {
     }
 
     /// The same of features that most rows have: all features of some rows before the next rows, which stay in the cache.
-    fn collected_by_rows(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
-        let (k, n) = (pulls.factors.k(), self.penalties.len());
+    fn collected_by_rows(&self, residuals: &Vectors) -> Vec<Vec<f64>> {
+        let (k, n) = (residuals.factors.k(), self.penalties.len());
         let n_features = self.transposed.n_rows();
         let pieces = parallel::map(parallel::blocks(n, PIECE), |piece| {
-            let mut out = vec![0.0f32; pulls.factors.stride()];
+            let mut out = vec![0.0f32; residuals.factors.stride()];
             let mut sums = Vec::with_capacity(n_features * (k + 1));
             for feature in 0..n_features {
                 let (rows, values) = self.transposed.row(feature);
                 let before = |end: usize| rows.partition_point(|&row| (row as usize) < end);
                 let places = before(piece.start)..before(piece.end);
                 let (rows, values) = (&rows[places.clone()], &values[places]);
-                let bias = pulls.sum(self.level, rows, Some(values), &mut out);
+                let bias = residuals.sum(self.level, rows, Some(values), &mut out);
                 sums.extend(out[..k].iter().copied().chain([bias]));
             }
             sums
@@ -219,7 +220,7 @@ impl<'a> Prior<'a> {
         means: &Vectors,
         map: &FeatureMap,
     ) -> Vec<Vec<f64>> {
-        let mut descent = self.collected(&self.pulls(rows, means));
+        let mut descent = self.collected(&self.residuals(rows, means));
         let k = rows.factors.k();
         for (feature, row) in descent.iter_mut().enumerate() {
             let (of_factors, of_bias) = self.strength.of(feature);

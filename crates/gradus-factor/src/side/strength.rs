@@ -149,12 +149,12 @@ impl Prior<'_> {
         let k = rows.factors.k();
         let none = Vectors::zeros(rows.bias.len(), k);
         let curvature = self.curvature(other);
-        let pulls = self.pulls(rows, &none);
-        let gradient = self.collected(&pulls);
+        let residuals = self.residuals(rows, &none);
+        let gradient = self.collected(&residuals);
         // Along the axes.
-        let mut turned = pulls.clone();
-        for row in 0..pulls.bias.len() {
-            let own: Vec<f64> = pulls.row(row).map(f64::from).collect();
+        let mut turned = residuals.clone();
+        for row in 0..residuals.bias.len() {
+            let own: Vec<f64> = residuals.row(row).map(f64::from).collect();
             let out = turned.factors.row_mut(row);
             for (axis, out) in out[..k].iter_mut().enumerate() {
                 *out = curvature.along(&own[..k], own[k], axis) as f32;
@@ -191,14 +191,14 @@ impl Prior<'_> {
     }
 
     /// `Σ_i (x_i − x̄)² p_i²` of each feature and axis, the bias last.
-    fn spread(&self, pulls: &Vectors) -> Vec<Vec<f64>> {
-        let k = pulls.factors.k();
+    fn spread(&self, residuals: &Vectors) -> Vec<Vec<f64>> {
+        let k = residuals.factors.k();
         let mean = self.features.encoder().mean();
         let mut all = vec![0.0; k + 1];
         let (mut sums, mut squares) =
             (vec![vec![0.0; k + 1]; mean.len()], vec![vec![0.0; k + 1]; mean.len()]);
-        for row in 0..pulls.bias.len() {
-            let own: Vec<f64> = pulls.row(row).map(|x| f64::from(x) * f64::from(x)).collect();
+        for row in 0..residuals.bias.len() {
+            let own: Vec<f64> = residuals.row(row).map(|x| f64::from(x) * f64::from(x)).collect();
             all.iter_mut().zip(&own).for_each(|(sum, x)| *sum += x);
             let (columns, values) = self.features.matrix().row(row);
             for (&column, &value) in columns.iter().zip(values) {

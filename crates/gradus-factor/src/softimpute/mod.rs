@@ -17,14 +17,13 @@ use crate::baseline::Components;
 use crate::fitting::{self, Iterative, Stopping};
 use crate::half::Method;
 use crate::latent::{LatentFactors, Normalised, Normalize, Scaling};
-use crate::parameters::params;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::params::Params;
 use gradus_core::report::Certificate;
 use gradus_data::Ratings;
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Matrix completion with the nuclear norm (soft-impute): the rank is found, not given.
     ///
     /// The model is `r̂ = α + β_u + β_i + x_ui`: a mean, a bias for each user and each item, and a matrix `X` of low

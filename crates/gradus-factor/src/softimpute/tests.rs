@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::on_threads;
 use gradus_core::iterate::{Solver as _, Watch};
 use gradus_core::recommend::Profile;
 use gradus_data::make::RatingsSpec;
@@ -7,10 +8,6 @@ use gradus_kernel::linalg;
 
 fn made(seed: u64) -> Ratings {
     RatingsSpec { rank: 3, ..RatingsSpec::new(120, 60, 2400) }.make(seed).unwrap().ratings
-}
-
-fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
 
 /// Plain soft-impute on the whole matrix, in double precision, with full decompositions: the missing entries are filled
@@ -172,7 +169,7 @@ fn the_strength_is_chosen_along_a_path() {
 fn the_same_bits_on_any_number_of_threads() {
     let data = made(6);
     let fit = || SoftImpute::new().max_iter(5).fit(&data).unwrap();
-    let (one, four) = (in_pool(1, fit), in_pool(4, fit));
+    let (one, four) = (on_threads(1, fit), on_threads(4, fit));
     assert_eq!(one.report.objective.to_bits(), four.report.objective.to_bits());
     for user in 0..data.n_users() {
         assert_eq!(one.model.user_factors(user), four.model.user_factors(user));

@@ -6,7 +6,6 @@ mod solve;
 use crate::baseline::Components;
 use crate::fitting;
 use crate::latent::{LatentFactors, Normalised, RowRule, Squares};
-use crate::parameters::params;
 use crate::tuning::{self, Chosen, LatentParams as _, latent};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
@@ -15,7 +14,7 @@ use gradus_data::Ratings;
 
 pub use crate::latent::{Normalize, Scaling};
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// SVD++: predicts ratings from ratings and from who rated what, by alternating least squares.
     ///
     /// That someone rated a film at all says something about them, whatever the rating was. Each item `j`

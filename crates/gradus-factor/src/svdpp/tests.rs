@@ -1,5 +1,6 @@
 use super::*;
 use crate::Als;
+use crate::testing::{solve_dense, weighted};
 use crate::vectors::Vectors;
 use gradus_base::random::Stream;
 use gradus_core::iterate::{Solver as _, Watch};
@@ -17,16 +18,6 @@ fn made(seed: u64) -> Ratings {
 fn small() -> Svdpp {
     let params = Svdpp::new().rank(4).scaling(Scaling::Count).regularization(0.03);
     params.implicit_regularization(1.5).max_iter(8).tol(0.0)
-}
-
-fn weighted(data: &Ratings, weight: impl Fn(usize) -> f32) -> Ratings {
-    let weights: Vec<f32> = (0..data.len()).map(weight).collect();
-    let rows: Vec<_> = data.iter().collect();
-    let (users, items): (Vec<u32>, Vec<u32>) = rows.iter().map(|r| (r.user, r.item)).unzip();
-    let values: Vec<f32> = rows.iter().map(|r| r.value).collect();
-    let ids = (data.users().clone(), data.items().clone());
-    Ratings::from_indexed(ids, (&users, &items), &values, Some(&weights), Duplicates::Error)
-        .unwrap()
 }
 
 /// The formulas once more, slowly and in double precision.
@@ -112,26 +103,6 @@ mod oracle {
         sum
     }
 
-    pub fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
-        let n = b.len();
-        for pivot in 0..n {
-            let best = (pivot..n)
-                .max_by(|&i, &j| a[i][pivot].abs().total_cmp(&a[j][pivot].abs()))
-                .unwrap();
-            a.swap(pivot, best);
-            b.swap(pivot, best);
-            for row in 0..n {
-                if row != pivot {
-                    let factor = a[row][pivot] / a[pivot][pivot];
-                    let from = a[pivot].clone();
-                    a[row].iter_mut().zip(from).for_each(|(x, y)| *x -= factor * y);
-                    b[row] -= factor * b[pivot];
-                }
-            }
-        }
-        (0..n).map(|i| b[i] / a[i][i]).collect()
-    }
-
     /// One side solved exactly: the factors with what they hear.
     pub fn half(
         rows: &[Vec<(usize, f64, f64)>],
@@ -159,7 +130,7 @@ mod oracle {
                         (0..width).for_each(|j| a[i][j] += weight * v[i] * v[j]);
                     }
                 }
-                let mut x = solve(a, b);
+                let mut x = solve_dense(a, b);
                 x.resize(k + 1, 0.0);
                 x.iter().zip(centre).map(|(x, c)| x + c).collect()
             })
@@ -296,7 +267,7 @@ fn many_steps_of_conjugate_gradients_solve_the_normal_equations() {
                     }
                 }
             }
-            let expected = oracle::solve(a, b);
+            let expected = solve_dense(a, b);
             for (got, expected) in oracle::vectors(&got).into_iter().flatten().zip(expected) {
                 assert!((got - expected).abs() < 1e-3, "{got} for {expected}");
                 compared += 1;

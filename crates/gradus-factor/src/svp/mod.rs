@@ -3,7 +3,6 @@
 use crate::completion::{LowRank, Observed, SparsePlusLowRank};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
-use crate::parameters::params;
 use crate::tuning::{self, Tunable};
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -18,7 +17,7 @@ use std::borrow::Cow;
 /// Times that a step is halved, at most.
 const HALVINGS: usize = 30;
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Singular value projection: completes a matrix of a given rank by projected gradient descent.
     ///
     /// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises

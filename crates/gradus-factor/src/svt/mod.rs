@@ -3,7 +3,6 @@
 use crate::completion::{LowRank, Observed, SparsePlusLowRank};
 use crate::fitting::{self, Iterative, Stopping};
 use crate::latent::LatentFactors;
-use crate::parameters::params;
 use crate::tuning;
 use gradus_base::Result;
 use gradus_core::estimator::{Fit, Fitted, Job, RecommenderTraits, Traits};
@@ -25,7 +24,7 @@ const TRIALS: (usize, usize) = (100, 8);
 /// Singular values that are looked for beyond those that were above the threshold before.
 const MORE: usize = 4;
 
-params! {
+gradus_core::params! { [crate::parameters::shared]
     /// Singular value thresholding: completes a matrix by the smallest nuclear norm that agrees with what is observed.
     ///
     /// The model is `r̂ = α + β_u + β_i + x_ui`, with the mean and the biases of `bias`, and a matrix `X` that minimises

@@ -1,16 +1,13 @@
 use super::*;
+use crate::testing::on_threads;
 use gradus_data::make::RatingsSpec;
 use gradus_kernel::linalg;
-
-fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
-}
 
 #[test]
 fn the_same_bits_on_any_number_of_threads() {
     let data = RatingsSpec { rank: 3, ..RatingsSpec::new(700, 60, 9000) }.make(6).unwrap().ratings;
     let fit = || Svt::new().residual(0.5).max_iter(6).fit(&data).unwrap();
-    let (one, four) = (in_pool(1, fit), in_pool(4, fit));
+    let (one, four) = (on_threads(1, fit), on_threads(4, fit));
     assert_eq!(one.report.objective.to_bits(), four.report.objective.to_bits());
     assert_eq!(one.model.user_factors(5), four.model.user_factors(5));
 }

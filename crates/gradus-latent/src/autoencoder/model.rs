@@ -82,11 +82,6 @@ impl AutoencoderModel {
         self.facts.explained
     }
 
-    /// The share that as many principal components keep: the most that is possible.
-    pub fn best_explained(&self) -> f64 {
-        self.facts.best
-    }
-
     /// Codes taken back to features.
     pub(super) fn decode(&self, codes: &Dense<f64>) -> Result<Dense<f64>> {
         let (n, width) = codes.shape();

@@ -22,7 +22,6 @@ pub use batches::Batches;
 
 use crate::topics::corpus::{Corpus, HeldOut, Words};
 use crate::topics::model::{Found, TopicModel};
-use derive_setters::Setters;
 use gibbs::{Gibbs, Plan};
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
@@ -50,99 +49,72 @@ pub enum Algorithm {
     Online,
 }
 
-/// Latent Dirichlet allocation: documents as mixtures of topics, topics as distributions over words.
-///
-/// A document draws its mixture `θ ~ Dirichlet(α)`; each of its words draws a topic from `θ` and a word from the
-/// distribution `φ_k ~ Dirichlet(β)` of the topic. By default, the topics of all words are drawn from their posterior by collapsed
-/// Gibbs sampling, word by word, in blocks that run in parallel to the same bits on any number of threads. The cost of a
-/// sweep is the number of words times the number of topics in their documents, not of all topics. Every ten sweeps `α`
-/// (one number for each topic) and `β` (one for all words) are set to their best values, unless they are given. The topics
-/// are averages over the last quarter of the sweeps; of several chains (`restarts`) the most likely is kept. The objective
-/// in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
-///
-/// `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
-/// each step; `online` takes steps by batches of documents, and [`Batches`] fits it to a stream that is never held. Their
-/// objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
-/// times the number of topics.
-///
-/// The mixture of an unseen document is the mode of its posterior given the topics. Words that training did not have are left
-/// out; a document without known words gets the mean of the prior. Held-out data is scored by the perplexity of the
-/// second half of each document given the first.
-///
-/// References: Blei, Ng, Jordan: Latent Dirichlet allocation, 2003. Griffiths, Steyvers: Finding scientific topics, 2004.
-/// Wallach, Mimno, McCallum: Rethinking LDA: why priors matter, 2009. Hoffman, Blei, Bach: Online learning for latent
-/// Dirichlet allocation, 2010.
-///
-/// ```
-/// use gradus_core::estimator::Fit;
-/// use gradus_core::topics::Topics;
-/// use gradus_latent::Lda;
-/// use gradus_text::Documents;
-/// let documents = Documents::new(["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]);
-/// let fitted = Lda::new().n_topics(2).fit(&documents)?;
-/// let mixtures = fitted.mixtures(&documents)?;
-/// assert_eq!(mixtures.shape(), (4, 2));
-/// # Ok::<(), gradus_base::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Lda {
-    /// Number of topics; a topic of a word is a number of 16 bits.
-    #[schemars(range(min = 1, max = 65_535))]
-    pub n_topics: usize,
+gradus_core::params! { [crate::topics::parameters::shared]
+    /// Latent Dirichlet allocation: documents as mixtures of topics, topics as distributions over words.
+    ///
+    /// A document draws its mixture `θ ~ Dirichlet(α)`; each of its words draws a topic from `θ` and a word from the
+    /// distribution `φ_k ~ Dirichlet(β)` of the topic. By default, the topics of all words are drawn from their posterior by collapsed
+    /// Gibbs sampling, word by word, in blocks that run in parallel to the same bits on any number of threads. The cost of a
+    /// sweep is the number of words times the number of topics in their documents, not of all topics. Every ten sweeps `α`
+    /// (one number for each topic) and `β` (one for all words) are set to their best values, unless they are given. The topics
+    /// are averages over the last quarter of the sweeps; of several chains (`restarts`) the most likely is kept. The objective
+    /// in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
+    ///
+    /// `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
+    /// each step; `online` takes steps by batches of documents, and [`Batches`] fits it to a stream that is never held. Their
+    /// objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
+    /// times the number of topics.
+    ///
+    /// The mixture of an unseen document is the mode of its posterior given the topics. Words that training did not have are left
+    /// out; a document without known words gets the mean of the prior. Held-out data is scored by the perplexity of the
+    /// second half of each document given the first.
+    ///
+    /// References: Blei, Ng, Jordan: Latent Dirichlet allocation, 2003. Griffiths, Steyvers: Finding scientific topics, 2004.
+    /// Wallach, Mimno, McCallum: Rethinking LDA: why priors matter, 2009. Hoffman, Blei, Bach: Online learning for latent
+    /// Dirichlet allocation, 2010.
+    ///
+    /// ```
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_core::topics::Topics;
+    /// use gradus_latent::Lda;
+    /// use gradus_text::Documents;
+    /// let documents = Documents::new(["cat dog cat", "dog cat dog", "sun moon sun", "moon sun moon"]);
+    /// let fitted = Lda::new().n_topics(2).fit(&documents)?;
+    /// let mixtures = fitted.mixtures(&documents)?;
+    /// assert_eq!(mixtures.shape(), (4, 2));
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub struct Lda {
+        /// Number of topics; a topic of a word is a number of 16 bits.
+        #[schemars(range(min = 1, max = 65_535))]
+        pub n_topics: usize,
 
-    /// How topics are learned.
-    pub algorithm: Algorithm,
+        /// How topics are learned.
+        pub algorithm: Algorithm,
 
-    /// Prior of each topic in a document. Left out, one for each topic, optimised: frequent topics get larger ones.
-    #[schemars(range(min = 1e-5, max = 1e6))]
-    pub alpha: Option<f64>,
+        /// Prior of each topic in a document. Left out, one for each topic, optimised: frequent topics get larger ones.
+        #[schemars(range(min = 1e-5, max = 1e6))]
+        pub alpha: Option<f64>,
 
-    /// Prior of each word in a topic. Left out, optimised.
-    #[schemars(range(min = 1e-5, max = 1e6))]
-    pub beta: Option<f64>,
+        /// Prior of each word in a topic. Left out, optimised.
+        #[schemars(range(min = 1e-5, max = 1e6))]
+        pub beta: Option<f64>,
 
-    /// Number of sweeps over all words, of steps with all documents (`variational`), or of passes over them (`online`).
-    /// Left out, 200, 50 and 5.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: Option<usize>,
+        /// Number of sweeps over all words, of steps with all documents (`variational`), or of passes over them (`online`).
+        /// Left out, 200, 50 and 5.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_iter: Option<usize>,
 
-    /// Documents of a batch, of `online`.
-    #[schemars(range(min = 1))]
-    pub batch_size: usize,
+        /// Documents of a batch, of `online`.
+        #[schemars(range(min = 1))]
+        pub batch_size: usize,
 
-    /// Number of chains; the most likely one is kept.
-    #[schemars(range(min = 1, max = 1000))]
-    pub restarts: usize,
+        /// Number of chains; the most likely one is kept.
+        #[schemars(range(min = 1, max = 1000))]
+        pub restarts: usize,
 
-    /// Seed of the random numbers.
-    pub seed: u64,
-
-    /// Whether text is put in lower case first.
-    pub lowercase: bool,
-
-    /// Words to leave out. `english` alone stands for a built-in list of English function words, and `@FILE` for the
-    /// words of a file.
-    pub stop_words: Vec<String>,
-
-    /// Terms have at most so many words: 2 for words and pairs of words.
-    #[schemars(range(min = 1, max = 20))]
-    pub max_ngram: usize,
-
-    /// Leave out terms in fewer documents: a share of the documents if it is below 1, else a number of documents. Left
-    /// out, 2 of 100 documents or more, else 1.
-    #[schemars(range(min = 0.0))]
-    pub min_df: Option<f64>,
-
-    /// Leave out terms in more documents: a share of the documents if it is at most 1, else a number of documents. Left
-    /// out, half of 100 documents or more, else all.
-    #[schemars(range(min = 0.0))]
-    pub max_df: Option<f64>,
-
-    /// Keep so many terms, those that occur most often.
-    #[schemars(range(min = 1))]
-    pub max_features: Option<usize>,
+        [seed, lowercase, stop_words, max_ngram, min_df, max_df, max_features],
+    }
 }
 
 impl Default for Lda {
@@ -173,11 +145,6 @@ impl Params for Lda {
 }
 
 impl Lda {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn words(&self) -> Words<'_> {
         Words {
             lowercase: self.lowercase,

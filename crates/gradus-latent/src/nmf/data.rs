@@ -1,6 +1,6 @@
 //! The data of a fit, the unit it is measured in, and its entries by rows and by columns.
 
-use super::Loss;
+use super::NmfLoss;
 use gradus_base::{Error, Result, parallel};
 use gradus_data::{Csr, Matrix, Samples};
 use gradus_kernel::linalg;
@@ -52,7 +52,7 @@ pub(super) struct Data<'a> {
 pub(super) type Known = (Csr<f64>, Option<Vec<f64>>);
 
 impl<'a> Data<'a> {
-    pub(super) fn new(samples: &'a Samples, loss: Loss, observed: Option<Known>) -> Self {
+    pub(super) fn new(samples: &'a Samples, loss: NmfLoss, observed: Option<Known>) -> Self {
         let (features, weights) = (samples.features(), samples.weights());
         let (n, d) = features.shape();
         let entry_weight = |at: usize| match &observed {
@@ -96,8 +96,8 @@ impl<'a> Data<'a> {
             .fold((0.0, 0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1, all.2 + part.2));
         let count: f64 = count.max(f64::MIN_POSITIVE);
         let relative = match loss {
-            Loss::Frobenius => (squares / count).sqrt(),
-            Loss::Kl => sum / count,
+            NmfLoss::Frobenius => (squares / count).sqrt(),
+            NmfLoss::Kl => sum / count,
         };
         let unit = if relative > 0.0 { largest * relative } else { 1.0 };
         let relative = if relative > 0.0 { relative } else { 1.0 };

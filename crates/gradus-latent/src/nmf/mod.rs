@@ -44,7 +44,7 @@ use std::time::Instant;
 /// How far the product of the factors is from the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Loss {
+pub enum NmfLoss {
     /// Half the sum of the squared errors: errors alike in size everywhere.
     #[default]
     Frobenius,
@@ -135,7 +135,7 @@ pub struct Nmf {
     pub n_components: Option<usize>,
 
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: NmfLoss,
 
     /// How it is minimised.
     pub solver: NmfSolver,
@@ -171,7 +171,7 @@ impl Default for Nmf {
     fn default() -> Self {
         Self {
             n_components: None,
-            loss: Loss::Frobenius,
+            loss: NmfLoss::Frobenius,
             solver: NmfSolver::Auto,
             init: Init::Nndsvda,
             absent: Absent::Zero,
@@ -193,18 +193,18 @@ impl Params for Nmf {
         }
         let (name, fits) = match self.solver {
             NmfSolver::Auto | NmfSolver::Multiplicative => return Ok(()),
-            NmfSolver::Hals => ("hals", Loss::Frobenius),
-            NmfSolver::ProjectedAls => ("projected_als", Loss::Frobenius),
-            NmfSolver::Newton => ("newton", Loss::Kl),
+            NmfSolver::Hals => ("hals", NmfLoss::Frobenius),
+            NmfSolver::ProjectedAls => ("projected_als", NmfLoss::Frobenius),
+            NmfSolver::Newton => ("newton", NmfLoss::Kl),
         };
         if fits == self.loss {
             return Ok(());
         }
         let rule = match self.loss {
-            Loss::Frobenius => {
+            NmfLoss::Frobenius => {
                 "must be auto, hals, projected_als or multiplicative for loss = frobenius"
             }
-            Loss::Kl => "must be auto, multiplicative or newton for loss = kl",
+            NmfLoss::Kl => "must be auto, multiplicative or newton for loss = kl",
         };
         Err(Error::parameter("solver", name, rule))
     }
@@ -218,8 +218,8 @@ impl Nmf {
 
     fn plan(&self, k: usize) -> Plan {
         let solver = match (self.solver, self.loss) {
-            (NmfSolver::Auto, Loss::Frobenius) => NmfSolver::Hals,
-            (NmfSolver::Auto, Loss::Kl) => NmfSolver::Newton,
+            (NmfSolver::Auto, NmfLoss::Frobenius) => NmfSolver::Hals,
+            (NmfSolver::Auto, NmfLoss::Kl) => NmfSolver::Newton,
             (given, _) => given,
         };
         let Self { loss, init, l1, l2, seed, .. } = *self;
@@ -338,9 +338,9 @@ impl Nmf {
         let loss = solver.loss(&factors);
         // What it is compared with: no component at all, of which there is no divergence, or the best single one.
         let whole = match self.loss {
-            Loss::Frobenius => 0.5 * data.squares,
-            Loss::Kl if data.observed.is_some() => solver.divergence_from_mean(),
-            Loss::Kl => solver.divergence_from_margins(),
+            NmfLoss::Frobenius => 0.5 * data.squares,
+            NmfLoss::Kl if data.observed.is_some() => solver.divergence_from_mean(),
+            NmfLoss::Kl => solver.divergence_from_margins(),
         };
         let facts = Facts {
             n_components: k,

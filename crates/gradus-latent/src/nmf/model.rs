@@ -3,7 +3,7 @@
 use super::data::{Entries, check_non_negative, column_sums, gram};
 use super::divergence::{self, Basis, Move, Scratch};
 use super::observed::{Options, Side, known};
-use super::{Loss, NmfSolver, nnls};
+use super::{NmfLoss, NmfSolver, nnls};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
 use gradus_core::predict::check_features;
@@ -34,7 +34,7 @@ pub struct NmfModel {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) n_components: usize,
-    pub(super) loss: Loss,
+    pub(super) loss: NmfLoss,
     /// What the data was divided by.
     pub(super) unit: f64,
     pub(super) l1: f64,
@@ -76,7 +76,7 @@ impl NmfModel {
     }
 
     /// The loss that was minimised.
-    pub fn loss(&self) -> Loss {
+    pub fn loss(&self) -> NmfLoss {
         self.facts.loss
     }
 
@@ -100,11 +100,11 @@ impl NmfModel {
         let mut z = vec![0.0; features.n_rows() * k];
         let penalty = Penalty { l1: self.facts.l1, l2: self.facts.l2 };
         match self.facts.loss {
-            Loss::Frobenius => {
+            NmfLoss::Frobenius => {
                 let options = Options { solver: NmfSolver::Hals, penalty, sweeps: 0, exact: true };
                 Side::of_rows(entries).squares(k, &self.columns, options, &mut z);
             }
-            Loss::Kl => {
+            NmfLoss::Kl => {
                 for (row, z) in z.chunks_exact_mut(k).enumerate() {
                     // All components alike, of the same sum as the entries.
                     let (columns, x) = entries.row(row);
@@ -253,8 +253,8 @@ impl Transform for NmfModel {
         }
         let z = match self.facts.loss {
             _ if missing => self.by_known_entries(features),
-            Loss::Frobenius => self.least_squares(features),
-            Loss::Kl => self.least_divergence(features),
+            NmfLoss::Frobenius => self.least_squares(features),
+            NmfLoss::Kl => self.least_divergence(features),
         };
         if !z.iter().all(|z| z.is_finite()) {
             return Err(Error::data("nmf: the features are too large: their sums are not finite"));
@@ -315,14 +315,14 @@ impl Model for NmfModel {
 
     fn summary(&self) -> Vec<(&'static str, String)> {
         let loss = match self.facts.loss {
-            Loss::Frobenius => "squared error",
-            Loss::Kl => "Kullback–Leibler divergence",
+            NmfLoss::Frobenius => "squared error",
+            NmfLoss::Kl => "Kullback–Leibler divergence",
         };
         let error = format!("{:.4e}", self.facts.error);
         let of = match self.facts.loss {
-            Loss::Frobenius => "of the norm of the data",
-            Loss::Kl if self.facts.observed => "of that of the mean",
-            Loss::Kl => "of that of one component",
+            NmfLoss::Frobenius => "of the norm of the data",
+            NmfLoss::Kl if self.facts.observed => "of that of the mean",
+            NmfLoss::Kl => "of that of one component",
         };
         let share = 100.0 * self.facts.relative_error;
         let error = format!("{error} ({share:.2} % {of})");

@@ -4,7 +4,7 @@ use super::data::{Data, Entries, column_sums, gram, weighted};
 use super::divergence::{self, Basis, Move};
 use super::observed::{Observed, Options, Side};
 use super::start::{self, Factors};
-use super::{Init, Loss, NmfSolver, frobenius};
+use super::{Init, NmfLoss, NmfSolver, frobenius};
 use gradus_base::Result;
 use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_data::Matrix;
@@ -20,7 +20,7 @@ const SWEEPS: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) k: usize,
-    pub(super) loss: Loss,
+    pub(super) loss: NmfLoss,
     pub(super) solver: NmfSolver,
     pub(super) init: Init,
     pub(super) l1: f64,
@@ -65,11 +65,11 @@ impl<'a> Alternation<'a> {
                 let known = (entries, weights.as_deref());
                 (Held::Observed(Observed::new(known, data.weights, data.unit)), 0.0)
             }
-            (Loss::Frobenius, Matrix::Dense(x)) => (Held::Dense(x), 0.5 * data.squares),
-            (Loss::Frobenius, Matrix::Sparse(x)) => {
+            (NmfLoss::Frobenius, Matrix::Dense(x)) => (Held::Dense(x), 0.5 * data.squares),
+            (NmfLoss::Frobenius, Matrix::Sparse(x)) => {
                 (Held::Sparse(Sparse::new(x)), 0.5 * data.squares)
             }
-            (Loss::Kl, _) => {
+            (NmfLoss::Kl, _) => {
                 let rows = Entries::rows(features);
                 let columns = Entries::<'static>::columns(features, data.weights);
                 let constant = entropy(&data);
@@ -82,8 +82,8 @@ impl<'a> Alternation<'a> {
     /// What the unit of the data makes of the loss: its square for squares.
     pub(super) fn loss_unit(&self) -> f64 {
         match self.plan.loss {
-            Loss::Frobenius => self.data.unit * self.data.unit,
-            Loss::Kl => self.data.unit,
+            NmfLoss::Frobenius => self.data.unit * self.data.unit,
+            NmfLoss::Kl => self.data.unit,
         }
     }
 
@@ -130,12 +130,12 @@ impl<'a> Alternation<'a> {
     fn observed_half(&self, side: &Side, fixed: &[f64], steps: usize, z: &mut [f64]) -> f64 {
         let (k, penalty) = (self.plan.k, self.each());
         match self.plan.loss {
-            Loss::Frobenius => {
+            NmfLoss::Frobenius => {
                 let solver = if steps == 0 { NmfSolver::Hals } else { self.plan.solver };
                 let sweeps = if steps == 0 { 0 } else { SWEEPS };
                 side.squares(k, fixed, Options { solver, penalty, sweeps, exact: false }, z)
             }
-            Loss::Kl => {
+            NmfLoss::Kl => {
                 let how = match self.plan.solver {
                     NmfSolver::Multiplicative => Move::Multiply,
                     _ => Move::Newton,

@@ -1,7 +1,7 @@
 //! Where the iterations begin.
 
 use super::data::Data;
-use super::{Init, Loss};
+use super::{Init, NmfLoss};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_data::{Dense, Matrix};
@@ -18,7 +18,7 @@ pub(super) struct Factors {
 pub(super) fn factors(
     data: &Data<'_>,
     k: usize,
-    (loss, init, seed): (Loss, Init, u64),
+    (loss, init, seed): (NmfLoss, Init, u64),
 ) -> Result<Factors> {
     let (n, d) = data.features.shape();
     if data.squares == 0.0 {
@@ -68,7 +68,7 @@ pub(super) fn factors(
     // 0 stays 0 in multiplicative updates, and a divergence needs entries above 0.
     let fill = match (init, loss) {
         (Init::Nndsvda, _) => data.mean,
-        (_, Loss::Kl) => 1e-6 * data.mean,
+        (_, NmfLoss::Kl) => 1e-6 * data.mean,
         _ => 0.0,
     };
     // Past the rank of the data vectors are arbitrary: features at random, and all samples alike, so that the start does

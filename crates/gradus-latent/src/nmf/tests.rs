@@ -43,11 +43,11 @@ fn samples(x: impl Into<Matrix>) -> Samples {
 fn methods() -> Vec<Nmf> {
     let of = |loss, solver| Nmf::new().loss(loss).solver(solver).n_components(4).seed(3);
     vec![
-        of(Loss::Frobenius, NmfSolver::Hals),
-        of(Loss::Frobenius, NmfSolver::ProjectedAls),
-        of(Loss::Frobenius, NmfSolver::Multiplicative),
-        of(Loss::Kl, NmfSolver::Multiplicative),
-        of(Loss::Kl, NmfSolver::Newton),
+        of(NmfLoss::Frobenius, NmfSolver::Hals),
+        of(NmfLoss::Frobenius, NmfSolver::ProjectedAls),
+        of(NmfLoss::Frobenius, NmfSolver::Multiplicative),
+        of(NmfLoss::Kl, NmfSolver::Multiplicative),
+        of(NmfLoss::Kl, NmfSolver::Newton),
     ]
 }
 
@@ -66,9 +66,9 @@ fn objective(model: &Nmf, data: &Samples, unit: f64, factors: &Factors) -> f64 {
             let x = x[(row, column)] / unit;
             let y: f64 = w.iter().zip(&factors.h[column * k..]).map(|(w, h)| w * h).sum();
             part += match model.loss {
-                Loss::Frobenius => 0.5 * (x - y) * (x - y),
-                Loss::Kl if x > 0.0 => x * (x / y).ln() - x + y,
-                Loss::Kl => y,
+                NmfLoss::Frobenius => 0.5 * (x - y) * (x - y),
+                NmfLoss::Kl if x > 0.0 => x * (x / y).ln() - x + y,
+                NmfLoss::Kl => y,
             };
         }
         sum += weight(row) * part;
@@ -111,7 +111,7 @@ fn the_objective_falls_at_every_step_and_is_that_of_the_definition() {
 }
 
 /// Plain multiplicative updates of dense matrices, as in the paper of Lee and Seung.
-fn slow(x: &Dense<f64>, k: usize, loss: Loss, mut f: Factors, steps: usize) -> Factors {
+fn slow(x: &Dense<f64>, k: usize, loss: NmfLoss, mut f: Factors, steps: usize) -> Factors {
     let (n, d) = x.shape();
     for _ in 0..steps {
         for side in 0..2 {
@@ -128,11 +128,11 @@ fn slow(x: &Dense<f64>, k: usize, loss: Loss, mut f: Factors, steps: usize) -> F
                         let at = if side == 0 { (i, j) } else { (j, i) };
                         let h = fixed[j * k + a];
                         match loss {
-                            Loss::Frobenius => {
+                            NmfLoss::Frobenius => {
                                 above += x[at] * h;
                                 below += y[at] * h;
                             }
-                            Loss::Kl => {
+                            NmfLoss::Kl => {
                                 above += x[at] / y[at] * h;
                                 below += h;
                             }
@@ -172,9 +172,12 @@ fn plain_multiplicative_updates_come_no_lower() {
 fn the_conditions_of_optimality_hold_at_convergence() {
     let x = made(30, 20, 3, 0.4, 5);
     let data = samples(x);
-    for (loss, l1) in
-        [(Loss::Frobenius, 0.0), (Loss::Frobenius, 0.01), (Loss::Kl, 0.0), (Loss::Kl, 0.01)]
-    {
+    for (loss, l1) in [
+        (NmfLoss::Frobenius, 0.0),
+        (NmfLoss::Frobenius, 0.01),
+        (NmfLoss::Kl, 0.0),
+        (NmfLoss::Kl, 0.01),
+    ] {
         let model = Nmf::new().loss(loss).n_components(3).l1(l1);
         let solver = Alternation::new(model.plan(3), Data::new(&data, loss, None));
         let mut state = solver.start(0).unwrap();
@@ -228,7 +231,7 @@ fn planted_factors_are_recovered() {
     });
     let x = Dense::from_fn(n, d, |i, j| (0..k).map(|a| w[(i, a)] * h[(a, j)]).sum());
     let size = x.values().iter().map(|x| x * x).sum::<f64>().sqrt();
-    for loss in [Loss::Frobenius, Loss::Kl] {
+    for loss in [NmfLoss::Frobenius, NmfLoss::Kl] {
         let model = Nmf::new().loss(loss).n_components(k).max_iter(4000).tol(0.0);
         let fitted = model.fit(&samples(x.clone())).unwrap();
         assert!(fitted.reconstruction_error() < 1e-4 * size, "{loss:?}");
@@ -308,7 +311,7 @@ fn data_times_a_number_gives_a_reconstruction_times_that_number() {
 #[test]
 fn new_rows_are_transformed_to_the_optimum() {
     let (x, new) = (made(50, 20, 4, 0.3, 11), made(15, 20, 4, 0.8, 12));
-    for loss in [Loss::Frobenius, Loss::Kl] {
+    for loss in [NmfLoss::Frobenius, NmfLoss::Kl] {
         let model = Nmf::new().loss(loss).n_components(4);
         let fitted = model.fit(&samples(x.clone())).unwrap();
         let z = fitted.transform(&new.clone().into()).unwrap();
@@ -318,9 +321,9 @@ fn new_rows_are_transformed_to_the_optimum() {
                     let x = new[(row, column)];
                     let y: f64 = (0..4).map(|a| z[a] * fitted.components()[(a, column)]).sum();
                     match loss {
-                        Loss::Frobenius => 0.5 * (x - y) * (x - y),
-                        Loss::Kl if x > 0.0 => x * (x / y).ln() - x + y,
-                        Loss::Kl => y,
+                        NmfLoss::Frobenius => 0.5 * (x - y) * (x - y),
+                        NmfLoss::Kl if x > 0.0 => x * (x / y).ln() - x + y,
+                        NmfLoss::Kl => y,
                     }
                 })
                 .sum()
@@ -344,14 +347,14 @@ fn new_rows_are_transformed_to_the_optimum() {
 
 #[test]
 fn edges_are_defined() {
-    let with = |x: Dense<f64>, k: usize, loss: Loss| {
+    let with = |x: Dense<f64>, k: usize, loss: NmfLoss| {
         let fitted = Nmf::new().n_components(k).loss(loss).fit(&samples(x.clone())).unwrap();
         let z = fitted.transform(&x.into()).unwrap();
         assert!(z.values().iter().all(|z| z.is_finite() && *z >= 0.0));
         let back = fitted.inverse(&z).unwrap().unwrap();
         (fitted, back)
     };
-    for loss in [Loss::Frobenius, Loss::Kl] {
+    for loss in [NmfLoss::Frobenius, NmfLoss::Kl] {
         let (fitted, back) = with(Dense::full(5, 4, 0.0), 2, loss);
         assert!(back.values().iter().all(|x| *x == 0.0));
         assert!(fitted.report.notes.iter().any(|note| note.contains("every entry is 0")));
@@ -384,7 +387,7 @@ fn what_cannot_be_used_is_refused_by_name() {
     }
     assert!(text(Dense::new(0, 2, vec![]).unwrap().into()).contains("no samples"));
     assert!(text(Dense::new(2, 0, vec![]).unwrap().into()).contains("no features"));
-    let error = Nmf::new().loss(Loss::Kl).solver(NmfSolver::Hals).check().unwrap_err();
+    let error = Nmf::new().loss(NmfLoss::Kl).solver(NmfSolver::Hals).check().unwrap_err();
     assert!(error.to_string().contains("`solver`") && error.to_string().contains("kl"), "{error}");
     assert!(Nmf::new().l1(f64::INFINITY).check().unwrap_err().to_string().contains("`l1`"));
 }
@@ -421,7 +424,7 @@ fn observed_models() -> Vec<Nmf> {
     let solvers = [NmfSolver::Hals, NmfSolver::ProjectedAls, NmfSolver::Multiplicative];
     let frobenius = solvers.map(|solver| base.clone().solver(solver));
     let kl = [NmfSolver::Newton, NmfSolver::Multiplicative]
-        .map(|s| base.clone().loss(Loss::Kl).solver(s));
+        .map(|s| base.clone().loss(NmfLoss::Kl).solver(s));
     frobenius.into_iter().chain(kl).collect()
 }
 
@@ -457,7 +460,7 @@ fn missing_entries_are_completed_from_the_others() {
 #[test]
 fn entry_weights_of_1_change_nothing_of_0_are_missing_and_of_a_row_are_those_of_the_sample() {
     let (whole, partly) = with_missing(25, 12, 2, 0.3);
-    for loss in [Loss::Frobenius, Loss::Kl] {
+    for loss in [NmfLoss::Frobenius, NmfLoss::Kl] {
         let model = Nmf::new().n_components(2).loss(loss).l2(0.01).l1(0.01).max_iter(60).tol(0.0);
         let plain = model.fit(&samples(whole.clone())).unwrap();
         let ones: Matrix = Dense::full(25, 12, 1.0).into();

@@ -130,11 +130,6 @@ impl PcaModel {
         self.facts.n_samples
     }
 
-    /// Whether transformed features have variance 1.
-    pub fn is_whitening(&self) -> bool {
-        self.facts.whiten
-    }
-
     /// The standard deviations that transformed features are divided by, if they are: 0 for directions without
     /// variance, which have no scale to bring them to.
     fn deviations(&self) -> Option<Vec<f64>> {

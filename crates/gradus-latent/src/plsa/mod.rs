@@ -7,83 +7,53 @@ mod tests;
 use crate::lda::{TRAITS, check_size};
 use crate::topics::corpus::{Corpus, HeldOut, Words};
 use crate::topics::model::{Found, TopicModel};
-use derive_setters::Setters;
 use gradus_base::Result;
 use gradus_core::dataset::Dataset as _;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_text::Documents;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use solve::Em;
 use std::time::Instant;
 
-/// Probabilistic latent semantic analysis: documents as mixtures of topics, without priors.
-///
-/// The probability of word `w` in document `d` is `Σ_k p(k | d) p(w | k)`. Expectation maximisation on the counts of
-/// words maximises the likelihood of the documents of training over both factors; the objective in the report is the negative
-/// log likelihood of a word, which never rises (with `temperature` 1). There are as many parameters as documents have topics, so
-/// it overfits where documents are few or short: `lda` is the safer choice. `temperature` below 1 counts against that:
-/// the posterior of topics in the E-step is raised to this power.
-///
-/// The mixture of an unseen document maximises its likelihood given the topics. Words that training did not have are
-/// left out; a document without known words gets the shares of the topics. Cost of an iteration: `8 n K` operations for
-/// `n` different words of documents and `K` topics. Held-out data is scored by the perplexity of the second half of
-/// each document given the first; the best iterate is kept.
-///
-/// Reference: Hofmann: Probabilistic latent semantic indexing, 1999.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Plsa {
-    /// Number of topics.
-    #[schemars(range(min = 1, max = 65_535))]
-    pub n_topics: usize,
+gradus_core::params! { [crate::topics::parameters::shared]
+    /// Probabilistic latent semantic analysis: documents as mixtures of topics, without priors.
+    ///
+    /// The probability of word `w` in document `d` is `Σ_k p(k | d) p(w | k)`. Expectation maximisation on the counts of
+    /// words maximises the likelihood of the documents of training over both factors; the objective in the report is the negative
+    /// log likelihood of a word, which never rises (with `temperature` 1). There are as many parameters as documents have topics, so
+    /// it overfits where documents are few or short: `lda` is the safer choice. `temperature` below 1 counts against that:
+    /// the posterior of topics in the E-step is raised to this power.
+    ///
+    /// The mixture of an unseen document maximises its likelihood given the topics. Words that training did not have are
+    /// left out; a document without known words gets the shares of the topics. Cost of an iteration: `8 n K` operations for
+    /// `n` different words of documents and `K` topics. Held-out data is scored by the perplexity of the second half of
+    /// each document given the first; the best iterate is kept.
+    ///
+    /// Reference: Hofmann: Probabilistic latent semantic indexing, 1999.
+    pub struct Plsa {
+        /// Number of topics.
+        #[schemars(range(min = 1, max = 65_535))]
+        pub n_topics: usize,
 
-    /// Power of the posterior of topics in the E-step; 1 is plain expectation maximisation, 0.6 to 0.95 overfits less.
-    #[schemars(range(min = 0.01, max = 1.0))]
-    pub temperature: f64,
+        /// Power of the posterior of topics in the E-step; 1 is plain expectation maximisation, 0.6 to 0.95 overfits less.
+        #[schemars(range(min = 0.01, max = 1.0))]
+        pub temperature: f64,
 
-    /// Largest number of iterations of each start.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_iter: usize,
+        /// Largest number of iterations of each start.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_iter: usize,
 
-    /// A start ends when the objective falls by less than this share of itself; 0 turns this off.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub tol: f64,
+        /// A start ends when the objective falls by less than this share of itself; 0 turns this off.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub tol: f64,
 
-    /// Number of random starts; the best is kept.
-    #[schemars(range(min = 1, max = 1000))]
-    pub restarts: usize,
+        /// Number of random starts; the best is kept.
+        #[schemars(range(min = 1, max = 1000))]
+        pub restarts: usize,
 
-    /// Seed of the random numbers.
-    pub seed: u64,
-
-    /// Whether text is put in lower case first.
-    pub lowercase: bool,
-
-    /// Words to leave out. `english` alone stands for a built-in list of English function words, and `@FILE` for the
-    /// words of a file.
-    pub stop_words: Vec<String>,
-
-    /// Terms have at most so many words: 2 for words and pairs of words.
-    #[schemars(range(min = 1, max = 20))]
-    pub max_ngram: usize,
-
-    /// Leave out terms in fewer documents: a share of the documents if it is below 1, else a number of documents. Left
-    /// out, 2 of 100 documents or more, else 1.
-    #[schemars(range(min = 0.0))]
-    pub min_df: Option<f64>,
-
-    /// Leave out terms in more documents: a share of the documents if it is at most 1, else a number of documents. Left
-    /// out, half of 100 documents or more, else all.
-    #[schemars(range(min = 0.0))]
-    pub max_df: Option<f64>,
-
-    /// Keep so many terms, those that occur most often.
-    #[schemars(range(min = 1))]
-    pub max_features: Option<usize>,
+        [seed, lowercase, stop_words, max_ngram, min_df, max_df, max_features],
+    }
 }
 
 impl Default for Plsa {
@@ -112,11 +82,6 @@ impl Params for Plsa {
 }
 
 impl Plsa {
-    /// The default preset.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn words(&self) -> Words<'_> {
         Words {
             lowercase: self.lowercase,

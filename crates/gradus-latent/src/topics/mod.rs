@@ -10,6 +10,7 @@
 pub(crate) mod corpus;
 pub(crate) mod fold;
 pub(crate) mod model;
+pub(crate) mod parameters;
 pub(crate) mod special;
 
 pub use model::TopicModel;

@@ -3,6 +3,7 @@
 mod anderson;
 pub(crate) mod fit;
 mod folds;
+pub(crate) mod parameters;
 pub(crate) mod path;
 pub(crate) mod penalty;
 mod positive;

@@ -35,6 +35,7 @@ mod linear;
 mod model;
 mod multipliers;
 mod newton;
+pub(crate) mod parameters;
 mod platt;
 mod problem;
 mod rowspace;
@@ -44,7 +45,6 @@ mod svr;
 mod units;
 
 use crate::{ClassWeight, fitting};
-use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, LoopOptions, LoopOutcome, OwnLoop};
@@ -60,130 +60,100 @@ pub use kernel::{Kernel, KernelFunction};
 pub use model::{KernelMachine, Machine, Support, SvmModel};
 pub use svr::{InsensitiveLoss, Svr};
 
-/// Support vector machines: classes by the widest margin, linear or with a kernel.
-///
-/// Two classes `y = ±1` are separated by the sign of `f(x) = w·x + b`, and
-///
-/// `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
-///
-/// is minimised, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
-/// (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
-/// support vectors; `1 − m` is their slack. More classes are separated each from the rest, all at
-/// once (`crammer_singer`), or, with a kernel, in pairs that vote.
-///
-/// The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
-/// that of LIBLINEAR and `LinearSVC`, with `½b²` more. `crammer_singer` always penalises it.
-///
-/// Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
-/// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
-/// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual coefficients that follow
-/// (the method of multipliers), and `a` counts samples near their margin. With fewer samples than
-/// features both work in the space of the samples, after `O(n² d)` for its products. With many
-/// samples and many features one sample after another is visited in the dual (`dual`), `O(nnz)` for
-/// a pass over all. `subgradient` takes stochastic steps in the primal (Pegasos): quick to a rough
-/// answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
-/// minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
-/// no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
-///
-/// Features are brought to unit length inside, so that only `C` times their squared length says how
-/// hard a problem is; large costs are approached from smaller ones.
-///
-/// The report ends with a certificate. Of linear machines it is the gap between the primal and the
-/// dual objective, as a share of the primal one: the objective is at most so far from the best. Of
-/// kernel machines it is the largest violation of the conditions of optimality; the gap is in the
-/// notes. The result does not depend on the number of threads.
-///
-/// Margins are not probabilities: `probability` learns them from held-out margins, five more fits.
-/// If probabilities are what matters, use logistic regression.
-///
-/// References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
-/// method for large-scale linear SVM, 2008. Keerthi, DeCoste: A modified finite Newton method for
-/// fast solution of large scale linear SVMs, 2005. Fan, Chen, Lin: Working set selection using
-/// second order information, 2005. Crammer, Singer: On the algorithmic implementation of multiclass
-/// kernel-based vector machines, 2001. Platt: Probabilistic outputs for support vector machines, 1999.
-///
-/// ```
-/// use gradus_data::{Dense, Id, Samples};
-/// use gradus_core::estimator::Fit;
-/// use gradus_linear::Svm;
-/// let x = Dense::from_rows(&[[0.0], [1.0], [3.0], [4.0]]);
-/// let samples = Samples::classification(x, ["no", "no", "yes", "yes"].map(Id::Text))?;
-/// let fitted = Svm::new().c(1e4).fit(&samples)?;
-/// // The margin is as wide as can be: from 1 to 3.
-/// let linear = fitted.linear().unwrap();
-/// assert!((linear.coefficients()[(0, 0)] - 1.0).abs() < 1e-3);
-/// assert!((linear.intercepts()[0] + 2.0).abs() < 1e-3);
-/// # Ok::<(), gradus_base::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Svm {
-    /// The cost C of the losses against the width of the margin; more fits the samples closer. From
-    /// a cost on that depends on the data the solution no longer changes: that of separable classes
-    /// has no slack. 1.7e308 stands for infinity.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    pub c: f64,
+gradus_core::params! { [crate::svm::parameters::shared]
+    /// Support vector machines: classes by the widest margin, linear or with a kernel.
+    ///
+    /// Two classes `y = ±1` are separated by the sign of `f(x) = w·x + b`, and
+    ///
+    /// `½‖w‖² + C Σ_i s_i ℓ(y_i f(x_i))`
+    ///
+    /// is minimised, with the weight `s_i` of a sample and the loss `ℓ(m) = max(0, 1 − m)`
+    /// (`hinge`) or its square (`squared_hinge`). Samples whose margin `m` is not above 1 are the
+    /// support vectors; `1 − m` is their slack. More classes are separated each from the rest, all at
+    /// once (`crammer_singer`), or, with a kernel, in pairs that vote.
+    ///
+    /// The intercept is not penalised, unless `penalize_intercept` asks for it: then the objective is
+    /// that of LIBLINEAR and `LinearSVC`, with `½b²` more. `crammer_singer` always penalises it.
+    ///
+    /// Linear machines take Newton steps in the primal (`primal`): with squared hinge each costs
+    /// `O(a d²)` for `a` samples whose margin crossed 1 since the last, and `d³/6`; from 1024 features
+    /// on, conjugate gradients of `O(nnz)` each. Hinge is smoothed around dual coefficients that follow
+    /// (the method of multipliers), and `a` counts samples near their margin. With fewer samples than
+    /// features both work in the space of the samples, after `O(n² d)` for its products. With many
+    /// samples and many features one sample after another is visited in the dual (`dual`), `O(nnz)` for
+    /// a pass over all. `subgradient` takes stochastic steps in the primal (Pegasos): quick to a rough
+    /// answer, slow to an exact one. Kernel machines move two dual coefficients at a time (sequential
+    /// minimal optimisation), `O(n)` for a step and `O(nnz)` for a row of the kernel matrix that memory
+    /// no longer holds. The penalty `l1` visits one feature after another, `O(nnz)` for a pass.
+    ///
+    /// Features are brought to unit length inside, so that only `C` times their squared length says how
+    /// hard a problem is; large costs are approached from smaller ones.
+    ///
+    /// The report ends with a certificate. Of linear machines it is the gap between the primal and the
+    /// dual objective, as a share of the primal one: the objective is at most so far from the best. Of
+    /// kernel machines it is the largest violation of the conditions of optimality; the gap is in the
+    /// notes. The result does not depend on the number of threads.
+    ///
+    /// Margins are not probabilities: `probability` learns them from held-out margins, five more fits.
+    /// If probabilities are what matters, use logistic regression.
+    ///
+    /// References: Cortes, Vapnik: Support-vector networks, 1995. Hsieh et al.: A dual coordinate descent
+    /// method for large-scale linear SVM, 2008. Keerthi, DeCoste: A modified finite Newton method for
+    /// fast solution of large scale linear SVMs, 2005. Fan, Chen, Lin: Working set selection using
+    /// second order information, 2005. Crammer, Singer: On the algorithmic implementation of multiclass
+    /// kernel-based vector machines, 2001. Platt: Probabilistic outputs for support vector machines, 1999.
+    ///
+    /// ```
+    /// use gradus_data::{Dense, Id, Samples};
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_linear::Svm;
+    /// let x = Dense::from_rows(&[[0.0], [1.0], [3.0], [4.0]]);
+    /// let samples = Samples::classification(x, ["no", "no", "yes", "yes"].map(Id::Text))?;
+    /// let fitted = Svm::new().c(1e4).fit(&samples)?;
+    /// // The margin is as wide as can be: from 1 to 3.
+    /// let linear = fitted.linear().unwrap();
+    /// assert!((linear.coefficients()[(0, 0)] - 1.0).abs() < 1e-3);
+    /// assert!((linear.intercepts()[0] + 2.0).abs() < 1e-3);
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub struct Svm {
+        /// The cost C of the losses against the width of the margin; more fits the samples closer. From
+        /// a cost on that depends on the data the solution no longer changes: that of separable classes
+        /// has no slack. 1.7e308 stands for infinity.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        pub c: f64,
 
-    /// The loss of a margin below 1.
-    pub loss: HingeLoss,
+        /// The loss of a margin below 1.
+        pub loss: HingeLoss,
 
-    /// The penalty on the coefficients of a linear machine.
-    pub penalty: SvmPenalty,
+        /// The penalty on the coefficients of a linear machine.
+        pub penalty: SvmPenalty,
 
-    /// The kernel: a similarity of two samples.
-    pub kernel: Kernel,
+        [kernel, gamma, degree, coef0],
 
-    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
-    /// `rbf` with `standardize` 1 / the number of features that are not constant.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    pub gamma: Option<f64>,
+        /// How linear machines separate more than two classes. Kernel machines compare them in pairs.
+        pub multi_class: MultiClass,
 
-    /// The degree of the polynomial kernel.
-    #[schemars(range(min = 1, max = 100))]
-    pub degree: u32,
+        /// Weights of the classes, multiplied with the weights of the samples.
+        pub class_weight: ClassWeight,
 
-    /// The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers.
-    pub coef0: f64,
+        [fit_intercept, penalize_intercept, standardize],
 
-    /// How linear machines separate more than two classes. Kernel machines compare them in pairs.
-    pub multi_class: MultiClass,
+        /// Whether to learn probabilities, from the margins of samples left out of five more fits.
+        pub probability: bool,
 
-    /// Weights of the classes, multiplied with the weights of the samples.
-    pub class_weight: ClassWeight,
+        [cache, solver],
 
-    /// Whether there is an intercept b. Kernel machines always have one.
-    pub fit_intercept: bool,
+        /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+        /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
+        #[schemars(range(min = 0.0))]
+        pub tol: Option<f64>,
 
-    /// Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR does.
-    pub penalize_intercept: bool,
+        [max_iter],
 
-    /// Whether features are divided by their standard deviation, so that the penalty treats them
-    /// alike. The coefficients are for the features as they were given in any case.
-    pub standardize: bool,
-
-    /// Whether to learn probabilities, from the margins of samples left out of five more fits.
-    pub probability: bool,
-
-    /// Memory for rows of the kernel matrix, in MiB.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub cache: usize,
-
-    /// The solver of a linear machine.
-    pub solver: SvmSolver,
-
-    /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
-    /// Kernels: when no condition of optimality is violated by more than this, by default 1e-3.
-    #[schemars(range(min = 0.0))]
-    pub tol: Option<f64>,
-
-    /// Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
-    /// there are samples, or 1000, count as one.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
-    pub max_iter: usize,
-
-    /// Seed of the random order in which samples are visited, and of the parts for probabilities.
-    pub seed: u64,
+        /// Seed of the random order in which samples are visited, and of the parts for probabilities.
+        pub seed: u64,
+    }
 }
 
 /// The loss of a margin below 1.
@@ -304,11 +274,6 @@ impl Params for Svm {
 }
 
 impl Svm {
-    /// The default preset: a linear machine.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn squared(&self) -> bool {
         match self.loss {
             HingeLoss::Auto => {

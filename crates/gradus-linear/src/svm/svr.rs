@@ -1,7 +1,6 @@
 //! Support vector regression.
 
 use super::{Kernel, Score, SvmModel, SvmSolver, fit_machines, learn, problem};
-use derive_setters::Setters;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::params::Params;
@@ -10,97 +9,63 @@ use gradus_data::Samples;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
-///
-/// `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is minimised, for `f(x) = w·x + b`, the weight
-/// `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
-/// nothing; the loss of larger ones is linear, unless squared, so that outliers have little influence.
-/// Samples on the tube or outside are the support vectors. Several targets have a machine each.
-///
-/// Solvers and certificates are those of `svm`: Newton steps in the primal, one
-/// sample after another in the dual, pairs of samples for kernels. The intercept is not penalised
-/// unless `penalize_intercept` asks for it. The result does not depend on the number of threads.
-///
-/// For an estimate with standard errors, or the mean instead of something close to the median, use
-/// linear regression.
-///
-/// References: Smola, Schölkopf: A tutorial on support vector regression, 2004. Ho, Lin: Large-scale
-/// linear support vector regression, 2012.
-///
-/// ```
-/// use gradus_data::{Dense, Samples};
-/// use gradus_core::estimator::Fit;
-/// use gradus_linear::Svr;
-/// let x = Dense::from_fn(20, 1, |row, _| row as f64);
-/// // A line, and one measurement gone wrong.
-/// let y = (0..20).map(|i| if i == 7 { 1000.0 } else { 3.0 * i as f64 + 1.0 }).collect();
-/// let fitted = Svr::new().c(10.0).epsilon(0.0).fit(&Samples::regression(x, y)?)?;
-/// assert!((fitted.linear().unwrap().coefficients()[(0, 0)] - 3.0).abs() < 1e-3);
-/// # Ok::<(), gradus_base::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Setters)]
-#[serde(default, deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Svr {
-    /// The cost C of the losses against the flatness of the function, for the target in its own
-    /// units. Left out, it is the standard deviation of the target, or 1 if the loss is squared:
-    /// what C = 1 means for a target of deviation 1, so that the unit of the target does not matter.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    pub c: Option<f64>,
+gradus_core::params! { [crate::svm::parameters::shared]
+    /// Support vector regression: numbers by a tube that most samples lie in, linear or with a kernel.
+    ///
+    /// `½‖w‖² + C Σ_i s_i ℓ(y_i − f(x_i))` is minimised, for `f(x) = w·x + b`, the weight
+    /// `s_i` of a sample, and the loss `ℓ(e) = max(0, |e| − ε)` or its square. Errors below ε cost
+    /// nothing; the loss of larger ones is linear, unless squared, so that outliers have little influence.
+    /// Samples on the tube or outside are the support vectors. Several targets have a machine each.
+    ///
+    /// Solvers and certificates are those of `svm`: Newton steps in the primal, one
+    /// sample after another in the dual, pairs of samples for kernels. The intercept is not penalised
+    /// unless `penalize_intercept` asks for it. The result does not depend on the number of threads.
+    ///
+    /// For an estimate with standard errors, or the mean instead of something close to the median, use
+    /// linear regression.
+    ///
+    /// References: Smola, Schölkopf: A tutorial on support vector regression, 2004. Ho, Lin: Large-scale
+    /// linear support vector regression, 2012.
+    ///
+    /// ```
+    /// use gradus_data::{Dense, Samples};
+    /// use gradus_core::estimator::Fit;
+    /// use gradus_linear::Svr;
+    /// let x = Dense::from_fn(20, 1, |row, _| row as f64);
+    /// // A line, and one measurement gone wrong.
+    /// let y = (0..20).map(|i| if i == 7 { 1000.0 } else { 3.0 * i as f64 + 1.0 }).collect();
+    /// let fitted = Svr::new().c(10.0).epsilon(0.0).fit(&Samples::regression(x, y)?)?;
+    /// assert!((fitted.linear().unwrap().coefficients()[(0, 0)] - 3.0).abs() < 1e-3);
+    /// # Ok::<(), gradus_base::Error>(())
+    /// ```
+    pub struct Svr {
+        /// The cost C of the losses against the flatness of the function, for the target in its own
+        /// units. Left out, it is the standard deviation of the target, or 1 if the loss is squared:
+        /// what C = 1 means for a target of deviation 1, so that the unit of the target does not matter.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        pub c: Option<f64>,
 
-    /// Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
-    /// standard deviation of the target.
-    #[schemars(range(min = 0.0))]
-    pub epsilon: Option<f64>,
+        /// Errors up to this cost nothing. In the units of the target. Left out, it is a tenth of the
+        /// standard deviation of the target.
+        #[schemars(range(min = 0.0))]
+        pub epsilon: Option<f64>,
 
-    /// The loss of an error beyond ε.
-    pub loss: InsensitiveLoss,
+        /// The loss of an error beyond ε.
+        pub loss: InsensitiveLoss,
 
-    /// The kernel: a similarity of two samples.
-    pub kernel: Kernel,
+        [kernel, gamma, degree, coef0, fit_intercept, penalize_intercept, standardize, cache, solver],
 
-    /// The γ of the kernels. Left out, it is 1 / (features × variance of all their values); of
-    /// `rbf` with `standardize` 1 / the number of features that are not constant.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    pub gamma: Option<f64>,
+        /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
+        /// Kernels: when no condition of optimality is violated by more than this, in the units of the
+        /// target; by default about 1e-3 of its standard deviation.
+        #[schemars(range(min = 0.0))]
+        pub tol: Option<f64>,
 
-    /// The degree of the polynomial kernel.
-    #[schemars(range(min = 1, max = 100))]
-    pub degree: u32,
+        [max_iter],
 
-    /// The c₀ of the polynomial and sigmoid kernels; 0 leaves out all but the highest powers.
-    pub coef0: f64,
-
-    /// Whether there is an intercept b. Kernel machines always have one.
-    pub fit_intercept: bool,
-
-    /// Whether the intercept of a linear machine is penalised like a coefficient, as LIBLINEAR does.
-    pub penalize_intercept: bool,
-
-    /// Whether features are divided by their standard deviation, so that the penalty treats them
-    /// alike. The coefficients are for the features as they were given in any case.
-    pub standardize: bool,
-
-    /// Memory for rows of the kernel matrix, in MiB.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub cache: usize,
-
-    /// The solver of a linear machine.
-    pub solver: SvmSolver,
-
-    /// Linear: end when the gap to the dual is below this share of the objective, by default 1e-6.
-    /// Kernels: when no condition of optimality is violated by more than this, in the units of the
-    /// target; by default about 1e-3 of its standard deviation.
-    #[schemars(range(min = 0.0))]
-    pub tol: Option<f64>,
-
-    /// Iterations at most: Newton steps, or passes over the samples; with a kernel as many steps as
-    /// there are samples, or 1000, count as one.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
-    pub max_iter: usize,
-
-    /// Seed of the random order in which samples are visited.
-    pub seed: u64,
+        /// Seed of the random order in which samples are visited.
+        pub seed: u64,
+    }
 }
 
 /// The loss of an error beyond ε.
@@ -139,13 +104,6 @@ impl Default for Svr {
 impl Params for Svr {
     fn check_together(&self) -> Result<()> {
         super::check_kernel(self.kernel, self.fit_intercept, self.standardize)
-    }
-}
-
-impl Svr {
-    /// The default preset: a linear machine.
-    pub fn new() -> Self {
-        Self::default()
     }
 }
 

@@ -92,11 +92,15 @@ pub struct Compared {
 }
 
 impl Compare<'_> {
-    /// Compares the models on the data. `tell` hears of each fit before it starts.
+    /// Compares the models on the data. `observe` is called before each fit.
     ///
     /// # Errors
     /// If the data cannot be cut, or not one model could be tested (the message has the reasons).
-    pub fn run(&self, data: &dyn Dataset, tell: &(dyn Fn(&Step<'_>) + Sync)) -> Result<Compared> {
-        race::run(self, data, tell)
+    pub fn run(
+        &self,
+        data: &dyn Dataset,
+        observe: &(dyn Fn(&Step<'_>) + Sync),
+    ) -> Result<Compared> {
+        race::run(self, data, observe)
     }
 }

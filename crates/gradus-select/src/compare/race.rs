@@ -81,7 +81,7 @@ struct On<'a> {
 struct Runner<'a> {
     compare: &'a Compare<'a>,
     clock: Clock,
-    tell: &'a (dyn Fn(&Step<'_>) + Sync),
+    observe: &'a (dyn Fn(&Step<'_>) + Sync),
     fits: Vec<FitRecord>,
     others: Vec<Unranked>,
     /// Models that others were better than in the race, and what is said of them.
@@ -97,7 +97,7 @@ struct Runner<'a> {
 pub(super) fn run(
     compare: &Compare<'_>,
     data: &dyn Dataset,
-    tell: &(dyn Fn(&Step<'_>) + Sync),
+    observe: &(dyn Fn(&Step<'_>) + Sync),
 ) -> Result<Compared> {
     if compare.models.is_empty() {
         return Err(Error::data("compare: no model takes part"));
@@ -112,7 +112,7 @@ pub(super) fn run(
     let mut runner = Runner {
         compare,
         clock,
-        tell,
+        observe,
         fits: Vec::new(),
         others: Vec::new(),
         dropped: Vec::new(),
@@ -288,7 +288,7 @@ impl<'a> Runner<'a> {
         of: (usize, usize),
     ) -> Attempt<'a> {
         let model = candidate.model;
-        (self.tell)(&Step { model: model.name(), stage: on.stage, share: on.share, of });
+        (self.observe)(&Step { model: model.name(), stage: on.stage, share: on.share, of });
         let (fitted, took) = self.fit(model, (on.train, on.share), limit, on.stage);
         let Some(fitted) = fitted else {
             let reason = self.last_reason();
@@ -471,7 +471,7 @@ impl<'a> Runner<'a> {
             return Some(Err("the budget had no time for that".into()));
         }
         let stage = FitStage::Refit;
-        (self.tell)(&Step { model: kind, stage, share: 1.0, of: (1, 1) });
+        (self.observe)(&Step { model: kind, stage, share: 1.0, of: (1, 1) });
         let (fitted, _) = self.fit(model, (data, 1.0), limit, stage);
         Some(match fitted {
             Some(mut fitted) => {

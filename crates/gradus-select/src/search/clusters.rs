@@ -154,7 +154,7 @@ impl Search<'_> {
         candidates * (2 + REFERENCES + 2 * PAIRS)
     }
 
-    /// Tries every candidate of a clustering, and measures its clusters. `tell` hears of the fits that are done. Without a
+    /// Tries every candidate of a clustering, and measures its clusters. `observe` is called with the number of fits that are done. Without a
     /// criterion BIC decides, of models that have it, else the silhouette.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Search<'_> {
         &self,
         data: &Samples,
         criterion: Option<Criterion>,
-        tell: &(dyn Fn(usize) + Sync),
+        observe: &(dyn Fn(usize) + Sync),
     ) -> Result<ClustersFound> {
         let params: Vec<Map<String, Value>> =
             grid::chains(&self.fixed, &self.axes).into_iter().flatten().collect();
@@ -175,7 +175,7 @@ impl Search<'_> {
         let found = parallel::try_map(work, |(at, task)| {
             let finding = self.measure(&params[at], data, &some, &axes, task);
             let fits = if matches!(task, Task::Pair(_)) { 2 } else { 1 };
-            tell(done.fetch_add(fits, Ordering::Relaxed) + fits);
+            observe(done.fetch_add(fits, Ordering::Relaxed) + fits);
             finding.map(|finding| (at, finding))
         });
         if self.stop.requested() {

@@ -129,12 +129,12 @@ impl Search<'_> {
         candidates * self.plan.folds()
     }
 
-    /// Tries every candidate. `tell` hears of each fit that is done, from any thread.
+    /// Tries every candidate. `observe` is called after each fit, from any thread.
     ///
     /// # Errors
     /// If the plan or a candidate does not fit the data, or it was stopped before the first fold.
-    pub fn run(&self, data: &dyn Dataset, tell: &(dyn Fn(usize) + Sync)) -> Result<Found> {
-        self.try_all(grid::chains(&self.fixed, &self.axes), data, tell)
+    pub fn run(&self, data: &dyn Dataset, observe: &(dyn Fn(usize) + Sync)) -> Result<Found> {
+        self.try_all(grid::chains(&self.fixed, &self.axes), data, observe)
     }
 
     /// Tries candidates drawn at random instead of every combination of the axes, which are not
@@ -146,11 +146,11 @@ impl Search<'_> {
         &self,
         random: &Random,
         data: &dyn Dataset,
-        tell: &(dyn Fn(usize) + Sync),
+        observe: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         let chains: Vec<Chain> =
             random.candidates(&self.fixed)?.into_iter().map(|candidate| vec![candidate]).collect();
-        self.try_all(chains, data, tell)
+        self.try_all(chains, data, observe)
     }
 
     /// How many fits [`Search::run_random`] takes.
@@ -165,7 +165,7 @@ impl Search<'_> {
         &self,
         mut chains: Vec<Chain>,
         data: &dyn Dataset,
-        tell: &(dyn Fn(usize) + Sync),
+        observe: &(dyn Fn(usize) + Sync),
     ) -> Result<Found> {
         self.plan.check()?;
         let n: usize = chains.iter().map(Vec::len).sum();
@@ -178,7 +178,7 @@ impl Search<'_> {
         let mut sums = Sums { tally: None, accuracy: None, iterations: vec![0.0; n], folds: 0 };
         let planned = parts.len();
         let done = AtomicUsize::new(0);
-        let tell = || tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        let observe = || observe(done.fetch_add(1, Ordering::Relaxed) + 1);
         while sums.folds < planned {
             let last = planned.min(sums.folds + parts.at_once());
             let mut offset = sums.points();
@@ -189,7 +189,7 @@ impl Search<'_> {
                 cut.push(part);
             }
             let tried = parallel::try_map(&cut, |part| {
-                parallel::try_map(chains, |chain| self.follow(chain, part, &tell))
+                parallel::try_map(chains, |chain| self.follow(chain, part, &observe))
             });
             if self.stop.requested() {
                 break;
@@ -226,7 +226,7 @@ impl Search<'_> {
         &self,
         chain: &[Map<String, Value>],
         part: &Part,
-        tell: &dyn Fn(),
+        observe: &dyn Fn(),
     ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(chain.len());
         if chain.len() > 1 {
@@ -235,7 +235,7 @@ impl Search<'_> {
             if let Some(fits) = self.model.fit_path(chain, part.train.as_ref(), &run) {
                 for fitted in &fits? {
                     trials.push(Trial::of(fitted, part, false)?);
-                    tell();
+                    observe();
                 }
                 return Ok(trials);
             }
@@ -251,7 +251,7 @@ impl Search<'_> {
                 return Ok(trials);
             }
             trials.push(Trial::of(&fitted, part, early)?);
-            tell();
+            observe();
             before = Some(fitted);
         }
         Ok(trials)

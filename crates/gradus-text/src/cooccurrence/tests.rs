@@ -188,13 +188,13 @@ fn what_cannot_be_counted_is_named() {
     let sentences: Sentences = [[0, 1, 2]].into_iter().collect();
     let window =
         ContextWindow { size: 2, side: ContextSide::Symmetric, weights: DistanceWeights::Flat };
-    let told = |result: Result<Csr<f32>>| result.unwrap_err().to_string();
-    let error = told(count(&sentences, 2, &window, None));
+    let message = |result: Result<Csr<f32>>| result.unwrap_err().to_string();
+    let error = message(count(&sentences, 2, &window, None));
     assert!(error.contains("word 2 is not below the number of different words, 2"), "{error}");
-    let error = told(count(&sentences, 3, &window, Some(1 << 10)));
+    let error = message(count(&sentences, 3, &window, Some(1 << 10)));
     assert!(error.contains("memory_limit") && error.contains("at least 1 megabytes"), "{error}");
     let wide = ContextWindow { size: 0, ..window };
-    assert!(told(count(&sentences, 3, &wide, None)).contains("window"));
+    assert!(message(count(&sentences, 3, &wide, None)).contains("window"));
 }
 
 #[test]
@@ -265,9 +265,9 @@ fn mutual_information_is_that_of_the_definition() {
 #[test]
 fn options_of_mutual_information_are_checked() {
     let counts = Csr::new(1, vec![0, 1], vec![0], vec![1.0f64]).unwrap();
-    let told = |options: Pmi| pmi(&counts, &options).unwrap_err().to_string();
-    assert!(told(Pmi { shift: 0.0, ..Pmi::default() }).contains("shift"));
-    assert!(told(Pmi { smoothing: 1.5, ..Pmi::default() }).contains("smoothing"));
+    let message = |options: Pmi| pmi(&counts, &options).unwrap_err().to_string();
+    assert!(message(Pmi { shift: 0.0, ..Pmi::default() }).contains("shift"));
+    assert!(message(Pmi { smoothing: 1.5, ..Pmi::default() }).contains("smoothing"));
     let negative = Csr::new(1, vec![0, 1], vec![0], vec![-1.0f64]).unwrap();
     assert!(pmi(&negative, &Pmi::default()).unwrap_err().to_string().contains("-1"));
     let nothing = Csr::<f64>::new(2, vec![0, 0, 0], vec![], vec![]).unwrap();

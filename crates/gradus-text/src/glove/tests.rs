@@ -197,14 +197,14 @@ fn independent_words_are_met_by_the_first_biases() {
 
 #[test]
 fn what_cannot_be_learned_from_is_named() {
-    let told =
+    let message =
         |params: Glove, texts: &[&str]| params.fit(&Documents::new(texts)).unwrap_err().to_string();
     let few = Glove::new().min_count(1);
-    let empty = told(Glove::new(), &["too rare a word"]);
+    let empty = message(Glove::new(), &["too rare a word"]);
     assert!(empty.contains("glove") && empty.contains("the vocabulary is empty"), "{empty}");
-    assert!(told(few.clone(), &["word"]).contains("no word of the vocabulary is near another"));
+    assert!(message(few.clone(), &["word"]).contains("no word of the vocabulary is near another"));
     let many: Vec<String> = (0..20_000).map(|at| format!("w{at} ")).collect();
-    let error = told(few.clone().memory_limit(1), &[&many.concat()]);
+    let error = message(few.clone().memory_limit(1), &[&many.concat()]);
     assert!(error.contains("memory_limit") && error.contains("megabytes for 20000"), "{error}");
-    assert!(told(few.n_max(0.0), &["a b"]).contains("n_max"));
+    assert!(message(few.n_max(0.0), &["a b"]).contains("n_max"));
 }

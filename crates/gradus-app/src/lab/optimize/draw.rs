@@ -14,8 +14,8 @@ fn charts(answer: &OptimizeAnswer) -> (Contour, Line) {
     let (surface, start) = (&answer.drawn, answer.start);
     // A start outside what is usually shown widens it.
     let wide = |(low, high): (f64, f64), at: f64| {
-        let room = 0.08 * (high - low).max((at - low).abs()).max((at - high).abs());
-        (low.min(at - room), high.max(at + room))
+        let margin = 0.08 * (high - low).max((at - low).abs()).max((at - high).abs());
+        (low.min(at - margin), high.max(at + margin))
     };
     let (x, y) = (wide(surface.x, start[0]), wide(surface.y, start[1]));
     let mut contour = Contour::new(x, y, |x, y| surface.objective.value(&[x, y]))

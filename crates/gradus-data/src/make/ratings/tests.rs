@@ -88,7 +88,7 @@ fn popularity_and_activity_have_heavy_tails() {
     // A tenth each would be no tail at all.
     assert!((0.4..0.8).contains(&items), "{items}");
     assert!((0.3..0.6).contains(&users), "{users}");
-    let flat = RatingsSpec::new(5000, 2000, 150_000).popularity(0.0).activity(0.0).taste(0.0);
+    let flat = RatingsSpec::new(5000, 2000, 150_000).popularity(0.0).activity(0.0).selection(0.0);
     let flat = flat.make(3).unwrap().ratings;
     assert!(share_of_top_tenth(flat.by_item()) < 0.13);
     assert!(share_of_top_tenth(flat.by_user()) < 0.11);
@@ -96,8 +96,8 @@ fn popularity_and_activity_have_heavy_tails() {
 
 #[test]
 fn users_take_more_of_what_they_like() {
-    let mean_interaction = |taste: f64| {
-        let made = spec().taste(taste).make(4).unwrap();
+    let mean_interaction = |selection: f64| {
+        let made = spec().selection(selection).make(4).unwrap();
         let truth = made.truth;
         let sum: f64 = made
             .ratings
