@@ -16,7 +16,7 @@ use gradus_core::cluster::numbers;
 use gradus_core::dataset::Remarks;
 use gradus_core::estimator::{AnyFitted, Job};
 use gradus_core::predict::Predict;
-use gradus_core::recommend::{FeatureContribution, Filter, Profile, Recipient, Recommend, Scored};
+use gradus_core::recommend::{FeatureContribution, Profile, Recipient, Recommend, Scored};
 use gradus_core::update::UpdateOptions;
 use gradus_data::{Dense, Input, Inputs, Matrix, Samples};
 use numpy::{

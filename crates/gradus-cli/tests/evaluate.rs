@@ -54,7 +54,7 @@ fn a_split_keeps_every_row_and_every_column() {
         let mut lines: Vec<&str> = text.lines().skip(1).collect();
         lines.reverse();
         folder
-            .write("back.csv", &format!("userId,movieId,rating,timestamp\n{}\n", lines.join("\n")));
+            .write("back.csv", format!("userId,movieId,rating,timestamp\n{}\n", lines.join("\n")));
         folder
             .gradus(&format!("split back.csv {by} -o b1.csv --test b2.csv --seed 3 --threads 1"))
             .success();

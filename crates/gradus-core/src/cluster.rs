@@ -1,4 +1,4 @@
-//! What a clustering can do: tell which cluster a sample belongs to.
+//! Clusterings: the cluster of a sample, distances to clusters, memberships.
 
 use gradus_base::Result;
 use gradus_data::{Dense, Inputs, Matrix};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 ///
 /// Clusters are numbered from 0.
 pub trait Cluster: Send + Sync {
-    /// The columns it takes.
+    /// The input features that the model expects.
     fn inputs(&self) -> &Inputs;
 
     /// The number of clusters.
@@ -17,7 +17,7 @@ pub trait Cluster: Send + Sync {
     /// The number of training samples in each cluster.
     fn sizes(&self) -> Vec<u64>;
 
-    /// The clusters of the training samples, of a model that was just fitted and remembers them; they are not in a file.
+    /// The clusters of the training samples, if the model was just fitted and has kept them; a model file does not hold them.
     fn training_labels(&self) -> Option<Vec<Option<u32>>> {
         None
     }
@@ -28,8 +28,8 @@ pub trait Cluster: Send + Sync {
     /// If the number of features is not that of training, or one is not finite.
     fn labels(&self, features: &Matrix) -> Result<Vec<Option<u32>>>;
 
-    /// The distance of each sample to each cluster, of a model that has distances. The cluster of a
-    /// sample is the nearest one.
+    /// The distance of each sample to each cluster; `None` if the model has no distances. A sample
+    /// belongs to the nearest cluster.
     ///
     /// # Shapes
     /// `n × features` to `n × clusters`.
@@ -47,8 +47,8 @@ pub trait Cluster: Send + Sync {
         Cow::Borrowed(features)
     }
 
-    /// The probability that each sample belongs to each cluster, of a model that knows it. The cluster of
-    /// a sample is the most probable one.
+    /// The probability that each sample belongs to each cluster; `None` if the model has no
+    /// probabilities. A sample belongs to the most probable cluster.
     ///
     /// # Shapes
     /// `n × features` to `n × clusters`; rows add up to 1.

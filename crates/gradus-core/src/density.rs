@@ -1,10 +1,10 @@
-//! What a model of a distribution can do: tell how probable data is, and make more of it.
+//! Models of a distribution: the density of data, and new data drawn from it.
 
 use crate::dataset::Dataset;
 use gradus_base::Result;
 use gradus_data::{Dense, Matrix};
 
-/// A model that tells how probable data is.
+/// A model with a density.
 pub trait Density: Send + Sync {
     /// The natural logarithm of the density, or of the probability, of each unit of the data.
     ///
@@ -31,7 +31,7 @@ pub trait Density: Send + Sync {
     }
 }
 
-/// A model that makes data like that it learned from.
+/// A model that draws new data from the distribution it learned.
 pub trait Generate: Send + Sync {
     /// Draws `n` units. The same seed gives the same data.
     ///

@@ -1,25 +1,25 @@
-//! What a model of features can do: predict numbers or classes.
+//! Prediction of values or classes from features.
 
 use gradus_base::{Error, Result};
 use gradus_data::{Dense, Ids, Inputs, Matrix};
 use gradus_file::{Reader, Writer};
 
-/// What a model predicts.
+/// The outputs of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outputs {
-    /// Numbers of these names.
+    /// Values, one for each of these targets.
     Values(Vec<String>),
     /// One of these classes.
     Classes {
-        /// What the target is called.
+        /// The name of the target.
         name: String,
-        /// What the classes are called.
+        /// The labels of the classes.
         labels: Ids,
     },
 }
 
 impl Outputs {
-    /// Puts them into a file.
+    /// Writes the outputs to a file.
     pub fn write<'a>(&'a self, file: &mut Writer<'a>) {
         match self {
             Self::Values(names) => file.set("targets", names),
@@ -30,7 +30,7 @@ impl Outputs {
         }
     }
 
-    /// Reads them back.
+    /// Reads the outputs from a file.
     ///
     /// # Errors
     /// If the file does not hold them.
@@ -54,7 +54,7 @@ impl Outputs {
         }
     }
 
-    /// What the classes are called, if it is classes.
+    /// The labels of the classes; `None` of values.
     pub fn labels(&self) -> Option<&Ids> {
         match self {
             Self::Values(_) => None,
@@ -63,25 +63,25 @@ impl Outputs {
     }
 }
 
-/// The predicting side of a model of features.
+/// A model that predicts from features.
 pub trait Predict: Send + Sync {
-    /// What it gets of a sample.
+    /// The input features that the model expects.
     fn inputs(&self) -> &Inputs;
 
-    /// What it predicts.
+    /// The outputs: values or classes.
     fn outputs(&self) -> &Outputs;
 
-    /// The numbers predicted; of classes how strongly each is held to be the one.
+    /// Predicted values (regression) or decision scores (classification).
     ///
     /// # Shapes
-    /// `n × features` to `n × targets`; of two classes `n × 1`, in favour of the second where
-    /// positive; of more `n × classes`.
+    /// `n × features` to `n × targets`. Two classes have one column, which is positive for the second
+    /// class; more classes have a column each.
     ///
     /// # Errors
     /// If the number of features is not that of training, or one is not finite.
     fn scores(&self, features: &Matrix) -> Result<Dense<f64>>;
 
-    /// The probability of each class, of a model that knows it.
+    /// The probability of each class; `None` if the model has no probabilities.
     ///
     /// # Shapes
     /// `n × features` to `n × classes`; rows add up to 1.
@@ -93,10 +93,10 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
-    /// The decision score of each pair of classes, of a model that compares classes in pairs: of
-    /// the first class with each later one, then of the second, and so on; in favour of the first
-    /// of the pair where positive. Of two classes in favour of the second, as
-    /// [`scores`](Self::scores).
+    /// The decision score of each pair of classes; `None` if the model does not compare classes in
+    /// pairs. The pairs are the first class with each later one, then the second with each later one,
+    /// and so on. A positive score is for the first class of the pair; if there are only two classes,
+    /// for the second, as in [`scores`](Self::scores).
     ///
     /// # Shapes
     /// `n × features` to `n × pairs`.
@@ -108,7 +108,7 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
-    /// The class predicted of each sample, as an index into the labels.
+    /// The predicted class of each sample, as an index into the labels.
     ///
     /// # Errors
     /// As [`scores`](Self::scores); and if the model predicts numbers.
@@ -137,7 +137,7 @@ pub fn strongest(scores: &Dense<f64>) -> Vec<u32> {
     scores.rows().map(best).collect()
 }
 
-/// Refuses features that a model with these inputs cannot take.
+/// Checks that features fit the inputs of a model.
 ///
 /// # Errors
 /// If there are more or fewer than in training, or one is not finite.

@@ -46,7 +46,7 @@ pub enum Event<'a> {
     Within(f64),
     /// An iteration is done.
     Iteration {
-        /// Its point of the trace: objective, held-out score and further measures.
+        /// The point of the trace: objective, held-out score and further measures.
         point: &'a Iteration,
         /// What the held-out score measures.
         metric: &'a str,
@@ -70,12 +70,12 @@ impl Observer for Silent {
     fn notice(&self, _: &Event<'_>) {}
 }
 
-/// A request to stop that can be raised from anywhere; clones share the flag.
+/// A flag that requests a stop; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// A flag that is down.
+    /// A flag that is not raised.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! What a recommender can do, whatever model stands behind it.
+//! Recommenders: predicted ratings, lists of items, similar items, explanations.
 
 mod filter;
 mod shortlist;
@@ -35,18 +35,18 @@ impl From<Scored> for ScoredUser {
     }
 }
 
-/// How one of the user's own ratings bore on a score.
+/// The contribution of one of the user's ratings to a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contribution {
     /// The item the user rated.
     pub item: u32,
     /// The user's rating of it.
     pub value: f32,
-    /// What it adds to the score.
+    /// The amount added to the score.
     pub contribution: f32,
 }
 
-/// Where a rating will lie, with a stated probability.
+/// An interval that holds a rating with a given probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictionInterval {
     /// The lower end.
@@ -55,34 +55,34 @@ pub struct PredictionInterval {
     pub high: f32,
 }
 
-/// How a feature bears on a score.
+/// The contribution of a feature to a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureContribution {
     /// Whose feature it is.
     pub of: Entity,
     /// Its name: `age`, `genres=Comedy`.
     pub feature: String,
-    /// What it adds to the score.
+    /// The amount added to the score.
     pub contribution: f32,
 }
 
-/// Why a score is what it is: `score = base + Σ contributions`, over the user's ratings and features.
+/// The explanation of a score: `score = base + Σ contributions`, over the user's ratings and features.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// The score of the item for the user, before clipping.
     pub score: f32,
-    /// What anyone's score for this item starts from.
+    /// The part of the score that does not depend on the user's ratings and features.
     pub base: f32,
-    /// What each of the user's ratings adds, largest in size first.
+    /// The contribution of each of the user's ratings, largest in size first.
     pub contributions: Vec<Contribution>,
-    /// What each feature of the user adds, largest in size first.
+    /// The contribution of each feature of the user, largest in size first.
     pub user_features: Vec<FeatureContribution>,
-    /// What each feature of the item adds, largest in size first: another account of the same score, from the
-    /// side of the item, and no part of the sum.
+    /// The contribution of each feature of the item, largest in size first. They explain the same score by the
+    /// item, and are not part of the sum.
     pub item_features: Vec<FeatureContribution>,
 }
 
-/// The ratings of someone the model may not know: item indices and values.
+/// The profile of a user whom the model need not know: item indices and ratings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// Item indices, each once.
@@ -144,15 +144,15 @@ pub fn check_row(row: &str, other: &str, indices: &[u32], values: &[f32], n: usi
     }
 }
 
-/// Whom a recommendation is for.
+/// The recipient of a recommendation.
 #[derive(Clone, Debug)]
 pub enum Recipient<'a> {
     /// A user of the training data.
     User(u32),
-    /// Someone described by a handful of ratings, folded in without retraining.
+    /// A new user with some ratings, folded in without retraining.
     Profile(&'a Profile),
-    /// Someone described by features, and by a handful of ratings if there are any. Refused by a model that
-    /// learned from no features of users.
+    /// A new user with features, and with ratings if there are any. An error if the model did not learn from
+    /// features of users.
     Described {
         /// The features, encoded as the model does: see [`Recommend::encoder`].
         features: &'a FeatureRow,
@@ -167,7 +167,7 @@ pub trait Recommend: Send + Sync {
     fn users(&self) -> &Ids;
     /// The items it was trained on.
     fn items(&self) -> &Ids;
-    /// What every user rated in training, `n_users × n_items`, if the model kept it.
+    /// The training ratings, `n_users × n_items`, if the model kept them.
     fn history(&self) -> Option<&Csr>;
 
     /// How features of users or of items are encoded, if the model learned from any: users and items with
@@ -177,15 +177,15 @@ pub trait Recommend: Send + Sync {
         None
     }
 
-    /// Predicts the rating of each pair; `None` is a user or item the model does not know, and
-    /// gets the best that can be said without it.
+    /// Predicts the rating of each pair. `None` stands for a user or item that the model does not know;
+    /// the prediction is then the best one without it.
     ///
     /// # Shapes
     /// One prediction for each pair.
     fn predict(&self, pairs: &[(Option<u32>, Option<u32>)]) -> Vec<f32>;
 
-    /// For each pair the interval that holds the rating someone would give with probability
-    /// `level`, if this kind of model knows how sure it is.
+    /// The interval that holds the rating of each pair with probability `level`; `None` if the model has
+    /// no intervals.
     ///
     /// # Shapes
     /// One interval for each pair.
@@ -213,10 +213,8 @@ pub trait Recommend: Send + Sync {
         parallel::try_map(users, |&user| self.top(&Recipient::User(user), n, filter))
     }
 
-    /// The `n` users whom this item suits best, best first, without those who have rated it unless
-    /// `include_seen`; ties go to the smaller index.
-    ///
-    /// By default in the order of the predictions.
+    /// The `n` users with the highest predicted rating of this item, best first, without those who have
+    /// rated it unless `include_seen`; ties go to the smaller index.
     fn top_users(&self, item: u32, n: usize, include_seen: bool) -> Result<Vec<ScoredUser>> {
         if item as usize >= self.items().len() {
             let rule = format!("must be below the number of items, {}", self.items().len());
@@ -249,11 +247,11 @@ pub trait Recommend: Send + Sync {
         Ok(best.into_sorted().into_iter().map(ScoredUser::from).collect())
     }
 
-    /// The `n` items most like this one (cosine of what the model knows of them), without itself.
+    /// The `n` items most like this one (by the cosine of their vectors), without itself.
     fn similar_items(&self, item: u32, n: usize) -> Result<Vec<Scored>>;
 
-    /// The `n` users most like this one (cosine of what the model knows of them), without
-    /// themselves. Refused by a model that does not compare users.
+    /// The `n` users most like this one (by the cosine of their vectors), without this one. An error
+    /// if the model does not compare users.
     fn similar_users(&self, user: u32, n: usize) -> Result<Vec<ScoredUser>> {
         let _ = n;
         Err(Error::data(format!(
@@ -262,7 +260,7 @@ pub trait Recommend: Send + Sync {
         )))
     }
 
-    /// What each of the target's ratings adds to the score of `item`.
+    /// The contribution of each of the recipient's ratings to the score of `item`.
     fn explain(&self, target: &Recipient<'_>, item: u32) -> Result<Explanation>;
 }
 

@@ -52,7 +52,7 @@ pub struct Iteration {
     pub measures: Vec<Measure>,
 }
 
-/// A named value that an iteration came to, beside the objective and the held-out score.
+/// A named measure of an iteration, beside the objective and the held-out score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// What it measures: `training accuracy`, `perplexity`.
@@ -67,7 +67,7 @@ impl Measure {
         Self { name: name.into(), value }
     }
 
-    /// Those that are finite: JSON has no other numbers, and a file must be readable.
+    /// The measures that are finite: JSON has no other numbers, and a file must be readable.
     pub(crate) fn finite(mut measures: Vec<Self>) -> Vec<Self> {
         measures.retain(|measure| measure.value.is_finite());
         measures
@@ -83,14 +83,14 @@ pub struct Baseline {
     pub score: f64,
 }
 
-/// A parameter that was left out, and what was taken for it.
+/// A parameter that was not given, and the value that the fit chose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// The parameter: `regularization`.
     pub parameter: String,
-    /// Its value in the fit.
+    /// The value that the fit used.
     pub value: f64,
-    /// Why it was taken.
+    /// The reason for it.
     pub reason: String,
 }
 
@@ -109,14 +109,14 @@ impl fmt::Display for Choice {
     }
 }
 
-/// How far from the best the model can be at most, as far as the algorithm can tell.
+/// A bound on how far the solution is from the optimum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// What it is: `duality gap`, `gradient norm`.
     pub name: String,
     /// Its value; 0 would be the exact solution.
     pub value: f64,
-    /// What the algorithm was to bring it below.
+    /// The tolerance: the fit converged if the value is at most this.
     pub tolerance: f64,
 }
 
@@ -163,17 +163,17 @@ pub struct Report {
     /// The held-out score of simpler models, to compare with.
     #[serde(default)]
     pub baselines: Vec<Baseline>,
-    /// How far from the best the model can be, where the algorithm can tell.
+    /// A bound on the distance to the optimum, if the algorithm has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// What was taken for parameters that were left out, and why.
+    /// The values chosen for parameters that were not given, with reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<Choice>,
     /// Remarks that are no errors.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What the model remembers of the data it was fitted to, if whoever fitted it wants it to
-    /// recognise that data. In the file beside the report.
+    /// A sketch of the training data, by which it can be recognised later; `None` if it was not asked
+    /// for. It is stored in the file beside the report.
     #[serde(skip)]
     pub training: Option<Sketch>,
     /// Wall time of the fit. Not kept in the model file.
@@ -184,7 +184,7 @@ pub struct Report {
     pub clock: Vec<f64>,
 }
 
-/// The beginning of a note that says why the result may not be what was wanted.
+/// The beginning of a note that is a caution: the result may not be what the user wants.
 pub const CAUTION: &str = "caution: ";
 
 /// A share of a score by which no two models are distinguished.
@@ -209,7 +209,7 @@ impl Report {
         }
     }
 
-    /// Those of the notes that say why the result may not be what was wanted, without the word.
+    /// The notes that are cautions, without the word `caution`.
     pub fn cautions(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| note.strip_prefix(CAUTION))
     }

@@ -1,4 +1,4 @@
-//! What a topic model can do: tell what a collection of documents is about.
+//! Topic models: topics as distributions over words, documents as mixtures of topics.
 
 use crate::dataset::Dataset;
 use gradus_base::Result;

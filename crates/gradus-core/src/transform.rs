@@ -1,5 +1,4 @@
-//! What a model of features can do besides predicting: transform them, and tell how its outputs
-//! depend on them.
+//! Transformation of features, and the gradient of outputs with respect to features.
 
 use crate::dataset::Dataset;
 use gradus_base::Result;
@@ -7,10 +6,10 @@ use gradus_data::{Dense, Inputs, Matrix, Samples};
 
 /// A model that turns features into other features, row by row.
 pub trait Transform: Send + Sync {
-    /// The columns it takes.
+    /// The input features that the model expects.
     fn inputs(&self) -> &Inputs;
 
-    /// The names of the features it gives.
+    /// The names of the transformed features.
     fn output_names(&self) -> Vec<String>;
 
     /// The transformed features, a row for each row.
@@ -35,8 +34,8 @@ pub trait Transform: Send + Sync {
         self.transform_matrix(data.of_kind::<Samples>()?.features())
     }
 
-    /// The features that are transformed into these, or the nearest to that; `None` of a model that
-    /// cannot go back.
+    /// The inverse transformation: features that are transformed into these, or the nearest to that;
+    /// `None` if the model has no inverse.
     fn inverse(&self, transformed: &Dense<f64>) -> Option<Result<Dense<f64>>> {
         let _ = transformed;
         None

@@ -7,16 +7,16 @@ use gradus_data::{Duplicates, Ratings};
 /// How new ratings are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpdateOptions {
-    /// What counts for a pair that was rated before: the new rating (`last`, the default), the mean
-    /// of the old and the new, or neither (an error).
+    /// The value of a pair that was rated before: the new rating (`last`, the default), the mean of the
+    /// old and the new, or an error.
     pub duplicates: Duplicates,
-    /// Whether the known items among the new ratings are solved again, too. By default they are
-    /// held fixed: one rating more hardly moves an item that has many, and all its users would be
-    /// left a little behind.
+    /// Whether known items with new ratings are solved again, too. By default they stay fixed: one more
+    /// rating hardly moves an item that has many, and the factors of all its users would be slightly out
+    /// of date.
     pub items: bool,
 }
 
-/// What came of adding new ratings.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Updated {
     /// New ratings.
@@ -37,11 +37,11 @@ pub struct Updated {
     pub since_fit: u64,
 }
 
-/// A model that can take in new ratings without being fitted again.
+/// A model that learns from new ratings without a new fit.
 pub trait Update {
-    /// Adds ratings: new pairs, changed values, new users, new items. What the model kept of the
-    /// training data is extended, and the rows that the new ratings touch are solved again.
-    /// Everything else stays as it is, to the last bit. After an error the model is unchanged.
+    /// Adds ratings: new pairs, changed values, new users, new items. The stored training data is
+    /// extended, and the rows with new ratings are solved again. Everything else stays as it is, to the
+    /// last bit. After an error the model is unchanged.
     ///
     /// # Errors
     /// If the model kept no history to add to, or a pair was rated before and that is not allowed.

@@ -138,10 +138,8 @@ impl Climb {
                 tried.push((above, score(above)?));
             } else {
                 let best = if at > 0 && at + 1 < tried.len() {
-                    let (low, mid, high) = (tried[at - 1].1, tried[at].1, tried[at + 1].1);
-                    let bend = low - 2.0 * mid + high;
-                    let shift = if bend < 0.0 { 0.5 * (low - high) / bend } else { 0.0 };
-                    tried[at].0 * ratio.powf(shift.clamp(-0.5, 0.5))
+                    let shift = vertex([tried[at - 1].1, tried[at].1, tried[at + 1].1]);
+                    tried[at].0 * ratio.powf(shift)
                 } else {
                     tried[at].0
                 };
@@ -159,6 +157,13 @@ impl Climb {
             format!("the best {METRIC} on held-out items of a sample of the users ({tried})");
         Choice::new(parameter, self.best, reason)
     }
+}
+
+/// Where the parabola through three scores is largest, in steps from the one in the middle; at most half a step.
+pub(crate) fn vertex([below, here, above]: [f64; 3]) -> f64 {
+    let bend = below - 2.0 * here + above;
+    let shift = if bend < 0.0 { 0.5 * (below - above) / bend } else { 0.0 };
+    shift.clamp(-0.5, 0.5)
 }
 
 /// What a fit says whose data are too few to choose a parameter by.

@@ -15,6 +15,7 @@
 //! sample of the users is taken, so that the choice costs seconds and not minutes.
 
 use crate::baseline::Components;
+use crate::choice::vertex;
 use crate::fitting::Iterative;
 use crate::latent::{Scaling, Squares};
 use gradus_base::Result;
@@ -411,10 +412,7 @@ impl<'s, P: Tunable> Search<'s, P> {
         let mut refined = 0.0;
         let neighbours = (at(best.step - 1), at(best.step), at(best.step + 1));
         if let (Some(below), Some(here), Some(above)) = neighbours {
-            let curvature = below - 2.0 * here + above;
-            if curvature > 0.0 {
-                refined = (0.5 * (below - above) / curvature).clamp(-0.5, 0.5);
-            }
+            refined = vertex([below, here, above].map(|loss| -loss));
         }
         let regularization = given.unwrap_or_else(|| {
             let refined = f64::from(self.params.ratio()).powf(refined);

@@ -2,7 +2,7 @@
 
 use super::{AnyFitted, Fit, Fitted, Job, Run, Traits, check_missing};
 use crate::dataset::{AnyKind, DataKind, Dataset, KindOf};
-use crate::params;
+use crate::params::{self, Params as _};
 use gradus_base::{Error, Result};
 use gradus_data::{RowBlocks, Titles};
 use gradus_file::Reader;
