@@ -115,10 +115,10 @@ def make(**arguments):
     return preparation.make(**arguments)
 
 
-def judge(**arguments):
-    import judges
+def evaluate(**arguments):
+    import evaluators
 
-    return judges.judge(**arguments)
+    return evaluators.evaluate(**arguments)
 
 
 def ranking(task):
@@ -162,7 +162,7 @@ def _ratings(job, part):
 
 if __name__ == "__main__":
     task, arguments, answer = sys.argv[1:]
-    tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "judge": judge, "top": top}
+    tasks = {"fit": fit, "load": load, "prepare": prepare, "make": make, "evaluate": evaluate, "top": top}
     rankings = ("prepare_lists", "prepare_left_out", "prepare_liked")
     rankings += ("popularity", "ease", "lists", "implicit", "implicit_race", "gradus")
     rankings += ("implicit_tuned", "irspack_tuned", "irspack_rp3beta_tuned")

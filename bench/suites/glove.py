@@ -4,7 +4,7 @@ Counting is compared with Stanford's `cooccur`, which is on no package index: `S
 programs, and without it gradus is measured alone. Training is compared with the compiled loop of the package `glove`
 1.0.2, which is that of Stanford's program, on the same counts. It builds with setuptools below 70 only, and once its
 `setup.py` names `glove/glove_inner.pyx` without the folders above, so it is not among the pins: `GLOVE_PACKAGE` names a folder that it was installed into (`pip install --target`, with
-`CFLAGS="-O3 -march=native -ffast-math"`: a peer is measured at its best). Vectors are scored by one judge: Spearman's ρ on WS-353 and
+`CFLAGS="-O3 -march=native -ffast-math"`: a peer is measured at its best). Vectors are scored by one evaluator: Spearman's ρ on WS-353 and
 SimLex-999, the share of Google's analogies that are solved. All times are seconds of CPU (user and system), of one thread.
 `python bench/suites/glove.py tiny` runs everything on a megabyte of text.
 """
@@ -209,7 +209,7 @@ def run(options, tiny=False):
     training.notes = [
         f"{DIMENSION} coordinates, n_max 10, α 0.75, the text and counts of the table above; gradus with its default rate of steps (0.2 "
         "by row), the package with its own (0.05 by number); all: reading, counting and training; the cost of ALS includes its penalty",
-        "one judge: Spearman's ρ of cosines; analogies by 3CosAdd among the 30,000 most frequent words",
+        "one evaluator: Spearman's ρ of cosines; analogies by 3CosAdd among the 30,000 most frequent words",
     ]
     yield counting
     yield training

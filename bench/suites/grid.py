@@ -2,7 +2,7 @@
 
 Shapes go from a hundred rows to two million, wide ones and sparse text among them; arrays come by rows, by columns,
 in single precision, as a data frame, and as CSR with columns in any order. Both sides get the same array, the same
-problem and the same tolerance, and the objective of the training data is computed by one judge.
+problem and the same tolerance, and the objective of the training data is computed by one evaluator.
 """
 
 import json
@@ -66,7 +66,7 @@ def run(options):
         section.notes = [
             f"the best of {options.repeat} alternating processes, {options.threads} threads; ÷ is scikit-learn ÷ gradus: "
             "above 1 gradus is faster",
-            "objectives of the training data by one judge, at scikit-learn's default tolerances; logistic by lbfgs with "
+            "objectives of the training data by one evaluator, at scikit-learn's default tolerances; logistic by lbfgs with "
             "C = 1 at tol = 1e-4, and by gradus to the same largest entry of the gradient",
         ]
         yield section

@@ -1,7 +1,7 @@
 """Latent Dirichlet allocation beside tomotopy (Gibbs sampling) and scikit-learn (online variational Bayes).
 
 Both sides learn from the same counts: 20 Newsgroups (English stop words, words in 5 documents and more, in half of them at
-most) and Associated Press as it comes; a tenth of the documents is held out. One judge scores the topics of all sides: it takes
+most) and Associated Press as it comes; a tenth of the documents is held out. One evaluator scores the topics of all sides: it takes
 `p(word | topic)` and the prior of the topics, folds in the first half of the words of each held-out document by
 expectation maximisation, and computes the perplexity of the second half; and the NPMI of the ten top words of each topic in
 the documents of training. `python bench/suites/lda.py tiny` runs everything on a small made corpus.
@@ -267,7 +267,7 @@ def run(options, tiny=False):
     gibbs.notes = [
         "the same counts for both; gradus optimises both priors, tomotopy its α (every 10 sweeps, its default); rates are tokens × "
         "sweeps over the time of the sweeps; perplexity (a tenth of the documents held out, second half given the first) and NPMI "
-        f"(ten words, documents) by one judge; medians of {rounds} alternating processes",
+        f"(ten words, documents) by one evaluator; medians of {rounds} alternating processes",
     ]
     online.notes = ["one process each; batches of 1,024 documents; scikit-learn with its default rate and priors"]
     growth.notes = ["one thread, 20 sweeps: early ones, in which documents have most topics"]

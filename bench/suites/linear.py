@@ -76,7 +76,7 @@ def table(problem, name, folder, options, shares=SHARES, path=PATH):
     section.notes = [
         f"{options.repeat} alternating rounds, {options.threads} threads, each fit in its own process; peers are "
         "compiled before the clock starts and get column order, gradus orders columns itself, on its clock",
-        "gap and excess by one judge (numpy) for all, as shares; of a path, the largest over its penalties",
+        "gap and excess by one evaluator (numpy) for all, as shares; of a path, the largest over its penalties",
         *failures,
     ]
     return section

@@ -29,15 +29,15 @@ def table(dataset, options, threshold=THRESHOLD):
     gradus = peers.by_key("gradus")
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "m.gradus"
-        say(f"metrics: {dataset.title}: fitting and judging")
+        say(f"metrics: {dataset.title}: fitting and evaluating")
         ours, seconds = gradus.rank(dataset.folder, model, AT, threshold, options.threads, options.timeout)
         arguments = {"model": str(model), "folder": str(dataset.folder), "at": AT, "threshold": threshold}
-        judges, _ = processes.worker(BENCH / "worker.py", "judge", arguments, timeout=options.timeout)
-    names = list(judges)
+        found, _ = processes.worker(BENCH / "worker.py", "evaluate", arguments, timeout=options.timeout)
+    names = list(found)
     section = Section(f"Ranking measures, {dataset.title}", ["measure", "gradus", *names, "largest difference"])
     worst = 0.0
     for measure, value in ours.items():
-        others = [judges[name].get(measure) for name in names]
+        others = [found[name].get(measure) for name in names]
         difference = max(abs(value - other) for other in others if other is not None)
         worst = max(worst, difference)
         shown = ["–" if other is None else f"{other:.7f}" for other in others]

@@ -132,13 +132,12 @@ class Als(Recommender):
         With held-out ratings: stop when their error has not fallen for this many iterations; 0
         turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -299,13 +298,12 @@ class Svdpp(Recommender):
         With held-out ratings: stop when their error has not fallen for this many iterations; 0
         turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -594,13 +592,12 @@ class Sgd(Recommender):
         With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns
         this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -740,13 +737,12 @@ class Ccd(Recommender):
         With held-out ratings: stop when their error has not fallen for this many iterations; 0
         turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -899,13 +895,12 @@ class Gd(Recommender):
         With held-out ratings: stop when their error has not fallen for this many iterations; 0
         turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -1039,13 +1034,12 @@ class NmfRatings(Recommender):
         With held-out ratings: stop when their error has not fallen for this many iterations; 0
         turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
-        Number of random starts; the best is kept, by held-out error if there is any, else by
+        Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -1172,8 +1166,7 @@ class SoftImpute(Recommender):
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -1276,8 +1269,7 @@ class Svp(Recommender):
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -1382,8 +1374,7 @@ class Svt(Recommender):
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
-        Whether the model keeps the training ratings, to leave out what a user has seen and to
-        explain.
+        Whether the model keeps the training data, to leave out what a user has seen and to explain.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.

@@ -53,8 +53,11 @@ pub struct SelectRequest {
     pub seed: Option<u64>,
 }
 
+/// The number of folds of cross-validation by default.
+pub const FOLDS: usize = 5;
+
 fn folds() -> usize {
-    5
+    FOLDS
 }
 
 /// A search that is ready to run: its data is there.

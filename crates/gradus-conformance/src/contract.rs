@@ -1,6 +1,6 @@
 //! Parameters and docs: any model.
 
-use crate::{Check, Finding, broken_values, ensure, error_text};
+use crate::{Check, Finding, broken_values, ensure, error_text, of_capability};
 use gradus_core::capability::Capability;
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use serde_json::{Map, Value};
@@ -13,6 +13,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "a broken parameter is refused by name, value and rule", run: refused },
     Check { name: "an unknown parameter is refused by name", run: unknown },
     Check { name: "it can do what it declares, and says so if asked for more", run: capable },
+    Check { name: "each of its capabilities has laws here", run: has_laws },
 ];
 
 fn documented(model: &dyn Estimator) -> Finding {
@@ -23,6 +24,21 @@ fn documented(model: &dyn Estimator) -> Finding {
         ensure!(spec.doc.len() > 8, "parameter `{}` has no doc comment", spec.name);
     }
     Ok(())
+}
+
+fn has_laws(model: &dyn Estimator) -> Finding {
+    match without_laws(model.traits().capabilities, of_capability) {
+        Some(capability) => Err(format!("there is no check of models that can {capability}")),
+        None => Ok(()),
+    }
+}
+
+/// The first of these capabilities that has no laws.
+fn without_laws(
+    capabilities: &[Capability],
+    laws: impl Fn(Capability) -> Option<&'static [Check]>,
+) -> Option<Capability> {
+    capabilities.iter().copied().find(|&one| laws(one).unwrap_or_default().is_empty())
 }
 
 fn named(model: &dyn Estimator) -> Finding {
@@ -103,4 +119,21 @@ fn unknown(model: &dyn Estimator) -> Finding {
     let text = error_text(fit(model, &params))?;
     ensure!(text.contains("no_such_parameter"), "{text:?}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_without_laws_is_found() {
+        let forgets = |forgotten: Capability| {
+            move |one: Capability| if one == forgotten { None } else { of_capability(one) }
+        };
+        for &capability in Capability::ALL {
+            assert_eq!(without_laws(Capability::ALL, forgets(capability)), Some(capability));
+            assert_eq!(without_laws(&[capability], |_| Some(&[])), Some(capability));
+        }
+        assert_eq!(without_laws(Capability::ALL, of_capability), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! Runs every check on every model of the registry.
 
-use gradus_conformance::{checks, failures, of_capability};
+use gradus_conformance::{checks, data, failures, fitting, of_capability};
 use gradus_core::capability::Capability;
 
 #[test]
@@ -23,6 +23,18 @@ fn names_are_unique() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
+}
+
+#[test]
+fn every_kind_of_data_has_laws() {
+    for kind in gradus::registry().kinds() {
+        let models = gradus::models();
+        let model = models.iter().find(|model| model.data().name() == kind.name()).unwrap();
+        let laws: Vec<&str> = checks(*model).iter().map(|check| check.name).collect();
+        for check in data::CHECKS.iter().chain(fitting::CHECKS) {
+            assert!(laws.contains(&check.name), "{}: {}", kind.name(), check.name);
+        }
+    }
 }
 
 #[test]

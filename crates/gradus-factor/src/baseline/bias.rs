@@ -22,7 +22,7 @@ const ROUNDS: usize = 1000;
 /// Biases have converged when they move by less than this share of the range of the ratings.
 const STILL: f64 = 1e-7;
 /// The same for biases that a fit starts from, which moves them further than this.
-const ROUGH: f64 = 1e-2;
+const ROUGH: f64 = 0.1;
 
 /// The mean with biases: who rates high, what is rated high.
 ///

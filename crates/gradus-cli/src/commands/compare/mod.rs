@@ -52,11 +52,11 @@ struct CompareArgs {
     task: Option<String>,
 
     /// How much of the data is the test part, looked at once
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().holdout)]
     holdout: f64,
 
     /// What is held out of ratings [random|per-user|last|cold]
-    #[arg(long, value_name = "WORD", default_value = "random")]
+    #[arg(long, value_name = "WORD", default_value_t = CompareOptions::default().split)]
     split: String,
 
     /// Hold out samples with the same word in this column together; it is no feature then
@@ -69,7 +69,7 @@ struct CompareArgs {
     time: Option<String>,
 
     /// Seed of the split and of the fits
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().seed)]
     seed: u64,
 
     #[command(flatten)]

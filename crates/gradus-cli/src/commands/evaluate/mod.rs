@@ -42,7 +42,7 @@ struct EvaluateArgs {
         long,
         value_name = "K,…",
         value_delimiter = ',',
-        default_value = "5,10,20",
+        default_values_t = RankingRequest::default().at,
         help_heading = "Ranking"
     )]
     at: Vec<usize>,
@@ -58,7 +58,7 @@ struct EvaluateArgs {
     sampled: Option<usize>,
 
     /// Seed of that draw
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Ranking")]
+    #[arg(long, value_name = "N", default_value_t = RankingRequest::default().seed, help_heading = "Ranking")]
     seed: u64,
 
     /// Also the area under the ROC curve, which takes the full ranking of every user

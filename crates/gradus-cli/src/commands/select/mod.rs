@@ -14,7 +14,7 @@ use gradus::page::shown;
 use gradus::select::search::{Axis, Dimension, Plan, Rows};
 use gradus_app::data::Source;
 use gradus_app::select::{
-    SelectRequest, by_clusters, is_of_samples, is_varied, usual, usual_clusters,
+    FOLDS, SelectRequest, by_clusters, is_of_samples, is_varied, usual, usual_clusters,
 };
 use gradus_core::capability::Capability;
 use gradus_core::params::ParamSpec;
@@ -34,7 +34,7 @@ struct SelectArgs {
     output: Option<PathBuf>,
 
     /// Folds of cross-validation
-    #[arg(long, value_name = "K", default_value_t = 5, conflicts_with = "holdout")]
+    #[arg(long, value_name = "K", default_value_t = FOLDS, conflicts_with = "holdout")]
     cv: usize,
 
     /// Hold out this share once instead

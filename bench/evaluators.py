@@ -1,4 +1,4 @@
-"""Rankings judged by other libraries, from the tensors of a gradus model. Runs in the worker."""
+"""Rankings evaluated by other libraries, from the tensors of a gradus model. Runs in the worker."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 
-def judge(model, folder, at, threshold):
-    """The measures of a latent factor model on `folder`/test.csv, by each judge: {judge: {measure@k: value}}."""
+def evaluate(model, folder, at, threshold):
+    """The measures of a latent factor model on `folder`/test.csv, by each evaluator: {evaluator: {measure@k: value}}."""
     ranking = Ranking(model, folder, threshold)
     return {
         "pytrec_eval": pytrec_eval(ranking, at),
@@ -17,7 +17,7 @@ def judge(model, folder, at, threshold):
 
 
 class Ranking:
-    """Scores, training and relevant items of every user who can be judged; nothing here comes from gradus' own code."""
+    """Scores, training and relevant items of every user who can be evaluated; nothing here comes from gradus' own code."""
 
     def __init__(self, model, folder, threshold):
         from scipy.sparse import csr_matrix
@@ -36,7 +36,7 @@ class Ranking:
         self.train = matrix(train)
         relevant = test[2] >= threshold
         self.relevant = matrix([column[relevant] for column in test])
-        self.judged = np.flatnonzero(np.diff(self.relevant.indptr))
+        self.evaluated = np.flatnonzero(np.diff(self.relevant.indptr))
         single = {name: tensors[name].astype(np.float64) for name in ("user_bias", "item_bias")}
         self.user_factors = tensors["user_factors"].astype(np.float64)
         self.item_factors = tensors["item_factors"].astype(np.float64)
@@ -51,8 +51,8 @@ class Ranking:
         return scores
 
     def lists(self):
-        """For each judged user the best items, best first, and the relevant ones."""
-        for user in self.judged:
+        """For each evaluated user the best items, best first, and the relevant ones."""
+        for user in self.evaluated:
             scores = self.scores(user)
             yield user, np.argsort(-scores, kind="stable")[: self.longest], self.relevant[user].indices
 
