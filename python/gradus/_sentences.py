@@ -14,9 +14,6 @@ from gradus._text import TextEstimator, _texts
 class TextEmbedding(TransformerMixin, TextEstimator):
     """A model that turns texts into vectors."""
 
-    def _read_coefficients(self) -> None:
-        """Sets the attributes of what was learned."""
-
     def transform(self, X: Iterable[str]) -> np.ndarray:
         """The vectors of texts.
 

@@ -12,7 +12,6 @@ use gradus_core::capability::Capability;
 use gradus_core::dataset::Dataset as _;
 use gradus_core::estimator::Run;
 use gradus_core::params::Params as _;
-use gradus_data::{Csr, Matrix};
 use numpy::{PyArray1, PyArray2, PyArrayMethods as _};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -23,25 +22,6 @@ use std::sync::Arc;
 #[pyclass(frozen)]
 pub struct Corpus {
     documents: Arc<Documents>,
-}
-
-fn sparse(matrix: &Matrix) -> gradus::Result<Csr<f64>> {
-    match matrix {
-        Matrix::Sparse(counts) => Ok(counts.clone()),
-        Matrix::Dense(dense) => {
-            let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-            for row in dense.rows() {
-                for (column, &value) in (0..).zip(row) {
-                    if value != 0.0 {
-                        indices.push(column);
-                        values.push(value);
-                    }
-                }
-                indptr.push(indices.len());
-            }
-            Csr::new(dense.n_cols(), indptr, indices, values)
-        }
-    }
 }
 
 #[pymethods]
@@ -56,7 +36,7 @@ impl Corpus {
     /// Documents with these counts of terms, a row for each.
     #[staticmethod]
     fn counts(features: &Features, terms: Vec<String>) -> PyResult<Self> {
-        let counts = sparse(&features.matrix).map_err(raise)?;
+        let counts = features.matrix.clone().into_sparse().map_err(raise)?;
         let documents = Documents::counted(&terms, counts).map_err(raise)?;
         Ok(Self { documents: Arc::new(documents) })
     }

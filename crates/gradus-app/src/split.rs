@@ -4,7 +4,7 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::{Dataset, Held, RANDOM, RatingsFile, Remarks};
 use gradus_data::split::rows::{self, RowSplit, stratified_folds, stratified_holdout};
 use gradus_data::split::{Amount, ColdUsers, cold_users, folds};
-use gradus_data::{CellMode, Ratings, TableRecords};
+use gradus_data::{CellMode, Libsvm, Ratings, TableRecords};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -180,6 +180,6 @@ fn rows_of(request: &SplitRequest, remarks: &mut Remarks<'_>) -> Result<Split> {
 /// Whether every line is a row, without a header and quotes that go on over lines.
 fn is_plain(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let extensions = [".jsonl", ".ndjson", ".json", ".svm", ".libsvm", ".svmlight"];
-    extensions.iter().any(|extension| name.ends_with(extension))
+    let mut extensions = [".jsonl", ".ndjson", ".json"].into_iter().chain(Libsvm::EXTENSIONS);
+    extensions.any(|extension| name.ends_with(extension))
 }

@@ -1,6 +1,7 @@
 //! Adding new ratings to a model without a new fit.
 
 use gradus_base::Result;
+use gradus_core::capability::Capability;
 use gradus_core::dataset::{RatingsFile, Remarks};
 use gradus_core::estimator::AnyFitted;
 use gradus_core::update::{UpdateOptions, Updated};
@@ -42,6 +43,9 @@ pub fn update(
     request: &UpdateRequest,
     remarks: &mut Remarks<'_>,
 ) -> Result<UpdateAnswer> {
+    if fitted.model.updater().is_none() {
+        return Err(fitted.unsupported(Capability::Update));
+    }
     let (events, _) = request.options.read(&request.events, false, false, remarks)?;
     let events = request.options.add_features_of(fitted.recommend()?, events, remarks)?;
     let how = UpdateOptions { duplicates: request.options.duplicates, items: request.items };

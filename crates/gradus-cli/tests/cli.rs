@@ -235,3 +235,29 @@ fn the_demo_shows_the_whole_road() {
     }
     folder.gradus("recommend demo.gradus --user 1 -n 3").success();
 }
+
+#[test]
+fn what_a_model_cannot_do_is_one_message_with_what_it_can() {
+    let folder = Folder::fitted();
+    folder.out("make regression --samples 60 --features 3 --seed 1 -o t.csv");
+    folder.out("fit ridge t.csv --target y -o ridge.gradus -q");
+    for (line, cannot) in [
+        ("recommend ridge.gradus --user 1", "recommend items"),
+        ("update ridge.gradus ratings.csv -o new.gradus", "learn from new ratings"),
+        ("transform ridge.gradus t.csv", "transform features"),
+        ("topics ridge.gradus", "describe documents by topics"),
+        ("generate ridge.gradus", "generate data"),
+        ("analogy ridge.gradus a b c", "give vectors of names"),
+    ] {
+        let (code, message) = folder.failure(line);
+        assert_eq!(code, 1, "{line}: {message}");
+        assert!(message.contains(&format!("model `ridge` cannot {cannot}")), "{line}: {message}");
+        assert!(message.contains("it can predict numbers from features"), "{line}: {message}");
+    }
+    let (code, message) = folder.failure("transform m.gradus ratings.csv");
+    assert!(code == 1 && message.contains("it can recommend items to users"), "{message}");
+    let (code, message) = folder.failure("fit rigde t.csv -o x.gradus");
+    assert!(code == 2 && message.contains("no model `rigde`; did you mean `ridge`?"), "{message}");
+    let (code, message) = folder.failure("select zzz t.csv");
+    assert!(code == 2 && message.contains("`gradus models` lists all"), "{message}");
+}

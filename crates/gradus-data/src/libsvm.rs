@@ -43,6 +43,9 @@ pub struct LibsvmOptions {
 }
 
 impl Libsvm {
+    /// The extensions of files of this format.
+    pub const EXTENSIONS: [&'static str; 3] = [".svm", ".libsvm", ".svmlight"];
+
     /// Reads a file, compressed or not.
     ///
     /// # Errors

@@ -34,6 +34,26 @@ impl From<Csr<f64>> for Matrix {
     }
 }
 
+impl Dense<f64> {
+    /// The entries that are not 0.
+    ///
+    /// # Errors
+    /// If there are more columns than a sparse matrix can have.
+    pub fn to_sparse(&self) -> Result<Csr<f64>> {
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in self.rows() {
+            for (column, &value) in (0..).zip(row) {
+                if value != 0.0 {
+                    indices.push(column);
+                    values.push(value);
+                }
+            }
+            indptr.push(indices.len());
+        }
+        Csr::new(self.n_cols(), indptr, indices, values)
+    }
+}
+
 impl Matrix {
     /// `(n_rows, n_cols)`.
     pub fn shape(&self) -> (usize, usize) {
@@ -116,6 +136,17 @@ impl Matrix {
                 }
                 dense
             }
+        }
+    }
+
+    /// The same matrix held sparse: without the entries that are 0.
+    ///
+    /// # Errors
+    /// If it has more columns than a sparse matrix can have.
+    pub fn into_sparse(self) -> Result<Csr<f64>> {
+        match self {
+            Self::Sparse(sparse) => Ok(sparse),
+            Self::Dense(dense) => dense.to_sparse(),
         }
     }
 

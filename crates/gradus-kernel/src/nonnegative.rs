@@ -13,9 +13,9 @@ pub const ROWS: usize = 8;
 /// The penalties of a factor: `l1 Σ z + ½ l2 Σ z²`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Penalty {
-    /// Of the values.
+    /// The penalty on the values.
     pub l1: f64,
-    /// Of half their squares.
+    /// The penalty on half their squares.
     pub l2: f64,
 }
 

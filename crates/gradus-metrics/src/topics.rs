@@ -31,7 +31,7 @@ pub const CV_WINDOW: usize = 110;
 /// In which documents, or windows of texts, words occur.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cooccurrence {
-    /// Of each word the units that have it: disjoint ranges, ascending.
+    /// The units that have each word: disjoint ranges, ascending.
     units: HashMap<u32, Vec<(u64, u64)>>,
     n_units: u64,
 }

@@ -117,7 +117,7 @@ struct Data {
     truth: Truth,
     /// The variance of the noise, if it is known.
     noise: Option<f64>,
-    /// Of the rows drawn, every so-manieth is learned from.
+    /// One in this many of the rows drawn is used for training.
     step: usize,
     description: String,
 }

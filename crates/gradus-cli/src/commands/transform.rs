@@ -8,7 +8,7 @@ use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
 use gradus_app::predict::{RowsRequest, Transformed};
 use gradus_core::dataset::TableFile;
-use gradus_data::{Csr, Libsvm, Matrix, NpyArray, NpzWriter};
+use gradus_data::{Libsvm, Matrix, NpyArray, NpzWriter};
 use gradus_file::output::{FileKind, Output};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -89,9 +89,8 @@ impl Target {
             }
             _ => {
                 let destination = plan.table_or_stdout("--output", path)?;
-                let is_libsvm = [".libsvm", ".svm", ".svmlight"]
-                    .into_iter()
-                    .any(|extension| plain.ends_with(extension));
+                let is_libsvm =
+                    Libsvm::EXTENSIONS.into_iter().any(|extension| plain.ends_with(extension));
                 Ok(if is_libsvm { Self::Libsvm(destination) } else { Self::Table(destination) })
             }
         }
@@ -116,7 +115,7 @@ impl Target {
             }
             Self::Libsvm(destination) => {
                 let labels = vec![0.0; found.matrix.n_rows()];
-                let rows = Libsvm { labels, features: sparse(found.matrix)?, qid: None };
+                let rows = Libsvm { labels, features: found.matrix.into_sparse()?, qid: None };
                 destination.write(|out| Ok(rows.to_writer(out)?))
             }
         }
@@ -128,25 +127,6 @@ impl Target {
             Self::Npz(output) => Some(output.path()),
         }
     }
-}
-
-/// The entries that are not 0.
-fn sparse(matrix: Matrix) -> gradus::Result<Csr<f64>> {
-    let dense = match matrix {
-        Matrix::Sparse(sparse) => return Ok(sparse),
-        Matrix::Dense(dense) => dense,
-    };
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in dense.rows() {
-        for (column, &value) in (0..).zip(row) {
-            if value != 0.0 {
-                indices.push(column);
-                values.push(value);
-            }
-        }
-        indptr.push(indices.len());
-    }
-    Csr::new(dense.n_cols(), indptr, indices, values)
 }
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {

@@ -219,10 +219,10 @@ impl<'a> Remarks<'a> {
     }
 }
 
-/// What a file is read for.
+/// The purpose that a file is read for.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose<'a> {
-    /// Of the model that is to learn from it.
+    /// The traits of the model that will learn from the file.
     pub traits: Traits,
     /// The training data, where the file is held-out data: it is encoded as that is.
     pub like: Option<&'a dyn Dataset>,

@@ -488,7 +488,7 @@ fn unnamed(path: &Path, column: &str) -> Error {
 fn is_libsvm(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-    if [".svm", ".libsvm", ".svmlight"].into_iter().any(|extension| plain.ends_with(extension)) {
+    if Libsvm::EXTENSIONS.into_iter().any(|extension| plain.ends_with(extension)) {
         return true;
     }
     // A pipe can be read only once.

@@ -80,7 +80,7 @@ pub(crate) struct Solver<'a> {
     pub(crate) weight: f64,
     pub(crate) users: Side<'a>,
     pub(crate) items: Side<'a>,
-    /// Of the users and of the items, if they have features.
+    /// The priors of users and of items that have features.
     pub(crate) priors: [Option<Prior<'a>>; 2],
 }
 

@@ -39,7 +39,7 @@ const ROUGH: f64 = 0.1;
 /// depend on the scale of the ratings. `damping` sets both by hand.
 ///
 /// Cost: two passes over the ratings a round, some ten rounds, and as many again for the damping. It is
-/// what a latent factor model has to beat; use `als` for predictions that tell tastes apart.
+/// what a latent factor model has to beat; use `als` for predictions that differ between users by more than a constant.
 ///
 /// References: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates); Searle, Casella,
 /// McCulloch: Variance components, 1992.

@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 /// an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
 /// no penalty to tune, and more factors do not overfit. The prior expects biases of the variances that
 /// `bias` estimates and small factors, and weighs three tenths of the rows: where ratings are too thin to tell
-/// tastes apart, factors stay small and predictions are near those of `bias`. With `implicit_side` the mean of a user's
+/// users apart, factors stay small and predictions are near those of `bias`. With `implicit_side` the mean of a user's
 /// Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
 /// a user chose to rate says something about the user, whatever the rating. Items gain from their users in
 /// the same way.

@@ -26,9 +26,9 @@ const BLOCK: usize = 256;
 /// The typical row of one side in a draw, the bias last.
 #[derive(Clone, Debug)]
 pub(super) struct Typical {
-    /// Of a row of which nothing is known.
+    /// The mean of rows about which nothing is known.
     pub(super) unknown: Vec<f64>,
-    /// Of a row known by its features, before they add to it; where the side has features.
+    /// The mean of rows that have features alone, before the features add to it; `None` if the side has no features.
     pub(super) described: Option<Vec<f64>>,
 }
 

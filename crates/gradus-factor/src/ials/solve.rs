@@ -27,7 +27,7 @@ pub(super) struct Problem<'a> {
     warm: Option<&'a LatentFactors>,
     users: Side<'a>,
     items: Side<'a>,
-    /// Of the users and of the items, if they have features.
+    /// The priors of users and of items that have features.
     pub(super) priors: [Option<Prior<'a>>; 2],
     /// The constant part of the objective; see [`Implicit::constant`].
     constant: f64,

@@ -70,7 +70,7 @@ impl Affine {
 #[derive(Clone, Debug, PartialEq)]
 struct Stats {
     rows: Vec<Affine>,
-    /// Of a row that training never saw.
+    /// The statistics of a row without training ratings.
     unknown: Affine,
 }
 

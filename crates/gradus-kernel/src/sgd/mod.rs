@@ -169,7 +169,7 @@ impl Sweep<'_> {
 /// The steps of the two rows and their biases, and the pseudo-residual of the error.
 #[derive(Clone, Copy)]
 struct Steps {
-    /// Of the user's factors and bias, then of the item's.
+    /// The step lengths of the user's factors and bias, then of the item's.
     user: (f32, f32),
     item: (f32, f32),
     /// What the penalty leaves of the user's and the item's factors, and of their biases.

@@ -287,28 +287,13 @@ impl Transform for TopicModel {
         self.inputs.check_width(features.n_cols())?;
         match features {
             Matrix::Sparse(counts) => self.mixtures_of_counts(counts),
-            Matrix::Dense(dense) => self.mixtures_of_counts(&sparse(dense)?),
+            Matrix::Dense(dense) => self.mixtures_of_counts(&dense.to_sparse()?),
         }
     }
 
     fn transform_data(&self, data: &dyn Dataset) -> Result<Matrix> {
         self.mixtures(data).map(Matrix::Dense)
     }
-}
-
-/// The entries that are not 0.
-fn sparse(dense: &Dense<f64>) -> Result<Csr<f64>> {
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in dense.rows() {
-        for (column, &value) in (0..).zip(row) {
-            if value != 0.0 {
-                indices.push(column);
-                values.push(value);
-            }
-        }
-        indptr.push(indices.len());
-    }
-    Csr::new(dense.n_cols(), indptr, indices, values)
 }
 
 impl Model for TopicModel {

@@ -4,7 +4,7 @@ use crate::design::Design;
 
 /// Statistics of a least squares fit.
 pub(super) struct Inference {
-    /// Of each coefficient and then the intercept.
+    /// The standard errors of the coefficients, then of the intercept.
     errors: Vec<f64>,
     t: Vec<f64>,
     p: Vec<f64>,

@@ -268,7 +268,7 @@ impl<'a> Problem<'a> {
     }
 
     /// `g = Xᵀ(y − Xβ)`, and `‖y − Xβ‖²`. `support` has all places where `beta` is not 0.
-    /// Of a sparse matrix, the places that are not `alive` are left as they are.
+    /// With a sparse matrix, the places that are not `alive` stay as they are.
     pub(super) fn gradient(
         &self,
         t: usize,

@@ -112,7 +112,7 @@ impl Cache {
 /// Everything about the active samples, in their order.
 struct State<'a> {
     task: &'a Task<'a>,
-    /// Of all samples of the task.
+    /// The dual coefficients of all samples of the task.
     beta: Vec<f64>,
     bounds: Vec<(f64, f64)>,
     ridge: Vec<f64>,

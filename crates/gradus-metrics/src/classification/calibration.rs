@@ -147,8 +147,8 @@ fn quantiles(
     edges
 }
 
-/// Of each row, whether the class with the largest probability is the true one, and that
-/// probability: what [`Calibration`] asks of a model of many classes. A tie goes to the smaller
+/// For each row: whether the class with the largest probability is the true one, and that
+/// probability. [`Calibration`] takes this for models of many classes. A tie goes to the smaller
 /// class.
 ///
 /// # Errors

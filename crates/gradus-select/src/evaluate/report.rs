@@ -75,7 +75,7 @@ pub struct Skipped {
     pub nothing_relevant: usize,
     /// What is relevant to them is unknown to the model, or in training as well.
     pub nothing_known: usize,
-    /// Of a sample: they have rated every item, so there is none to rank theirs among.
+    /// With sampled items: they have rated every item, so that none is left to compare with.
     pub no_others: usize,
 }
 

@@ -282,7 +282,7 @@ fn curves(evaluated: &ClassesEvaluation, samples: &Samples) -> (Option<Curves>, 
     (Some(roc.title("ROC")), Some(precision.title("Precision and recall")))
 }
 
-/// Of two classes the probability of the second, of more that of the class the model bets on.
+/// The reliability of the probability of the second of two classes; with more classes, of the predicted class.
 fn reliability(evaluated: &ClassesEvaluation, samples: &Samples) -> Result<Option<Reliability>> {
     let Some(probabilities) = &evaluated.probabilities else { return Ok(None) };
     let known = probabilities.n_cols();
