@@ -386,7 +386,7 @@ class Bayes(Recommender):
     an item's `(q_i, b_i)` from another, and both Gaussians have a Normal–Wishart prior; so there is
     no penalty to tune, and more factors do not overfit. The prior expects biases of the variances that
     `bias` estimates and small factors, and weighs three tenths of the rows: where ratings are too thin to tell
-    tastes apart, factors stay small and predictions are near those of `bias`. With `implicit_side` the mean of a user's
+    users apart, factors stay small and predictions are near those of `bias`. With `implicit_side` the mean of a user's
     Gaussian is `μ + |N(u)|^-½ Σ_{j ∈ N(u)} y_j` over the items `N(u)` that the user rated: what
     a user chose to rate says something about the user, whatever the rating. Items gain from their users in
     the same way.
@@ -2230,7 +2230,7 @@ class Bias(Recommender):
     depend on the scale of the ratings. `damping` sets both by hand.
 
     Cost: two passes over the ratings a round, some ten rounds, and as many again for the damping. It is
-    what a latent factor model has to beat; use `als` for predictions that tell tastes apart.
+    what a latent factor model has to beat; use `als` for predictions that differ between users by more than a constant.
 
     References: Koren: Factor in the neighbors, 2010, section 2.1 (baseline estimates); Searle, Casella,
     McCulloch: Variance components, 1992.
