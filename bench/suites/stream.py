@@ -12,16 +12,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def repeated(source, target, size):
     """Writes the text again and again until the file has this size; gives its number of words."""
-    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
-    words = [(len(line.encode()), len(line.split())) for line in lines]
     written = n = 0
     with target.open("w", encoding="utf-8") as out:
         while written < size:
-            for line, (length, count) in zip(lines, words):
-                out.write(line)
-                written, n = written + length, n + count
-                if written >= size:
-                    break
+            # A line at a time: a heavy parent would hide its children's peak memory.
+            with source.open(encoding="utf-8") as lines:
+                for line in lines:
+                    out.write(line)
+                    written, n = written + len(line.encode()), n + len(line.split())
+                    if written >= size:
+                        break
     return n
 
 

@@ -2,7 +2,8 @@
 
 The text of enwiki-2015 is put in lower case and cut into words (runs of letters, numbers and underscores) beforehand, so that
 both sides read the same: lines of at most 10,000 words, which is as long as gensim's sentences may be. d = 100, window 5, 5
-negatives, subsampling 1e-3, words from 5 times on, 5 epochs; with `--slow` hierarchical softmax as well. Rates are words of the text × epochs over the time of training alone,
+negatives, subsampling 1e-3, words from 5 times on, 5 epochs, rates of
+steps from 0.025 (`cbow`: 0.05), as word2vec has them; with `--slow` hierarchical softmax as well. Rates are words of the text × epochs over the time of training alone,
 without reading and counting. One judge scores the vectors of both: gensim's Spearman's ρ on WordSim-353, SimLex-999 and MEN, and the
 share of Google's analogies that are completed.
 """
@@ -29,7 +30,7 @@ if side == "gensim":
     sentences = [line.split() for line in lines]
     n = sum(map(len, sentences))
     loss = {"hs": 1, "negative": 0} if "hierarchical" in kind else {"negative": 5}
-    model = Word2Vec(vector_size=100, window=5, sample=1e-3, min_count=5, sg=int("skipgram" in kind), workers=threads, seed=seed, epochs=5, **loss)
+    model = Word2Vec(vector_size=100, window=5, sample=1e-3, min_count=5, sg=int("skipgram" in kind), workers=threads, seed=seed, epochs=5, alpha=0.025 if "skipgram" in kind else 0.05, **loss)
     model.build_vocab(sentences)
     started, used = time.perf_counter(), cpu()
     model.train(sentences, total_examples=model.corpus_count, epochs=5)
@@ -120,7 +121,7 @@ def run(options, tiny=False):
         return json.loads(processes.run(command, environment, options.timeout).stdout)
 
     names = ["EN-WS-353-ALL", "EN-SIMLEX-999", "EN-MEN-TR-3k", "analogies"]
-    rates = Section("Vectors of words: speed", ["model", "threads", "gradus, k words/s", "gensim, k words/s", "gradus ÷ gensim"])
+    rates = Section("Vectors of words: speed", ["model", "threads", "gradus, k words/s", "gensim, k words/s", "gradus ÷ gensim", "gradus, CPU s", "gensim, CPU s", "ratio"])
     scores = Section("Vectors of words: scores", ["model", "side", "WS-353 ρ", "SimLex ρ", "MEN ρ", "analogies"])
     kinds = ["skipgram", "cbow", *(["skipgram hierarchical", "cbow hierarchical"] if options.slow else [])]
     for kind in kinds:
@@ -133,7 +134,8 @@ def run(options, tiny=False):
                     measured[side].append(one(side, kind, 1 + len(found[side]), threads))
                     found[side].append(measured[side][-1]["scores"])
             a, b = (median([run["rate"] for run in measured[side]]) / 1e3 for side in ("gradus", "gensim"))
-            rates.rows.append([kind, str(threads), number(a), number(b), ratio(a, b)])
+            c, d = (median([run["cpu"] for run in measured[side]]) for side in ("gradus", "gensim"))
+            rates.rows.append([kind, str(threads), number(a), number(b), ratio(a, b), number(c), number(d), ratio(d, c)])
         for side, runs in found.items():
             while len(runs) < (1 if tiny else options.seeds):
                 say(f"words: {kind}, {side}, seed {1 + len(runs)}")
@@ -145,7 +147,7 @@ def run(options, tiny=False):
                 spread = (sum((x - mean) ** 2 for x in values) / max(len(values) - 1, 1)) ** 0.5
                 cells.append(f"{mean:.4f} ± {spread:.4f}")
             scores.rows.append([kind, side, *cells])
-    rates.notes = [f"medians of {options.repeat} alternating processes; training alone, without reading and counting"]
+    rates.notes = [f"medians of {options.repeat} alternating processes; training alone, without reading and counting; CPU of a fit, of gradus with reading and counting"]
     size = sum(len(line.split()) for line in path.open(encoding="utf-8"))
     rates.notes.append(f"{size:,} words of text")
     scores.notes = ["mean and standard deviation over seeds; the same judge for both"]

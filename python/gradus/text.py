@@ -916,7 +916,7 @@ class Cbow(WordModel):
     phrase_passes : int, default 1
         How often pairs are looked for: phrases are joined with words and phrases the second time,
         as in `new_york_times`. Must be an integer from 1 to 10.
-    learning_rate : float, default 0.025
+    learning_rate : float, default 0.05
         Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
         at least 0.000001 and at most 1.
     max_iter : int, default 5
@@ -972,7 +972,7 @@ class Cbow(WordModel):
         phrases: Literal["off", "word2phrase", "npmi"] = 'off',
         phrase_threshold: float | None = None,
         phrase_passes: int = 1,
-        learning_rate: float = 0.025,
+        learning_rate: float = 0.05,
         max_iter: int = 5,
         keep_context: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,

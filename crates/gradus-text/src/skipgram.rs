@@ -213,7 +213,7 @@ word2vec_params! {
     /// assert_eq!(fitted.model.len(), 7);
     /// # Ok::<(), gradus_base::Error>(())
     /// ```
-    Cbow, 0.025
+    Cbow, 0.05
 }
 
 /// An iterative embedding of documents without weights.
