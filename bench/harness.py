@@ -10,7 +10,7 @@ import processes
 import report
 import selftest
 from progress import say
-from suites import als, bayes, cold, completion, curve, defaults, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
+from suites import als, bayes, cold, completion, curve, defaults, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
 from suites import metrics, nmf, pca, python, quality, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
@@ -41,6 +41,7 @@ SUITES = {
     "completion": completion,
     "lda": lda,
     "words": words,
+    "fasttext": fasttext,
     "sentences": sentences,
     "formats": formats,
     "stream": stream,

@@ -41,6 +41,7 @@ SPECIAL = {
     "plsa": "TopicModel",
     "sif": "SentenceTransformer",
     "doc2vec": "DocumentTransformer",
+    "fasttext": "TextClassifier",
 }
 SOURCES = {
     "Regressor": "_features",
@@ -61,6 +62,7 @@ SOURCES = {
     "WordModel": "_words",
     "SentenceTransformer": "_sentences",
     "DocumentTransformer": "_sentences",
+    "TextClassifier": "_classify",
 }
 
 
@@ -183,6 +185,15 @@ array(['yes'], dtype='<U3')
 >>> model = {name}(dimension=4)
 >>> model.fit_transform(texts).shape
 (15, 4)
+""",
+    "text_classes": """
+>>> from gradus.{family} import {name}
+>>> texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"] * 10
+>>> model = {name}(dimension=8).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
+>>> list(model.predict(["the next meeting", "cheap cheap"]))
+['ham', 'spam']
+>>> model.predict_proba(["cheap"]).shape
+(1, 2)
 """,
     "cluster": """
 >>> import numpy as np
@@ -436,6 +447,9 @@ ATTRIBUTES = {
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
     ],
+    "TextClassifier": [
+        ("classes_", "The classes."),
+    ],
     "SentenceTransformer": [
         ("word_weights_", "The weight of each word."),
         ("components_", "The directions that are removed, by rows."),
@@ -456,7 +470,7 @@ def class_text(model: dict) -> str:
         attributes = ATTRIBUTES[base]
     if has_topics(model):
         attributes = ATTRIBUTES["TopicModel"]
-    if base in ("SentenceTransformer", "DocumentTransformer"):
+    if base in ("SentenceTransformer", "DocumentTransformer", "TextClassifier"):
         attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:
@@ -473,7 +487,8 @@ def class_text(model: dict) -> str:
     small = "rank=4" if "rank" in names else ""
     kind = "texts" if of_texts(model) else model["capabilities"][0]
     kind = "topics" if has_topics(model) else kind
-    kind = {"SentenceTransformer": "sentences", "DocumentTransformer": "documents"}.get(base, kind)
+    own = {"SentenceTransformer": "sentences", "DocumentTransformer": "documents", "TextClassifier": "text_classes"}
+    kind = own.get(base, kind)
     kind = "non_negative" if model.get("non_negative") else kind
     kind = "baseline" if model.get("baseline") and kind == "predict_classes" else kind
     example = EXAMPLES[kind].format(family=model["family"], name=model["class"], small=small)

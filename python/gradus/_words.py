@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 from typing import Any, Iterable
 
 import numpy as np
 
+from gradus import _gradus
 from gradus._text import TextEstimator
 
 
@@ -30,8 +32,8 @@ class WordModel(TextEstimator):
         return self._find(word) is not None
 
     def __getitem__(self, word: str) -> np.ndarray:
-        """The vector of a word."""
-        return self.vectors_[self._place(word)]
+        """The vector of a word; with n-grams of characters (`max_n`) also of one that is not in the vocabulary."""
+        return self._vector(word)
 
     def _find(self, word: str) -> int | None:
         self._fitted  # raises if there is no model
@@ -51,9 +53,23 @@ class WordModel(TextEstimator):
             raise KeyError(f"unknown word {word!r}{hint}")
         return found
 
+    def _vector(self, word: str) -> np.ndarray:
+        at = self._find(word)
+        found = self.vectors_[at] if at is not None else _gradus.word_vector(self._fitted, word)
+        return self.vectors_[self._place(word)] if found is None else found
+
+    def _direction(self, word: str) -> np.ndarray:
+        vector = self._vector(word)
+        length = np.linalg.norm(vector)
+        return vector / length if length > 0 else vector
+
     def similarity(self, a: str, b: str) -> float:
         """The cosine of the vectors of two words."""
-        return float(self._unit[self._place(a)] @ self._unit[self._place(b)])
+        return float(self._direction(a) @ self._direction(b))
+
+    def save_fasttext(self, path: str | os.PathLike[str]) -> None:
+        """Writes a binary model of fastText (``.bin``), which its own tools and gensim open; ``gradus.load`` opens one."""
+        _gradus.save_fasttext(self._fitted, os.fspath(path))
 
     def most_similar(
         self, positive: str | Iterable[str] = (), negative: str | Iterable[str] = (), topn: int = 10
@@ -75,9 +91,9 @@ class WordModel(TextEstimator):
         minus = [negative] if isinstance(negative, str) else list(negative)
         if not plus and not minus:
             raise ValueError("most_similar needs a word in positive or negative")
-        places = [self._place(word) for word in plus + minus]
         signs = np.array([1.0] * len(plus) + [-1.0] * len(minus))
-        query = signs @ self._unit[places]
+        query = signs @ np.array([self._direction(word) for word in plus + minus])
+        places = [at for at in map(self._find, plus + minus) if at is not None]
         length = np.linalg.norm(query)
         cosines = self._unit @ (query / length if length > 0 else query)
         cosines[places] = -np.inf
@@ -91,5 +107,5 @@ class WordModel(TextEstimator):
         words = list(words)
         if len(words) < 3:
             raise ValueError(f"doesnt_match needs at least 3 words, and {len(words)} are given")
-        units = self._unit[[self._place(word) for word in words]]
+        units = np.array([self._direction(word) for word in words])
         return words[int(np.argmin(units @ units.sum(axis=0)))]

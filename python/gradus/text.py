@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from gradus._classify import TextClassifier
 from gradus._sentences import DocumentTransformer, SentenceTransformer
 from gradus._text import TextTransformer
 from gradus._words import WordModel
@@ -17,6 +18,7 @@ __all__ = [
     "Cbow",
     "Counts",
     "Doc2Vec",
+    "FastText",
     "Glove",
     "Ppmi",
     "Sif",
@@ -712,12 +714,15 @@ class Skipgram(WordModel):
     not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
     objective in the report is the mean loss of a pair of neighbours over the epoch, measured on every sixteenth word.
 
+    With `max_n` the vector `x` of a word is the mean of one of its own and those of its n-grams of characters, as in fastText:
+    words that are not in the vocabulary have vectors, too.
+
     Words are found as text spells them (lower case by default). Use `cbow` where it must be fast and the text is large,
     `tfidf` where documents are to be compared by their words.
 
     References: Mikolov, Sutskever, Chen, Corrado, Dean: Distributed representations of words and phrases and their
     compositionality, 2013; Ji, Satish, Li, Dubey: Parallelizing word2vec in shared and distributed memory, 2016 (shared
-    negatives).
+    negatives); Bojanowski, Grave, Joulin, Mikolov: Enriching word vectors with subword information, 2017.
 
     Parameters
     ----------
@@ -776,6 +781,16 @@ class Skipgram(WordModel):
         at least 0.000001 and at most 1.
     max_iter : int, default 5
         Number of times the text is gone through. Must be an integer from 1 to 100000.
+    max_n : int, default 0
+        Characters of the longest n-grams that words are made of, besides a vector of their own, as
+        in fastText: 6 is usual, and 0 is for whole words. Rare words then learn from words of
+        similar spelling, and unknown words have vectors. Must be an integer from 0 to 64.
+    min_n : int, default 3
+        Characters of the shortest n-grams; `<` and `>`, which stand around a word, count. Must be
+        an integer from 1 to 64.
+    n_buckets : int, default 2000000
+        Buckets that n-grams are hashed to. Those of no word take no memory. Must be an integer from
+        1 to 2000000000.
     keep_context : bool, default False
         Whether the model keeps the output vectors as well, those of words as centres
         (`hierarchical` has none).
@@ -829,6 +844,9 @@ class Skipgram(WordModel):
         phrase_passes: int = 1,
         learning_rate: float = 0.025,
         max_iter: int = 5,
+        max_n: int = 0,
+        min_n: int = 3,
+        n_buckets: int = 2000000,
         keep_context: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         verbose: int = 0,
@@ -848,6 +866,9 @@ class Skipgram(WordModel):
         self.phrase_passes = phrase_passes
         self.learning_rate = learning_rate
         self.max_iter = max_iter
+        self.max_n = max_n
+        self.min_n = min_n
+        self.n_buckets = n_buckets
         self.keep_context = keep_context
         self.random_state = random_state
         self.verbose = verbose
@@ -921,6 +942,16 @@ class Cbow(WordModel):
         at least 0.000001 and at most 1.
     max_iter : int, default 5
         Number of times the text is gone through. Must be an integer from 1 to 100000.
+    max_n : int, default 0
+        Characters of the longest n-grams that words are made of, besides a vector of their own, as
+        in fastText: 6 is usual, and 0 is for whole words. Rare words then learn from words of
+        similar spelling, and unknown words have vectors. Must be an integer from 0 to 64.
+    min_n : int, default 3
+        Characters of the shortest n-grams; `<` and `>`, which stand around a word, count. Must be
+        an integer from 1 to 64.
+    n_buckets : int, default 2000000
+        Buckets that n-grams are hashed to. Those of no word take no memory. Must be an integer from
+        1 to 2000000000.
     keep_context : bool, default False
         Whether the model keeps the output vectors as well, those of words as centres
         (`hierarchical` has none).
@@ -974,6 +1005,9 @@ class Cbow(WordModel):
         phrase_passes: int = 1,
         learning_rate: float = 0.05,
         max_iter: int = 5,
+        max_n: int = 0,
+        min_n: int = 3,
+        n_buckets: int = 2000000,
         keep_context: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         verbose: int = 0,
@@ -993,6 +1027,150 @@ class Cbow(WordModel):
         self.phrase_passes = phrase_passes
         self.learning_rate = learning_rate
         self.max_iter = max_iter
+        self.max_n = max_n
+        self.min_n = min_n
+        self.n_buckets = n_buckets
         self.keep_context = keep_context
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class FastText(TextClassifier):
+    """fastText: a classifier of documents that is quick to fit, also on much text, and to apply.
+
+    A document is the mean `h` of the vectors of its words and, if asked for, of its n-grams of words and of characters, which
+    are hashed to buckets. A linear model with a row for each class tells the classes by `h`: the fit goes along the gradient of the
+    loss with respect to both, document by document in a random order, at a rate that falls in a straight line to 0.
+
+    Words, n-grams, hashes and files are those of fastText: `gradus export m.gradus m.bin` writes a model that opens there, and
+    `gradus predict m.bin mail.csv` takes one from there. The result does not depend on the number of threads: documents are taken
+    in small batches, whose means are computed at once.
+
+    Cost of an epoch: about `4 dimension` operations for each word and n-gram. The objective in the report is the mean loss of the
+    documents in the epoch. `tfidf` features with `logistic` or `svm` are often as good or better where documents are few (some ten
+    thousand) and long: compare them.
+
+    Reference: Joulin, Grave, Bojanowski, Mikolov: Bag of tricks for efficient text classification, 2017; quantisation: Joulin,
+    Grave, Bojanowski, Douze, Jégou, Mikolov: FastText.zip, 2016.
+
+    Parameters
+    ----------
+    dimension : int, default 100
+        Number of coordinates of a vector. Must be an integer from 1 to 4096.
+    loss : {"softmax", "ova", "hs"}, default 'softmax'
+        How classes are told from each other.
+        - "softmax": One class of all, by a softmax: the log loss
+        - "ova": Each class against all others, by a logistic function of its own: for documents of
+          several classes
+        - "hs": One class, by decisions along a binary tree of the classes, the frequent ones near
+          its root: for very many classes
+    word_ngrams : int, default 2
+        Words of the longest n-grams: 2 for words and pairs of words in a row, which tell `not good`
+        from `good`. Must be an integer from 1 to 20.
+    max_n : int, default 0
+        Characters of the longest n-grams of characters; 0 for none. They help with short texts,
+        names, and languages of many word forms. Must be an integer from 0 to 64.
+    min_n : int, default 3
+        Characters of the shortest n-grams; `<` and `>`, which stand around a word, count. Must be
+        an integer from 1 to 64.
+    n_buckets : int, default 2000000
+        Buckets that n-grams are hashed to. Those without any take no memory. Must be an integer
+        from 1 to 2000000000.
+    min_count : int, default 1
+        Words that are there fewer times are left out. Must be an integer of at least 1.
+    max_words : int or None, default None
+        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
+        or left out.
+    lowercase : bool, default True
+        Whether text is put in lower case first.
+    tokens : {"words", "blanks"}, default 'words'
+        What a word is.
+        - "words": A run of letters, numbers and underscores; everything else stands between words
+        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
+          before
+    learning_rate : float, default 0.5
+        Length of a step at the beginning; it falls in a straight line to 0. Must be a number at
+        least 0.000001 and at most 10.
+    max_iter : int or None, default None
+        Number of times the documents are gone through. Left out, as often as makes 500,000
+        documents, from 5 to 50 times. Must be an integer from 1 to 100000, or left out.
+    vectors : str or None, default None
+        File of vectors of words to start from, with as many coordinates: a model of words that
+        gradus saved, or a file of word2vec, GloVe or fastText. Must be text, or left out.
+    cutoff : int or None, default None
+        Keep so many words and n-grams at most, those with the longest vectors. They are chosen in
+        the course of the fit, and the rest of it is theirs. Must be an integer from 1 to
+        4000000000, or left out.
+    quantize : bool, default False
+        Whether vectors are quantised: a byte for every `subvector` coordinates and one for the
+        length.
+    subvector : int, default 2
+        Coordinates that share a byte, of quantised vectors. Must be an integer from 1 to 64.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> from gradus.text import FastText
+    >>> texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"] * 10
+    >>> model = FastText(dimension=8).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
+    >>> list(model.predict(["the next meeting", "cheap cheap"]))
+    ['ham', 'spam']
+    >>> model.predict_proba(["cheap"]).shape
+    (1, 2)
+    """
+
+    _kind = "fasttext"
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        loss: Literal["softmax", "ova", "hs"] = 'softmax',
+        word_ngrams: int = 2,
+        max_n: int = 0,
+        min_n: int = 3,
+        n_buckets: int = 2000000,
+        min_count: int = 1,
+        max_words: int | None = None,
+        lowercase: bool = True,
+        tokens: Literal["words", "blanks"] = 'words',
+        learning_rate: float = 0.5,
+        max_iter: int | None = None,
+        vectors: str | None = None,
+        cutoff: int | None = None,
+        quantize: bool = False,
+        subvector: int = 2,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.loss = loss
+        self.word_ngrams = word_ngrams
+        self.max_n = max_n
+        self.min_n = min_n
+        self.n_buckets = n_buckets
+        self.min_count = min_count
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.tokens = tokens
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.vectors = vectors
+        self.cutoff = cutoff
+        self.quantize = quantize
+        self.subvector = subvector
         self.random_state = random_state
         self.verbose = verbose

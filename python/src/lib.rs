@@ -11,6 +11,7 @@ mod batches;
 mod compare;
 mod data;
 mod describe;
+mod documents;
 mod entries;
 mod error;
 mod fit;
@@ -40,6 +41,10 @@ mod _gradus {
     use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]
     use super::describe::describe;
+    #[pymodule_export]
+    use super::documents::{
+        document_labels, document_probabilities, labelled_corpus, save_fasttext, word_vector,
+    };
     #[pymodule_export]
     use super::entries::fit_entries;
     #[pymodule_export]

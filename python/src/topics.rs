@@ -24,6 +24,12 @@ pub struct Corpus {
     documents: Arc<Documents>,
 }
 
+impl Corpus {
+    pub(crate) fn of(documents: Documents) -> Self {
+        Self { documents: Arc::new(documents) }
+    }
+}
+
 #[pymethods]
 impl Corpus {
     /// Documents with these texts.

@@ -98,7 +98,7 @@ pub fn parse_budget(text: &str) -> Result<Option<f64>> {
     Ok(Some(seconds))
 }
 
-fn budget(seconds: f64) -> Result<Duration> {
+pub(crate) fn budget(seconds: f64) -> Result<Duration> {
     let rule = "must be greater than 0 and at most 1e9 seconds, or none for no limit";
     if !(seconds > 0.0 && seconds <= 1e9) {
         return Err(Error::parameter("budget", seconds, rule));

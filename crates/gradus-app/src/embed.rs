@@ -1,7 +1,10 @@
 //! What an embedding is asked: the names nearest to a name, analogies, the odd one out; and files of vectors.
 
 use crate::App;
-use gradus::text::{VectorFormat, read_vectors};
+use gradus::text::{
+    FastTextModel, VectorFormat, WordVectors, check_export, export_fasttext, open_fasttext,
+    read_vectors,
+};
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
 use gradus_core::dataset::Remarks;
@@ -10,6 +13,8 @@ use gradus_core::estimator::{AnyFitted, Model};
 use gradus_data::Id;
 use gradus_file::output::FileKind;
 use serde::Serialize;
+use serde_json::Map;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Names like a name.
@@ -109,23 +114,105 @@ impl App {
     }
 }
 
-/// How a file of vectors may be written.
-pub use gradus::text::export_vectors;
+impl App {
+    /// Opens a model to write it to a file of another program: as [`open_vectors`](Self::open_vectors), and classifiers of
+    /// fastText.
+    ///
+    /// # Errors
+    /// If the file is broken, or of another kind.
+    pub fn open_to_export(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Embedding> {
+        match open_fasttext(path) {
+            Some(found) => Ok(Embedding::Fitted(Box::new(found?))),
+            None => self.open_vectors(path, remarks),
+        }
+    }
+}
 
-/// The format for a file: the one that was asked for, or by its name.
-///
-/// # Errors
-/// If there is no format of this name.
-pub fn vector_format(name: Option<&str>, path: &Path) -> Result<VectorFormat> {
-    match name {
-        None => Ok(VectorFormat::named(path)),
-        Some("text") => Ok(VectorFormat::Text),
-        Some("binary") => Ok(VectorFormat::Binary),
-        Some("glove") => Ok(VectorFormat::Glove),
-        Some(other) => Err(Error::UnknownName {
-            what: "format of vectors",
-            name: other.to_owned(),
-            known: "text, binary, glove".to_owned(),
-        }),
+/// The format of a file that a model is exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A file of vectors.
+    Vectors(VectorFormat),
+    /// fastText's binary model.
+    FastText,
+}
+
+impl ExportFormat {
+    /// Whether it is text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Vectors(VectorFormat::Text | VectorFormat::Glove))
+    }
+}
+
+impl Embedding {
+    fn model(&self) -> &dyn Model {
+        match self {
+            Self::Fitted(fitted) => fitted.model.as_ref(),
+            Self::File(model) => model.as_ref(),
+        }
+    }
+
+    /// Whether the model has more than vectors of words: vectors of n-grams, or classes.
+    fn is_fasttext(&self) -> bool {
+        let any: &dyn std::any::Any = self.model();
+        let words: Option<&WordVectors> = any.downcast_ref();
+        any.is::<FastTextModel>() || words.is_some_and(|words| words.subwords().is_some())
+    }
+
+    /// The format for a file: the one that was asked for, or by its name. A name that ends in `.ftz`, or in `.bin` where the
+    /// model has n-grams or classes, means fastText's binary model.
+    ///
+    /// # Errors
+    /// If there is no format of this name.
+    pub fn export_format(&self, name: Option<&str>, path: &Path) -> Result<ExportFormat> {
+        let vectors = |format: VectorFormat| Ok(ExportFormat::Vectors(format));
+        match name {
+            None => {
+                let format = VectorFormat::named(path);
+                let is_ftz = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("ftz"));
+                let is_binary = format == VectorFormat::Binary && self.is_fasttext();
+                if is_ftz || is_binary { Ok(ExportFormat::FastText) } else { vectors(format) }
+            }
+            Some("text") => vectors(VectorFormat::Text),
+            Some("binary") => vectors(VectorFormat::Binary),
+            Some("glove") => vectors(VectorFormat::Glove),
+            Some("fasttext") => Ok(ExportFormat::FastText),
+            Some(other) => Err(Error::UnknownName {
+                what: "format of vectors",
+                name: other.to_owned(),
+                known: "text, binary, glove, fasttext".to_owned(),
+            }),
+        }
+    }
+
+    /// Writes the model to a file of another program.
+    ///
+    /// # Errors
+    /// If the format cannot hold it; else those of the writer.
+    pub fn export(&self, format: ExportFormat, out: &mut dyn Write) -> Result<io::Result<()>> {
+        match format {
+            ExportFormat::Vectors(format) => {
+                let vectors = self.vectors()?;
+                check_export(vectors)?;
+                Ok(gradus::text::export_vectors(vectors, format, out))
+            }
+            ExportFormat::FastText => {
+                let (none, model) = (Map::new(), self.model());
+                let (kind, of) = match self {
+                    Self::Fitted(fitted) => (fitted.kind, &fitted.params),
+                    Self::File(_) => ("vectors", &none),
+                };
+                export_fasttext(model, (kind, of), out)
+            }
+        }
+    }
+
+    /// How many vectors there are, and how many coordinates they have, for people to read.
+    pub fn size(&self) -> (usize, usize) {
+        let any: &dyn std::any::Any = self.model();
+        if let Some(model) = any.downcast_ref::<FastTextModel>() {
+            return (model.bag().words().len(), model.dimension());
+        }
+        self.vectors().map_or((0, 0), |vectors| (vectors.names().len(), vectors.dimension()))
     }
 }

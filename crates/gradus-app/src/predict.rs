@@ -2,6 +2,7 @@
 
 use crate::App;
 use crate::data::Source;
+use gradus::text::{Documents, DocumentsFile};
 use gradus_base::{Error, Result};
 use gradus_core::cluster::{Cluster, numbers};
 use gradus_core::dataset::{
@@ -10,7 +11,7 @@ use gradus_core::dataset::{
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params::record;
 use gradus_core::predict::Outputs;
-use gradus_data::{Column, Dense, Input, InputKind, Inputs, Matrix, Missing, Samples, Table};
+use gradus_data::{Column, Dense, Ids, Input, InputKind, Inputs, Matrix, Missing, Samples, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub struct RowsRequest {
     /// Whether the probability of each class is wanted, of a model that knows it.
     #[serde(default)]
     pub probabilities: bool,
+    /// So many of the most probable classes of each row are wanted, each with its probability.
+    #[serde(default)]
+    pub top: Option<usize>,
     /// Whether transformed features are taken back.
     #[serde(default)]
     pub inverse: bool,
@@ -103,8 +107,7 @@ pub fn predict(
         return clusters(fitted, model, request, remarks);
     }
     let model = fitted.predictor()?;
-    let Features { matrix: features, table, rows } =
-        request.table.features(&request.path, model.inputs(), remarks)?;
+    let Features { matrix: features, table, rows } = features(model.inputs(), request, remarks)?;
     let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
     match model.outputs() {
         Outputs::Values(names) => {
@@ -117,6 +120,12 @@ pub fn predict(
             let classes = model.classes(&features)?;
             let label = |class: &u32| json!(labels.get(*class as usize));
             columns.push((name.clone(), classes.iter().map(label).collect()));
+            if let Some(n) = request.top {
+                let probabilities = model.probabilities(&features)?.ok_or_else(|| {
+                    without(fitted, "give probabilities", "`logistic` can, and `svm --probability`")
+                })?;
+                columns.extend(top(n, &probabilities, name, labels));
+            }
             if request.probabilities {
                 let probabilities = model.probabilities(&features)?.ok_or_else(|| {
                     without(fitted, "give probabilities", "`logistic` can, and `svm --probability`")
@@ -129,6 +138,61 @@ pub fn predict(
         }
     }
     Ok(answer(columns, &rows, table, features.n_rows(), request.keep))
+}
+
+/// The most probable classes after the first and the probabilities of all of them, best first: `label`, `p`, `label_2`, `p_2`, ….
+fn top(n: usize, found: &Dense<f64>, name: &str, labels: &Ids) -> Vec<(String, Vec<Value>)> {
+    let n = n.min(labels.len());
+    let orders: Vec<Vec<usize>> = found
+        .rows()
+        .map(|row| {
+            let mut order: Vec<usize> = (0..row.len()).collect();
+            order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+            order
+        })
+        .collect();
+    let mut columns = Vec::new();
+    for place in 0..n {
+        let label = |order: &Vec<usize>| json!(labels.get(order[place]));
+        if place > 0 {
+            let title = format!("{name}_{}", place + 1);
+            columns.push((title, orders.iter().map(label).collect()));
+        }
+        let p = orders.iter().enumerate().map(|(row, order)| found[(row, order[place])].into());
+        let title = if place == 0 { "p".to_owned() } else { format!("p_{}", place + 1) };
+        columns.push((title, p.collect()));
+    }
+    columns
+}
+
+/// The documents of a file whose lines are documents, for a model of one column of text; `None` of a table.
+pub(crate) fn lines(
+    inputs: &Inputs,
+    path: &Path,
+    table: &TableFile,
+    remarks: &mut Remarks<'_>,
+) -> Result<Option<Documents>> {
+    let Inputs::Columns(columns) = inputs else { return Ok(None) };
+    let [Input { kind: InputKind::Bag(_), .. }] = &columns[..] else { return Ok(None) };
+    let file = DocumentsFile { table: table.clone(), ..DocumentsFile::default() };
+    if file.is_table(path) {
+        return Ok(None);
+    }
+    file.read(path, remarks).map(Some)
+}
+
+/// The features of every row of a file that a model predicts from.
+fn features(inputs: &Inputs, request: &RowsRequest, remarks: &mut Remarks<'_>) -> Result<Features> {
+    let Some(documents) = lines(inputs, &request.path, &request.table, remarks)? else {
+        return request.table.features(&request.path, inputs, remarks);
+    };
+    let texts = documents.texts();
+    let column = Column::from_words(texts.iter().map(|text| Some(*text)))?;
+    let Inputs::Columns(columns) = inputs else { return Err(Error::data("no column of text")) };
+    let table = Table::from_columns(vec![(columns[0].name.clone(), column)])?;
+    let (matrix, _) = inputs.encode(&table)?;
+    let rows = (0..texts.len() as u32).collect();
+    Ok(Features { matrix, table: Some(table), rows })
 }
 
 /// The column that holds the cluster of each row.
@@ -277,7 +341,9 @@ impl App {
 /// The column of text that a model learned from, where its kind of data takes the name of one and the file has columns.
 pub(crate) fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
     let Inputs::Columns(columns) = inputs else { return None };
-    let [Input { name, kind: InputKind::Text(_) }] = &columns[..] else { return None };
+    let [Input { name, kind: InputKind::Text(_) | InputKind::Bag(_) }] = &columns[..] else {
+        return None;
+    };
     let takes_one = kind.options().iter().any(|spec| spec.name == "text");
     (takes_one && !path.is_dir() && name != "text").then(|| name.clone())
 }

@@ -14,6 +14,7 @@ use gradus_select::search::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// What to choose from, and by what data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct SelectRequest {
     /// Number of combinations drawn at random; all combinations if it is left out.
     #[serde(default)]
     pub tries: Option<usize>,
+    /// Seconds to try combinations drawn at random for, the first one as the parameters are; `tries` is the most then.
+    #[serde(default)]
+    pub budget: Option<f64>,
     /// Number of folds.
     #[serde(default = "folds")]
     pub folds: usize,
@@ -53,6 +57,18 @@ pub struct SelectRequest {
     pub seed: Option<u64>,
 }
 
+/// What varies within a budget of time when no parameter is named, of models that have these parameters.
+const USUAL_SPACE: &[(&str, &str)] = &[
+    ("learning_rate", "0.05..1:log"),
+    ("max_iter", "4..60:log"),
+    ("dimension", "10..200:log"),
+    ("word_ngrams", "1,2,3"),
+    ("max_n", "0,5"),
+];
+
+/// Combinations that are drawn at most, where time is the limit.
+const MOST_TRIES: usize = 1000;
+
 /// The number of folds of cross-validation by default.
 pub const FOLDS: usize = 5;
 
@@ -66,6 +82,8 @@ pub struct Selection {
     pub search: Search<'static>,
     /// What is drawn at random, if anything is.
     pub random: Option<Random>,
+    /// How long combinations are drawn, if time is what limits them.
+    pub budget: Option<Duration>,
     /// The data.
     pub data: Box<dyn Dataset>,
     /// The names of the parameters that vary.
@@ -159,7 +177,8 @@ impl App {
     /// If there is no such model or parameter, or nothing to choose from.
     pub fn candidates(&self, request: &SelectRequest) -> Result<Candidates> {
         let model = self.registry.find(&request.model)?;
-        let (specs, random) = (model.specs(), request.tries.is_some());
+        let specs = model.specs();
+        let random = request.tries.is_some() || request.budget.is_some();
         let mut varied = Varied { fixed: request.params.clone(), ..Varied::default() };
         for (name, text) in &request.vary {
             let spec = specs.iter().find(|spec| spec.name == *name);
@@ -181,6 +200,14 @@ impl App {
         {
             varied.vary(&spec, range, random)?;
             by_default = true;
+        }
+        if varied.names().is_empty() && request.budget.is_some() {
+            for (name, range) in USUAL_SPACE {
+                let spec = specs.iter().find(|spec| spec.name == *name);
+                if let Some(spec) = spec.filter(|spec| !varied.fixed.contains_key(&spec.name)) {
+                    by_default |= varied.vary(spec, range, true).is_ok();
+                }
+            }
         }
         if varied.names().is_empty() {
             let free = usual(model).filter(|(spec, _)| !varied.fixed.contains_key(&spec.name));
@@ -245,8 +272,10 @@ impl Candidates {
             warm: request.warm.unwrap_or(!traits.early_stopping || (along && traits.warm_path)),
             stop,
         };
-        let random = request.tries.map(|tries| Random { dimensions, tries, seed });
-        Ok(Selection { search, random, data, varied: names, usual })
+        let budget = request.budget.map(crate::compare::budget).transpose()?;
+        let tries = request.tries.or(budget.map(|_| MOST_TRIES));
+        let random = tries.map(|tries| Random { dimensions, tries, seed });
+        Ok(Selection { search, random, budget, data, varied: names, usual })
     }
 }
 
@@ -268,6 +297,9 @@ impl Selection {
     /// If a candidate does not fit the data, or it was stopped before the first fold.
     pub fn run(&self, done: &(dyn Fn(usize) + Sync)) -> Result<Found> {
         match &self.random {
+            Some(random) if let Some(budget) = self.budget => {
+                self.search.run_within(random, budget, self.data.as_ref(), done)
+            }
             Some(random) => self.search.run_random(random, self.data.as_ref(), done),
             None => self.search.run(self.data.as_ref(), done),
         }

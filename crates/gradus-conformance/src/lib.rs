@@ -20,7 +20,7 @@
 //! | [`fitting`] | fits: any model of any kind of data |
 //! | [`ratings`] | models that learn from ratings: reproducibility, files, weights, edge cases |
 //! | [`recommending`] | models that recommend |
-//! | [`samples`] | models that predict from features |
+//! | [`samples`], [`predicting`] | models that predict from features, and from other data |
 //! | [`distribution`] | models that tell how probable data is, or make data |
 //! | [`features`] | models that transform features, or have a gradient |
 //! | [`clusters`], [`topics`], [`embeddings`] | clusterings, topic models, embeddings |
@@ -32,6 +32,7 @@ pub mod distribution;
 pub mod embeddings;
 pub mod features;
 pub mod fitting;
+pub mod predicting;
 pub mod ratings;
 pub mod recommending;
 pub mod samples;
@@ -87,8 +88,16 @@ pub fn checks(model: &dyn Estimator) -> Vec<&'static Check> {
     if model.traits().recommender.is_some() {
         checks.extend(side::CHECKS);
     }
+    let of_samples = model.data().name() == "samples";
+    if model.traits().predicts() && !of_samples {
+        checks.extend(predicting::CHECKS);
+    }
     for &capability in model.traits().capabilities {
-        checks.extend(of_capability(capability).unwrap_or_default());
+        let predicts =
+            [Capability::PredictValues, Capability::PredictClasses].contains(&capability);
+        if of_samples || !predicts {
+            checks.extend(of_capability(capability).unwrap_or_default());
+        }
     }
     checks
 }

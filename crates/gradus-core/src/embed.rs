@@ -52,6 +52,12 @@ pub trait Embed: Send + Sync {
         self.vector_of(name).is_ok()
     }
 
+    /// Whether a name is one of [`names`](Self::names), so that it can be among the [`nearest`](Self::nearest): without the work
+    /// that a helpful error takes.
+    fn names_it(&self, name: &str) -> bool {
+        self.find(name).is_ok()
+    }
+
     /// The vector of a name. A model that makes vectors of names from their parts has one for names it cannot
     /// [`find`](Self::find), too.
     ///
@@ -129,7 +135,9 @@ pub trait Embed: Send + Sync {
             let vector = self.vector_of(name)?;
             let scale = sign * inverse_length(&vector);
             sum.iter_mut().zip(&*vector).for_each(|(sum, x)| *sum += scale * f64::from(*x));
-            except.extend(self.find(name).ok());
+            if self.names_it(name) {
+                except.push(self.find(name)?);
+            }
         }
         let vector = sum.into_iter().map(|x| x as f32).collect();
         Ok(Query { vector, n, except })

@@ -1,8 +1,10 @@
 //! Prediction of values or classes from features.
 
+use crate::dataset::Dataset;
 use gradus_base::{Error, Result};
-use gradus_data::{Dense, Ids, Inputs, Matrix};
+use gradus_data::{Dense, Ids, Inputs, Matrix, Samples};
 use gradus_file::{Reader, Writer};
+use std::borrow::Cow;
 
 /// The outputs of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +73,14 @@ pub trait Predict: Send + Sync {
     /// The outputs: values or classes.
     fn outputs(&self) -> &Outputs;
 
+    /// Data of the kind that the model learned from, as samples: the features that it takes, and the target.
+    ///
+    /// # Errors
+    /// If the data is of another kind, or has no target.
+    fn samples<'a>(&self, data: &'a dyn Dataset) -> Result<Cow<'a, Samples>> {
+        Ok(Cow::Borrowed(data.of_kind::<Samples>()?))
+    }
+
     /// Predicted values (regression) or decision scores (classification).
     ///
     /// # Shapes
@@ -84,7 +94,7 @@ pub trait Predict: Send + Sync {
     /// The probability of each class; `None` if the model has no probabilities.
     ///
     /// # Shapes
-    /// `n × features` to `n × classes`; rows add up to 1.
+    /// `n × features` to `n × classes`; rows add up to 1, unless a sample may have several classes.
     ///
     /// # Errors
     /// As [`scores`](Self::scores).

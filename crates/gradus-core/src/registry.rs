@@ -11,12 +11,16 @@ use std::path::Path;
 #[derive(Clone, Default)]
 pub struct Registry {
     models: Vec<&'static dyn Estimator>,
+    foreign: Vec<Foreign>,
 }
+
+/// Reads a model file of another program; `None` of a file that is none.
+pub type Foreign = fn(&Path) -> Option<Result<AnyFitted>>;
 
 impl Registry {
     /// No models.
     pub const fn new() -> Self {
-        Self { models: Vec::new() }
+        Self { models: Vec::new(), foreign: Vec::new() }
     }
 
     /// The same with one more model.
@@ -28,6 +32,13 @@ impl Registry {
         let name = P::NAME;
         assert!(self.models.iter().all(|model| model.name() != name), "two models named `{name}`");
         self.models.push(const { &Entry::<P>::new() });
+        self
+    }
+
+    /// The same, which also loads model files of another program.
+    #[must_use]
+    pub fn with_files(mut self, foreign: Foreign) -> Self {
+        self.foreign.push(foreign);
         self
     }
 
@@ -61,12 +72,16 @@ impl Registry {
         })
     }
 
-    /// Loads a model file of any kind.
+    /// Loads a model file of any kind, or one of another program that is known.
     ///
     /// # Errors
     /// If the file is broken, a checkpoint, or of a kind that is not registered.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<AnyFitted> {
-        self.read(&mut Reader::open(path.as_ref())?)
+        let path = path.as_ref();
+        if let Some(found) = self.foreign.iter().find_map(|read| read(path)) {
+            return found;
+        }
+        self.read(&mut Reader::open(path)?)
     }
 
     /// Reads a model of any kind from the bytes of its file.

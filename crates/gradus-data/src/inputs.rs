@@ -1,6 +1,6 @@
 //! What a model gets of a sample, and how the columns of a table become numbers.
 
-use super::{ImageShape, TableLayout, Vectorizer};
+use super::{ImageShape, TableLayout, TextBag, Vectorizer};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,8 @@ pub enum InputKind {
     },
     /// It is text: features by its words. A missing value is an empty text.
     Text(Vectorizer),
+    /// Text: a feature for each word and each bucket of hashed n-grams, how often it is there. Stored like [`Text`](Self::Text).
+    Bag(TextBag),
     /// It is a list of words, [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list
     /// has it. Words that training did not have are left aside; a missing list, and one without any
     /// known word, takes the shares.
@@ -176,6 +178,7 @@ impl Input {
                     + usize::from(*missing == MissingWord::Level)
             }
             InputKind::Text(vectorizer) => vectorizer.n_features(),
+            InputKind::Bag(bag) => bag.n_features(),
             InputKind::List { levels, .. } => levels.len(),
         }
     }
@@ -215,6 +218,7 @@ impl Inputs {
                             names
                                 .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
                         }
+                        InputKind::Bag(bag) => names.extend(bag.feature_names()),
                         InputKind::List { levels, .. } => {
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                         }
@@ -264,6 +268,9 @@ impl Inputs {
                 header.columns[at].kind = InputKind::Text(vectorizer.without_terms());
                 vectorizer.write(&format!("inputs.{at}"), file);
             }
+            if let InputKind::Bag(bag) = &column.kind {
+                bag.write(&format!("inputs.{at}"), file);
+            }
         }
         file.set("inputs", &Self::Columns(header));
     }
@@ -281,6 +288,10 @@ impl Inputs {
                 {
                     let options = stored.options().clone();
                     *stored = Vectorizer::read(options, &format!("inputs.{at}"), file)?;
+                }
+                if let InputKind::Bag(stored) = &mut column.kind {
+                    let options = stored.options().clone();
+                    *stored = TextBag::read(options, &format!("inputs.{at}"), file)?;
                 }
             }
         }
@@ -331,6 +342,11 @@ impl Inputs {
                 }
                 InputKind::Text(vectorizer) => {
                     if let Err(error) = vectorizer.check() {
+                        return fault(&error.to_string());
+                    }
+                }
+                InputKind::Bag(bag) => {
+                    if let Err(error) = bag.check() {
                         return fault(&error.to_string());
                     }
                 }

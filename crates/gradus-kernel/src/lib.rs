@@ -30,6 +30,7 @@
 //! | `gather.rs` | [`sum_rows`] and [`dots`], over the rows a sparse row names; [`sparse_product`] |
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
+//! | `bags.rs` | [`bags`], means of rows and changes of shared rows |
 //! | `words.rs` | [`words`], steps of word vectors by logistic losses |
 //! | `softmax.rs` | [`softmax_steps`], the same by the whole softmax |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
@@ -42,6 +43,7 @@
 // Several arrays share the index of a register tile, and constant bounds are what unrolls it.
 #![allow(clippy::needless_range_loop)]
 
+pub mod bags;
 pub mod block;
 pub mod cholesky;
 mod coordinate;

@@ -7,7 +7,7 @@ use gradus_base::{Error, Result};
 use gradus_core::dataset::{DataKind, Dataset, Held, Purpose, RANDOM, Remarks};
 use gradus_core::estimator::Traits;
 use gradus_data::split::rows::{self, RowSplit};
-use gradus_data::{Csr, Id, Ids, Sketch, TextIds};
+use gradus_data::{Csr, Id, Ids, LIST_SEPARATOR, Sketch, TextIds};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,10 +18,22 @@ use std::sync::Arc;
 pub struct DocumentClasses {
     /// What the class is called: the name of its column, or `folder`.
     pub name: String,
-    /// The class of each document, as an index into `labels`.
+    /// The class of each document, as an index into `labels`; of several the first.
     pub codes: Vec<u32>,
+    /// Documents of several classes, with each class after their first: pairs, in the order of the documents.
+    pub others: Vec<(u32, u32)>,
     /// The names of the classes, ascending.
     pub labels: Ids,
+}
+
+impl DocumentClasses {
+    /// Calls `class` with every class of a document.
+    pub fn each(&self, document: usize, mut class: impl FnMut(u32)) {
+        class(self.codes[document]);
+        let start = self.others.partition_point(|&(at, _)| (at as usize) < document);
+        let others = self.others[start..].iter();
+        others.take_while(|(at, _)| *at as usize == document).for_each(|&(_, code)| class(code));
+    }
 }
 
 /// Documents: texts, with ids, classes and times if they have any.
@@ -127,7 +139,39 @@ impl Documents {
         self.one_each("classes", classes.len())?;
         let ids: Vec<Id<'_>> = classes.iter().map(|class| Id::parse(class.as_ref())).collect();
         let (codes, labels) = gradus_data::numbered(&ids);
-        self.classes = Some(DocumentClasses { name: name.to_owned(), codes, labels });
+        let (name, others) = (name.to_owned(), Vec::new());
+        self.classes = Some(DocumentClasses { name, codes, others, labels });
+        Ok(self)
+    }
+
+    /// Gives each document one class or several; one that is there twice counts once.
+    ///
+    /// # Errors
+    /// If there is not a list for each document, or one is empty.
+    pub fn with_several_classes<T: AsRef<str>>(
+        mut self,
+        name: &str,
+        classes: &[Vec<T>],
+    ) -> Result<Self> {
+        self.one_each("classes", classes.len())?;
+        if let Some(at) = classes.iter().position(Vec::is_empty) {
+            return Err(Error::data(format!("document {} has no class", at + 1)));
+        }
+        let ids: Vec<Id<'_>> =
+            classes.iter().flatten().map(|class| Id::parse(class.as_ref())).collect();
+        let (all, labels) = gradus_data::numbered(&ids);
+        let (mut codes, mut others, mut start) = (Vec::new(), Vec::new(), 0);
+        for (at, list) in (0u32..).zip(classes) {
+            let of_document = &all[start..start + list.len()];
+            start += list.len();
+            codes.push(of_document[0]);
+            for (place, &code) in of_document.iter().enumerate() {
+                if !of_document[..place].contains(&code) && place > 0 {
+                    others.push((at, code));
+                }
+            }
+        }
+        self.classes = Some(DocumentClasses { name: name.to_owned(), codes, others, labels });
         Ok(self)
     }
 
@@ -217,9 +261,20 @@ impl Documents {
                 .counts()
                 .map(|(terms, counts)| Arc::new((terms.clone(), counts.select_rows(units)))),
             ids: self.ids.as_ref().map(list),
-            classes: self.classes.as_ref().map(|classes| DocumentClasses {
-                codes: numbers(&classes.codes),
-                ..classes.clone()
+            classes: self.classes.as_ref().map(|classes| {
+                let mut others = Vec::new();
+                if !classes.others.is_empty() {
+                    for (at, &unit) in (0u32..).zip(units) {
+                        let mut is_first = true;
+                        classes.each(unit as usize, |code| {
+                            if !std::mem::replace(&mut is_first, false) {
+                                others.push((at, code));
+                            }
+                        });
+                    }
+                }
+                let (name, labels) = (classes.name.clone(), classes.labels.clone());
+                DocumentClasses { name, codes: numbers(&classes.codes), others, labels }
             }),
             times: self.times.as_deref().map(numbers),
         }
@@ -314,8 +369,9 @@ impl Dataset for Documents {
                 }
             }
             if let Some(classes) = &self.classes {
-                let label = classes.labels.get(classes.codes[at] as usize);
-                line.insert(classes.name.clone(), label.to_string().into());
+                let mut labels = Vec::new();
+                classes.each(at, |code| labels.push(classes.labels.get(code as usize).to_string()));
+                line.insert(classes.name.clone(), labels.join(&LIST_SEPARATOR.to_string()).into());
             }
             if let Some(times) = &self.times {
                 line.insert("time".into(), times[at].into());

@@ -2,6 +2,7 @@
 
 use crate::counts;
 use crate::documents::{Documents, TEXT};
+use crate::fasttext::LABEL;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::dataset::{Dataset as _, FileFormat, Remarks, TableFile, remark_on_source};
@@ -35,6 +36,10 @@ pub struct DocumentsFile {
     pub id_column: Option<String>,
     /// Column of the classes of documents, of a table; in a folder the sub-folders are the classes.
     pub label_column: Option<String>,
+    /// The same as `label_column`, as tables of features have it.
+    pub target: Option<String>,
+    /// What stands between several classes in a cell of `label_column`. Left out, a cell is one class.
+    pub label_separator: Option<String>,
     /// Column of the times of documents, of a table: numbers, or dates like 2001-12-31.
     pub time_column: Option<String>,
     /// Take every line of a file as a document, whatever the file is called.
@@ -55,8 +60,14 @@ impl Params for DocumentsFile {
             ("text", &self.text),
             ("id_column", &self.id_column),
             ("label_column", &self.label_column),
+            ("target", &self.target),
             ("time_column", &self.time_column),
         ];
+        if self.label_column.is_some() && self.target.is_some() {
+            return Err(Error::data(
+                "options `label_column` and `target` are the same: give one of them",
+            ));
+        }
         match columns.into_iter().find(|(_, column)| column.is_some()) {
             Some((name, Some(column))) if self.lines => Err(Error::data(format!(
                 "option `{name}` = {column} cannot be used with option `lines`: a line has no columns"
@@ -79,7 +90,8 @@ impl DocumentsFile {
     /// - Counts as UCI's bags of words have them, by their name (`docword….txt`): three lines with the numbers of documents, of
     ///   terms and of entries, and then a document, a term (both from 1) and a count in each line.
     /// - A matrix of counts, documents × terms, as SciPy's `save_npz` writes it (`.npz`).
-    /// - Any other file: every line is a document, an empty line an empty one.
+    /// - Any other file: every line is a document, an empty line an empty one. If the first one begins with `__label__`, lines
+    ///   begin with their classes, as in fastText's files: every `__label__x` of a line is a class of it, and all lines have one.
     ///
     /// What is not UTF-8 is read as UTF-16 if it begins with a byte order mark, else as Windows-1252, and remarked on.
     /// Empty documents are kept, and remarked on.
@@ -111,8 +123,13 @@ impl DocumentsFile {
         Ok(documents)
     }
 
-    fn is_table(&self, path: &Path) -> bool {
-        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+    fn labels(&self) -> &Option<String> {
+        if self.target.is_some() { &self.target } else { &self.label_column }
+    }
+
+    /// Whether a file is read as a table: by its name, or because an option names a column.
+    pub fn is_table(&self, path: &Path) -> bool {
+        let columns = [&self.text, &self.id_column, self.labels(), &self.time_column];
         if self.table.format.is_some() || columns.into_iter().any(Option::is_some) {
             return true;
         }
@@ -206,7 +223,7 @@ impl DocumentsFile {
         if matches!(self.table.format, Some(FileFormat::Libsvm | FileFormat::Adjacency)) {
             return Err(Error::data("option `format`: libsvm and adjacency files hold no text"));
         }
-        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+        let columns = [&self.text, &self.id_column, self.labels(), &self.time_column];
         let mut names: Vec<String> = columns.into_iter().flatten().cloned().collect();
         if self.text.is_none() {
             names.extend(NAMES.iter().map(|name| (*name).to_owned()));
@@ -248,9 +265,23 @@ impl DocumentsFile {
             }
             Ok(cells.into_iter().flatten().collect())
         };
-        if let Some(name) = &self.label_column {
+        if let Some(name) = self.labels() {
             let name = table.resolve(name)?;
-            documents = documents.with_classes(name, &full(name)?)?;
+            documents = match &self.label_separator {
+                None => documents.with_classes(name, &full(name)?)?,
+                Some(separator) => {
+                    let cells = full(name)?;
+                    let list = |cell: &String| -> Vec<String> {
+                        let labels = cell.split(separator.as_str()).map(str::trim);
+                        labels.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+                    };
+                    let lists: Vec<Vec<String>> = cells.iter().map(list).collect();
+                    if let Some(row) = lists.iter().position(Vec::is_empty) {
+                        return Err(table.missing(row, name));
+                    }
+                    documents.with_several_classes(name, &lists)?
+                }
+            };
         }
         if let Some(name) = &self.time_column {
             documents = documents.with_times(places(&full(name)?))?;
@@ -259,7 +290,7 @@ impl DocumentsFile {
     }
 
     fn folder(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
-        let columns = [&self.text, &self.id_column, &self.label_column, &self.time_column];
+        let columns = [&self.text, &self.id_column, self.labels(), &self.time_column];
         if let Some(name) = columns.into_iter().flatten().next() {
             return Err(Error::format(
                 path,
@@ -341,7 +372,37 @@ fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
     if file.text.is_empty() {
         return Err(Error::format(path, "holds no documents"));
     }
+    if file.text.trim_start().starts_with(LABEL) {
+        return labelled(path, &file.text);
+    }
     Ok(Documents::new(file.text.lines()))
+}
+
+/// Lines with their classes, as fastText has them. Empty lines are left out.
+fn labelled(path: &Path, text: &str) -> Result<Documents> {
+    let (mut texts, mut classes) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let (labels, words): (Vec<&str>, Vec<&str>) =
+            line.split_ascii_whitespace().partition(|word| word.starts_with(LABEL));
+        let bad = |reason: String| {
+            let file = path.display().to_string();
+            Error::Row { file, line: number, column: None, reason }
+        };
+        if labels.is_empty() {
+            return Err(bad(format!(
+                "has no class: a word that begins with {LABEL}, as the first line has"
+            )));
+        }
+        if labels.contains(&LABEL) {
+            return Err(bad(format!("has {LABEL} without a class after it")));
+        }
+        texts.push(words.join(" "));
+        classes.push(labels.iter().map(|label| &label[LABEL.len()..]).collect::<Vec<_>>());
+    }
+    Documents::new(texts).with_several_classes("label", &classes)
 }
 
 /// The column that holds the texts.

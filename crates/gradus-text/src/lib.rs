@@ -11,6 +11,7 @@
 //! | [`cooccurrence`] | how often words occur near each other, and their mutual information |
 //! | [`Ppmi`], [`Glove`] | vectors of words from these counts |
 //! | [`Skipgram`], [`Cbow`] | vectors of words by predicting words from their neighbours |
+//! | [`FastText`] | classes of documents from vectors of words and n-grams |
 //! | [`Sif`] | vectors of documents from the vectors of their words |
 //! | [`Doc2Vec`] | vectors of documents by predicting their words |
 //! | [`WordVectors`] | vectors of words: what models of words learn |
@@ -34,6 +35,7 @@ mod corpus;
 mod counts;
 mod doc2vec;
 mod documents;
+mod fasttext;
 mod file;
 mod glove;
 mod parameters;
@@ -48,11 +50,16 @@ mod word2vec;
 pub use corpus::{Corpus, PhraseScore, Phrases, Words};
 pub use doc2vec::{Doc2Vec, ParagraphVectors};
 pub use documents::{DocumentClasses, Documents};
+pub use fasttext::{
+    FastText, FastTextLoss, FastTextModel, export_fasttext, is_fasttext, open_fasttext,
+};
 pub use file::DocumentsFile;
 pub use glove::{Glove, GloveSolver};
 pub use ppmi::Ppmi;
 pub use sif::{SentenceVectors, SentenceWeights, Sif};
 pub use skipgram::{Cbow, Skipgram};
 pub use vectorize::{Counts, FitTransform, TextModel, Tfidf};
-pub use vectors::{VectorFormat, WordVectors, check_export, export_vectors, read_vectors};
+pub use vectors::{
+    Subwords, VectorFormat, WordVectors, check_export, export_vectors, read_vectors,
+};
 pub use word2vec::Word2vecLoss;

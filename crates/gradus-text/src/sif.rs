@@ -134,23 +134,7 @@ impl Sif {
             let rule = "must be left out where `vectors` is given: the file has a dimension";
             return Err(Error::parameter("dimension", self.dimension.unwrap_or(0), rule));
         }
-        let path = Path::new(path);
-        let read = if is_model_file(path) {
-            Reader::open(path).and_then(|mut file| {
-                let kind = file.kind().to_owned();
-                WordVectors::read(&mut file).map_err(|error| {
-                    Error::format(
-                        path,
-                        format!("holds a model `{kind}` and no vectors of words: {error}"),
-                    )
-                })
-            })
-        } else {
-            read_vectors(path, None, &mut Remarks::ignored())
-        };
-        read.map_err(|error| {
-            Error::parameter("vectors", path.display(), format!("cannot be used: {error}"))
-        })
+        open_word_vectors(path)
     }
 
     fn learn(&self, data: &Documents) -> Result<(SentenceVectors, f64)> {
@@ -227,6 +211,30 @@ impl Fit for Sif {
         })?;
         Ok(Fitted { params: self.clone(), model, report })
     }
+}
+
+/// Opens vectors of words: a model that gradus saved, or a file of another program.
+///
+/// # Errors
+/// If the file cannot be read, or holds none; the message names the parameter `vectors`.
+pub(crate) fn open_word_vectors(path: &str) -> Result<WordVectors> {
+    let path = Path::new(path);
+    let read = if is_model_file(path) {
+        Reader::open(path).and_then(|mut file| {
+            let kind = file.kind().to_owned();
+            WordVectors::read(&mut file).map_err(|error| {
+                Error::format(
+                    path,
+                    format!("holds a model `{kind}` and no vectors of words: {error}"),
+                )
+            })
+        })
+    } else {
+        read_vectors(path, None, &mut Remarks::ignored())
+    };
+    read.map_err(|error| {
+        Error::parameter("vectors", path.display(), format!("cannot be used: {error}"))
+    })
 }
 
 /// Whether a file begins as model files do: the length of a header in eight bytes, and the header.

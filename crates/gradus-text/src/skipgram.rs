@@ -11,7 +11,7 @@ use gradus_core::capability::Capability;
 use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
-use gradus_data::{TokenRule, Tokenizer};
+use gradus_data::{CharNgrams, TokenRule, Tokenizer};
 use gradus_kernel::Rows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,19 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1, max = 100_000))]
             pub max_iter: usize,
 
+            /// Characters of the longest n-grams that words are made of, besides a vector of their own, as in fastText: 6 is usual,
+            /// and 0 is for whole words. Rare words then learn from words of similar spelling, and unknown words have vectors.
+            #[schemars(range(min = 0, max = 64))]
+            pub max_n: usize,
+
+            /// Characters of the shortest n-grams; `<` and `>`, which stand around a word, count.
+            #[schemars(range(min = 1, max = 64))]
+            pub min_n: usize,
+
+            /// Buckets that n-grams are hashed to. Those of no word take no memory.
+            #[schemars(range(min = 1, max = 2_000_000_000))]
+            pub n_buckets: usize,
+
             /// Whether the model keeps the output vectors as well, those of words as centres (`hierarchical` has none).
             pub keep_context: bool,
 
@@ -110,6 +123,9 @@ macro_rules! word2vec_params {
                     phrase_passes: 1,
                     learning_rate: $rate,
                     max_iter: 5,
+                    max_n: 0,
+                    min_n: 3,
+                    n_buckets: 2_000_000,
                     keep_context: false,
                     seed: 0,
                 }
@@ -133,6 +149,10 @@ macro_rules! word2vec_params {
                 Words { tokenizer, shortest: 1, phrases, min_count, max_words }
             }
 
+            fn ngrams(&self) -> CharNgrams {
+                CharNgrams { min_n: self.min_n, max_n: self.max_n, n_buckets: self.n_buckets }
+            }
+
             fn options(&self, task: Task) -> Options {
                 Options {
                     task,
@@ -144,12 +164,17 @@ macro_rules! word2vec_params {
                     subsample: self.subsample,
                     learning_rate: self.learning_rate,
                     epochs: self.max_iter,
+                    ngrams: self.ngrams(),
                     seed: self.seed,
                 }
             }
         }
 
-        impl Params for $name {}
+        impl Params for $name {
+            fn check_together(&self) -> Result<()> {
+                self.ngrams().check()
+            }
+        }
     };
 }
 
@@ -172,12 +197,15 @@ word2vec_params! {
     /// not depend on the number of threads. Cost of an epoch: about `3 window negatives dimension` multiplications a word. The
     /// objective in the report is the mean loss of a pair of neighbours over the epoch, measured on every sixteenth word.
     ///
+    /// With `max_n` the vector `x` of a word is the mean of one of its own and those of its n-grams of characters, as in fastText:
+    /// words that are not in the vocabulary have vectors, too.
+    ///
     /// Words are found as text spells them (lower case by default). Use `cbow` where it must be fast and the text is large,
     /// `tfidf` where documents are to be compared by their words.
     ///
     /// References: Mikolov, Sutskever, Chen, Corrado, Dean: Distributed representations of words and phrases and their
     /// compositionality, 2013; Ji, Satish, Li, Dubey: Parallelizing word2vec in shared and distributed memory, 2016 (shared
-    /// negatives).
+    /// negatives); Bojanowski, Grave, Joulin, Mikolov: Enriching word vectors with subword information, 2017.
     ///
     /// ```
     /// use gradus_core::embed::Embed;
@@ -334,14 +362,17 @@ fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
         grouped(corpus.words().len())
     ));
     let words: Vec<&str> = corpus.words().iter().collect();
-    let vectors = values(&state.inputs);
+    let vectors = values(&trainer.vectors(&state));
     let context = keep_context.then(|| values(&state.outputs));
-    let model = WordVectors::new(&words, Some(corpus.counts()), &vectors, context.as_deref())?;
+    let mut model = WordVectors::new(&words, Some(corpus.counts()), &vectors, context.as_deref())?;
     let phrases = corpus.phrases().iter().map(|&at| words[at as usize]);
-    let model = model.with_phrases(phrases)?;
+    model = model.with_phrases(phrases)?;
     if !corpus.phrases().is_empty() {
         let n = grouped(corpus.phrases().len());
         report.notes.push(format!("{n} words of the vocabulary are phrases"));
+    }
+    if let Some(subwords) = trainer.subwords(&state)? {
+        model = model.with_subwords(subwords)?;
     }
     Ok(Fitted { params: params.clone(), model, report })
 }

@@ -10,7 +10,9 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_text::{Cbow, Counts, Doc2Vec, Glove, Ppmi, Sif, Skipgram, Tfidf};
+use gradus_text::{
+    Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
+};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -55,11 +57,13 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Doc2Vec>()
         .with::<Skipgram>()
         .with::<Cbow>()
+        .with::<FastText>()
         .with::<Pca>()
         .with::<LinearAutoencoder>()
         .with::<Gmm>()
         .with::<Lda>()
         .with::<Plsa>()
+        .with_files(open_fasttext)
 });
 
 /// Every model of gradus; a program may add its own to a clone.

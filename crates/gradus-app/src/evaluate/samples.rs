@@ -3,6 +3,7 @@
 use super::against::{self, Compared};
 use super::{EvaluateRequest, Evaluation, remark_on_training_data};
 use crate::App;
+use crate::predict::lines;
 use crate::report::target;
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Remarks;
@@ -157,6 +158,10 @@ pub(super) fn read(
     target: &[String],
     remarks: &mut Remarks<'_>,
 ) -> Result<Samples> {
+    if let Some(documents) = lines(model.inputs(), &request.data, &request.options.table, remarks)?
+    {
+        return Ok(model.samples(&documents)?.into_owned());
+    }
     let classes = model.outputs().labels().is_some();
     let inputs = (model.inputs(), target);
     let samples = request.options.table.samples_for(&request.data, inputs, classes, remarks)?;

@@ -52,7 +52,7 @@ pub struct SectionAnswer {
     pub section: String,
     /// Analogies that were completed rightly.
     pub right: u64,
-    /// Analogies that were asked: the model has vectors of all four words.
+    /// Analogies that were asked: the model has vectors of the words, and the fourth is one of its names.
     pub asked: u64,
     /// Analogies in the file.
     pub analogies: u64,
@@ -183,7 +183,8 @@ fn analogies(model: &dyn Embed, path: &Path, lines: &[(usize, &str)]) -> Result<
             counts.push(0);
         }
         *counts.last_mut().expect("a section has begun") += 1;
-        if four.iter().all(|word| model.knows(word)) {
+        // What has a vector but is no name of the model can be part of a question, not its answer.
+        if four.iter().all(|word| model.knows(word)) && model.names_it(four[3]) {
             asked.push((names.len() - 1, four));
         }
     }

@@ -200,7 +200,7 @@ impl App {
         if kind == Some(FileKind::Checkpoint) {
             return checkpoint(path).map(InfoAnswer::Checkpoint);
         }
-        if kind == Some(FileKind::Model) || named {
+        if kind == Some(FileKind::Model) || named || gradus::text::is_fasttext(path) {
             let model = model(&self.registry.load(path)?, Some(path));
             return Ok(InfoAnswer::Model(Box::new(model)));
         }

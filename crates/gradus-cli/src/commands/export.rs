@@ -4,21 +4,20 @@ use crate::output::{Context, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::arguments;
 use clap::{ArgMatches, Args, Command};
-use gradus::text::{VectorFormat, check_export};
-use gradus_app::embed::{export_vectors, vector_format};
 use gradus_file::output::FileKind;
 use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(Args)]
 struct ExportArgs {
-    /// The model, or a file of vectors as word2vec, GloVe and fastText write them
+    /// The model: vectors of words or a classifier `fasttext`, of gradus or as word2vec, GloVe and fastText write them
     model: PathBuf,
 
-    /// Where to write its vectors: binary if it ends in .bin, else text; compressed if so named (.gz, .zst)
+    /// Where to write it: vectors as text, or binary if it ends in .bin; a model of fastText if it ends in .ftz, or in .bin and
+    /// the model has n-grams or classes; compressed if so named (.gz, .zst)
     output: PathBuf,
 
-    /// Format: text (word2vec, fastText's .vec), binary (word2vec) or glove [default: by the name]
+    /// Format: text (word2vec, fastText's .vec), binary (word2vec), glove, or fasttext (its binary model) [default: by the name]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
 
@@ -36,22 +35,20 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let args = arguments::<ExportArgs>(matches)?;
-    let format = vector_format(args.format.as_deref(), &args.output)?;
-    let kind = match (FileKind::of_text_named(&args.output), format) {
-        (FileKind::Text, VectorFormat::Binary) => FileKind::Binary,
-        (kind, _) => kind,
+    let opened = context.reading(|remarks| crate::app().open_to_export(&args.model, remarks))?;
+    let format = opened.export_format(args.format.as_deref(), &args.output)?;
+    let kind = match FileKind::of_text_named(&args.output) {
+        FileKind::Text if !format.is_text() => FileKind::Binary,
+        kind => kind,
     };
     let mut plan = FilePlan::new(args.force, [&args.model]);
     let output = plan.output("OUTPUT", &args.output, kind)?.compressed_by_name();
-    let opened = context.reading(|remarks| crate::app().open_vectors(&args.model, remarks))?;
-    let vectors = opened.vectors()?;
-    check_export(vectors)?;
     output.write(|file| {
         let mut out = std::io::BufWriter::new(file);
-        export_vectors(vectors, format, &mut out)?;
+        opened.export(format, &mut out).map_err(std::io::Error::other)??;
         std::io::Write::flush(&mut out)
     })?;
-    let (n, k) = (vectors.names().len(), vectors.dimension());
+    let (n, k) = opened.size();
     if context.json {
         return context.json(&json!({ "words": n, "dimension": k, "output": args.output }));
     }

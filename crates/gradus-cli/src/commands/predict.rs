@@ -35,6 +35,10 @@ struct PredictArgs {
     #[arg(long)]
     probabilities: bool,
 
+    /// Also so many of the most probable classes with their probabilities, for models that know them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+
     /// Write the predictions alone, without the columns of the file before them
     #[arg(long)]
     only_predictions: bool,
@@ -104,6 +108,7 @@ fn samples(
         table: args.input.table().clone(),
         keep: !args.only_predictions,
         probabilities: args.probabilities,
+        top: args.top.map(|n| n as usize),
         inverse: false,
         impute: false,
         options: serde_json::Map::new(),

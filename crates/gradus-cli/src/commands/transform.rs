@@ -146,6 +146,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         table: args.input.0,
         keep: args.keep,
         probabilities: false,
+        top: None,
         inverse: args.inverse,
         impute: args.impute,
         options,

@@ -212,6 +212,10 @@ impl Inputs {
                     let column = table.words(&column.name)?;
                     Ok(Part::Sparse(vectorizer.encode(&texts_of(column.as_ref()))?))
                 }
+                InputKind::Bag(bag) => {
+                    let column = table.words(&column.name)?;
+                    Ok(Part::Sparse(bag.encode(&texts_of(column.as_ref()))?))
+                }
                 InputKind::List { levels, shares } => {
                     lists(table, &column.name, (levels, shares), &mut encoded)
                 }
@@ -242,7 +246,7 @@ impl Inputs {
                             fill.is_none() && *missing == MissingWord::Fill
                         }
                         // It is an empty text, but the column must be there.
-                        InputKind::Text(_) => {
+                        InputKind::Text(_) | InputKind::Bag(_) => {
                             table.column(&input.name)?;
                             false
                         }

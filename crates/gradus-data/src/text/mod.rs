@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`TextOptions`] | which words are counted, and how counts become features |
 //! | [`Vectorizer`] | learned from documents: a feature for each word, or for each hash of one |
+//! | [`TextBag`] | documents as bags of words and hashed n-grams, as fastText makes them |
+//! | [`CharNgrams`] | the character n-grams of a word, hashed as fastText does it |
 //! | [`Tokenizer`] | cuts documents into words in their order |
 //! | [`TextFile`] | the text of a file, decompressed and decoded |
 //! | [`text_blocks`] | the text of a file larger than memory, block by block |
@@ -12,18 +14,22 @@
 //! or underscores. With the same options, matrices are those of its `CountVectorizer`, `TfidfVectorizer` and
 //! `HashingVectorizer`.
 
+mod bag;
 mod blocks;
 mod count;
 mod source;
 mod stop_words;
+mod subwords;
 mod tokens;
 mod vectorizer;
 mod word_ranges;
 mod words;
 
+pub use bag::{BagOptions, Bags, TextBag};
 pub use blocks::text_blocks;
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
+pub use subwords::{CharNgrams, LINE_END, fasttext_hash};
 pub use tokens::{TokenRule, Tokenizer, text_hash};
 pub use vectorizer::Vectorizer;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The time that a comparison has.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     started: Instant,
     budget: Option<Duration>,
     /// Whoever wants the comparison to end.
@@ -17,37 +17,37 @@ pub(super) struct Clock {
 
 /// What a piece of work took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Took {
-    pub(super) seconds: f64,
+pub(crate) struct Took {
+    pub(crate) seconds: f64,
     /// By how much the resident memory of the process grew at its peak, as far as looking now and then
     /// shows; nothing where the system does not tell.
-    pub(super) memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// Whether it was asked to stop because its time was over.
-    pub(super) stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 impl Clock {
-    pub(super) fn start(budget: Option<Duration>, stop: Stop) -> Self {
+    pub(crate) fn start(budget: Option<Duration>, stop: Stop) -> Self {
         Self { started: Instant::now(), budget, stop }
     }
 
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 
     /// Whether the whole comparison was asked to stop.
-    pub(super) fn interrupted(&self) -> bool {
+    pub(crate) fn interrupted(&self) -> bool {
         self.stop.requested()
     }
 
     /// The time until a share of the budget is spent; `None` without a budget.
-    pub(super) fn left(&self, share: f64) -> Option<Duration> {
+    pub(crate) fn left(&self, share: f64) -> Option<Duration> {
         let until = self.budget?.mul_f64(share);
         Some(until.saturating_sub(self.started.elapsed()))
     }
 
     /// Does work that heeds the flag it is given, for `limit` at most.
-    pub(super) fn watch<T>(
+    pub(crate) fn watch<T>(
         &self,
         limit: Option<Duration>,
         work: impl FnOnce(Stop) -> T,

@@ -28,7 +28,7 @@
 //! recorded. Without one there is no race: all models are fitted on everything, and all but the
 //! times and the memory is a function of data, models and seed, on any number of threads.
 
-mod clock;
+pub(crate) mod clock;
 mod metric;
 mod parts;
 mod race;

@@ -17,6 +17,7 @@
 //!
 //! The number of clusters is chosen by other criteria, which need no held-out data: `clusters.rs`.
 
+mod budget;
 mod clusters;
 mod grid;
 mod parts;

@@ -8,6 +8,7 @@ use crate::units::{UnitLosses, unit_losses};
 use gradus_base::Result;
 use gradus_core::dataset::Dataset;
 use gradus_core::estimator::AnyFitted;
+use gradus_core::predict::Predict;
 use gradus_data::{Ratings, Samples};
 
 /// Places of a ranking that count.
@@ -70,8 +71,9 @@ fn evaluate(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> 
     if fitted.model.recommend().is_some() {
         return by_ratings(fitted, train.of_kind()?, held_out.of_kind()?);
     }
-    if fitted.model.predictor().is_some() {
-        return by_samples(fitted, held_out.of_kind()?);
+    if let Some(model) = fitted.model.predictor() {
+        let samples = model.samples(held_out)?;
+        return by_samples(model, &samples);
     }
     let UnitLosses { metric, values: losses, root } = unit_losses(fitted, held_out)?;
     Ok(Evaluated {
@@ -115,9 +117,9 @@ fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Eva
     Ok(Evaluated { metric, scale: Scale::Root, losses, wrong: None, weights, units })
 }
 
-fn by_samples(fitted: &AnyFitted, held: &Samples) -> Result<Evaluated> {
+fn by_samples(model: &dyn Predict, held: &Samples) -> Result<Evaluated> {
     let weights = held.weights().map(<[f64]>::to_vec);
-    let (metric, scale, losses, wrong) = match sample_losses(fitted.predictor()?, held)? {
+    let (metric, scale, losses, wrong) = match sample_losses(model, held)? {
         SampleLosses::Squared(losses) => ("rmse", Scale::Root, losses, None),
         SampleLosses::Classes { wrong, log: None } => ("accuracy", Scale::Share, wrong, None),
         SampleLosses::Classes { wrong, log: Some(losses) } => {

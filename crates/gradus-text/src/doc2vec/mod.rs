@@ -18,7 +18,7 @@ use gradus_core::dataset::Dataset as _;
 use gradus_core::estimator::{Fit, Fitted, Job, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
-use gradus_data::{TextIds, TokenRule, Tokenizer};
+use gradus_data::{CharNgrams, TextIds, TokenRule, Tokenizer};
 use infer::Inference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,7 @@ impl Doc2Vec {
             subsample: self.subsample,
             learning_rate: self.learning_rate,
             epochs: self.max_iter,
+            ngrams: CharNgrams { min_n: 1, max_n: 0, n_buckets: 1 },
             seed: self.seed,
         }
     }

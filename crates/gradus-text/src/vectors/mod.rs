@@ -3,14 +3,16 @@
 mod files;
 mod near;
 mod spelling;
+mod subwords;
 
 pub use files::{VectorFormat, check_export, export_vectors, read_vectors};
+pub use subwords::Subwords;
 
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::embed::{Embed, Neighbour, Query, cosine};
 use gradus_core::estimator::Model;
-use gradus_data::{Id, Ids, TextIds};
+use gradus_data::{CharNgrams, Id, Ids, TextIds};
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Rows;
 use std::borrow::Cow;
@@ -22,6 +24,7 @@ use std::cmp::Reverse;
 /// file). A word is looked up as it is written. Where no word of the vocabulary has a capital letter, a word that is not
 /// found is looked up in lower case as well: `King` finds `king` in a model of text in lower case. Accents always count.
 /// Words with blanks between them are looked up as a phrase: `new york` finds `new_york`.
+/// A model with vectors of character n-grams ([`Subwords`]) has a vector of every other word too: the mean of those of its n-grams.
 ///
 /// ```
 /// use gradus_core::embed::{Analogy, Embed};
@@ -43,6 +46,7 @@ pub struct WordVectors {
     phrases: Vec<u32>,
     vectors: Rows,
     context: Option<Rows>,
+    subwords: Option<Subwords>,
     /// One over the length of each vector, as the search of neighbours takes it.
     inverse: Vec<f32>,
     /// Whether no word has a capital letter.
@@ -55,6 +59,7 @@ impl PartialEq for WordVectors {
         (&self.words, &self.ranking, &self.counts) == (&other.words, &other.ranking, &other.counts)
             && self.phrases == other.phrases
             && (&self.vectors, &self.context) == (&other.vectors, &other.context)
+            && self.subwords == other.subwords
     }
 }
 
@@ -153,7 +158,8 @@ impl WordVectors {
         };
         let is_lowercase = !words.iter().any(has_capital);
         let phrases = Vec::new();
-        Self { words, ranking, counts, phrases, vectors, context, inverse, is_lowercase }
+        let subwords = None;
+        Self { words, ranking, counts, phrases, vectors, context, subwords, inverse, is_lowercase }
     }
 
     /// Says which of the words are phrases that the fit made of words.
@@ -171,6 +177,36 @@ impl WordVectors {
     /// The places of the words that are phrases, ascending.
     pub fn phrases(&self) -> &[u32] {
         &self.phrases
+    }
+
+    /// The same with vectors of character n-grams: of a word that is not there they give a vector.
+    ///
+    /// # Errors
+    /// If they have another number of coordinates.
+    pub fn with_subwords(mut self, subwords: Subwords) -> Result<Self> {
+        if subwords.k() != self.dimension() {
+            return Err(Error::Shape {
+                what: "vectors of n-grams".into(),
+                expected: format!("{} coordinates (as the words have)", self.dimension()),
+                got: subwords.k().to_string(),
+            });
+        }
+        self.subwords = Some(subwords);
+        Ok(self)
+    }
+
+    /// The vectors of character n-grams, if there are any.
+    pub fn subwords(&self) -> Option<&Subwords> {
+        self.subwords.as_ref()
+    }
+
+    /// What the word at this place has of its own: `n + 1` times its vector without the vectors of its `n` n-grams.
+    pub(crate) fn own(&self, at: usize) -> Vec<f32> {
+        let vector = self.vector(at);
+        let Some(subwords) = &self.subwords else { return vector.to_vec() };
+        let mut sum = vec![0f32; vector.len()];
+        let (n, _) = subwords.add(self.word(at), &mut sum);
+        sum.iter().zip(vector).map(|(sum, x)| x * (n + 1) as f32 - sum).collect()
     }
 
     /// The word at this place, in ascending order.
@@ -218,6 +254,15 @@ impl WordVectors {
         });
         found.map(|at| at as usize)
     }
+
+    /// A vector from the n-grams of a word, put in lower case where all words are.
+    fn made_of_subwords(&self, word: &str) -> Option<Vec<f32>> {
+        let subwords = self.subwords.as_ref()?;
+        match self.is_lowercase {
+            true => subwords.vector(&word.to_lowercase()),
+            false => subwords.vector(word),
+        }
+    }
 }
 
 fn cosine_length(vector: &[f32]) -> f64 {
@@ -264,7 +309,21 @@ impl Embed for WordVectors {
     }
 
     fn knows(&self, word: &str) -> bool {
+        self.place(word).is_some() || self.made_of_subwords(word).is_some()
+    }
+
+    fn names_it(&self, word: &str) -> bool {
         self.place(word).is_some()
+    }
+
+    fn vector_of(&self, word: &str) -> Result<Cow<'_, [f32]>> {
+        if let Some(at) = self.place(word) {
+            return Ok(Cow::Borrowed(self.vector(at)));
+        }
+        match self.made_of_subwords(word) {
+            Some(vector) => Ok(Cow::Owned(vector)),
+            None => self.find(word).map(|at| Cow::Borrowed(self.vector(at))),
+        }
     }
 
     fn cosines(&self, vector: &[f32]) -> Result<Vec<f64>> {
@@ -298,6 +357,9 @@ impl Model for WordVectors {
         file.tensor_owned("vectors", &[n, k], packed(&self.vectors));
         if let Some(context) = &self.context {
             file.tensor_owned("context", &[n, k], packed(context));
+        }
+        if let Some(subwords) = &self.subwords {
+            subwords.write(file);
         }
     }
 
@@ -338,6 +400,7 @@ impl Model for WordVectors {
                 return Err(file.broken("`phrases` does not name words in ascending order"));
             }
         }
+        model.subwords = Subwords::read(k, file)?;
         Ok(model)
     }
 
@@ -349,6 +412,11 @@ impl Model for WordVectors {
         }
         if !self.phrases.is_empty() {
             facts.push(("phrases", grouped(self.phrases.len())));
+        }
+        if let Some(subwords) = &self.subwords {
+            let CharNgrams { min_n, max_n, .. } = subwords.ngrams();
+            let n = grouped(subwords.len());
+            facts.push(("n-grams", format!("{n} buckets, of {min_n} to {max_n} characters")));
         }
         facts
     }

@@ -6,12 +6,12 @@ use gradus_kernel::words::add_rows;
 use gradus_kernel::{Level, Rows};
 
 /// Rows of one side in so many parts, which are changed in parallel.
-const PARTS: usize = 16;
+pub(super) const PARTS: usize = 16;
 
 /// The rows of one side, cut into parts of about as many expected changes.
 pub(super) struct Parts {
     /// The first row of each part, and the number of rows.
-    starts: Vec<usize>,
+    pub(super) starts: Vec<usize>,
     /// The part of each row.
     pub(super) of_row: Vec<u8>,
 }
@@ -69,7 +69,7 @@ impl Decay {
     }
 
     /// The share that is done after so many steps.
-    fn done(&self, n_steps: u32) -> f32 {
+    pub(super) fn done(&self, n_steps: u32) -> f32 {
         1.0 - self.left[(n_steps as usize).min(self.left.len() - 1)]
     }
 }

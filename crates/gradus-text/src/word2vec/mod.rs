@@ -5,23 +5,29 @@
 //! put together in their order (`merge`). Windows, occurrences of frequent words and negatives are drawn from random streams of the
 //! batch and of the block (`draw`). The losses differ in what a word is told from: words drawn at random, all words, or the
 //! turns on its way through a tree (`tree`).
+//! With character n-grams, the words of a batch are put together before it (`composed`).
 
 mod block;
+mod composed;
 mod draw;
 mod merge;
 mod tree;
 
 use crate::corpus::{Corpus, END};
+use crate::vectors::Subwords;
 use block::{Changes, Kept, Workspace};
+use composed::{Composed, Composition};
 pub(crate) use draw::{Negatives, keeping};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::iterate::{Solver, Step, Watch};
+use gradus_data::CharNgrams;
 use gradus_file::{Reader, Writer};
 use gradus_kernel::Rows;
 use merge::{Decay, Parts, Side, merge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::ops::Range;
 use tree::Tree;
 
@@ -83,6 +89,8 @@ pub(crate) struct Options {
     pub(crate) subsample: f64,
     pub(crate) learning_rate: f32,
     pub(crate) epochs: usize,
+    /// The character n-grams that words are made of, besides a row of their own; none if the longest have length 0.
+    pub(crate) ngrams: CharNgrams,
     pub(crate) seed: u64,
 }
 
@@ -118,6 +126,7 @@ pub(crate) struct Trainer<'a> {
     partners: f64,
     keeping: Vec<u32>,
     parts: [Parts; 2],
+    composition: Option<Composition>,
     n_blocks: usize,
     block_words: usize,
 }
@@ -193,6 +202,8 @@ impl<'a> Trainer<'a> {
         let block_words = (most as usize / n_blocks).max(1);
         let n = (n_blocks * block_words) as f64;
         let parts = [Parts::new(&of_inputs, n), Parts::new(&weights, n * partners)];
+        let composition = (options.ngrams.max_n > 0)
+            .then(|| Composition::new(corpus, &options.ngrams, n * kept_share));
         let (n_inputs, n_outputs) = (of_inputs.len(), weights.len());
         Ok(Self {
             corpus,
@@ -203,9 +214,33 @@ impl<'a> Trainer<'a> {
             partners,
             keeping,
             parts,
+            composition,
             n_blocks,
             block_words,
         })
+    }
+
+    /// The number of rows of the state that inputs are made of.
+    fn n_rows(&self) -> usize {
+        self.composition.as_ref().map_or(self.n_inputs, Composition::n_rows)
+    }
+
+    /// The vectors of the words.
+    pub(crate) fn vectors<'s>(&self, state: &'s State) -> Cow<'s, Rows> {
+        match &self.composition {
+            Some(composition) => Cow::Owned(composition.all(&state.inputs)),
+            None => Cow::Borrowed(&state.inputs),
+        }
+    }
+
+    /// The vectors of character n-grams, if words have them.
+    pub(crate) fn subwords(&self, state: &State) -> Result<Option<Subwords>> {
+        let Some(composition) = &self.composition else { return Ok(None) };
+        let (n, k) = (self.corpus.words().len(), self.options.dimension);
+        let rows = n..n + composition.buckets().len();
+        let values = rows.flat_map(|at| &state.inputs.row(at)[..k]).copied().collect();
+        let buckets = Some(composition.buckets().to_vec());
+        Subwords::new(self.options.ngrams, buckets, k, values).map(Some)
     }
 
     /// The words of a batch that are kept.
@@ -237,11 +272,12 @@ impl Solver for Trainer<'_> {
     type State = State;
 
     fn start(&self, _restart: usize) -> Result<State> {
-        let (n, k) = (self.n_inputs, self.options.dimension);
+        let (n, k) = (self.n_rows(), self.options.dimension);
         let (mut inputs, outputs) = (Rows::zeros(n, k), Rows::zeros(self.n_outputs, k));
         for at in 0..n {
             let mut stream = Stream::new(self.options.seed, "word2vec.start", at as u64);
-            let most = 0.5 / k as f64;
+            // A mean of several rows is shorter than each of them.
+            let most = if self.composition.is_some() { 1.0 } else { 0.5 } / k as f64;
             inputs.row_mut(at)[..k].fill_with(|| stream.uniform_in(-most, most) as f32);
         }
         Ok(State { inputs, outputs, epoch: 0 })
@@ -259,6 +295,8 @@ impl Solver for Trainer<'_> {
             .collect();
         let (mut kept, mut document) = (Kept::default(), 0);
         let (mut loss, mut n_measured) = (0.0, 0);
+        let composition = self.composition.as_ref();
+        let mut composed = composition.map(|of_words| Composed::new(of_words, options.dimension));
         for (batch, tokens) in (0..).zip(parallel::blocks(n, batch_words)) {
             if watch.stopped() {
                 return Ok(Step::Partial);
@@ -270,6 +308,10 @@ impl Solver for Trainer<'_> {
             let rate = (f64::from(options.learning_rate) * (1.0 - done).max(1e-4)) as f32;
             let stream = Stream::new(options.seed, "word2vec.keep", number);
             self.keep(tokens, &mut document, stream, &mut kept)?;
+            if let Some(composed) = &mut composed {
+                composed.compose(&state.inputs, &kept.words);
+            }
+            let inputs = composed.as_ref().map_or(&state.inputs, |composed| &composed.vectors);
             let size = kept.words.len().div_ceil(self.n_blocks).max(1);
             let n_kept = kept.words.len();
             let pieces = work.iter_mut().enumerate().map(|(block, work)| {
@@ -278,7 +320,7 @@ impl Solver for Trainer<'_> {
             parallel::each(pieces, |(block, (workspace, changes), centres)| {
                 let index = number * self.n_blocks as u64 + block as u64;
                 let stream = Stream::new(options.seed, "word2vec.block", index);
-                let rows = (&state.inputs, &state.outputs);
+                let rows = (inputs, &state.outputs);
                 workspace.train(&settings, (&kept, centres), rows, rate, stream, changes);
                 parts[0].sort(&mut changes.inputs);
                 parts[1].sort(&mut changes.outputs);
@@ -303,9 +345,13 @@ impl Solver for Trainer<'_> {
                 Decay::new(rate, of_inputs, sum(|changes| changes.outputs.lengths)),
                 Decay::new(rate, of_outputs, sum(|changes| changes.inputs.lengths)),
             ];
+            let inputs = match &mut composed {
+                Some(composed) => &mut composed.vectors,
+                None => &mut state.inputs,
+            };
             merge([
                 Side {
-                    rows: &mut state.inputs,
+                    rows: inputs,
                     parts: &parts[0],
                     decay: &decays[0],
                     blocks: changes.iter().map(|changes| &changes.inputs).collect(),
@@ -317,6 +363,9 @@ impl Solver for Trainer<'_> {
                     blocks: changes.iter().map(|changes| &changes.outputs).collect(),
                 },
             ]);
+            if let Some(composed) = &mut composed {
+                composed.spread(&mut state.inputs, &changes, &decays[0]);
+            }
             watch.within((batch + 1) as f64 / n_batches as f64);
         }
         state.epoch += 1;
@@ -351,7 +400,7 @@ impl Solver for Trainer<'_> {
     }
 
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<State> {
-        let (n, k) = (self.n_inputs, self.options.dimension);
+        let (n, k) = (self.n_rows(), self.options.dimension);
         let mut rows = |name: &str, n: usize| -> Result<Rows> {
             let mut rows = Rows::zeros(n, k);
             let stride = rows.stride();

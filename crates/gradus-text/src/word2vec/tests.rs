@@ -169,3 +169,45 @@ fn parts_that_are_read_give_the_model_of_documents_that_are_held() {
     let streamed = params.fit_parts(&mut parts, &Default::default()).unwrap();
     assert_eq!(bytes(&streamed.model), bytes(&held.model));
 }
+
+/// Words of one subject share a stem: with n-grams an unknown word of the stem is near them.
+#[test]
+fn words_of_ngrams_answer_for_unknown_ones_and_have_the_same_bits_on_any_number_of_threads() {
+    let mut stream = Stream::new(6, "word2vec.test", 1);
+    let texts: Vec<String> = (0..900)
+        .map(|_| {
+            let subject = ["garden", "tunnel"][stream.index(2)];
+            let word = |_| match stream.index(3) {
+                0 => format!("common{}", stream.index(4)),
+                _ => format!("{subject}{}", ["er", "ing", "s", "ed", "ery"][stream.index(5)]),
+            };
+            (0..12).map(word).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let documents = Documents::new(&texts);
+    let fit = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let skipgram = Skipgram::new().dimension(12).subsample(0.0).max_n(5);
+        let cbow = Cbow::new().dimension(12).subsample(0.0).max_n(4).min_n(2);
+        let fit = || {
+            let skipgram = skipgram.fit(&documents).unwrap();
+            (skipgram.report, skipgram.model, cbow.fit(&documents).unwrap().model)
+        };
+        pool.install(fit)
+    };
+    let (report, skipgram, cbow) = fit(1);
+    for threads in [2, 7] {
+        let (_, again, other) = fit(threads);
+        assert_eq!((bytes(&again), bytes(&other)), (bytes(&skipgram), bytes(&cbow)));
+    }
+    assert!(report.trace[4].objective < report.trace[0].objective - 0.1, "{:?}", report.trace);
+    for model in [&skipgram, &cbow] {
+        let near = model.similarity("gardeners", "gardening").unwrap();
+        let far = model.similarity("gardeners", "tunneling").unwrap();
+        assert!(near > far + 0.2, "{near} {far}");
+        assert!(model.find("gardeners").is_err() && !model.knows("qj"));
+        // What is written is read.
+        let mut file = gradus_file::Reader::from_bytes(bytes(model)).unwrap();
+        assert_eq!(&WordVectors::read(&mut file).unwrap(), model);
+    }
+}

@@ -9,9 +9,11 @@ use crate::output::{Context, Failure, Outcome, grouped};
 use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::{arguments, flag_name, given, one_line, option, parameter};
 use crate::progress::stop_on_ctrl_c;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, value_parser};
 use gradus::page::shown;
 use gradus::select::search::{Axis, Dimension, Plan, Rows};
+use gradus_app::compare::parse_budget;
 use gradus_app::data::Source;
 use gradus_app::select::{
     FOLDS, SelectRequest, by_clusters, is_of_samples, is_varied, usual, usual_clusters,
@@ -45,6 +47,11 @@ struct SelectArgs {
     /// be drawn from a range: low..high, or low..high:log at equal ratios
     #[arg(long, value_name = "N")]
     tries: Option<usize>,
+
+    /// Try combinations drawn at random for so long, the parameters as they are first: 90s, 5m, 1h; a share of 0.2 is held out
+    /// unless --cv or --holdout say otherwise, and without parameters to vary, usual ranges are taken
+    #[arg(long, value_name = "TIME")]
+    budget: Option<String>,
 
     #[command(flatten)]
     force: ForceArg,
@@ -174,14 +181,19 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     } else {
         None
     };
+    let usage = |error: gradus::Error| Failure::Usage(crate::flags::named(&error.to_string()));
+    let budget = args.budget.as_deref().map(parse_budget).transpose().map_err(usage)?.flatten();
+    let cv_is_given = matches.value_source("cv") == Some(ValueSource::CommandLine);
+    let holdout = args.holdout.or((budget.is_some() && !cv_is_given).then_some(0.2));
     let request = SelectRequest {
         model: name.to_owned(),
         data: Source { path: args.data.clone(), options: options_of(model.data(), matches)? },
         params: given(&fixed, matches),
         vary: vary.collect(),
         tries: args.tries,
+        budget,
         folds: args.cv,
-        holdout: args.holdout,
+        holdout,
         group,
         time,
         warm,
@@ -207,12 +219,12 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     let stop = stop_on_ctrl_c();
     let selection = context.reading(|remarks| candidates.open(&request, stop.clone(), remarks))?;
     let fits = selection.fits()?;
-    context.remark(format_args!(
-        "{}: {}; {} fits to do",
-        args.data.display(),
-        selection.data.describe(),
-        grouped(fits)
-    ));
+    let to_do = match &args.budget {
+        Some(budget) => format!("as many fits as {budget} allow"),
+        None => format!("{} fits to do", grouped(fits)),
+    };
+    let (file, data) = (args.data.display(), selection.data.describe());
+    context.remark(format_args!("{file}: {data}; {to_do}"));
     if selection.usual {
         context.remark(format_args!(
             "no parameter was given several values: {} is tried over a wide range",
@@ -267,9 +279,9 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
 
 /// Whether candidates are to be measured on held-out data.
 fn asks_for_held_out(matches: &ArgMatches, args: &SelectArgs, request: &SelectRequest) -> bool {
-    let given = matches.value_source("cv") == Some(clap::parser::ValueSource::CommandLine);
+    let given = matches.value_source("cv") == Some(ValueSource::CommandLine);
     let apart = request.group.is_some() || request.time.is_some();
-    given || apart || args.holdout.is_some() || args.tries.is_some()
+    given || apart || args.holdout.is_some() || args.tries.is_some() || args.budget.is_some()
 }
 
 fn bar(fits: usize, context: Context) -> ProgressBar {

@@ -1,6 +1,7 @@
 //! Reading files of vectors. Nothing in a file is trusted: memory grows with what was read, not with what a header says.
 
 use super::VectorFormat;
+use crate::fasttext;
 use crate::vectors::WordVectors;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
@@ -16,11 +17,9 @@ const MOST_COORDINATES: usize = 65_536;
 /// A longer word, or line of a header, is a sign of another format.
 const LONGEST_WORD: usize = 4096;
 
-/// The first bytes of fastText's binary models.
-const FASTTEXT: [u8; 4] = 793_712_314_u32.to_le_bytes();
-
 /// Reads a file of vectors; compressed files (gzip, Zstandard) are unpacked. Without a `format` the file is looked at: a
-/// header of two whole numbers means text or binary, none means GloVe's text. A word that is there twice keeps its first
+/// header of two whole numbers means text or binary, none means GloVe's text; fastText's own files (`.bin`, `.ftz`) are read with
+/// their n-grams. A word that is there twice keeps its first
 /// vector, and is remarked on.
 ///
 /// # Errors
@@ -35,9 +34,9 @@ pub fn read_vectors(
     if start.is_empty() {
         return Err(Error::format(path, "is empty: there are no vectors"));
     }
-    if start.starts_with(&FASTTEXT) {
-        let reason = "is a binary model of fastText, which gradus does not read; its vectors are in the .vec file beside it";
-        return Err(Error::format(path, reason));
+    if start.starts_with(&fasttext::binary::START) {
+        let found = fasttext::binary::read(path, &mut *input)?;
+        return fasttext::word_vectors(path, found, remarks);
     }
     let Some(format) = format.or_else(|| recognised(start)) else {
         let reason = "is not a gradus model file, nor vectors of words: its first line is neither two whole numbers nor a \
