@@ -111,7 +111,8 @@ fn steps_are_those_of_the_definition() {
     trainer.step(&mut state, &Watch::unwatched()).unwrap();
     let mut order: Vec<u32> = (0..24).collect();
     Stream::new(0, "fasttext.order", 0).shuffle(&mut order);
-    let batch = 24.min(32);
+    // All of them are one batch.
+    let batch = 24;
     for (step, &at) in order.iter().enumerate() {
         let rate = 0.3 * (1.0 - (step / batch * batch) as f64 / 24.0);
         let features = bags.document(at as usize);

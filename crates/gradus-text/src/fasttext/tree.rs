@@ -87,13 +87,13 @@ mod tests {
         // By its path a class has the probability that the tree gives it.
         let p = |node: usize| 0.1 + 0.2 * node as f64;
         let logs = tree.logs(|node| ((1.0 - p(node)).ln(), p(node).ln()));
-        for class in 0..5 {
-            let way = tree.path(class as u32).iter();
+        for (class, log) in (0u32..).zip(&logs) {
+            let way = tree.path(class).iter();
             let along = |&(node, right): &(u32, bool)| {
                 let p = p(node as usize);
                 if right { p.ln() } else { (1.0 - p).ln() }
             };
-            assert!((way.map(along).sum::<f64>() - logs[class]).abs() < 1e-12);
+            assert!((way.map(along).sum::<f64>() - log).abs() < 1e-12);
         }
         assert!(Tree::new(&[3]).path(0).is_empty());
     }
