@@ -119,6 +119,12 @@ impl App {
         remarks: &mut Remarks<'_>,
     ) -> Result<Evaluation> {
         let traits = self.registry.find(fitted.kind)?.traits();
+        if request.against.is_some() && !traits.predicts() {
+            let unable = fitted.unsupported(Capability::PredictValues);
+            return Err(Error::data(format!(
+                "option `against` compares models that predict: {unable}"
+            )));
+        }
         if traits.can(Capability::Embed) {
             return words::evaluate(fitted.embedding()?, &request.data).map(Evaluation::Words);
         }
@@ -127,12 +133,6 @@ impl App {
         }
         if !traits.can(Capability::Recommend) {
             return units::evaluate(self, fitted, request, remarks).map(Evaluation::Units);
-        }
-        if request.against.is_some() {
-            return Err(Error::data(format!(
-                "option `against` compares models of features, and `{}` is a recommender",
-                fitted.kind
-            )));
         }
         if traits.is_implicit() || request.ranking.is_some() {
             let ranking = ratings::rank(fitted, request, traits.is_implicit(), remarks)?;

@@ -134,7 +134,7 @@ impl DocumentsFile {
             return true;
         }
         let plain = plain_name(path);
-        let endings = [".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"];
+        let endings = [".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet"];
         endings.into_iter().any(|ending| plain.ends_with(ending))
     }
 
@@ -375,6 +375,14 @@ fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
     if file.text.trim_start().starts_with(LABEL) {
         return labelled(path, &file.text);
     }
+    if let Some(tabs) = tabs_of_all(&file.text) {
+        let columns = tabs + 1;
+        let path = path.display();
+        remarks.push(format!(
+            "{path}: every line is taken as a document, and looks like {columns} columns set apart by tabs: option `text` names \
+             the one with the texts"
+        ));
+    }
     Ok(Documents::new(file.text.lines()))
 }
 
@@ -403,6 +411,17 @@ fn labelled(path: &Path, text: &str) -> Result<Documents> {
         classes.push(labels.iter().map(|label| &label[LABEL.len()..]).collect::<Vec<_>>());
     }
     Documents::new(texts).with_several_classes("label", &classes)
+}
+
+/// How many tabs each of the first lines has, if all have equally many.
+fn tabs_of_all(text: &str) -> Option<usize> {
+    let mut counts = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .take(50)
+        .map(|line| line.matches('\t').count());
+    let first = counts.next().filter(|&tabs| tabs > 0)?;
+    counts.all(|tabs| tabs == first).then_some(first)
 }
 
 /// The column that holds the texts.

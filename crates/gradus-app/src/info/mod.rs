@@ -257,7 +257,7 @@ pub fn model(fitted: &AnyFitted, path: Option<&Path>) -> ModelInfo {
 const RATING_COLUMNS: usize = 4;
 
 /// Whether a file is one of ratings: its header names users and items, or it has no header and no more
-/// columns than ratings have, or its rows are of different lengths, as those of an adjacency list.
+/// columns than ratings have, numbers from the third on, or its rows are of different lengths, as those of an adjacency list.
 fn is_ratings(request: &InfoRequest) -> bool {
     let (path, options) = (&request.file, &request.options);
     let Ok(table) = options.table.head(path) else { return true };
@@ -267,7 +267,11 @@ fn is_ratings(request: &InfoRequest) -> bool {
     // One column may be lists of items behind a user that blanks separate.
     let lists =
         || table.n_cols() == 1 && options.read(path, true, false, &mut Remarks::ignored()).is_ok();
-    named || !header && (2..=RATING_COLUMNS).contains(&table.n_cols()) || lists()
+    let numeric = table.numeric_names();
+    let is_numeric = |name: &String| numeric.contains(&name.as_str());
+    let unnamed =
+        !header && (2..=RATING_COLUMNS).contains(&names.len()) && names[2..].iter().all(is_numeric);
+    named || unnamed || lists()
 }
 
 fn ratings(request: &InfoRequest, remarks: &mut Remarks<'_>) -> Result<RatingsInfo> {

@@ -172,8 +172,10 @@ fn table(found: &TableInfo, context: Context) -> Outcome {
             Some(range) => format!("{} to {}, mean {:.4}", range.min, range.max, range.mean),
             None => {
                 let words = column.most_frequent.as_deref().unwrap_or_default();
-                let some: Vec<String> =
-                    words.iter().map(|(word, n)| format!("{word} ({})", grouped(*n))).collect();
+                let some: Vec<String> = words
+                    .iter()
+                    .map(|(word, n)| format!("{} ({})", start(word), grouped(*n)))
+                    .collect();
                 let more = if column.different > words.len() { ", …" } else { "" };
                 format!("{}{more}", some.join(", "))
             }
@@ -188,6 +190,15 @@ fn table(found: &TableInfo, context: Context) -> Outcome {
         ]);
     }
     context.say(shown)
+}
+
+/// The start of a word; a column of texts has long ones.
+fn start(word: &str) -> String {
+    const MOST: usize = 32;
+    match word.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_owned(),
+    }
 }
 
 fn ratings(found: &RatingsInfo) -> Table {

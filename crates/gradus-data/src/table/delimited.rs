@@ -31,6 +31,8 @@ pub(super) struct Layout {
     pub mark: u8,
     /// Lines before the table that belong to nothing.
     pub preamble: u64,
+    /// Lines below the header that say what kind each column is, as Orange writes them.
+    pub kinds: u64,
     /// Bytes up to the first row.
     pub start: usize,
 }
@@ -45,6 +47,7 @@ impl Layout {
             lines_before: 0,
             mark: b'.',
             preamble: 0,
+            kinds: 0,
             start: 0,
         }
     }
@@ -133,6 +136,12 @@ pub(super) fn layout(
         }
         names = Some(cells);
     }
+    let mut kinds = 0;
+    if has_header && are_kinds(&rows) {
+        start = rows[1].end;
+        rows.drain(..2);
+        kinds = 2;
+    }
     let mut n_cols = names.as_ref().map_or(usual, Vec::len);
     // Without a header: a delimiter at the end of every row is none between columns.
     let ends_blank = |row: &Row| row.cells.len() == n_cols && row.cells[n_cols - 1].is_empty();
@@ -153,7 +162,7 @@ pub(super) fn layout(
     };
     let preamble = skipped as u64;
     let start = offset + start;
-    Ok(Layout { dialect, names, n_cols, lines_before, mark, preamble, start })
+    Ok(Layout { dialect, names, n_cols, lines_before, mark, preamble, kinds, start })
 }
 
 /// The rows at the start of the input.
@@ -236,8 +245,13 @@ fn is_number(cell: &str) -> bool {
 fn is_header(rows: &[Row], options: &TableOptions) -> bool {
     let Some((first, below)) = rows.split_first() else { return false };
     let like = options.like.as_ref();
-    let known = |cell: &String| options.names.contains(cell);
-    if first.cells.iter().any(known) {
+    // A column may be named by its position, and a row hold that number: numbers are names if all are there.
+    let is_position = |cell: &String| cell.parse::<i64>().is_ok();
+    let known = |cell: &String| options.names.contains(cell) && !is_position(cell);
+    let all_known = options.names.len() > 1
+        && options.names.iter().all(|name| first.cells.contains(name))
+        && first.cells.iter().all(is_position);
+    if all_known || first.cells.iter().any(known) {
         return true;
     }
     if like.is_some_and(|like| !like.header) {
@@ -261,6 +275,31 @@ fn is_header(rows: &[Row], options: &TableOptions) -> bool {
         }
     }
     !against
+}
+
+/// Whether the first two rows are those that Orange writes below a header: the type of each column, and its role.
+fn are_kinds(rows: &[Row]) -> bool {
+    const TYPES: [&str; 12] = [
+        "c",
+        "continuous",
+        "numeric",
+        "n",
+        "d",
+        "discrete",
+        "categorical",
+        "s",
+        "string",
+        "text",
+        "t",
+        "time",
+    ];
+    const ROLES: [&str; 7] = ["class", "meta", "ignore", "weight", "c", "m", "i"];
+    let [types, roles, ..] = rows else { return false };
+    let mut given = roles.cells.iter().filter(|cell| !cell.is_empty()).peekable();
+    types.cells.len() > 1
+        && types.cells.iter().all(|cell| TYPES.contains(&cell.as_str()))
+        && given.peek().is_some()
+        && given.all(|cell| ROLES.contains(&cell.as_str()))
 }
 
 /// The mark before fractions: a comma if more numbers have one than a point.

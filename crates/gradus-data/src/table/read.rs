@@ -123,6 +123,11 @@ fn delimited(input: &mut Input<'_>, options: &TableOptions, format: Format) -> R
         let lines = if layout.preamble == 1 { "line" } else { "lines" };
         remarks.push(format!("{} {lines} before the table passed over", layout.preamble));
     }
+    if layout.kinds > 0 {
+        let n = layout.kinds;
+        remarks
+            .push(format!("{n} lines of types and roles of columns below the header passed over"));
+    }
     let names = names(&layout, &input.name, &mut remarks)?;
     let header = if layout.names.is_some() { names.clone() } else { Vec::new() };
     let (gathered, totals) = gather(input, options, &layout, names, header)?;

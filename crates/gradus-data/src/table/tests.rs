@@ -310,3 +310,28 @@ fn quotes_that_hold_nothing_together_are_characters() {
     let csv = "a,b\n1,\"x, y\"\n2,\"u\" v\n";
     assert!(Table::from_bytes(csv.as_bytes(), Format::Csv).is_err());
 }
+
+/// A target that was named by its position, `1`, made a header of a first row that holds a 1.
+#[test]
+fn a_position_among_the_names_is_no_sign_of_a_header() {
+    let options = TableOptions { names: vec!["1".to_owned()], ..TableOptions::default() };
+    let text = "1\t0\t9\tgood\n0\t1\t2\tbad\n1\t2\t7\tfine\n";
+    assert_eq!(Table::read_from(text.as_bytes(), "<memory>", &options).unwrap().n_rows(), 3);
+    // Numbers that name all columns are a header.
+    let names = vec!["0".to_owned(), "1".to_owned()];
+    let options = TableOptions { names, ..TableOptions::default() };
+    let table = Table::read_from(&b"0,1\n5.5,7\n1,2\n"[..], "<memory>", &options).unwrap();
+    assert_eq!(table.names(), ["0", "1"]);
+}
+
+#[test]
+fn the_types_and_roles_that_orange_writes_below_a_header_are_no_rows() {
+    let text = "Category\tText\nd\tstring\nclass\t\nred\tan apple\nblue\tthe sea\n";
+    let table = Table::from_bytes(text.as_bytes(), Format::Tsv).unwrap();
+    assert_eq!((table.n_rows(), table.names()), (2, vec!["Category", "Text"]));
+    let remarks = &table.source().unwrap().remarks;
+    assert!(remarks.iter().any(|remark| remark.contains("2 lines of types")), "{remarks:?}");
+    // Without roles, letters are rows like any other.
+    let text = "grade\tsize\nc\td\nd\tc\ns\tt\n";
+    assert_eq!(Table::from_bytes(text.as_bytes(), Format::Tsv).unwrap().n_rows(), 3);
+}
