@@ -90,3 +90,13 @@ fn an_array_is_read_row_by_row() {
     let labels: Vec<&str> = labels.lines().skip(1).collect();
     assert!((0..5000).all(|row| labels[row] == labels[row % 4]));
 }
+
+/// `--against` was passed over without a word.
+#[test]
+fn only_models_that_predict_are_compared_with_another() {
+    let folder = Folder::new();
+    folder.out("fit kmeans t.csv --ignore kind --n-clusters 3 -o m.gradus");
+    let message = folder.err("evaluate m.gradus t.csv --against m.gradus");
+    let rule = "option `against` compares models that predict: model `kmeans` cannot predict";
+    assert!(message.contains(rule), "{message}");
+}

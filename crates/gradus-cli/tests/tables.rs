@@ -224,14 +224,18 @@ fn info_tells_ratings_from_tables() {
     folder.write("one.csv", "x\n1\n2\n");
     folder.write("ratings.csv", "user,item,rating\n1,a,5\n2,b,3\n");
     folder.write("plain.dat", "1\t7\t5\n2\t7\t3\n");
+    let text = "a text of more than thirty-two characters";
+    folder.write("texts.tsv", format!("1\t0\t9\t{text}\n1\t1\t7\t{text}, and \"more\"\n"));
     for (file, is_ratings) in [
         ("german.csv", false),
         ("lists.txt", true),
         ("one.csv", false),
         ("ratings.csv", true),
         ("plain.dat", true),
+        ("texts.tsv", false),
     ] {
         let answer = folder.out(&format!("info {file}"));
+        assert!(answer.lines().all(|line| line.chars().count() < 150), "{file}: {answer}");
         assert_eq!(answer.starts_with("ratings"), is_ratings, "{file}: {answer}");
     }
     // An error in ratings is reported as one, not hidden by a table.

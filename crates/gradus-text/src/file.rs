@@ -113,7 +113,7 @@ impl DocumentsFile {
         } else if !self.lines && self.is_table(path) {
             self.rows(path, remarks)?
         } else {
-            lines(path, remarks)?
+            lines(path, self.lines, remarks)?
         };
         let empty = documents.n_empty();
         if empty > 0 {
@@ -362,7 +362,7 @@ fn first_row(text: &[u8]) -> &[u8] {
     &text[..end.map_or(text.len(), |at| at + 1)]
 }
 
-fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+fn lines(path: &Path, asked: bool, remarks: &mut Remarks<'_>) -> Result<Documents> {
     let Some(file) = TextFile::read(path)? else {
         return Err(Error::format(path, "holds no text: there is a zero byte in it"));
     };
@@ -375,7 +375,7 @@ fn lines(path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
     if file.text.trim_start().starts_with(LABEL) {
         return labelled(path, &file.text);
     }
-    if let Some(tabs) = tabs_of_all(&file.text) {
+    if !asked && let Some(tabs) = tabs_of_all(&file.text) {
         let columns = tabs + 1;
         let path = path.display();
         remarks.push(format!(
@@ -533,7 +533,14 @@ mod tests {
         fs::write(&path, b"a\0b").unwrap();
         let said = read(&path, &DocumentsFile::default()).0.unwrap_err().to_string();
         assert!(said.contains("no text"), "{said}");
+        fs::write(&path, "1\tone\n2\ttwo\n").unwrap();
+        let (_, said) = read(&path, &DocumentsFile::default());
+        assert!(
+            said[0].contains("looks like 2 columns") && said[0].contains("option `text`"),
+            "{said:?}"
+        );
         let lines = DocumentsFile { lines: true, ..DocumentsFile::default() };
+        assert!(read(&path, &lines).1.is_empty());
         let path = folder.path().join("mail.csv");
         fs::write(&path, "a,b\nc,d\n").unwrap();
         assert_eq!(read(&path, &lines).0.unwrap().texts(), ["a,b", "c,d"]);
