@@ -42,7 +42,7 @@ else:
     gradus.set_threads(threads)
     n = sum(len(line.split()) for line in lines)
     loss = "hierarchical" if "hierarchical" in kind else "negative"
-    model = (Skipgram if "skipgram" in kind else Cbow)(tokens="blanks", lowercase=False, loss=loss, random_state=seed)
+    model = (Skipgram if "skipgram" in kind else Cbow)(tokens="blanks", lowercase=False, loss=loss, max_iter=5, random_state=seed)
     used = cpu()
     model.fit(lines)
     used = cpu() - used

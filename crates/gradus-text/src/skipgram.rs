@@ -11,6 +11,7 @@ use gradus_core::capability::Capability;
 use gradus_core::estimator::{Fit, Fitted, Job, Parts, Traits};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
+use gradus_core::report::Choice;
 use gradus_data::{CharNgrams, TokenRule, Tokenizer};
 use gradus_kernel::Rows;
 use schemars::JsonSchema;
@@ -81,9 +82,10 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1e-6, max = 1.0))]
             pub learning_rate: f32,
 
-            /// Number of times the text is gone through.
+            /// Number of times the text is gone through. Left out, 5 times for a long text, and more often for one of fewer
+            /// than ten (of `cbow` twenty) million words.
             #[schemars(range(min = 1, max = 100_000))]
-            pub max_iter: usize,
+            pub max_iter: Option<usize>,
 
             /// Characters of the longest n-grams that words are made of, besides a vector of their own, as in fastText: 6 is usual,
             /// and 0 is for whole words. Rare words then learn from words of similar spelling, and unknown words have vectors.
@@ -122,7 +124,7 @@ macro_rules! word2vec_params {
                     phrase_threshold: None,
                     phrase_passes: 1,
                     learning_rate: $rate,
-                    max_iter: 5,
+                    max_iter: None,
                     max_n: 0,
                     min_n: 3,
                     n_buckets: 2_000_000,
@@ -343,17 +345,23 @@ fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
             P::NAME
         )));
     }
+    let (seed, is_chosen) = (options.seed, options.epochs.is_none());
+    let trainer = Trainer::new(&corpus, options)?;
+    let chosen = is_chosen.then(|| {
+        let reason = format!("for {} words", grouped(corpus.n_tokens()));
+        Choice::new("max_iter", trainer.epochs as f64, reason)
+    });
     let settings = LoopOptions {
         started: Some(started),
         model: P::NAME,
-        max_iter: options.epochs,
+        max_iter: trainer.epochs,
+        chosen: chosen.into_iter().collect(),
         restarts: 1,
-        seed: options.seed,
+        seed,
         params: record(params),
         fingerprint,
         ..LoopOptions::default()
     };
-    let trainer = Trainer::new(&corpus, options)?;
     let (state, mut report) = iterate::run(&trainer, &settings, job)?;
     report.notes.push(format!(
         "{} of {} words of the text are in the vocabulary of {}",

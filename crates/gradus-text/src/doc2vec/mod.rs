@@ -133,7 +133,7 @@ impl Doc2Vec {
             negative_power: self.negative_power,
             subsample: self.subsample,
             learning_rate: self.learning_rate,
-            epochs: self.max_iter,
+            epochs: Some(self.max_iter),
             ngrams: CharNgrams { min_n: 1, max_n: 0, n_buckets: 1 },
             seed: self.seed,
         }

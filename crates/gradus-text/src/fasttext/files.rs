@@ -200,7 +200,7 @@ fn open(path: &Path) -> Result<AnyFitted> {
                 n_buckets: ngrams.n_buckets.max(1),
                 lowercase: false,
                 tokens: TokenRule::Blanks,
-                max_iter: whole(args.epoch),
+                max_iter: Some(whole(args.epoch)),
                 ..$kind::default()
             }
         };

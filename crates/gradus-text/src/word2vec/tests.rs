@@ -1,3 +1,4 @@
+use super::Task;
 use crate::{Cbow, Documents, Skipgram, Word2vecLoss, WordVectors};
 use gradus_base::random::Stream;
 use gradus_core::embed::{Embed as _, cosine};
@@ -47,7 +48,7 @@ fn separation(model: &WordVectors) -> (f64, f64) {
 fn planted_subjects_are_found() {
     let documents = documents(2000);
     for loss in LOSSES {
-        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0);
+        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0).max_iter(5);
         let skipgram = skipgram.fit(&documents).unwrap();
         let cbow = Cbow::new().loss(loss).dimension(16).subsample(0.0).max_iter(10);
         let cbow = cbow.fit(&documents).unwrap();
@@ -66,7 +67,7 @@ fn few_words_and_many_epochs_do_not_diverge() {
     let documents = documents(600);
     for (rate, loss) in [0.025, 0.1].into_iter().flat_map(|rate| LOSSES.map(|loss| (rate, loss))) {
         let max_iter = if loss == Word2vecLoss::Softmax { 20 } else { 60 };
-        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0);
+        let skipgram = Skipgram::new().loss(loss).dimension(16).subsample(0.0).max_iter(5);
         let skipgram = skipgram.learning_rate(rate).max_iter(max_iter);
         let cbow = Cbow::new().loss(loss).dimension(16).subsample(0.0);
         let cbow = cbow.learning_rate(rate).max_iter(max_iter);
@@ -187,8 +188,8 @@ fn words_of_ngrams_answer_for_unknown_ones_and_have_the_same_bits_on_any_number_
     let documents = Documents::new(&texts);
     let fit = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let skipgram = Skipgram::new().dimension(12).subsample(0.0).max_n(5);
-        let cbow = Cbow::new().dimension(12).subsample(0.0).max_n(4).min_n(2);
+        let skipgram = Skipgram::new().dimension(12).subsample(0.0).max_n(5).max_iter(5);
+        let cbow = Cbow::new().dimension(12).subsample(0.0).max_n(4).min_n(2).max_iter(5);
         let fit = || {
             let skipgram = skipgram.fit(&documents).unwrap();
             (skipgram.report, skipgram.model, cbow.fit(&documents).unwrap().model)
@@ -210,4 +211,18 @@ fn words_of_ngrams_answer_for_unknown_ones_and_have_the_same_bits_on_any_number_
         let mut file = gradus_file::Reader::from_bytes(bytes(model)).unwrap();
         assert_eq!(&WordVectors::read(&mut file).unwrap(), model);
     }
+}
+
+#[test]
+fn short_texts_are_gone_through_more_often() {
+    let documents = Documents::new(["the cat sat", "the dog sat", "a bird sang"].repeat(20));
+    let fitted = Cbow::new().dimension(4).subsample(0.0).fit(&documents).unwrap();
+    assert_eq!(fitted.report.iterations, 50);
+    let chosen = &fitted.report.chosen[0];
+    assert_eq!((chosen.parameter.as_str(), chosen.value), ("max_iter", 50.0));
+    let given = Cbow::new().dimension(4).subsample(0.0).max_iter(3).fit(&documents).unwrap();
+    assert!(given.report.iterations == 3 && given.report.chosen.is_empty());
+    assert_eq!(Task::Skipgram.epochs(1_000_000_000), 5);
+    assert_eq!(Task::Skipgram.epochs(5_000_000), 10);
+    assert_eq!(Task::Cbow.epochs(5_000_000), 20);
 }
