@@ -48,6 +48,12 @@ def ratio(value, base):
     return "–" if value is None or not base else f"{value / base:.2f}×"
 
 
+def wanted(options, table, row):
+    """Whether `--part` asks for this row."""
+    part = getattr(options, "part", None)
+    return part is None or part.search(f"{table}: {row}") is not None
+
+
 def rmse(value):
     return "–" if value is None else f"{value:.4f}"
 

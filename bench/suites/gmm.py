@@ -50,7 +50,7 @@ CURVES = {
 
 def run(options):
     import processes
-    from report import Section, busy, number
+    from report import Section, busy, number, wanted
 
     build = ["cargo", "build", "--release", "-p", "gradus-python"]
     processes.run([*build, "--manifest-path", ROOT / "Cargo.toml"])
@@ -67,11 +67,13 @@ def run(options):
         # One round of each point of a curve: the suite should take minutes.
         repeat = 1 if "against" in title else options.repeat
         for case in rows:
+            kind, n, k, d, iterations = case
+            if not wanted(options, title, f"{kind}, {n:,} × {d}, k = {k}, {iterations or 'all'} iterations"):
+                continue
             found = alternating(case, repeat, options.threads)
             for side in SIDES:
                 one, peer = found[side], found["sklearn"]
                 ratio = f"{peer['seconds'] / one['seconds']:.1f}" if side == "gradus" else ""
-                kind, n, k, d, _ = case
                 cells = [kind, f"{n:,}", str(k), str(d), str(one["iterations"]), side]
                 section.rows.append([*cells, number(one["seconds"]), number(one["cpu"]), f"{one['loglik']:.5f}", ratio])
         section.notes = [
@@ -80,7 +82,8 @@ def run(options):
             "mean log-likelihood of a sample; fits of 20 iterations go on for as many, others until an iteration gains less than "
             "1e-3 for each sample",
         ]
-        yield section
+        if section.rows:
+            yield section
 
 
 def alternating(case, repeat, threads):

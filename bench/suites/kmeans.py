@@ -89,7 +89,7 @@ def run(options):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number, ratio
+    from report import Section, median, number, ratio, wanted
 
     build = ["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"]
     processes.run(build)
@@ -138,23 +138,28 @@ def run(options):
     section = Section("K-means from the same start", columns)
     for n, d, k, steps, peers in races:
         title = f"{n:,} × {d}, k = {k}"
+        if not wanted(options, section.title, title):
+            continue
         repeat = options.repeat if n < 500_000 else 1
         section.rows += race(title, made(FOLDER, n, d, k), k, steps, peers, repeat)
-    title, path = news(DATA, FOLDER)
+    title, path = news(DATA, FOLDER) if wanted(options, section.title, "20 Newsgroups") else ("", None)
     if path is None:
-        say(f"kmeans: {title} skipped: not in {DATA}")
+        say(f"kmeans: {title} skipped: not in {DATA}" if title else "kmeans: not asked for 20 Newsgroups")
     else:
         section.rows += race(title, path, 20, 100, ["sklearn"], options.repeat)
     section.notes = [
         f"{threads} threads; data in single precision; the median of {options.repeat} alternating processes (one of the largest); "
         "the start is the same samples for all; the time is that of the whole fit, labels included; faiss is answer to use all samples"
     ]
-    yield section
+    if section.rows:
+        yield section
 
     section = Section("K-means by default", ["data", "program", "wall, s", "CPU, s", "inertia"])
     for title, path, k in known(DATA, FOLDER):
         if path is None:
             say(f"kmeans: {title} skipped: not in {DATA}")
+            continue
+        if not wanted(options, section.title, title):
             continue
         for side in ("gradus", "sklearn"):
             say(f"kmeans: {title}: {side}")
@@ -166,6 +171,8 @@ def run(options):
 
     section = Section("K-means against size", ["samples", "features", "clusters", "gradus, s", "scikit-learn, s", "ratio", "same inertia"])
     for n, d, k, steps in curves:
+        if not wanted(options, section.title, f"{n:,} × {d}, k = {k}"):
+            continue
         path = made(FOLDER, n, d, k)
         say(f"kmeans: {n:,} × {d}, k = {k}")
         a, b = one("gradus", path, k, steps), one("sklearn", path, k, steps)
@@ -173,7 +180,8 @@ def run(options):
         row = [f"{n:,}", str(d), str(k), number(a["seconds"]), number(b["seconds"]), ratio(b["seconds"], a["seconds"])]
         section.rows.append([*row, "yes" if same else f"{a['inertia']:.7g} and {b['inertia']:.7g}"])
     section.notes = [f"10 iterations from the same start, {threads} threads, one process each"]
-    yield section
+    if section.rows:
+        yield section
 
 
 def news(data, folder):

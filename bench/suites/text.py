@@ -47,7 +47,7 @@ def run(options):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number, ratio
+    from report import Section, median, number, ratio, wanted
 
     build = ["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"]
     processes.run(build)
@@ -61,6 +61,8 @@ def run(options):
         ["data", "features", "gradus, s", "scikit-learn, s", "scikit-learn ÷ gradus", "shape", "largest difference"],
     )
     for title, texts in documents(DATA):
+        if not any(wanted(options, title, what) for what, _, _ in PROBLEMS):
+            continue
         if texts is None:
             say(f"text: {title} skipped: not in {DATA}")
             continue
@@ -70,6 +72,8 @@ def run(options):
         size = sum(len(text) for text in texts) / 1e6
         label = f"{title}, {len(texts):,} documents, {size:.0f} M characters"
         for what, ours, theirs in PROBLEMS:
+            if not wanted(options, title, what):
+                continue
             took = {"gradus": [], "sklearn": []}
             outs = {side: FOLDER / f"text-{side}.npz" for side in took}
             for turn in range(options.repeat):

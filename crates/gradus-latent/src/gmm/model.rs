@@ -5,6 +5,7 @@ use super::expect::each_block;
 use super::mixture::{Factors, Metric, Mixture};
 use super::rows::{self, Rows, Space};
 use super::solve::{Em, State};
+use crate::kmeans::{self, scaled};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_core::cluster::Cluster;
@@ -81,6 +82,18 @@ impl GmmModel {
                 c + 1
             ))
         })
+    }
+
+    /// The standard deviation of each feature under the mixture.
+    fn deviations(&self) -> Vec<f64> {
+        let Mixture { k, d, weights, means, .. } = &self.mixture;
+        let about = |j: usize| -> f64 {
+            let mean: f64 = (0..*k).map(|c| weights[c] * means[c * d + j]).sum();
+            let of = |c: usize| self.mixture.variance(c, j) + (means[c * d + j] - mean).powi(2);
+            (0..*k).map(|c| weights[c] * of(c)).sum::<f64>().sqrt()
+        };
+        let positive = |x: f64| if x > 0.0 { x } else { 1.0 };
+        (0..*d).map(|j| positive(about(j))).collect()
     }
 
     /// Counts the samples of each component.
@@ -319,13 +332,21 @@ impl Cluster for GmmModel {
         self.shares(features).map(Some)
     }
 
-    /// With missing entries filled in.
+    /// With missing entries filled in; where the kind of covariances does not depend on the units of the features, divided by
+    /// their standard deviations, so that measures do not depend on them, either.
     fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
-        if !features.values().iter().any(|x| x.is_nan()) {
-            return Cow::Borrowed(features);
+        let filled = match features.values().iter().any(|x| x.is_nan()) {
+            // What cannot be imputed is refused by whatever measures it.
+            true => self
+                .impute(features)
+                .map_or(Cow::Borrowed(features), |filled| Cow::Owned(filled.into())),
+            false => Cow::Borrowed(features),
+        };
+        if matches!(self.mixture.kind, Covariance::Spherical | Covariance::Unit) {
+            return filled;
         }
-        // What cannot be imputed is refused by whatever measures it.
-        self.impute(features).map_or(Cow::Borrowed(features), |filled| Cow::Owned(filled.into()))
+        let scaled = scaled(&filled, Some(&self.deviations()), kmeans::Metric::Euclidean);
+        Cow::Owned(scaled.into_owned())
     }
 }
 

@@ -7,6 +7,7 @@ use gradus_core::density::Generate as _;
 use gradus_core::estimator::Model as _;
 use gradus_data::make::BlobsSpec;
 use gradus_data::{Dense, Matrix};
+use gradus_metrics::clustering::Silhouette;
 
 const KINDS: [Covariance; 5] =
     [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical, Covariance::Unit];
@@ -313,6 +314,12 @@ fn units_do_not_matter() {
         assert_eq!(a.labels(&x.clone().into()).unwrap(), b.labels(&other.clone().into()).unwrap());
         let log_units: f64 = units.iter().map(|unit: &f64| unit.ln()).sum();
         near(a.log_likelihood(), b.log_likelihood() + log_units, 1e-5);
+        let silhouette = |model: &Fitted<Gmm>, x: &Dense<f64>| {
+            let x = x.clone().into();
+            let labels: Vec<u32> = model.labels(&x).unwrap().into_iter().flatten().collect();
+            Silhouette::new(&model.measured(&x), &labels, 1000, 0).unwrap().mean
+        };
+        near(silhouette(&a, &x), silhouette(&b, &other), 1e-5);
     }
 }
 

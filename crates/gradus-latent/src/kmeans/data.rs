@@ -38,7 +38,7 @@ pub(super) struct Data<'a> {
 }
 
 /// The features divided by a scale for each column, or by the norms of the rows.
-pub(super) fn scaled<'a>(
+pub(crate) fn scaled<'a>(
     features: &'a Matrix,
     scale: Option<&[f64]>,
     metric: Metric,

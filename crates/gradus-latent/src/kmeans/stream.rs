@@ -157,19 +157,20 @@ pub(super) fn fit_rows(
     if n == 0 || d == 0 {
         return Err(Error::data("kmeans: no samples to learn from"));
     }
-    let k = params.n_clusters.unwrap_or(super::CLUSTERS.min(n));
-    if k > n {
+    let wanted = params.n_clusters.unwrap_or(1);
+    if wanted > n {
         let rule = format!("must be at most {n}, the number of samples");
-        return Err(Error::parameter("n_clusters", k, rule));
+        return Err(Error::parameter("n_clusters", wanted, rule));
     }
-    let most = (NUMBERS / d).max(k);
-    let m = (ROWS_OF_CLUSTER * k).max(ROWS).min(most).min(n);
+    let most = (NUMBERS / d).max(wanted);
+    let m = (ROWS_OF_CLUSTER * wanted).max(ROWS).min(most).min(n);
     let sample = Samples::unlabelled(drawn(rows, m, params.seed, job)?)?;
-    let start = KMeans { algorithm: Algorithm::Lloyd, n_clusters: Some(k), ..params.clone() };
+    let start = KMeans { algorithm: Algorithm::Lloyd, ..params.clone() };
     let first = super::Fit::fit(&start, &sample)?;
-    let scale = first.scale.clone();
-    let plan = params.plan(&sample, None)?;
+    let (scale, k) = (first.scale.clone(), first.centres().n_rows());
+    let plan = KMeans { n_clusters: Some(k), ..params.clone() }.plan(&sample, None, job)?;
     let mut options = params.loop_options(started, &sample, &plan);
+    options.chosen = first.report.chosen.clone();
     options.chosen.retain(|choice| choice.parameter != "n_init");
     // What is taken off before sums are taken: any place among the samples.
     let origin = first.scaled_centres()[..d].to_vec();

@@ -295,6 +295,16 @@ fn features_in_unlike_units_are_standardised_where_one_outweighs_the_rest() {
     assert!(fitted.scale().is_some());
     let found = labels(&fitted, &unlike);
     assert!((0..300).all(|row| found[row] == found[row % 3]), "the clusters of three features");
+    // Two of ten features, neither of which has most of the variance.
+    let wide = blobs(300, 10, 3, 0.3, 18);
+    let two = Dense::from_fn(300, 10, |row, at| {
+        if at > 7 { 1e3 * normal(300, 2, 78)[(row, at - 8)] } else { wide[(row, at)] }
+    });
+    let fitted_two = KMeans::new().n_clusters(3).fit(&unlabelled(&two)).unwrap();
+    let reason = &fitted_two.report.chosen[0].reason;
+    assert!(["2 of 10", "`x9`", "`x10`"].iter().all(|part| reason.contains(part)), "{reason}");
+    let found = labels(&fitted_two, &two);
+    assert!((0..300).all(|row| found[row] == found[row % 3]), "the clusters of eight features");
     let as_is = KMeans::new().n_clusters(3).standardize(false).fit(&unlabelled(&unlike)).unwrap();
     assert!(as_is.report.notes.iter().any(|note| note.contains("standardize = true")));
     let alike = KMeans::new().n_clusters(3).fit(&unlabelled(&x)).unwrap();
@@ -430,4 +440,44 @@ fn mini_batches_take_weights_as_repetitions_in_law() {
     assert!((a / b - 1.0).abs() < 0.03, "{a} {b}");
     let unweighted = mean(&unlabelled(&x), 60);
     assert!(unweighted >= b * 0.99, "weights must count: {unweighted} {b}");
+}
+
+/// The clusters of `x` and their number, where that is left out.
+fn chosen(x: &Dense<f64>) -> Fitted<KMeans> {
+    let fitted = KMeans::new().fit(&unlabelled(x)).unwrap();
+    let choice = fitted.report.chosen.iter().find(|choice| choice.parameter == "n_clusters");
+    assert_eq!(choice.unwrap().value as usize, fitted.centres().n_rows());
+    fitted
+}
+
+#[test]
+fn the_number_of_clusters_is_chosen_where_it_is_left_out() {
+    for (k, d) in [(2, 2), (3, 1), (5, 3), (13, 6), (30, 10), (55, 10)] {
+        let x = blobs(60 * k, d, k, 0.15, k as u64);
+        let fitted = chosen(&x);
+        assert_eq!(fitted.centres().n_rows(), k, "{:?}", fitted.report.chosen);
+        let found = labels(&fitted, &x);
+        assert!((0..x.n_rows()).all(|row| found[row] == found[row % k]));
+    }
+    // More samples than are tried, by weights, sparse, by directions, and in batches.
+    let x = blobs(5000, 4, 4, 0.2, 3);
+    let weights = (0..5000).map(|row| f64::from(u8::from(row % 4 != 3))).collect();
+    let weighted = KMeans::new().fit(&unlabelled(&x).with_weights(weights).unwrap()).unwrap();
+    assert_eq!((chosen(&x).centres().n_rows(), weighted.centres().n_rows()), (4, 3));
+    let params = KMeans::new().metric(Metric::Cosine).algorithm(Algorithm::MiniBatch);
+    let directions = params.fit(&Samples::unlabelled(sparse(&x)).unwrap()).unwrap();
+    assert_eq!(directions.centres().n_rows(), 4);
+}
+
+#[test]
+fn where_nothing_can_be_chosen_there_is_one_cluster() {
+    for x in [Dense::full(50, 2, 3.0), Dense::full(1, 2, 3.0)] {
+        assert_eq!(chosen(&x).centres().n_rows(), 1);
+    }
+    let two = Dense::from_rows(&[[0.0], [1.0]]);
+    assert_eq!(chosen(&two).centres().n_rows(), 1);
+    // What has no groups is cut up, and the reason says so.
+    let mut stream = Stream::new(4, "uniform", 0);
+    let fitted = chosen(&Dense::from_fn(400, 8, |_, _| stream.uniform()));
+    assert!(fitted.report.chosen[0].reason.contains("clear groups"), "{:?}", fitted.report.chosen);
 }

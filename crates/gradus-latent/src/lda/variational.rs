@@ -8,7 +8,7 @@
 use super::gibbs::Plan;
 use crate::topics::corpus::HeldOut;
 use crate::topics::fold::{Topics, normalised};
-use crate::topics::special::{digamma, exp_digamma, inverse_digamma};
+use crate::topics::special::{digamma, exp_digamma, inverse_digamma, log_gamma_and_digamma};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_core::iterate::{Solver, Step, Watch};
@@ -241,9 +241,10 @@ impl Variational {
                 found.bound += log_alpha - libm::lgamma(total);
                 for topic in 0..k {
                     let gamma = f64::from(gamma[topic]);
-                    let log = digamma(gamma) - of_total;
+                    let (log_gamma, psi) = log_gamma_and_digamma(gamma);
+                    let log = psi - of_total;
                     found.logs[topic] += log;
-                    found.bound += (state.alpha[topic] - gamma) * log + libm::lgamma(gamma);
+                    found.bound += (state.alpha[topic] - gamma) * log + log_gamma;
                 }
                 found.n += 1.0;
                 found.theta.extend(&theta);
@@ -390,11 +391,11 @@ impl Variational {
                 for (topic, n) in row.iter().enumerate() {
                     let n = f64::from(*n);
                     totals[topic] += n + beta;
-                    let psi = digamma(n + beta);
+                    let (log_gamma, psi) = log_gamma_and_digamma(n + beta);
                     digammas += psi;
                     // Weighted by β − λ = −n.
                     logs[topic] -= n * psi;
-                    gammas += libm::lgamma(n + beta);
+                    gammas += log_gamma;
                 }
             }
             (totals, logs, gammas, digammas)

@@ -17,6 +17,38 @@ pub(crate) fn digamma(mut x: f64) -> f64 {
     shift + libm::log(x) - 0.5 / x - series
 }
 
+/// `ln Γ(x)` and `ψ(x)` of `x > 0`, to an error of some 1e-14, in less time than one after the other.
+pub(crate) fn log_gamma_and_digamma(x: f64) -> (f64, f64) {
+    const HALF_LOG_OF_TWO_PI: f64 = 0.918_938_533_204_672_8;
+    // `Γ(x) = Γ(x + 8) / (x (x + 1) … (x + 7))`, and the derivative of the logarithm of that.
+    let is_small = x < 8.0;
+    let (mut product, mut derivative) = (1.0, 0.0);
+    if is_small {
+        for i in 0..8 {
+            let factor = x + f64::from(i);
+            derivative = derivative * factor + product;
+            product *= factor;
+        }
+    }
+    let x = if is_small { x + 8.0 } else { x };
+    let (y, log) = (1.0 / (x * x), libm::log(x));
+    let of_gamma = 1.0 / 12.0
+        - y * (1.0 / 360.0
+            - y * (1.0 / 1260.0
+                - y * (1.0 / 1680.0 - y * (1.0 / 1188.0 - y * (691.0 / 360_360.0)))));
+    let of_digamma = y
+        * (1.0 / 12.0
+            - y * (1.0 / 120.0
+                - y * (1.0 / 252.0
+                    - y * (1.0 / 240.0 - y * (1.0 / 132.0 - y * (691.0 / 32760.0))))));
+    let gamma = (x - 0.5) * log - x + HALF_LOG_OF_TWO_PI + of_gamma / x;
+    let digamma = log - 0.5 / x - of_digamma;
+    match is_small {
+        true => (gamma - libm::log(product), digamma - derivative / product),
+        false => (gamma, digamma),
+    }
+}
+
 /// `exp ψ(x)` of `x > 0`, to some 7 digits, without a logarithm.
 #[inline]
 pub(crate) fn exp_digamma(x: f64) -> f64 {
@@ -135,6 +167,16 @@ mod tests {
         }
         for x in [0.001, 0.3, 4.0, 77.0] {
             assert!((digamma(x + 1.0) - digamma(x) - 1.0 / x).abs() < 1e-11 / x);
+        }
+    }
+
+    #[test]
+    fn both_together_are_each_alone() {
+        for x in [1e-9, 0.003, 0.02, 0.5, 1.0, 2.0, 3.7, 7.99, 8.0, 31.0, 1e5, 1e9] {
+            let (gamma, psi) = log_gamma_and_digamma(x);
+            let (a, b) = (libm::lgamma(x), digamma(x));
+            assert!((gamma - a).abs() <= 1e-13 * (1.0 + a.abs()), "{x}: {gamma} {a}");
+            assert!((psi - b).abs() <= 1e-12 * (1.0 + b.abs()), "{x}: {psi} {b}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `agreement.rs` | [`Agreement`]: clusters beside classes that are known: adjusted Rand index, mutual information, V-measure |
 //! | `shape.rs` | [`Shape`]: clusters by their samples alone: Davies–Bouldin, Calinski–Harabasz |
-//! | `silhouette.rs` | [`silhouettes`] and [`Silhouette`] |
+//! | `silhouette.rs` | [`silhouettes`], [`Silhouette`], and [`Distances`] for many clusterings of the same samples |
 //!
 //! Each is what scikit-learn 1.9 gives for the same labels. A label that no sample has does not count.
 
@@ -16,7 +16,7 @@ mod tests;
 
 pub use agreement::Agreement;
 pub use shape::Shape;
-pub use silhouette::{Silhouette, silhouettes};
+pub use silhouette::{Distances, Silhouette, silhouettes};
 
 use gradus_base::{Error, Result};
 

@@ -25,8 +25,13 @@ pub struct Shape {
 
 /// Refuses numbers of clusters that these measures have no value for.
 pub(super) fn check(features: &Matrix, labels: &[u32]) -> Result<(Vec<u32>, Vec<usize>)> {
-    same_length("labels", features.n_rows(), labels.len())?;
     features.check_finite()?;
+    numbered(features.n_rows(), labels)
+}
+
+/// The labels of so many samples, renumbered, and how many have each.
+pub(super) fn numbered(n_samples: usize, labels: &[u32]) -> Result<(Vec<u32>, Vec<usize>)> {
+    same_length("labels", n_samples, labels.len())?;
     let (labels, counts) = renumbered(labels);
     let (n, k) = (labels.len(), counts.len());
     if k < 2 || k >= n {

@@ -1,6 +1,6 @@
 //! The silhouette: how much nearer a sample is to its own cluster than to the next one.
 
-use super::shape::check;
+use super::shape::{check, numbered};
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
 use gradus_data::{Dense, Matrix};
@@ -40,20 +40,76 @@ pub fn silhouettes(features: &Matrix, labels: &[u32]) -> Result<Vec<f64>> {
                 }
             }
         }
-        let silhouette = |(at, row): (usize, usize)| {
-            let (own, sums) = (labels[row] as usize, &sums[at * k..][..k]);
-            if counts[own] == 1 {
-                return 0.0;
-            }
-            let a = sums[own] / (counts[own] - 1) as f64;
-            let others = (0..k).filter(|&at| at != own).map(|at| sums[at] / counts[at] as f64);
-            let b = others.fold(f64::INFINITY, f64::min);
-            let larger = a.max(b);
-            if larger > 0.0 { (b - a) / larger } else { 0.0 }
-        };
-        rows.enumerate().map(silhouette).collect::<Vec<f64>>()
+        let of_row = |(at, row)| of(labels[row], &sums[at * k..][..k], &counts);
+        rows.enumerate().map(of_row).collect::<Vec<f64>>()
     });
     Ok(parts.into_iter().flatten().collect())
+}
+
+/// The silhouette of a sample, by the sums of its distances to the samples of each cluster.
+fn of(label: u32, sums: &[f64], counts: &[usize]) -> f64 {
+    let own = label as usize;
+    if counts[own] == 1 {
+        return 0.0;
+    }
+    let a = sums[own] / (counts[own] - 1) as f64;
+    let others = (0..sums.len()).filter(|&at| at != own).map(|at| sums[at] / counts[at] as f64);
+    let b = others.fold(f64::INFINITY, f64::min);
+    let larger = a.max(b);
+    if larger > 0.0 { (b - a) / larger } else { 0.0 }
+}
+
+/// The distances of some samples to each other, for the silhouettes of many clusterings of them.
+#[derive(Clone, Debug)]
+pub struct Distances {
+    n: usize,
+    /// Samples × samples.
+    values: Vec<f64>,
+}
+
+impl Distances {
+    /// Measures all of them: `n² d` operations, and `n²` numbers to keep.
+    ///
+    /// # Errors
+    /// If a feature is not finite.
+    pub fn new(features: &Matrix) -> Result<Self> {
+        features.check_finite()?;
+        let n = features.n_rows();
+        if n == 0 {
+            return Ok(Self { n, values: Vec::new() });
+        }
+        let features = centred(features);
+        let norms: Vec<f64> = (0..n).map(|row| norm(&features, row)).collect();
+        let parts = parallel::map(parallel::blocks(n, ROWS), |rows| {
+            let mut values = products(&features, rows.clone(), 0..n);
+            for (values, row) in values.chunks_exact_mut(n).zip(rows) {
+                for (value, norm) in values.iter_mut().zip(&norms) {
+                    *value = (norms[row] + norm - 2.0 * *value).max(0.0).sqrt();
+                }
+                values[row] = 0.0;
+            }
+            values
+        });
+        Ok(Self { n, values: parts.into_iter().flatten().collect() })
+    }
+
+    /// The silhouette of each sample, as [`silhouettes`] finds it: `n²` operations.
+    ///
+    /// # Errors
+    /// As [`silhouettes`].
+    pub fn silhouettes(&self, labels: &[u32]) -> Result<Vec<f64>> {
+        let (labels, counts) = numbered(self.n, labels)?;
+        let mut sums = vec![0.0; counts.len()];
+        let rows = self.values.chunks_exact(self.n.max(1)).zip(&labels);
+        let of_row = |(distances, &label): (&[f64], &u32)| {
+            sums.fill(0.0);
+            for (distance, &other) in distances.iter().zip(&labels) {
+                sums[other as usize] += distance;
+            }
+            of(label, &sums, &counts)
+        };
+        Ok(rows.map(of_row).collect())
+    }
 }
 
 /// The mean silhouette of clusters.

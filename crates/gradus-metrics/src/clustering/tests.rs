@@ -87,6 +87,11 @@ fn silhouettes_are_those_of_plain_loops() {
             assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
         assert_eq!(found[5], 0.0);
+        let distances = Distances::new(&x.clone().into()).unwrap();
+        for (a, b) in distances.silhouettes(&labels).unwrap().iter().zip(&found) {
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
+        }
+        assert!(distances.silhouettes(&labels[1..]).is_err());
         let mean = Silhouette::new(&x.clone().into(), &labels, 1000, 0).unwrap();
         assert!((mean.mean - expected.iter().sum::<f64>() / 700.0).abs() < 1e-6);
         assert_eq!((mean.samples, mean.clusters.len(), mean.clusters[7]), (700, 10, None));
