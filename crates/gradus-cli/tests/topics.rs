@@ -95,7 +95,7 @@ fn topics_are_fitted_shown_and_used() {
 }
 
 #[test]
-fn each_algorithm_counts_and_resumes() {
+fn each_algorithm_finds_the_topics_and_takes_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("docs.csv"), table()).unwrap();
@@ -127,6 +127,43 @@ fn each_algorithm_counts_and_resumes() {
     ok(path, "transform c.gradus c.ldac -o mixtures.csv");
     let answer = fails(path, "fit tfidf c.ldac -o t.gradus");
     assert!(answer.contains("counts of their terms"), "{answer}");
+}
+
+/// Killed again and again while it samples, a fit goes on from its checkpoint to the same bytes.
+#[test]
+fn a_killed_chain_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("docs.csv"), table()).unwrap();
+    for algorithm in ["gibbs", "online"] {
+        let line = format!(
+            "fit lda docs.csv --text body --topics 8 --max-df 1 --max-iter 1500 --algorithm {algorithm} -q"
+        );
+        ok(path, &format!("{line} -o whole.gradus --force"));
+        let part = format!("{line} -o part.gradus --force --checkpoint c.checkpoint --resume");
+        let mut kills = 0;
+        for wait in [60, 90, 120, 150] {
+            let program = assert_cmd::cargo::cargo_bin("gradus");
+            let mut child = std::process::Command::new(program)
+                .current_dir(path)
+                .args(part.split(' '))
+                .args(["--checkpoint-every", "0"])
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(wait));
+            kills += usize::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(kills > 0, "{algorithm}: every fit had ended before it was killed");
+        ok(path, &part);
+        let [whole, part] =
+            ["whole", "part"].map(|name| fs::read(path.join(format!("{name}.gradus"))));
+        assert!(whole.unwrap() == part.unwrap(), "{algorithm}");
+        let _ = fs::remove_file(path.join("c.checkpoint"));
+    }
 }
 
 /// Runs a command and gives the most memory that it held, in bytes.

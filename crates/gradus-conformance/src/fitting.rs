@@ -6,9 +6,11 @@ use crate::{Check, Finding, ensure, error_text, found, quick};
 use gradus_core::dataset::{Dataset, Held, RANDOM};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::iterate::Checkpoint;
+use gradus_core::params::ParamKind;
 use gradus_core::progress::Stop;
 use gradus_core::report::StopReason;
 use gradus_file::Reader;
+use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// The checks of this module.
@@ -29,15 +31,36 @@ fn fit(model: &dyn Estimator, data: &dyn Dataset) -> Result<AnyFitted, String> {
     found(model.fit(&quick(model), data, None, &Run::default()))
 }
 
+/// [`quick`] parameters, with each of the algorithms of a model that has several.
+fn variants(model: &dyn Estimator) -> Vec<Map<String, Value>> {
+    let specs = model.specs();
+    let algorithm = specs.iter().find(|spec| spec.name == "algorithm");
+    let Some(ParamKind::Choice(names)) = algorithm.map(|spec| &spec.kind) else {
+        return vec![quick(model)];
+    };
+    let with = |(name, _): &(String, String)| {
+        let mut params = quick(model);
+        params.insert("algorithm".into(), name.as_str().into());
+        params
+    };
+    names.iter().map(with).collect()
+}
+
 fn refit(model: &dyn Estimator) -> Finding {
     let data = made(model, 400, 1)?;
-    let with = |threads: usize| -> Result<Vec<u8>, String> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|e| e.to_string())?.install(|| found(fit(model, data.as_ref())?.to_bytes()))
-    };
-    let one = with(1)?;
-    ensure!(one == with(1)?, "two fits differ");
-    ensure!(one == with(3)?, "1 and 3 threads differ");
+    for params in variants(model) {
+        let with = |threads: usize| -> Result<Vec<u8>, String> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.map_err(|e| e.to_string())?.install(|| {
+                found(found(model.fit(&params, data.as_ref(), None, &Run::default()))?.to_bytes())
+            })
+        };
+        let one = with(1)?;
+        ensure!(one == with(1)?, "two fits with {params:?} differ");
+        for threads in [2, 7] {
+            ensure!(one == with(threads)?, "1 and {threads} threads differ with {params:?}");
+        }
+    }
     Ok(())
 }
 
@@ -95,24 +118,31 @@ fn resumed(model: &dyn Estimator) -> Finding {
     let Held { train, held_out } = found(data.hold_out(RANDOM.0, 0.1, 1))?;
     let train = train.as_ref();
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    for held in [None, Some(held_out.as_ref())] {
-        let whole = found(model.fit(&quick(model), train, held, &Run::default()))?;
-        let path = folder.path().join("checkpoint");
-        let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
-        let stop = Stop::new();
-        let notes = Notes::new(Some((2, stop.clone())));
-        let run =
-            Run { observer: &notes, stop, checkpoint: Some(checkpoint.clone()), ..Run::default() };
-        let part = found(model.fit(&quick(model), train, held, &run))?;
-        ensure!(part.report.stop_reason == StopReason::Interrupted, "it did not stop when asked");
-        ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
-        let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
-        ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
-        let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
-        let rest = found(model.fit(&quick(model), train, held, &run))?;
-        let same = found(rest.to_bytes())? == found(whole.to_bytes())?;
-        ensure!(same, "the resumed fit ends in other bytes");
-        std::fs::remove_file(&path).map_err(|e| e.to_string())?;
+    for params in variants(model) {
+        for held in [None, Some(held_out.as_ref())] {
+            let whole = found(model.fit(&params, train, held, &Run::default()))?;
+            let path = folder.path().join("checkpoint");
+            let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
+            let stop = Stop::new();
+            let notes = Notes::new(Some((2, stop.clone())));
+            let run = Run {
+                observer: &notes,
+                stop,
+                checkpoint: Some(checkpoint.clone()),
+                ..Run::default()
+            };
+            let part = found(model.fit(&params, train, held, &run))?;
+            let stopped = part.report.stop_reason == StopReason::Interrupted;
+            ensure!(stopped, "it did not stop when asked, with {params:?}");
+            ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
+            let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
+            ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
+            let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
+            let rest = found(model.fit(&params, train, held, &run))?;
+            let same = found(rest.to_bytes())? == found(whole.to_bytes())?;
+            ensure!(same, "the resumed fit ends in other bytes, with {params:?}");
+            std::fs::remove_file(&path).map_err(|e| e.to_string())?;
+        }
     }
     Ok(())
 }

@@ -459,6 +459,14 @@ fn the_number_of_clusters_is_chosen_where_it_is_left_out() {
         let found = labels(&fitted, &x);
         assert!((0..x.n_rows()).all(|row| found[row] == found[row % k]));
     }
+    // Unlike sizes, and one feature in another unit.
+    let places = [[0.0, 0.0, 0.0], [6.0, 0.0, 6.0], [0.0, 6.0, 3.0]];
+    let noise = normal(500, 3, 5);
+    let x = Dense::from_fn(500, 3, |row, at| {
+        let place = places[usize::from(row >= 300) + usize::from(row >= 460)];
+        (place[at] + 0.5 * noise[(row, at)]) * if at == 2 { 1e4 } else { 1.0 }
+    });
+    assert_eq!(chosen(&x).centres().n_rows(), 3);
     // More samples than are tried, by weights, sparse, by directions, and in batches.
     let x = blobs(5000, 4, 4, 0.2, 3);
     let weights = (0..5000).map(|row| f64::from(u8::from(row % 4 != 3))).collect();
