@@ -779,8 +779,10 @@ class Skipgram(WordModel):
     learning_rate : float, default 0.025
         Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
         at least 0.000001 and at most 1.
-    max_iter : int, default 5
-        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    max_iter : int or None, default None
+        Number of times the text is gone through. Left out, 5 times for a long text, and more often
+        for one of fewer than ten (of `cbow` twenty) million words. Must be an integer from 1 to
+        100000, or left out.
     max_n : int, default 0
         Characters of the longest n-grams that words are made of, besides a vector of their own, as
         in fastText: 6 is usual, and 0 is for whole words. Rare words then learn from words of
@@ -843,7 +845,7 @@ class Skipgram(WordModel):
         phrase_threshold: float | None = None,
         phrase_passes: int = 1,
         learning_rate: float = 0.025,
-        max_iter: int = 5,
+        max_iter: int | None = None,
         max_n: int = 0,
         min_n: int = 3,
         n_buckets: int = 2000000,
@@ -940,8 +942,10 @@ class Cbow(WordModel):
     learning_rate : float, default 0.05
         Length of a step at the beginning; it falls in a straight line to nearly 0. Must be a number
         at least 0.000001 and at most 1.
-    max_iter : int, default 5
-        Number of times the text is gone through. Must be an integer from 1 to 100000.
+    max_iter : int or None, default None
+        Number of times the text is gone through. Left out, 5 times for a long text, and more often
+        for one of fewer than ten (of `cbow` twenty) million words. Must be an integer from 1 to
+        100000, or left out.
     max_n : int, default 0
         Characters of the longest n-grams that words are made of, besides a vector of their own, as
         in fastText: 6 is usual, and 0 is for whole words. Rare words then learn from words of
@@ -1004,7 +1008,7 @@ class Cbow(WordModel):
         phrase_threshold: float | None = None,
         phrase_passes: int = 1,
         learning_rate: float = 0.05,
-        max_iter: int = 5,
+        max_iter: int | None = None,
         max_n: int = 0,
         min_n: int = 3,
         n_buckets: int = 2000000,

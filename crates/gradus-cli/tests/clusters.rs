@@ -97,6 +97,6 @@ fn only_models_that_predict_are_compared_with_another() {
     let folder = Folder::new();
     folder.out("fit kmeans t.csv --ignore kind --n-clusters 3 -o m.gradus");
     let message = folder.err("evaluate m.gradus t.csv --against m.gradus");
-    let rule = "option `against` compares models that predict: model `kmeans` cannot predict";
+    let rule = "--against compares models that predict: model `kmeans` cannot predict";
     assert!(message.contains(rule), "{message}");
 }
