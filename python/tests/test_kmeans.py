@@ -117,3 +117,14 @@ def test_measures_are_those_of_scikit_learn(tmp_path):
     }.items():
         assert found[name] == pytest.approx(value, rel=1e-9), name
     assert found["silhouette"]["mean"] == pytest.approx(metrics.silhouette_score(scaled, labels), rel=1e-9)
+
+
+def test_weights_count_as_repetitions():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 3))
+    weights = rng.integers(0, 4, size=40)
+    settings = {"n_clusters": 4, "init": X[:4], "tol": 0.0, "standardize": False}
+    weighted = KMeans(**settings).fit(X, sample_weight=weights)
+    repeated = KMeans(**settings).fit(np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_)
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_)

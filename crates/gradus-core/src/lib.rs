@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`params`], [`params!`] | a model's parameters, defined once |
+//! | [`mod@params`], [`params!`] | a model's parameters, defined once |
 //! | [`dataset`] | data sets of any kind, and how a file of each is read |
 //! | [`estimator`] | the contract: parameters → fit → model and report |
 //! | [`capability`] | what a fitted model can do |

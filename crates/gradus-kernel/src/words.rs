@@ -92,7 +92,7 @@ pub fn cbow_steps(
     level.dispatch(Steps { stride, rate, inputs, outputs, steps, mean: true })
 }
 
-/// Moves one input along the gradient against some rows that stay where they are, [`OUTPUTS`] of them at a time.
+/// Moves one input along the gradient against some rows that stay where they are, eight of them at a time.
 ///
 /// # Shapes
 /// `input` is one row of length `stride`, a multiple of 16, and `rows` hold such rows; there is a label of 0 or 1 for each

@@ -17,7 +17,7 @@ pub struct Traits {
     pub weights: bool,
     /// The result is an average over iterations, so the last one is kept and not the best.
     pub averages: bool,
-    /// A fit can start from a fitted model ([`Job::warm`]) and takes fewer iterations then.
+    /// A fit can start from a fitted model ([`Job::warm`](super::Job::warm)) and takes fewer iterations then.
     pub warm_start: bool,
     /// Fitted to convergence it is as good as stopped early, and started from the solution for a
     /// stronger penalty it converges to as good a one in fewer iterations: a search over penalties
@@ -28,7 +28,7 @@ pub struct Traits {
     pub early_stopping: bool,
     /// A simple, cheap model that others have to beat: it takes part in every comparison of models.
     pub baseline: bool,
-    /// A fit can read its rows once, without holding them ([`Fit::fit_rows`]): for files larger than memory.
+    /// A fit can read its rows once, without holding them ([`Fit::fit_rows`](super::Fit::fit_rows)): for files larger than memory.
     pub streams: bool,
     /// Features must be 0 or more, and negative ones are refused.
     pub non_negative: bool,
