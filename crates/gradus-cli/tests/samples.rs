@@ -202,7 +202,9 @@ fn two_models_are_distinguished_point_by_point() {
     assert_eq!(folder.json("evaluate a.gradus test.csv")["against"], Value::Null);
     folder.out("make ratings --users 30 --items 20 --count 200 -o r.csv");
     folder.out("fit mean r.csv -o r.gradus -q");
-    assert!(folder.err("evaluate r.gradus r.csv --against a.gradus").contains("models that predict"));
+    assert!(
+        folder.err("evaluate r.gradus r.csv --against a.gradus").contains("models that predict")
+    );
     assert!(folder.err("evaluate a.gradus test.csv --against r.gradus").contains("mean"));
 }
 
