@@ -455,7 +455,7 @@ ATTRIBUTES = {
         ("components_", "The directions that are removed, by rows."),
     ],
     "DocumentTransformer": [
-        ("word_vectors_", "The vectors by which words are told, in the ascending order of the words."),
+        ("word_vectors_", "The output vectors of the words, in the ascending order of the words."),
     ],
     "Recommender": [
         ("users_, items_", "The ids of training, ascending."),

@@ -48,7 +48,7 @@ class SentenceTransformer(TextEmbedding):
 
 
 class DocumentTransformer(TextEmbedding):
-    """A model of vectors by which the words of documents are told."""
+    """A model of vectors that predict the words of documents."""
 
     def _read_coefficients(self) -> None:
         self.word_vectors_ = self._tensor("vectors")

@@ -273,7 +273,7 @@ class Ppmi(WordModel):
         Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
         left out.
     tokens : {"words", "blanks"}, default 'words'
-        What a word is.
+        The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
@@ -413,7 +413,7 @@ class Glove(WordModel):
         Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
         left out.
     tokens : {"words", "blanks"}, default 'words'
-        What a word is.
+        The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
@@ -594,10 +594,10 @@ class Sif(SentenceTransformer):
 
 
 class Doc2Vec(DocumentTransformer):
-    """PV-DBOW (paragraph vectors, distributed bag of words): vectors of documents, trained to tell their words.
+    """PV-DBOW (paragraph vectors, distributed bag of words): vectors of documents, trained to predict their words.
 
-    Every document has a vector `x`, and every word a vector `y`. Each word `w` of a document is told from `negatives` words
-    drawn at random: the fit goes along the gradient of
+    Every document has a vector `x`, and every word a vector `y`. The fit maximises, for each word `w` of a document and
+    `negatives` words `n` drawn at random,
 
     `Σ_(document, w) [ln σ(x·y_w) + Σ_n ln σ(−x·y_n)]`
 
@@ -619,8 +619,8 @@ class Doc2Vec(DocumentTransformer):
     dimension : int, default 100
         Number of coordinates of a vector. Must be an integer from 1 to 4096.
     negatives : int, default 5
-        Words drawn at random for each word of a document, to tell it from. Must be an integer from
-        1 to 1000.
+        Negative examples: words drawn at random for each word of a document. Must be an integer
+        from 1 to 1000.
     negative_power : float, default 0.75
         Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
         alike. Must be a number at least 0 and at most 1.
@@ -650,7 +650,7 @@ class Doc2Vec(DocumentTransformer):
     Attributes
     ----------
     word_vectors_
-        The vectors by which words are told, in the ascending order of the words.
+        The output vectors of the words, in the ascending order of the words.
     n_iter_
         Iterations done.
     report_
@@ -696,10 +696,10 @@ class Doc2Vec(DocumentTransformer):
 
 
 class Skipgram(WordModel):
-    """Skip-gram: vectors of words that tell which words stand near which.
+    """Skip-gram: vectors of words that predict the words near them.
 
-    Every word `w` of the text is told from other words by the vectors `x` of its neighbours `c`: the fit goes along the
-    gradient of `Σ_(w, c) ℓ(w, x_c)`, where words have vectors `y` as those that are told, and `ℓ` is by `loss`
+    Every word `w` of the text is predicted from the input vector `x_c` of each of its neighbours `c`. The fit maximises
+    `Σ_(w, c) ℓ(w, x_c)` by stochastic gradient steps; `y_w` is the output vector of the word, and `loss` chooses `ℓ`:
 
     - `negative`: `ln σ(x·y_w) + Σ_n ln σ(−x·y_n)` over `negatives` words drawn at random,
     - `softmax`: `ln exp(x·y_w) − ln Σ_v exp(x·y_v)` over all words, the exact log-likelihood; a step costs as many
@@ -734,14 +734,14 @@ class Skipgram(WordModel):
         that near neighbours count more. Large windows group words by subject, small ones by
         grammar. Must be an integer from 1 to 1000.
     loss : {"negative", "softmax", "hierarchical"}, default 'negative'
-        What a word is told from.
+        The loss of predicting a word.
         - "negative": Words drawn at random (negative sampling)
         - "softmax": All other words: exact, and slow for more than some thousand words
         - "hierarchical": The turns on the way to the word in Huffman's tree of all words
           (hierarchical softmax)
     negatives : int, default 5
-        Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20
-        suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
+        Words drawn at random for each word of the text, as negative examples, of `negative`. 5 to
+        20 suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
     negative_power : float, default 0.75
         Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
         alike. Must be a number at least 0 and at most 1.
@@ -758,7 +758,7 @@ class Skipgram(WordModel):
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
-        What a word is.
+        The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
@@ -879,9 +879,8 @@ class Skipgram(WordModel):
 class Cbow(WordModel):
     """CBOW (continuous bag of words): vectors of words, each predicted from the mean of its neighbours.
 
-    Every word `w` of the text is told from other words by the mean `h` of the vectors `x` of its neighbours: the fit goes
-    along the gradient of `Σ_w ℓ(w, h)` with the losses of `skipgram`, where each neighbour moves by the whole
-    gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
+    Every word `w` of the text is predicted from the mean `h` of the input vectors of its neighbours. The fit maximises
+    `Σ_w ℓ(w, h)` with the losses of `skipgram`; each neighbour moves by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
 
     The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
 
@@ -897,14 +896,14 @@ class Cbow(WordModel):
         that near neighbours count more. Large windows group words by subject, small ones by
         grammar. Must be an integer from 1 to 1000.
     loss : {"negative", "softmax", "hierarchical"}, default 'negative'
-        What a word is told from.
+        The loss of predicting a word.
         - "negative": Words drawn at random (negative sampling)
         - "softmax": All other words: exact, and slow for more than some thousand words
         - "hierarchical": The turns on the way to the word in Huffman's tree of all words
           (hierarchical softmax)
     negatives : int, default 5
-        Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20
-        suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
+        Words drawn at random for each word of the text, as negative examples, of `negative`. 5 to
+        20 suit small texts, 2 to 5 large ones. Must be an integer from 1 to 1000.
     negative_power : float, default 0.75
         Negatives are drawn by the frequency of words to this power: 1 by frequency, 0 all words
         alike. Must be a number at least 0 and at most 1.
@@ -921,7 +920,7 @@ class Cbow(WordModel):
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
-        What a word is.
+        The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before
@@ -1043,8 +1042,8 @@ class FastText(TextClassifier):
     """fastText: a classifier of documents that is quick to fit, also on much text, and to apply.
 
     A document is the mean `h` of the vectors of its words and, if asked for, of its n-grams of words and of characters, which
-    are hashed to buckets. A linear model with a row for each class tells the classes by `h`: the fit goes along the gradient of the
-    loss with respect to both, document by document in a random order, at a rate that falls in a straight line to 0.
+    are hashed to buckets. A linear model with a row for each class predicts the class from `h`. The fit takes gradient steps on the
+    loss in both, document by document in a random order, at a rate that falls linearly to 0.
 
     Words, n-grams, hashes and files are those of fastText: `gradus export m.gradus m.bin` writes a model that opens there, and
     `gradus predict m.bin mail.csv` takes one from there. The result does not depend on the number of threads: documents are taken
@@ -1062,15 +1061,15 @@ class FastText(TextClassifier):
     dimension : int, default 100
         Number of coordinates of a vector. Must be an integer from 1 to 4096.
     loss : {"softmax", "ova", "hs"}, default 'softmax'
-        How classes are told from each other.
+        The loss over the classes.
         - "softmax": One class of all, by a softmax: the log loss
         - "ova": Each class against all others, by a logistic function of its own: for documents of
           several classes
         - "hs": One class, by decisions along a binary tree of the classes, the frequent ones near
           its root: for very many classes
     word_ngrams : int, default 2
-        Words of the longest n-grams: 2 for words and pairs of words in a row, which tell `not good`
-        from `good`. Must be an integer from 1 to 20.
+        Words of the longest n-grams: 2 for words and pairs of words in a row, which distinguish
+        `not good` from `good`. Must be an integer from 1 to 20.
     max_n : int, default 0
         Characters of the longest n-grams of characters; 0 for none. They help with short texts,
         names, and languages of many word forms. Must be an integer from 0 to 64.
@@ -1088,7 +1087,7 @@ class FastText(TextClassifier):
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
-        What a word is.
+        The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
         - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
           before

@@ -10,7 +10,7 @@ use gradus_base::Error;
 use gradus_core::dataset::Dataset;
 use gradus_core::progress::Stop;
 use gradus_data::{Buffer, Dense, Samples, Target};
-use gradus_select::compare::{Compared, FitStage, Step};
+use gradus_select::compare::{Compared, FitStage, RaceStep};
 use gradus_select::search::Rows;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -104,7 +104,7 @@ pub fn compare(
     let work = move || -> gradus::Result<Answer> {
         let data = make()?;
         let (compare, remarks) = app().compare(&how, data.as_ref(), rows, implicit, own_stop)?;
-        let tell = |step: &Step<'_>| {
+        let tell = |step: &RaceStep<'_>| {
             let stage = match step.stage {
                 FitStage::Race => "race",
                 FitStage::Test => "test",

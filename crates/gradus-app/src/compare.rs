@@ -10,7 +10,7 @@ use gradus_core::estimator::{Estimator, RecommenderTraits, Traits};
 use gradus_core::params::Params as _;
 use gradus_core::progress::Stop;
 use gradus_data::{Ratings, Samples};
-use gradus_select::compare::{Compare, Compared, Comparison, Metric, Step, Task};
+use gradus_select::compare::{Compare, Compared, Comparison, Metric, RaceStep, Task};
 use gradus_select::search::Rows;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -125,7 +125,7 @@ impl Comparing {
     ///
     /// # Errors
     /// If the data cannot be cut, or not one model could be tested.
-    pub fn run(&self, observe: &(dyn Fn(&Step<'_>) + Sync)) -> Result<Compared> {
+    pub fn run(&self, observe: &(dyn Fn(&RaceStep<'_>) + Sync)) -> Result<Compared> {
         self.compare.run(self.data.as_ref(), observe)
     }
 }

@@ -4,7 +4,7 @@ use crate::App;
 use crate::data::{Opened, Source};
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{Dataset, Held, RANDOM, Remarks, is_npy};
+use gradus_core::dataset::{Dataset, HoldOut, RANDOM, Remarks, is_npy};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_data::{NpyRows, RowBlocks as _};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub struct Fit {
 
 /// What a fit learns from.
 enum Training {
-    Held(Box<dyn Dataset>),
+    InMemory(Box<dyn Dataset>),
     /// A matrix that is read while the fit runs.
     Streamed(PathBuf),
     /// A file that is read in parts while the fit runs.
@@ -95,7 +95,7 @@ impl App {
         let seed = request.params.get("seed").and_then(Value::as_u64).unwrap_or(0);
         let (train, validation) = match (request.holdout, &request.validation) {
             (Some(amount), _) => {
-                let Held { train, held_out } = data.hold_out(&request.split, amount, seed)?;
+                let HoldOut { train, held_out } = data.hold_out(&request.split, amount, seed)?;
                 (train, Some(held_out))
             }
             (None, Some(source)) => {
@@ -112,7 +112,7 @@ impl App {
             skipped: remarks.skipped,
             load_seconds: seconds,
         };
-        let train = Training::Held(train);
+        let train = Training::InMemory(train);
         Ok(Fit { model, params: request.params.clone(), train, validation, description, data })
     }
 }
@@ -169,7 +169,7 @@ fn in_parts(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
 impl Fit {
     /// Whether the data is read while the model is fitted. Such a fit keeps no checkpoint.
     pub fn is_streamed(&self) -> bool {
-        !matches!(self.train, Training::Held(_))
+        !matches!(self.train, Training::InMemory(_))
     }
 
     /// Fits the model. It remembers a sketch of its training data, so that an evaluation can tell
@@ -180,7 +180,7 @@ impl Fit {
     pub fn run(&self, run: &Run<'_>) -> Result<AnyFitted> {
         let validation = self.validation.as_deref();
         match &self.train {
-            Training::Held(train) => {
+            Training::InMemory(train) => {
                 let mut fitted = self.model.fit(&self.params, train.as_ref(), validation, run)?;
                 fitted.report.training = Some(train.sketch());
                 Ok(fitted)

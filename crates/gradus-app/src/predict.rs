@@ -6,7 +6,7 @@ use gradus::text::{Documents, DocumentsFile};
 use gradus_base::{Error, Result};
 use gradus_core::cluster::{Cluster, numbers};
 use gradus_core::dataset::{
-    AnyKind, DataKind as _, Features, Remarks, TableFile, remark_on_source,
+    AnyKind, DataKind as _, FileFeatures, Remarks, TableFile, remark_on_source,
 };
 use gradus_core::estimator::AnyFitted;
 use gradus_core::params::record;
@@ -107,7 +107,8 @@ pub fn predict(
         return clusters(fitted, model, request, remarks);
     }
     let model = fitted.predictor()?;
-    let Features { matrix: features, table, rows } = features(model.inputs(), request, remarks)?;
+    let FileFeatures { matrix: features, table, rows } =
+        features(model.inputs(), request, remarks)?;
     let mut columns: Vec<(String, Vec<Value>)> = Vec::new();
     match model.outputs() {
         Outputs::Values(names) => {
@@ -182,7 +183,11 @@ pub(crate) fn lines(
 }
 
 /// The features of every row of a file that a model predicts from.
-fn features(inputs: &Inputs, request: &RowsRequest, remarks: &mut Remarks<'_>) -> Result<Features> {
+fn features(
+    inputs: &Inputs,
+    request: &RowsRequest,
+    remarks: &mut Remarks<'_>,
+) -> Result<FileFeatures> {
     let Some(documents) = lines(inputs, &request.path, &request.table, remarks)? else {
         return request.table.features(&request.path, inputs, remarks);
     };
@@ -192,7 +197,7 @@ fn features(inputs: &Inputs, request: &RowsRequest, remarks: &mut Remarks<'_>) -
     let table = Table::from_columns(vec![(columns[0].name.clone(), column)])?;
     let (matrix, _) = inputs.encode(&table)?;
     let rows = (0..texts.len() as u32).collect();
-    Ok(Features { matrix, table: Some(table), rows })
+    Ok(FileFeatures { matrix, table: Some(table), rows })
 }
 
 /// The column that holds the cluster of each row.
@@ -206,7 +211,7 @@ fn clusters(
     request: &RowsRequest,
     remarks: &mut Remarks<'_>,
 ) -> Result<RowsAnswer> {
-    let Features { matrix: features, table, rows } =
+    let FileFeatures { matrix: features, table, rows } =
         request.table.features(&request.path, model.inputs(), remarks)?;
     let labels = numbers(&model.labels(&features)?);
     let mut columns = vec![(CLUSTER.to_owned(), labels.into_iter().map(Value::from).collect())];
@@ -237,7 +242,7 @@ fn cluster_scores(
     if request.inverse {
         return Err(without(fitted, "transform back", "it groups samples into clusters"));
     }
-    let Features { matrix: features, table, rows } =
+    let FileFeatures { matrix: features, table, rows } =
         request.table.features(&request.path, model.inputs(), remarks)?;
     let (what, results) = match (model.distances(&features)?, model.memberships(&features)?) {
         (Some(distances), _) => ("distance", distances),
@@ -263,7 +268,7 @@ fn impute(
     let inputs = fitted.model.clusterer().map(|model| model.inputs());
     let inputs = inputs.or_else(|| fitted.model.transformer().map(|model| model.inputs()));
     let inputs = inputs.ok_or_else(lacks)?;
-    let Features { matrix, table, rows } =
+    let FileFeatures { matrix, table, rows } =
         request.table.features(&request.path, inputs, remarks)?;
     let n = matrix.values().iter().filter(|x| x.is_nan()).count();
     let filled = model.impute(&matrix).ok_or_else(lacks)??;
@@ -313,7 +318,7 @@ impl App {
                     fitted.kind
                 )));
             }
-            let Features { matrix, table, rows } =
+            let FileFeatures { matrix, table, rows } =
                 request.table.features(&request.path, model.inputs(), remarks)?;
             let matrix = model.transform_matrix(&matrix)?;
             return Ok(Transformed { matrix, names, table, rows });

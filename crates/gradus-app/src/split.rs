@@ -1,7 +1,7 @@
 //! Splitting data into files to train and to test on.
 
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{Dataset, Held, RANDOM, RatingsFile, Remarks};
+use gradus_core::dataset::{Dataset, HoldOut, RANDOM, RatingsFile, Remarks};
 use gradus_data::split::rows::{self, RowSplit, stratified_folds, stratified_holdout};
 use gradus_data::split::{Amount, ColdUsers, cold_users, folds};
 use gradus_data::{CellMode, Libsvm, Ratings, TableRecords};
@@ -129,7 +129,7 @@ fn ratings(request: &SplitRequest, remarks: &mut Remarks<'_>) -> Result<Split> {
             (train, test, Some(fold_in))
         }
         (None, by) => {
-            let Held { train, held_out } = ratings.hold_out(by, holdout, seed)?;
+            let HoldOut { train, held_out } = ratings.hold_out(by, holdout, seed)?;
             let ratings = |data: &dyn Dataset| data.of_kind::<Ratings>().cloned();
             (ratings(train.as_ref())?, ratings(held_out.as_ref())?, None)
         }

@@ -1,7 +1,7 @@
 //! Kinds of data: what splits, searches and commands rely on, whatever the kind.
 
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::dataset::{Dataset, Held, RANDOM};
+use gradus_core::dataset::{Dataset, HoldOut, RANDOM};
 use gradus_core::estimator::{Estimator, Run};
 use gradus_data::Samples;
 use serde_json::{Map, Value};
@@ -75,7 +75,7 @@ fn select(model: &dyn Estimator) -> Finding {
 
 fn hold_out(model: &dyn Estimator) -> Finding {
     let data = made(model, 100, 4)?;
-    let Held { train, held_out } = found(data.hold_out(RANDOM.0, 0.2, 5))?;
+    let HoldOut { train, held_out } = found(data.hold_out(RANDOM.0, 0.2, 5))?;
     let (n, held) = (data.len(), held_out.len());
     ensure!(train.len() + held == n, "{} and {held} of {n} units", train.len());
     ensure!(held.abs_diff(n / 5) <= 1, "a fifth of {n} units is not {held}");

@@ -3,7 +3,7 @@
 use crate::data::made;
 use crate::ratings::Notes;
 use crate::{Check, Finding, ensure, error_text, found, quick};
-use gradus_core::dataset::{Dataset, Held, RANDOM};
+use gradus_core::dataset::{Dataset, HoldOut, RANDOM};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 use gradus_core::iterate::Checkpoint;
 use gradus_core::params::ParamKind;
@@ -115,7 +115,7 @@ fn resumed(model: &dyn Estimator) -> Finding {
     if !model.traits().resumable {
         return keeps_no_checkpoint(model, data.as_ref());
     }
-    let Held { train, held_out } = found(data.hold_out(RANDOM.0, 0.1, 1))?;
+    let HoldOut { train, held_out } = found(data.hold_out(RANDOM.0, 0.1, 1))?;
     let train = train.as_ref();
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     for params in variants(model) {

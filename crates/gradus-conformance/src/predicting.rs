@@ -3,7 +3,7 @@
 use crate::data::made;
 use crate::{Check, Finding, ensure, error_text, found, quick};
 use gradus_core::capability::Capability;
-use gradus_core::dataset::{Held, RANDOM};
+use gradus_core::dataset::{HoldOut, RANDOM};
 use gradus_core::estimator::{Estimator, Run};
 use gradus_data::{Dense, Matrix, Samples};
 use gradus_select::samples::{SampleLosses, sample_losses};
@@ -18,7 +18,7 @@ pub const CHECKS: &[Check] = &[
 
 fn learns(model: &dyn Estimator) -> Finding {
     let data = made(model, 400, 1)?;
-    let Held { train, held_out } = found(data.hold_out(RANDOM.0, 0.25, 2))?;
+    let HoldOut { train, held_out } = found(data.hold_out(RANDOM.0, 0.25, 2))?;
     let fitted = found(model.fit(&quick(model), train.as_ref(), None, &Run::default()))?;
     let predictor = found(fitted.predictor())?;
     let samples = found(predictor.samples(held_out.as_ref()))?;

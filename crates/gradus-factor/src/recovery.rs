@@ -1,10 +1,10 @@
 //! Exact recovery: from how many entries a matrix of low rank can be completed, in theory and on planted matrices.
 //!
 //! ```
-//! use gradus_factor::recovery::{self, Method, Trial};
+//! use gradus_factor::recovery::{self, RecoveryMethod, Trial};
 //! let trial = Trial { n_rows: 40, n_cols: 30, rank: 1, share: 0.6, seed: 0 };
 //! assert!(trial.share > recovery::least_share(40, 30, 1));
-//! assert!(trial.error(Method::Svp)? < 1e-2);
+//! assert!(trial.error(RecoveryMethod::Svp)? < 1e-2);
 //! # Ok::<(), gradus_base::Error>(())
 //! ```
 
@@ -96,7 +96,7 @@ pub fn nuclear_norm_share(n_rows: usize, n_cols: usize, rank: usize) -> f64 {
 
 /// A method of completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum RecoveryMethod {
     /// The nuclear norm by a path of penalties towards 0; the rank is not given.
     SoftImpute,
     /// Singular value projection, with the rank given.
@@ -105,7 +105,7 @@ pub enum Method {
     Svt,
 }
 
-impl Method {
+impl RecoveryMethod {
     /// Every method.
     pub const ALL: [Self; 3] = [Self::SoftImpute, Self::Svt, Self::Svp];
 
@@ -170,7 +170,7 @@ impl Trial {
     ///
     /// # Errors
     /// As [`make`](Self::make).
-    pub fn error(&self, method: Method) -> Result<f64> {
+    pub fn error(&self, method: RecoveryMethod) -> Result<f64> {
         let (truth, data) = self.make()?;
         let model = self.complete(method, &data)?;
         let n = self.n_cols;
@@ -184,17 +184,17 @@ impl Trial {
         Ok((error / total).sqrt())
     }
 
-    fn complete(&self, method: Method, data: &Ratings) -> Result<LatentFactors> {
+    fn complete(&self, method: RecoveryMethod, data: &Ratings) -> Result<LatentFactors> {
         Ok(match method {
-            Method::Svp => {
+            RecoveryMethod::Svp => {
                 let svp = Svp::new().rank(self.rank).biases(false).clip(false);
                 svp.keep_history(false).tol(1e-7).max_iter(300).fit(data)?.model
             }
-            Method::Svt => {
+            RecoveryMethod::Svt => {
                 let svt = Svt::new().residual(3e-4).biases(false).clip(false);
                 svt.keep_history(false).max_iter(300).fit(data)?.model
             }
-            Method::SoftImpute => {
+            RecoveryMethod::SoftImpute => {
                 let params = SoftImpute::new().biases(false).clip(false).keep_history(false);
                 let mut model: Option<LatentFactors> = None;
                 // A penalty towards 0 gives the smallest nuclear norm; each fit starts from the one before.
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn every_method_succeeds_far_above_the_transition_and_fails_below_it() {
         let trial = |rank, share| Trial { n_rows: 40, n_cols: 40, rank, share, seed: 3 };
-        for method in Method::ALL {
+        for method in RecoveryMethod::ALL {
             let (above, below) = (trial(2, 0.7), trial(8, 0.2));
             assert!(below.share < least_share(40, 40, 8));
             let error = above.error(method).unwrap();

@@ -8,7 +8,7 @@
 
 /// A step along a direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct LineStep {
     /// How far, in lengths of the direction.
     pub length: f64,
     /// The value there.
@@ -64,7 +64,7 @@ impl Wolfe {
         start: (f64, f64),
         first: f64,
         evaluate: &mut dyn FnMut(f64) -> (f64, f64),
-    ) -> Option<Step> {
+    ) -> Option<LineStep> {
         const LONGEST: f64 = 1e20;
         let (value, slope) = start;
         if !(slope < 0.0 && first > 0.0 && value.is_finite()) {
@@ -92,7 +92,7 @@ impl Wolfe {
             }
             let here = End { at: t, value: found, slope: found_slope };
             if self.accepts(origin, here) {
-                return Some(Step { length: t, value: found, slope: found_slope });
+                return Some(LineStep { length: t, value: found, slope: found_slope });
             }
             if bracketed && (t <= low || t >= high || high - low <= 1e-15 * high) {
                 break;
@@ -131,7 +131,7 @@ impl Wolfe {
         // Not all that was asked for, but lower: take it.
         if best.at > 0.0 && best.value < value {
             let (value, slope) = evaluate(best.at);
-            return Some(Step { length: best.at, value, slope });
+            return Some(LineStep { length: best.at, value, slope });
         }
         None
     }
@@ -348,7 +348,7 @@ mod tests {
                         last = t;
                         f(t)
                     });
-                    let Step { length, value, slope } = found.expect(name);
+                    let LineStep { length, value, slope } = found.expect(name);
                     assert_eq!((value, slope), f(length));
                     assert_eq!(last, length, "{name}: the last length asked for is returned");
                     assert!(value <= start.0 + decrease * length * start.1, "{name} {first}");

@@ -8,7 +8,7 @@
 use gradus_base::{Error, Result};
 use gradus_core::predict::Predict;
 use gradus_data::{Dense, Ids, Samples, Target};
-use gradus_metrics::bounds::{Bootstrap, Hoeffding, Interval, Method, effective_size};
+use gradus_metrics::bounds::{Bootstrap, Hoeffding, Interval, IntervalMethod, effective_size};
 use gradus_metrics::classification::{
     Average, Confusion, LEAST_PROBABILITY, log_losses, macro_auc, roc_auc,
 };
@@ -126,7 +126,8 @@ fn mean() -> Bootstrap {
 /// The interval of a statistic of rows; nothing where it is not defined on enough of the draws.
 fn resampled(n: usize, statistic: impl Fn(&[u32]) -> Option<f64> + Sync) -> Option<Interval> {
     let rounds = (DRAWN / n.max(1)).clamp(ROUNDS.1, ROUNDS.0);
-    let bootstrap = Bootstrap { rounds, method: Method::Percentile, ..Bootstrap::default() };
+    let bootstrap =
+        Bootstrap { rounds, method: IntervalMethod::Percentile, ..Bootstrap::default() };
     bootstrap.statistic(n, statistic).ok().and_then(|found| bounded(found.interval))
 }
 

@@ -4,7 +4,7 @@ use crate::file::DocumentsFile;
 use gradus_base::random::Stream;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{DataKind, Dataset, Held, Purpose, RANDOM, Remarks};
+use gradus_core::dataset::{DataKind, Dataset, HoldOut, Purpose, RANDOM, Remarks};
 use gradus_core::estimator::Traits;
 use gradus_data::split::rows::{self, RowSplit};
 use gradus_data::{Csr, Id, Ids, LIST_SEPARATOR, Sketch, TextIds};
@@ -381,7 +381,7 @@ impl Dataset for Documents {
         Ok(())
     }
 
-    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<Held> {
+    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<HoldOut> {
         let split = match scheme {
             name if name == RANDOM.0 => match &self.classes {
                 Some(classes) => rows::stratified_holdout(&classes.codes, amount, seed)?.0,
@@ -403,7 +403,7 @@ impl Dataset for Documents {
                 });
             }
         };
-        Ok(Held { train: self.select(&split.train), held_out: self.select(&split.test) })
+        Ok(HoldOut { train: self.select(&split.train), held_out: self.select(&split.test) })
     }
 }
 

@@ -88,7 +88,7 @@ pub struct Ppmi {
     #[schemars(range(min = 1))]
     pub max_words: Option<usize>,
 
-    /// What a word is.
+    /// The rule that cuts text into words.
     pub tokens: TokenRule,
 
     /// Whether text is put in lower case first.
@@ -201,7 +201,7 @@ impl Fit for Ppmi {
         Traits { capabilities: &[Capability::Embed], weights: false, ..Traits::TRANSFORMER };
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
-        self.fit_text(Text::Held(data), job)
+        self.fit_text(Text::InMemory(data), job)
     }
 
     fn takes_parts(&self) -> bool {

@@ -34,10 +34,10 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1, max = 1000))]
             pub window: usize,
 
-            /// What a word is told from.
+            /// The loss of predicting a word.
             pub loss: Word2vecLoss,
 
-            /// Words drawn at random for each word of the text, to tell it from, of `negative`. 5 to 20 suit small texts, 2 to
+            /// Words drawn at random for each word of the text, as negative examples, of `negative`. 5 to 20 suit small texts, 2 to
             /// 5 large ones.
             #[schemars(range(min = 1, max = 1000))]
             pub negatives: usize,
@@ -62,7 +62,7 @@ macro_rules! word2vec_params {
             /// Whether text is put in lower case first.
             pub lowercase: bool,
 
-            /// What a word is.
+            /// The rule that cuts text into words.
             pub tokens: TokenRule,
 
             /// Whether pairs of words that stand together more often than by chance become one word, as `new_york`, and by
@@ -181,10 +181,10 @@ macro_rules! word2vec_params {
 }
 
 word2vec_params! {
-    /// Skip-gram: vectors of words that tell which words stand near which.
+    /// Skip-gram: vectors of words that predict the words near them.
     ///
-    /// Every word `w` of the text is told from other words by the vectors `x` of its neighbours `c`: the fit goes along the
-    /// gradient of `Σ_(w, c) ℓ(w, x_c)`, where words have vectors `y` as those that are told, and `ℓ` is by `loss`
+    /// Every word `w` of the text is predicted from the input vector `x_c` of each of its neighbours `c`. The fit maximises
+    /// `Σ_(w, c) ℓ(w, x_c)` by stochastic gradient steps; `y_w` is the output vector of the word, and `loss` chooses `ℓ`:
     ///
     /// - `negative`: `ln σ(x·y_w) + Σ_n ln σ(−x·y_n)` over `negatives` words drawn at random,
     /// - `softmax`: `ln exp(x·y_w) − ln Σ_v exp(x·y_v)` over all words, the exact log-likelihood; a step costs as many
@@ -227,9 +227,8 @@ word2vec_params! {
 word2vec_params! {
     /// CBOW (continuous bag of words): vectors of words, each predicted from the mean of its neighbours.
     ///
-    /// Every word `w` of the text is told from other words by the mean `h` of the vectors `x` of its neighbours: the fit goes
-    /// along the gradient of `Σ_w ℓ(w, h)` with the losses of `skipgram`, where each neighbour moves by the whole
-    /// gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
+    /// Every word `w` of the text is predicted from the mean `h` of the input vectors of its neighbours. The fit maximises
+    /// `Σ_w ℓ(w, h)` with the losses of `skipgram`; each neighbour moves by the whole gradient of `h`, as in word2vec. Several times as fast as `skipgram`, and less exact on rare words and small texts.
     ///
     /// The result does not depend on the number of threads; blocks, objective and words are those of `skipgram`.
     ///
@@ -266,7 +265,7 @@ impl Fit for Skipgram {
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
         let settings = (self.words(), self.options(Task::Skipgram), self.keep_context);
-        fit(self, settings, Text::Held(data), job)
+        fit(self, settings, Text::InMemory(data), job)
     }
 
     fn takes_parts(&self) -> bool {
@@ -293,7 +292,7 @@ impl Fit for Cbow {
 
     fn fit_job(&self, data: &Documents, job: &Job<'_, Documents>) -> Result<Fitted<Self>> {
         let settings = (self.words(), self.options(Task::Cbow), self.keep_context);
-        fit(self, settings, Text::Held(data), job)
+        fit(self, settings, Text::InMemory(data), job)
     }
 
     fn takes_parts(&self) -> bool {

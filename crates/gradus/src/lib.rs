@@ -48,7 +48,7 @@ pub mod model {
     pub use gradus_base::random::Stream;
     pub use gradus_core::capability::Capability;
     pub use gradus_core::cluster::Cluster;
-    pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, Held, Purpose, Remarks};
+    pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, HoldOut, Purpose, Remarks};
     pub use gradus_core::density::{Density, Generate};
     pub use gradus_core::embed::{Analogy, Embed, Neighbour, Query};
     pub use gradus_core::estimator::{

@@ -7,7 +7,7 @@ use gradus::model::{
     AnyFitted, AnyKind, Dataset, Estimator, ParamSpec, Reader, Run, Stop, StopReason, Traits,
 };
 use gradus::select::compare::{
-    Compare, Compared, FitOutcome, FitStage, Metric, Step, Task, Unranked,
+    Compare, Compared, FitOutcome, FitStage, Metric, RaceStep, Task, Unranked,
 };
 use gradus::select::search::Rows;
 use gradus::{Error, Result, find};
@@ -106,7 +106,7 @@ fn taking_part(task: Task) -> Vec<&'static dyn Estimator> {
     all.filter(|model| task.takes(model.data().name(), &model.traits())).collect()
 }
 
-fn silent(_: &Step<'_>) {}
+fn silent(_: &RaceStep<'_>) {}
 
 fn planted() -> Ratings {
     RatingsSpec::new(300, 120, 12_000).make(3).unwrap().ratings
@@ -275,7 +275,7 @@ fn an_interruption_keeps_what_is_complete() {
     let (a, b, c) = (Shifted::by("a", 1.0), Shifted::by("b", 0.0), Shifted::by("c", 0.5));
     let comparing = compare(vec![&a, &b, &c], Metric::Rmse);
     let stop = comparing.stop.clone();
-    let tell = |step: &Step<'_>| {
+    let tell = |step: &RaceStep<'_>| {
         if step.model == "c" {
             stop.request();
         }

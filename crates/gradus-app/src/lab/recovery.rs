@@ -1,7 +1,7 @@
 //! Where exact recovery begins: planted matrices of many ranks, completed from few entries.
 
 use super::{Drawn, standalone};
-use gradus::recommenders::recovery::{self, Method, Trial};
+use gradus::recommenders::recovery::{self, RecoveryMethod, Trial};
 use gradus_base::{Error, Result, parallel};
 use gradus_report::{Heat, Page, number};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct RecoveryRequest {
 
 impl Default for RecoveryRequest {
     fn default() -> Self {
-        let methods = Method::ALL.iter().map(|method| method.name().to_owned()).collect();
+        let methods = RecoveryMethod::ALL.iter().map(|method| method.name().to_owned()).collect();
         Self { methods, size: 40, ranks: 0.5, steps: 10, rounds: 4, tolerance: 0.01, seed: 0 }
     }
 }
@@ -104,13 +104,13 @@ impl RecoveryRequest {
     }
 
     /// The methods, each once, if all options make sense.
-    fn check(&self) -> Result<Vec<Method>> {
+    fn check(&self) -> Result<Vec<RecoveryMethod>> {
         let wrong = |name: &str, value: String, rule: &str| {
             Err(Error::data(format!("option `{name}` = {value}: must be {rule}")))
         };
         let mut methods = Vec::new();
         for name in &self.methods {
-            match Method::ALL.into_iter().find(|method| method.name() == name) {
+            match RecoveryMethod::ALL.into_iter().find(|method| method.name() == name) {
                 Some(method) if !methods.contains(&method) => methods.push(method),
                 Some(_) => {}
                 None => return wrong("methods", name.clone(), "softimpute, svt or svp"),
@@ -151,7 +151,12 @@ impl RecoveryRequest {
     }
 
     /// Completes every matrix by one method, many at a time.
-    fn complete(&self, ranks: &[usize], shares: &[f64], method: Method) -> Result<MethodRecovery> {
+    fn complete(
+        &self,
+        ranks: &[usize],
+        shares: &[f64],
+        method: RecoveryMethod,
+    ) -> Result<MethodRecovery> {
         let started = Instant::now();
         let (n_rows, n_cols) = (self.size, self.size);
         let mut trials = Vec::new();

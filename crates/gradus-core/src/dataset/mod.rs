@@ -23,7 +23,7 @@ mod table;
 
 pub use images::{ImageSet, ImagesFile};
 pub use ratings::{RatingsFile, in_file, read_side_table};
-pub use samples::{Features, SamplesFile, is_npy};
+pub use samples::{FileFeatures, SamplesFile, is_npy};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 
 use crate::estimator::Traits;
@@ -96,7 +96,7 @@ pub trait Dataset: Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// If the kind has no such scheme, or a part would be empty.
-    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<Held> {
+    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<HoldOut> {
         if scheme != RANDOM.0 {
             return Err(Error::UnknownName {
                 what: "split",
@@ -108,7 +108,7 @@ pub trait Dataset: Any + Debug + Send + Sync {
             Some((classes, _)) => rows::stratified_holdout(classes, amount, seed)?.0,
             None => rows::holdout(self.len(), amount, seed)?,
         };
-        Ok(Held { train: self.select(&split.train), held_out: self.select(&split.test) })
+        Ok(HoldOut { train: self.select(&split.train), held_out: self.select(&split.test) })
     }
 }
 
@@ -131,7 +131,7 @@ impl dyn Dataset {
 
 /// Data that was cut in two.
 #[derive(Debug)]
-pub struct Held {
+pub struct HoldOut {
     /// What to learn from.
     pub train: Box<dyn Dataset>,
     /// What to test on.

@@ -1,7 +1,7 @@
 //! Ratings: who rated what how much.
 
 use super::{
-    DataKind, Dataset, FileFormat, Held, Purpose, RANDOM, Remarks, TableFile, remark_on_source,
+    DataKind, Dataset, FileFormat, HoldOut, Purpose, RANDOM, Remarks, TableFile, remark_on_source,
 };
 use crate::estimator::Traits;
 use crate::params::Params;
@@ -360,7 +360,7 @@ impl Dataset for Ratings {
         self.write_csv(true, out)
     }
 
-    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<Held> {
+    fn hold_out(&self, scheme: &str, amount: f64, seed: u64) -> Result<HoldOut> {
         let (train, held_out) = match scheme {
             "random" => holdout(self, amount, seed)?,
             "per-user" => per_user(self, Amount::from_number(amount), seed)?,
@@ -381,7 +381,7 @@ impl Dataset for Ratings {
                 });
             }
         };
-        Ok(Held { train: Box::new(train), held_out: Box::new(held_out) })
+        Ok(HoldOut { train: Box::new(train), held_out: Box::new(held_out) })
     }
 }
 

@@ -95,7 +95,7 @@ enum Source {
 }
 
 /// The features of a file.
-pub struct Features {
+pub struct FileFeatures {
     /// One row for each of `rows`.
     pub matrix: Matrix,
     /// The file, if it has columns.
@@ -211,19 +211,19 @@ impl TableFile {
         path: &Path,
         inputs: &Inputs,
         remarks: &mut Remarks<'_>,
-    ) -> Result<Features> {
+    ) -> Result<FileFeatures> {
         let table = match self.read(path, Some(inputs), &[], remarks)? {
             Source::Libsvm(data) => {
                 let rows = (0..data.labels.len() as u32).collect();
-                return Ok(Features { matrix: data.features.into(), table: None, rows });
+                return Ok(FileFeatures { matrix: data.features.into(), table: None, rows });
             }
             Source::Images(images) => {
                 let rows = (0..images.len() as u32).collect();
-                return Ok(Features { matrix: images.features()?.into(), table: None, rows });
+                return Ok(FileFeatures { matrix: images.features()?.into(), table: None, rows });
             }
             Source::Array(x) => {
                 let rows = (0..x.n_rows() as u32).collect();
-                return Ok(Features { matrix: x.into(), table: None, rows });
+                return Ok(FileFeatures { matrix: x.into(), table: None, rows });
             }
             Source::Table(table) => table,
         };
@@ -242,7 +242,7 @@ impl TableFile {
             let n = grouped(dropped);
             remarks.push(format!("{}: {n} rows lack a value and get no result", path.display()));
         }
-        Ok(Features { matrix, table: Some(table), rows })
+        Ok(FileFeatures { matrix, table: Some(table), rows })
     }
 
     /// Samples to evaluate a model on: its inputs, and the columns it predicts unless others are

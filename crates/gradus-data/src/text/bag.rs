@@ -18,7 +18,7 @@ const BLOCK: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BagOptions {
-    /// What a word is.
+    /// The rule that cuts text into words.
     pub tokens: TokenRule,
     /// Whether text is put in lower case first.
     pub lowercase: bool,

@@ -19,7 +19,7 @@ pub enum TokenRule {
 /// Cuts documents into words in their order. Accents are kept as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tokenizer {
-    /// What a word is.
+    /// The rule that cuts text into words.
     pub rule: TokenRule,
     /// Whether words are put in lower case.
     pub lowercase: bool,

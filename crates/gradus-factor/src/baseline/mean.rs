@@ -57,7 +57,7 @@ impl Fit for Mean {
     const CLASS: &'static str = "Mean";
     const FAMILY: &'static str = "factor";
     type Data = Ratings;
-    type Model = Scorer<Constant>;
+    type Model = Scorer<ConstantRating>;
     const TRAITS: Traits = Traits {
         iterative: false,
         resumable: false,
@@ -77,18 +77,18 @@ impl Fit for Mean {
             let score = held_out.as_ref().map(|held_out| held_out.rmse(None, |_, _| mean as f32));
             Ok((mean, squares.sum(), score))
         })?;
-        fitted(self, (data, job), self.keep_history, Constant { mean }, report)
+        fitted(self, (data, job), self.keep_history, ConstantRating { mean }, report)
     }
 }
 
 /// The same score for all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Constant {
+pub struct ConstantRating {
     /// The score.
     pub mean: f64,
 }
 
-impl ScoringRule for Constant {
+impl ScoringRule for ConstantRating {
     type Workspace = ();
 
     fn write<'a>(&'a self, file: &mut Writer<'a>) {

@@ -19,7 +19,7 @@ mod tests;
 pub use bias::{Bias, Biases};
 pub(crate) use bias::{solve as solve_biases, solve_roughly as start_biases};
 pub(crate) use components::Components;
-pub use mean::{Constant, Mean};
+pub use mean::{ConstantRating, Mean};
 pub use neighbours::{Neighbours, Similarities, Similarity};
 pub(crate) use popular::popularity;
 pub use popular::{Popular, Popularity, PopularityMeasure};

@@ -345,7 +345,7 @@ impl Cluster for GmmModel {
         if matches!(self.mixture.kind, Covariance::Spherical | Covariance::Unit) {
             return filled;
         }
-        let scaled = scaled(&filled, Some(&self.deviations()), kmeans::Metric::Euclidean);
+        let scaled = scaled(&filled, Some(&self.deviations()), kmeans::KMeansMetric::Euclidean);
         Cow::Owned(scaled.into_owned())
     }
 }

@@ -1,6 +1,6 @@
 //! The samples of a fit: in double precision where they lie, and packed in single precision for products.
 
-use super::Metric;
+use super::KMeansMetric;
 use gradus_base::{Error, Result, parallel};
 use gradus_data::{Csr, Dense, Matrix};
 use gradus_kernel::Level;
@@ -20,7 +20,7 @@ pub(super) enum Rows<'a> {
 pub(super) struct Data<'a> {
     pub(super) rows: Rows<'a>,
     pub(super) weights: Option<&'a [f64]>,
-    pub(super) metric: Metric,
+    pub(super) metric: KMeansMetric,
     pub(super) level: Level,
     /// What is taken off the features before products in single precision, so that a mean far larger than the spread
     /// costs no digits. 0 for sparse features, whose zeros would not stay zeros.
@@ -41,7 +41,7 @@ pub(super) struct Data<'a> {
 pub(crate) fn scaled<'a>(
     features: &'a Matrix,
     scale: Option<&[f64]>,
-    metric: Metric,
+    metric: KMeansMetric,
 ) -> Cow<'a, Matrix> {
     let mut features = Cow::Borrowed(features);
     if let Some(scale) = scale {
@@ -63,7 +63,7 @@ pub(crate) fn scaled<'a>(
             }
         });
     }
-    if metric == Metric::Cosine {
+    if metric == KMeansMetric::Cosine {
         features = Cow::Owned(match &*features {
             Matrix::Dense(x) => {
                 let mut x = x.clone();
@@ -101,7 +101,7 @@ impl<'a> Data<'a> {
     pub(super) fn new(
         features: Cow<'a, Matrix>,
         weights: Option<&'a [f64]>,
-        metric: Metric,
+        metric: KMeansMetric,
     ) -> Result<Self> {
         let level = Level::best();
         let rows = match features {
@@ -193,11 +193,11 @@ impl<'a> Data<'a> {
     /// cosine. `square` is the squared norm of the centre.
     pub(super) fn dissimilarity(&self, row: usize, centre: &[f64], square: f64) -> f64 {
         match (&self.rows, self.metric) {
-            (_, Metric::Euclidean) => self.squared_distance(row, centre, square),
-            (Rows::Dense(x), Metric::Cosine) => {
+            (_, KMeansMetric::Euclidean) => self.squared_distance(row, centre, square),
+            (Rows::Dense(x), KMeansMetric::Cosine) => {
                 (1.0 - gradus_kernel::dense::dot(self.level, x.row(row), centre)).max(0.0)
             }
-            (Rows::Sparse(x), Metric::Cosine) => {
+            (Rows::Sparse(x), KMeansMetric::Cosine) => {
                 let (columns, values) = x.row(row);
                 let product = columns.iter().zip(values).map(|(&at, x)| x * centre[at as usize]);
                 (1.0 - product.sum::<f64>()).max(0.0)

@@ -3,7 +3,7 @@
 use super::data::{Data, normalise};
 use super::lloyd::{self, Start};
 use super::search::Prepared;
-use super::{Metric, start};
+use super::{KMeansMetric, start};
 use gradus_base::Result;
 use gradus_base::random::Stream;
 use gradus_core::iterate::{Solver, Step, Watch};
@@ -77,7 +77,7 @@ impl Solver for MiniBatch<'_> {
                 let centre = &mut next.centres[label * d..(label + 1) * d];
                 centre.iter_mut().zip(&row).for_each(|(c, x)| *c += share * (x - *c));
             }
-            if data.metric == Metric::Cosine {
+            if data.metric == KMeansMetric::Cosine {
                 next.centres.chunks_exact_mut(d.max(1)).for_each(normalise);
             }
             // A centre that has hardly any samples begins again at the sample of the batch that is farthest from its own.

@@ -49,7 +49,7 @@ use std::time::Instant;
 /// How the centres are improved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Algorithm {
+pub enum KMeansAlgorithm {
     /// Lloyd's algorithm on all samples, exactly: it ends where no sample changes its cluster.
     #[default]
     Lloyd,
@@ -60,7 +60,7 @@ pub enum Algorithm {
 /// How distances are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum KMeansMetric {
     /// The distance in space.
     #[default]
     Euclidean,
@@ -98,10 +98,10 @@ pub struct KMeans {
     pub n_clusters: Option<usize>,
 
     /// How the centres are improved.
-    pub algorithm: Algorithm,
+    pub algorithm: KMeansAlgorithm,
 
     /// How distances are measured.
-    pub metric: Metric,
+    pub metric: KMeansMetric,
 
     /// Whether each feature is divided by its standard deviation before distances are taken. Left out, it is where one
     /// feature has more than 90 % of the variance, or a third of the features at most have 99 %, as with features in unlike
@@ -135,8 +135,8 @@ impl Default for KMeans {
     fn default() -> Self {
         Self {
             n_clusters: None,
-            algorithm: Algorithm::Lloyd,
-            metric: Metric::Euclidean,
+            algorithm: KMeansAlgorithm::Lloyd,
+            metric: KMeansMetric::Euclidean,
             standardize: None,
             n_init: None,
             max_iter: 300,
@@ -181,7 +181,7 @@ impl KMeans {
             Matrix::Sparse(_) => None,
         };
         let deviations = || units::deviations(samples.features(), samples.weights());
-        let compares = d > 1 && self.metric == Metric::Euclidean;
+        let compares = d > 1 && self.metric == KMeansMetric::Euclidean;
         let scale = match (self.standardize, dense) {
             (Some(true), _) => Some(deviations()),
             (given, Some(_)) if compares => {
@@ -247,7 +247,7 @@ impl KMeans {
 
     /// Whether the best start is improved sample by sample: by default, and where the start is not given.
     fn improves(&self, plan: &Plan) -> bool {
-        self.n_init.is_none() && !plan.given && self.metric == Metric::Euclidean
+        self.n_init.is_none() && !plan.given && self.metric == KMeansMetric::Euclidean
     }
 
     fn loop_options(
@@ -257,8 +257,8 @@ impl KMeans {
         plan: &Plan,
     ) -> LoopOptions<'static> {
         let metric = match self.metric {
-            Metric::Euclidean => "mean squared distance",
-            Metric::Cosine => "mean cosine distance",
+            KMeansMetric::Euclidean => "mean squared distance",
+            KMeansMetric::Cosine => "mean cosine distance",
         };
         LoopOptions {
             started: Some(started),
@@ -352,7 +352,7 @@ impl KMeans {
         let (k, seed) = (plan.k, self.seed);
         let held = held_out.as_ref();
         let (centres, labels, mut report) = match self.algorithm {
-            Algorithm::Lloyd => {
+            KMeansAlgorithm::Lloyd => {
                 let solver = Lloyd { data: &data, k, start, held_out: held };
                 let (mut state, report) = iterate::run(&solver, &options, job)?;
                 let mut labels = solver.labels(&mut state);
@@ -362,7 +362,7 @@ impl KMeans {
                 // Centres that are scaled back and forth are rounded, and may have other samples.
                 (state.centres, Some(labels).filter(|_| plan.scale.is_none()), report)
             }
-            Algorithm::MiniBatch => {
+            KMeansAlgorithm::MiniBatch => {
                 let batch = self.batch_size;
                 let solver = MiniBatch { data: &data, k, start, batch, seed, held_out: held };
                 let (state, report) = iterate::run(&solver, &options, job)?;
@@ -491,9 +491,9 @@ pub fn cluster(
     params.check()?;
     let plan = params.plan(&samples, None, &Job::default())?;
     let data = Data::new(
-        scaled(samples.features(), None, Metric::Euclidean),
+        scaled(samples.features(), None, KMeansMetric::Euclidean),
         samples.weights(),
-        Metric::Euclidean,
+        KMeansMetric::Euclidean,
     )?;
     let solver = Lloyd { data: &data, k: plan.k, start: Start::PlusPlus { seed }, held_out: None };
     let options = params.loop_options(Instant::now(), &samples, &plan);

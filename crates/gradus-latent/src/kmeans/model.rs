@@ -2,7 +2,7 @@
 
 use super::data::{Data, scaled};
 use super::search::Prepared;
-use super::{Metric, lloyd};
+use super::{KMeansMetric, lloyd};
 use gradus_base::{Error, Result, parallel};
 use gradus_core::cluster::Cluster;
 use gradus_core::estimator::Model;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq)]
 pub struct KMeansModel {
     pub(super) inputs: Inputs,
-    pub(super) metric: Metric,
+    pub(super) metric: KMeansMetric,
     /// In the units of the features.
     pub(super) centres: Dense<f64>,
     /// What features are divided by before distances are taken.
@@ -45,7 +45,7 @@ impl KMeansModel {
     }
 
     /// How distances are measured.
-    pub fn metric(&self) -> Metric {
+    pub fn metric(&self) -> KMeansMetric {
         self.metric
     }
 
@@ -128,8 +128,8 @@ impl Cluster for KMeansModel {
             for (at, to) in to.iter_mut().enumerate() {
                 let far = prepared.dissimilarity(&data, row, at);
                 *to = match self.metric {
-                    Metric::Euclidean => far.sqrt(),
-                    Metric::Cosine => far,
+                    KMeansMetric::Euclidean => far.sqrt(),
+                    KMeansMetric::Cosine => far,
                 };
             }
         });
@@ -172,9 +172,9 @@ impl Model for KMeansModel {
         let shown: Vec<String> = self.sizes.iter().take(12).map(u64::to_string).collect();
         let more = if self.sizes.len() > 12 { ", …" } else { "" };
         let distance = match (self.metric, &self.scale) {
-            (Metric::Euclidean, None) => "squared distance",
-            (Metric::Euclidean, Some(_)) => "squared distance of standardised features",
-            (Metric::Cosine, _) => "one minus the cosine",
+            (KMeansMetric::Euclidean, None) => "squared distance",
+            (KMeansMetric::Euclidean, Some(_)) => "squared distance of standardised features",
+            (KMeansMetric::Cosine, _) => "one minus the cosine",
         };
         vec![
             ("features", self.centres.n_cols().to_string()),

@@ -507,9 +507,9 @@ impl<'a> Prepared<'a> {
     /// The distance to a centre in the unit of single precision, rounded up.
     fn exact_distance(&self, data: &Data<'_>, row: usize, at: usize) -> f32 {
         let square = match data.metric {
-            super::Metric::Euclidean => self.dissimilarity(data, row, at),
+            super::KMeansMetric::Euclidean => self.dissimilarity(data, row, at),
             // Of vectors of length 1 (or 0) and centres of length 1.
-            super::Metric::Cosine => {
+            super::KMeansMetric::Cosine => {
                 let centre = self.centre(at);
                 match &data.rows {
                     Rows::Dense(x) => {

@@ -3,7 +3,7 @@
 use super::data::{Data, scaled};
 use super::lloyd;
 use super::update::Sums;
-use super::{Algorithm, KMeans, KMeansModel, Metric};
+use super::{KMeans, KMeansAlgorithm, KMeansMetric, KMeansModel};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fitted, Job};
@@ -98,7 +98,7 @@ fn drawn(
 /// Assigns all rows to the nearest of the centres; `None` if it was asked to stop.
 fn pass(
     rows: &mut dyn RowBlocks,
-    (k, metric, scale): (usize, Metric, Option<&[f64]>),
+    (k, metric, scale): (usize, KMeansMetric, Option<&[f64]>),
     centres: &[f64],
     origin: &[f64],
     stopped: &dyn Fn() -> bool,
@@ -165,7 +165,7 @@ pub(super) fn fit_rows(
     let most = (NUMBERS / d).max(wanted);
     let m = (ROWS_OF_CLUSTER * wanted).max(ROWS).min(most).min(n);
     let sample = Samples::unlabelled(drawn(rows, m, params.seed, job)?)?;
-    let start = KMeans { algorithm: Algorithm::Lloyd, ..params.clone() };
+    let start = KMeans { algorithm: KMeansAlgorithm::Lloyd, ..params.clone() };
     let first = super::Fit::fit(&start, &sample)?;
     let (scale, k) = (first.scale.clone(), first.centres().n_rows());
     let plan = KMeans { n_clusters: Some(k), ..params.clone() }.plan(&sample, None, job)?;
@@ -238,7 +238,7 @@ pub(super) fn fit_rows(
 impl Pass {
     /// Moves the centres to the means of their samples; one without samples moves to the sample that is farthest from
     /// its own, one of them in each pass.
-    fn move_centres(self, metric: Metric, origin: &[f64], centres: &mut [f64]) {
+    fn move_centres(self, metric: KMeansMetric, origin: &[f64], centres: &mut [f64]) {
         let d = origin.len();
         let mut farthest = Some(self.farthest.1).filter(|sample| !sample.is_empty());
         for (at, centre) in centres.chunks_exact_mut(d).enumerate() {
@@ -250,12 +250,12 @@ impl Pass {
                 continue;
             }
             match metric {
-                Metric::Euclidean => {
+                KMeansMetric::Euclidean => {
                     for ((c, sum), origin) in centre.iter_mut().zip(sum).zip(origin) {
                         *c = origin + sum / weight;
                     }
                 }
-                Metric::Cosine => {
+                KMeansMetric::Cosine => {
                     let whole = sum.iter().zip(origin).map(|(sum, origin)| sum + weight * origin);
                     let whole: Vec<f64> = whole.collect();
                     if whole.iter().any(|x| *x != 0.0) {

@@ -138,7 +138,7 @@ fn it_is_plain_lloyd() {
 
 #[test]
 fn the_inertia_never_rises_and_is_that_of_the_labels() {
-    for metric in [Metric::Euclidean, Metric::Cosine] {
+    for metric in [KMeansMetric::Euclidean, KMeansMetric::Cosine] {
         let x = normal(900, 6, 3);
         let params = KMeans::new().n_clusters(20).n_init(1).tol(0.0).metric(metric);
         let fitted = params.fit(&unlabelled(&x)).unwrap();
@@ -153,8 +153,8 @@ fn the_inertia_never_rises_and_is_that_of_the_labels() {
         let labels = labels(&fitted, &x);
         let own = labels.iter().enumerate().map(|(row, &at)| distances[(row, at as usize)]);
         let sum: f64 = match metric {
-            Metric::Euclidean => own.map(|d| d * d).sum(),
-            Metric::Cosine => own.sum(),
+            KMeansMetric::Euclidean => own.map(|d| d * d).sum(),
+            KMeansMetric::Cosine => own.sum(),
         };
         near(&[sum], &[fitted.inertia()], 1e-12);
     }
@@ -257,7 +257,7 @@ fn mini_batches_come_close() {
     let x = blobs(5000, 4, 10, 1.0, 4);
     let params = KMeans::new().n_clusters(10).n_init(3);
     let whole = params.fit(&unlabelled(&x)).unwrap();
-    let params = params.algorithm(Algorithm::MiniBatch).batch_size(256).max_iter(20);
+    let params = params.algorithm(KMeansAlgorithm::MiniBatch).batch_size(256).max_iter(20);
     let batches = params.fit(&unlabelled(&x)).unwrap();
     let ratio = batches.inertia() / whole.inertia();
     assert!((0.999..1.1).contains(&ratio), "{ratio}");
@@ -271,7 +271,7 @@ fn the_cosine_metric_looks_at_directions() {
         let length = 10f64.powi(row as i32 % 5 - 2);
         length * (f64::from(u8::from(row % 3 == at)) + 0.1 * stream.normal())
     });
-    let params = KMeans::new().n_clusters(3).metric(Metric::Cosine);
+    let params = KMeans::new().n_clusters(3).metric(KMeansMetric::Cosine);
     let fitted = params.fit(&unlabelled(&x)).unwrap();
     let found = labels(&fitted, &x);
     assert!((0..400).all(|row| found[row] == found[row % 3]));
@@ -322,7 +322,7 @@ fn features_in_unlike_units_are_standardised_where_one_outweighs_the_rest() {
 fn any_number_of_threads_gives_the_same_bytes() {
     let x = blobs(20_000, 8, 30, 1.5, 6);
     let samples = unlabelled(&x);
-    for algorithm in [Algorithm::Lloyd, Algorithm::MiniBatch] {
+    for algorithm in [KMeansAlgorithm::Lloyd, KMeansAlgorithm::MiniBatch] {
         let params = KMeans::new().n_clusters(30).n_init(2).max_iter(12).algorithm(algorithm);
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -374,7 +374,7 @@ impl RowBlocks for Blocks {
 
 #[test]
 fn a_file_read_row_by_row_gives_the_same_clusters() {
-    for (metric, offset) in [(Metric::Euclidean, 1e6), (Metric::Cosine, 0.0)] {
+    for (metric, offset) in [(KMeansMetric::Euclidean, 1e6), (KMeansMetric::Cosine, 0.0)] {
         let x = blobs(3000, 5, 4, 0.3, 21);
         let x = Dense::from_fn(3000, 5, |row, at| x[(row, at)] + offset);
         let params = KMeans::new().n_clusters(4).metric(metric).tol(0.0).standardize(false);
@@ -428,7 +428,7 @@ fn mini_batches_take_weights_as_repetitions_in_law() {
     let mean = |samples: &Samples, batch: usize| {
         let costs = (0..24).map(|seed| {
             let params = KMeans::new().n_clusters(k).standardize(false).seed(seed).max_iter(3usize);
-            let params = params.algorithm(Algorithm::MiniBatch).batch_size(batch).tol(0.0);
+            let params = params.algorithm(KMeansAlgorithm::MiniBatch).batch_size(batch).tol(0.0);
             let fitted = params.fit_from(samples, &start, &Job::default()).unwrap();
             // Both are measured on the same data.
             fitted.cost(&repeated.clone().into(), None).unwrap()
@@ -472,7 +472,7 @@ fn the_number_of_clusters_is_chosen_where_it_is_left_out() {
     let weights = (0..5000).map(|row| f64::from(u8::from(row % 4 != 3))).collect();
     let weighted = KMeans::new().fit(&unlabelled(&x).with_weights(weights).unwrap()).unwrap();
     assert_eq!((chosen(&x).centres().n_rows(), weighted.centres().n_rows()), (4, 3));
-    let params = KMeans::new().metric(Metric::Cosine).algorithm(Algorithm::MiniBatch);
+    let params = KMeans::new().metric(KMeansMetric::Cosine).algorithm(KMeansAlgorithm::MiniBatch);
     let directions = params.fit(&Samples::unlabelled(sparse(&x)).unwrap()).unwrap();
     assert_eq!(directions.centres().n_rows(), 4);
 }

@@ -1,6 +1,6 @@
 //! The centres of clusters: weighted means of their samples.
 
-use super::Metric;
+use super::KMeansMetric;
 use super::data::{Data, Rows, normalise};
 use super::search::{self, Assignment, Change};
 use gradus_base::parallel;
@@ -160,12 +160,12 @@ impl Sums {
             }
             let weight = self.weights[at];
             match data.metric {
-                Metric::Euclidean => {
+                KMeansMetric::Euclidean => {
                     for ((centre, sum), mean) in centre.iter_mut().zip(sum).zip(&data.mean) {
                         *centre = mean + sum / weight;
                     }
                 }
-                Metric::Cosine => {
+                KMeansMetric::Cosine => {
                     let whole: Vec<f64> =
                         sum.iter().zip(&data.mean).map(|(sum, mean)| sum + weight * mean).collect();
                     if whole.iter().any(|x| *x != 0.0) {
@@ -188,10 +188,10 @@ impl Sums {
             }
             let weight = self.weights[at];
             match data.metric {
-                Metric::Euclidean => {
+                KMeansMetric::Euclidean => {
                     explained += sum.iter().map(|x| x * x).sum::<f64>() / weight;
                 }
-                Metric::Cosine => {
+                KMeansMetric::Cosine => {
                     let whole = sum.iter().zip(&data.mean).map(|(sum, mean)| sum + weight * mean);
                     explained += whole.map(|x| x * x).sum::<f64>().sqrt();
                     all = data.total;

@@ -3,7 +3,7 @@
 use super::gibbs::Plan;
 use super::stream::step;
 use super::variational::{State, Variational};
-use super::{Algorithm, Lda, check_size};
+use super::{Lda, LdaAlgorithm, check_size};
 use crate::topics::corpus::{Corpus, encode};
 use crate::topics::model::{Found, TopicModel};
 use gradus_base::{Error, Result};
@@ -57,7 +57,7 @@ impl Batches {
         if n_total == 0 {
             return Err(Error::parameter("n_total", 0, "must be at least 1"));
         }
-        let params = Lda { algorithm: Algorithm::Online, ..params.clone() };
+        let params = Lda { algorithm: LdaAlgorithm::Online, ..params.clone() };
         Ok(Self { params, n_total, n_seen: 0, started: None })
     }
 

@@ -39,7 +39,7 @@ use variational::{Passes, Variational};
 /// How topics are learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Algorithm {
+pub enum LdaAlgorithm {
     /// Collapsed Gibbs sampling: the best topics.
     #[default]
     Gibbs,
@@ -90,7 +90,7 @@ gradus_core::params! { [crate::topics::parameters::shared]
         pub n_topics: usize,
 
         /// How topics are learned.
-        pub algorithm: Algorithm,
+        pub algorithm: LdaAlgorithm,
 
         /// Prior of each topic in a document. Left out, one for each topic, optimised: frequent topics get larger ones.
         #[schemars(range(min = 1e-5, max = 1e6))]
@@ -121,7 +121,7 @@ impl Default for Lda {
     fn default() -> Self {
         Self {
             n_topics: 20,
-            algorithm: Algorithm::Gibbs,
+            algorithm: LdaAlgorithm::Gibbs,
             alpha: None,
             beta: None,
             max_iter: None,
@@ -184,7 +184,7 @@ impl Fit for Lda {
     const TRAITS: Traits = TRAITS;
 
     fn takes_parts(&self) -> bool {
-        self.algorithm == Algorithm::Online
+        self.algorithm == LdaAlgorithm::Online
     }
 
     fn fit_parts(
@@ -210,9 +210,9 @@ impl Fit for Lda {
             job.validation.map(|held| HeldOut::new(Self::NAME, &corpus.vectorizer, held));
         let held_out = held_out.transpose()?;
         let max_iter = self.max_iter.unwrap_or(match self.algorithm {
-            Algorithm::Gibbs => 200,
-            Algorithm::Variational => 50,
-            Algorithm::Online => 5,
+            LdaAlgorithm::Gibbs => 200,
+            LdaAlgorithm::Variational => 50,
+            LdaAlgorithm::Online => 5,
         });
         let mut chosen = corpus.chosen.clone();
         if self.max_iter.is_none() {
@@ -238,7 +238,7 @@ impl Fit for Lda {
             ..LoopOptions::default()
         };
         let ((counts, alpha, beta), mut report) = match self.algorithm {
-            Algorithm::Gibbs => {
+            LdaAlgorithm::Gibbs => {
                 corpus.check_whole(Self::NAME)?;
                 let solver = Gibbs::new(plan, &corpus.counts, held_out);
                 let (state, report) = iterate::run(&solver, &options, job)?;
@@ -249,7 +249,7 @@ impl Fit for Lda {
                     inner: Variational { plan, n_words: corpus.counts.n_cols() },
                     counts: &corpus.counts,
                     n_tokens: corpus.counts.values().iter().sum(),
-                    batch: (algorithm == Algorithm::Online).then_some(self.batch_size),
+                    batch: (algorithm == LdaAlgorithm::Online).then_some(self.batch_size),
                     held_out,
                 };
                 let (state, report) = iterate::run(&solver, &options, job)?;

@@ -196,8 +196,12 @@ fn chains_are_kept_by_likelihood() {
 #[test]
 fn the_bound_of_variational_inference_never_falls() {
     let data = planted(150, 5, 20);
-    let params =
-        Lda::new().n_topics(5).algorithm(Algorithm::Variational).alpha(0.2).beta(0.05).max_iter(30);
+    let params = Lda::new()
+        .n_topics(5)
+        .algorithm(LdaAlgorithm::Variational)
+        .alpha(0.2)
+        .beta(0.05)
+        .max_iter(30);
     let trace = params.fit(&data).unwrap().report.trace;
     for pair in trace.windows(2).skip(1) {
         assert!(pair[1].objective <= pair[0].objective + 1e-3, "{pair:?}");
@@ -208,7 +212,7 @@ fn the_bound_of_variational_inference_never_falls() {
 #[test]
 fn variational_inference_finds_planted_topics() {
     let data = planted(400, 5, 20);
-    for algorithm in [Algorithm::Variational, Algorithm::Online] {
+    for algorithm in [LdaAlgorithm::Variational, LdaAlgorithm::Online] {
         let fitted =
             Lda::new().n_topics(5).algorithm(algorithm).max_iter(40).batch_size(50).fit(&data);
         let fitted = fitted.unwrap();
@@ -295,7 +299,7 @@ fn held_out_documents_are_scored() {
 fn documents_in_parts_give_planted_topics() {
     let all = planted(2000, 5, 8);
     let texts: Vec<String> = all.texts().into_iter().map(str::to_owned).collect();
-    let params = Lda::new().n_topics(5).algorithm(Algorithm::Online).batch_size(100usize);
+    let params = Lda::new().n_topics(5).algorithm(LdaAlgorithm::Online).batch_size(100usize);
     let mut readings = 0;
     let mut fit = |params: &Lda| {
         let mut parts = |take: &mut dyn FnMut(Documents) -> Result<bool>| {

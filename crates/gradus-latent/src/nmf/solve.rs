@@ -33,13 +33,13 @@ pub(super) struct Alternation<'a> {
     plan: Plan,
     data: Data<'a>,
     penalties: [Penalty; 2],
-    held: Held<'a>,
+    layout: Layout<'a>,
     /// The part of the loss that no factor changes, in the unit of the data.
     constant: f64,
 }
 
 /// The data in the form that a loss wants.
-enum Held<'a> {
+enum Layout<'a> {
     /// For products with a factor.
     Dense(&'a gradus_data::Dense<f64>),
     Sparse(Sparse<'a, f64>),
@@ -59,24 +59,24 @@ impl<'a> Alternation<'a> {
         // Each factor's penalty grows with the number of entries that an entry of it takes part in, as the loss does.
         let penalty = |by: f64| Penalty { l1: plan.l1 * by, l2: plan.l2 * by };
         let penalties = [penalty(d as f64), penalty(data.total)];
-        let (held, constant) = match (plan.loss, features) {
+        let (layout, constant) = match (plan.loss, features) {
             _ if data.observed.is_some() => {
                 let (entries, weights) = data.observed.as_ref().expect("just seen");
                 let known = (entries, weights.as_deref());
-                (Held::Observed(Observed::new(known, data.weights, data.unit)), 0.0)
+                (Layout::Observed(Observed::new(known, data.weights, data.unit)), 0.0)
             }
-            (NmfLoss::Frobenius, Matrix::Dense(x)) => (Held::Dense(x), 0.5 * data.squares),
+            (NmfLoss::Frobenius, Matrix::Dense(x)) => (Layout::Dense(x), 0.5 * data.squares),
             (NmfLoss::Frobenius, Matrix::Sparse(x)) => {
-                (Held::Sparse(Sparse::new(x)), 0.5 * data.squares)
+                (Layout::Sparse(Sparse::new(x)), 0.5 * data.squares)
             }
             (NmfLoss::Kl, _) => {
                 let rows = Entries::rows(features);
                 let columns = Entries::<'static>::columns(features, data.weights);
                 let constant = entropy(&data);
-                (Held::Entries { rows, columns }, constant)
+                (Layout::Entries { rows, columns }, constant)
             }
         };
-        Self { plan, data, penalties, held, constant }
+        Self { plan, data, penalties, layout, constant }
     }
 
     /// What the unit of the data makes of the loss: its square for squares.
@@ -92,10 +92,10 @@ impl<'a> Alternation<'a> {
     }
 
     fn operator(&self) -> &dyn Operator {
-        match &self.held {
-            Held::Dense(x) => *x,
-            Held::Sparse(x) => x,
-            Held::Entries { .. } | Held::Observed(_) => {
+        match &self.layout {
+            Layout::Dense(x) => *x,
+            Layout::Sparse(x) => x,
+            Layout::Entries { .. } | Layout::Observed(_) => {
                 unreachable!("entries are taken one by one")
             }
         }
@@ -113,7 +113,7 @@ impl<'a> Alternation<'a> {
         if self.plan.l1 == 0.0 && self.plan.l2 == 0.0 {
             return 0.0;
         }
-        if let Held::Observed(observed) = &self.held {
+        if let Layout::Observed(observed) = &self.layout {
             let (k, each) = (self.plan.k, self.each());
             return observed.rows.penalty_of((k, &state.w), each, self.data.weights)
                 + observed.columns.penalty_of((k, &state.h), each, None);
@@ -162,12 +162,12 @@ impl<'a> Alternation<'a> {
     /// The loss of factors, in units of the data, without penalties.
     pub(super) fn loss(&self, state: &Factors) -> f64 {
         let k = self.plan.k;
-        match &self.held {
-            Held::Observed(observed) => {
+        match &self.layout {
+            Layout::Observed(observed) => {
                 let mut h = state.h.clone();
                 self.observed_half(&observed.columns, &state.w, 0, &mut h)
             }
-            Held::Entries { columns, .. } => {
+            Layout::Entries { columns, .. } => {
                 // A column at a time, without a move: sums of logarithms only.
                 let sums = column_sums(k, &state.w, self.data.weights);
                 let basis = Basis::new(k, &state.w, sums);
@@ -264,8 +264,8 @@ impl Solver for Alternation<'_> {
     fn step(&self, state: &mut Factors, watch: &Watch<'_>) -> Result<Step> {
         let (k, by) = (self.plan.k, 1.0 / self.data.unit);
         let mut new = Factors { w: state.w.clone(), h: Vec::new() };
-        let loss = match &self.held {
-            Held::Observed(observed) => {
+        let loss = match &self.layout {
+            Layout::Observed(observed) => {
                 self.observed_half(&observed.rows, &state.h, 1, &mut new.w);
                 if watch.stopped() {
                     return Ok(Step::Stopped);
@@ -273,7 +273,7 @@ impl Solver for Alternation<'_> {
                 new.h.clone_from(&state.h);
                 self.observed_half(&observed.columns, &new.w, 1, &mut new.h)
             }
-            Held::Entries { rows, columns } => {
+            Layout::Entries { rows, columns } => {
                 let how = match self.plan.solver {
                     NmfSolver::Multiplicative => Move::Multiply,
                     _ => Move::Newton,

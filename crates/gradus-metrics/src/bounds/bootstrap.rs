@@ -1,6 +1,6 @@
 //! Intervals for any statistic of rows, by drawing the rows again.
 
-use super::{Interval, Method, check_level};
+use super::{Interval, IntervalMethod, check_level};
 use crate::rows::{self, Sum};
 use gradus_base::random::{Stream, normal_quantile};
 use gradus_base::{Error, Result, parallel};
@@ -46,14 +46,14 @@ pub struct Bootstrap {
     pub level: f64,
     /// Seed of the draws.
     pub seed: u64,
-    /// [`Method::Bca`] (default) corrects for bias and skew, at the cost of the statistic on up to
-    /// 200 parts of the data; [`Method::Percentile`] does not.
-    pub method: Method,
+    /// [`IntervalMethod::Bca`] (default) corrects for bias and skew, at the cost of the statistic on up to
+    /// 200 parts of the data; [`IntervalMethod::Percentile`] does not.
+    pub method: IntervalMethod,
 }
 
 impl Default for Bootstrap {
     fn default() -> Self {
-        Self { rounds: 2000, level: 0.95, seed: 0, method: Method::Bca }
+        Self { rounds: 2000, level: 0.95, seed: 0, method: IntervalMethod::Bca }
     }
 }
 
@@ -86,7 +86,7 @@ impl Bootstrap {
         if !(10..=10_000_000).contains(&self.rounds) {
             return Err(Error::parameter("rounds", self.rounds, "must be from 10 to 10000000"));
         }
-        if !matches!(self.method, Method::Percentile | Method::Bca) {
+        if !matches!(self.method, IntervalMethod::Percentile | IntervalMethod::Bca) {
             let rule = "a bootstrap interval is by percentile or BCa";
             return Err(Error::parameter("method", self.method, rule));
         }
@@ -124,7 +124,7 @@ impl Bootstrap {
             },
         );
         let acceleration = match self.method {
-            Method::Bca => {
+            IntervalMethod::Bca => {
                 let groups = GROUPS.min(n);
                 let without = |group: usize| {
                     let rows: Vec<u32> =
@@ -188,7 +188,7 @@ impl Bootstrap {
         let drawn = parallel::map(0..self.rounds as u64, round);
         let acceleration = match self.method {
             // The mean without a row, less the mean: in closed form.
-            Method::Bca => acceleration((0..n).filter_map(|row| {
+            IntervalMethod::Bca => acceleration((0..n).filter_map(|row| {
                 let w = rows::weight(weights, row);
                 (w < total).then(|| w * (estimate - values[row]) / (total - w))
             })),
@@ -219,7 +219,7 @@ impl Bootstrap {
         let standard_error = if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
         let side = (1.0 - self.level) / 2.0;
         let (low, high) = match self.method {
-            Method::Bca => corrected(&drawn, estimate, acceleration, side),
+            IntervalMethod::Bca => corrected(&drawn, estimate, acceleration, side),
             _ => (side, 1.0 - side),
         };
         let interval = Interval {

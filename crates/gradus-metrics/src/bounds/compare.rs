@@ -1,7 +1,7 @@
 //! Candidates evaluated on the same points: their scores with intervals, and who is best for sure.
 
 use super::{
-    Bootstrap, Hoeffding, Interval, Method, check_level, effective_size, least_differing,
+    Bootstrap, Hoeffding, Interval, IntervalMethod, check_level, effective_size, least_differing,
     proportion, student_quantile,
 };
 use crate::rows::{self, Sum};
@@ -15,7 +15,7 @@ const GROUPS: usize = 1000;
 
 /// What [`compare`] found. Smaller losses are better.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// The candidates, best first; of equal ones the first.
     pub order: Vec<usize>,
     /// The mean loss of each candidate.
@@ -81,7 +81,7 @@ pub fn compare(
     range: Option<(f64, f64)>,
     level: f64,
     seed: u64,
-) -> Result<Comparison> {
+) -> Result<PairedComparison> {
     check_level(level)?;
     let Some(first) = losses.first() else {
         return Err(Error::data("compare: there are no candidates"));
@@ -114,7 +114,7 @@ pub fn compare(
         let Some(bound) = hoeffding else {
             // Enough rounds for fifty of them to lie beyond each end.
             let rounds = ((100.0 / (1.0 - each)).ceil() as usize).clamp(2000, 20_000);
-            let bootstrap = Bootstrap { rounds, level: each, seed, method: Method::Bca };
+            let bootstrap = Bootstrap { rounds, level: each, seed, method: IntervalMethod::Bca };
             let (values, weights) = grouped(of, weights);
             return bootstrap.mean(&values, weights.as_deref()).map(|found| found.interval);
         };
@@ -157,7 +157,7 @@ pub fn compare(
         }
         _ => None,
     };
-    Ok(Comparison { order, means, intervals, lead })
+    Ok(PairedComparison { order, means, intervals, lead })
 }
 
 /// The mean losses of groups and their weights; the points themselves where they are few.
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!((lead.points, lead.guaranteed, lead.sure), (3, None, false));
         // 3 · (1.96 · 0.5443 / 1.3333)².
         assert_eq!(lead.needed, Some(2));
-        assert!(found.intervals.iter().all(|i| i.method == Method::Bca && i.level == 0.95));
+        assert!(found.intervals.iter().all(|i| i.method == IntervalMethod::Bca && i.level == 0.95));
     }
 
     #[test]
@@ -214,8 +214,8 @@ mod tests {
         // Zeros and ones are a share.
         let shares: Vec<f64> = (0..400).map(|i| f64::from(u8::from(i % 10 == 0))).collect();
         let exact = compare(&[&shares, &a], None, range, 0.9, 0).unwrap();
-        assert_eq!(exact.intervals[0].method, Method::ClopperPearson);
-        assert_eq!(exact.intervals[1].method, Method::Hoeffding);
+        assert_eq!(exact.intervals[0].method, IntervalMethod::ClopperPearson);
+        assert_eq!(exact.intervals[1].method, IntervalMethod::Hoeffding);
         assert!(exact.intervals[0].width() < exact.intervals[1].width());
     }
 

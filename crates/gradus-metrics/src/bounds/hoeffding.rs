@@ -1,6 +1,6 @@
 //! Hoeffding's inequality, and the union bound over candidates.
 
-use super::{Interval, Method, check_level};
+use super::{Interval, IntervalMethod, check_level};
 use crate::rows::{self, Sum};
 use gradus_base::{Error, Result};
 
@@ -88,7 +88,7 @@ impl Hoeffding {
             low: (mean - epsilon).clamp(self.low, self.high),
             high: (mean + epsilon).clamp(self.low, self.high),
             level: self.level,
-            method: Method::Hoeffding,
+            method: IntervalMethod::Hoeffding,
         })
     }
 

@@ -23,7 +23,7 @@ mod proportion;
 mod simultaneous;
 
 pub use bootstrap::{Bootstrap, Resampled};
-pub use compare::{Comparison, Separation, compare};
+pub use compare::{PairedComparison, Separation, compare};
 pub use hoeffding::{Hoeffding, effective_size};
 pub use proportion::{proportion, wilson};
 pub use simultaneous::{
@@ -45,14 +45,14 @@ pub struct Interval {
     /// How often such an interval holds the truth: 0.95 is usual.
     pub level: f64,
     /// Where it comes from.
-    pub method: Method,
+    pub method: IntervalMethod,
 }
 
 /// How an interval was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Method {
+pub enum IntervalMethod {
     /// Hoeffding's inequality, with the union bound over the candidates tried.
     Hoeffding,
     /// Exact for a proportion (Clopper and Pearson, 1934).
@@ -68,7 +68,7 @@ pub enum Method {
     MaxT,
 }
 
-impl Method {
+impl IntervalMethod {
     /// Its name in prose.
     pub fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for IntervalMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -151,7 +151,7 @@ mod small_tests {
 
     #[test]
     fn one_row_says_nothing_of_the_spread() {
-        for method in [Method::Bca, Method::Percentile] {
+        for method in [IntervalMethod::Bca, IntervalMethod::Percentile] {
             let bootstrap = Bootstrap { method, ..Bootstrap::default() };
             let weighted = bootstrap.mean(&[2.0, 5.0], Some(&[1.0, 0.0])).unwrap();
             for found in [

@@ -1,6 +1,6 @@
 //! Intervals for a share: so many successes of so many trials.
 
-use super::{Hoeffding, Interval, Method, check_level};
+use super::{Hoeffding, Interval, IntervalMethod, check_level};
 use gradus_base::random::normal_quantile;
 use gradus_base::{Error, Result};
 
@@ -11,10 +11,10 @@ use gradus_base::{Error, Result};
 /// If there are no trials, more successes than trials, or `level` is not strictly between 0 and 1.
 ///
 /// ```
-/// use gradus_metrics::bounds::{Method, proportion};
+/// use gradus_metrics::bounds::{IntervalMethod, proportion};
 ///
 /// let interval = proportion(9_100, 10_000, 0.95)?;
-/// assert_eq!(interval.method, Method::ClopperPearson);
+/// assert_eq!(interval.method, IntervalMethod::ClopperPearson);
 /// assert!((interval.low - 0.9042).abs() < 1e-4 && (interval.high - 0.9155).abs() < 1e-4);
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
@@ -26,7 +26,7 @@ pub fn proportion(successes: u64, trials: u64, level: f64) -> Result<Interval> {
     // be as rare as one side allows.
     let low = if successes == 0 { 0.0 } else { beta_quantile(side, k, n - k + 1.0) };
     let high = if successes == trials { 1.0 } else { 1.0 - beta_quantile(side, n - k, k + 1.0) };
-    let exact = Interval { low, high, level, method: Method::ClopperPearson };
+    let exact = Interval { low, high, level, method: IntervalMethod::ClopperPearson };
     let hoeffding = Hoeffding::new(0.0, 1.0, 1, level)?.interval(k / n, n)?;
     Ok(if hoeffding.width() < exact.width() { hoeffding } else { exact })
 }
@@ -52,7 +52,7 @@ pub fn wilson(successes: u64, trials: u64, level: f64) -> Result<Interval> {
     let half = z / (1.0 + square / n) * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
     let low = if successes == 0 { 0.0 } else { (middle - half).max(0.0) };
     let high = if successes == trials { 1.0 } else { (middle + half).min(1.0) };
-    Ok(Interval { low, high, level, method: Method::Wilson })
+    Ok(Interval { low, high, level, method: IntervalMethod::Wilson })
 }
 
 fn check(successes: u64, trials: u64, level: f64) -> Result<()> {

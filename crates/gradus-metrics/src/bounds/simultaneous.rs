@@ -1,7 +1,7 @@
 //! Intervals of several models' scores, and of their differences, that hold all at once.
 
 use super::{
-    Hoeffding, Interval, Method, check_level, effective_size, least_differing, proportion,
+    Hoeffding, Interval, IntervalMethod, check_level, effective_size, least_differing, proportion,
     student_quantile,
 };
 use crate::rows::{self, Sum};
@@ -129,7 +129,7 @@ impl JointScores {
         assert!(a < k && b < k, "models {a} and {b} of {k}");
         if a == b {
             let level = self.scores[a].interval.level;
-            let interval = Interval { low: 0.0, high: 0.0, level, method: Method::MaxT };
+            let interval = Interval { low: 0.0, high: 0.0, level, method: IntervalMethod::MaxT };
             return JointDifference { value: 0.0, error: 0.0, interval };
         }
         let (first, second) = (a.min(b), a.max(b));
@@ -392,7 +392,7 @@ impl Family {
             (value - times * error, value + times * error)
         };
         let (low, high) = self.scale.within((low, high));
-        let interval = Interval { low, high, level, method: Method::MaxT };
+        let interval = Interval { low, high, level, method: IntervalMethod::MaxT };
         Ok(JointScore { value, error, interval })
     }
 
@@ -438,7 +438,7 @@ impl Family {
         if differing < least_differing(each) {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
-        let interval = Interval { low, high, level, method: Method::MaxT };
+        let interval = Interval { low, high, level, method: IntervalMethod::MaxT };
         JointDifference { value, error, interval }
     }
 }
@@ -586,7 +586,7 @@ mod tests {
         assert_eq!((joint.scores[0].value, joint.scores[0].interval.high), (1.0, 1.0));
         let low = joint.scores[0].interval.low;
         assert!((0.94..0.97).contains(&low) && joint.scores[1].interval.high < 0.06, "{low}");
-        assert_eq!(joint.scores[0].interval.method, Method::ClopperPearson);
+        assert_eq!(joint.scores[0].interval.method, IntervalMethod::ClopperPearson);
         // Two of three users always right: users are the units, whatever the number of points.
         let units: Vec<u32> = (0..90).map(|i| i / 30).collect();
         let losses: Vec<f64> = units.iter().map(|&unit| f64::from(u8::from(unit == 2))).collect();

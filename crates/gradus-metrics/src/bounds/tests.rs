@@ -28,7 +28,7 @@ fn hoeffding_is_its_formula() {
     }
     assert_eq!(bound.points_to_separate(0.0).unwrap(), None);
     let cut = bound.interval(2.9, 10.0).unwrap();
-    assert_eq!((cut.high, cut.method), (3.0, Method::Hoeffding));
+    assert_eq!((cut.high, cut.method), (3.0, IntervalMethod::Hoeffding));
     let over = bound.interval(3.0 + 1e-12, 1e30).unwrap();
     assert!(over.low <= over.high && over.high == 3.0);
     assert_eq!(bound.points_for(1e300).unwrap(), 1);
@@ -52,7 +52,7 @@ fn what_has_no_bound_is_named() {
         (Bootstrap::default().mean(&[1e308; 9], None).unwrap_err(), "too large"),
         (Bootstrap { rounds: 1, ..Bootstrap::default() }.mean(&[1.0], None).unwrap_err(), "rounds"),
         (
-            Bootstrap { method: Method::Wilson, ..Bootstrap::default() }
+            Bootstrap { method: IntervalMethod::Wilson, ..Bootstrap::default() }
                 .mean(&[1.0], None)
                 .unwrap_err(),
             "percentile or BCa",
@@ -125,7 +125,12 @@ fn guarantees_are_kept() {
 }
 
 /// How often intervals of samples hold the truth, and how much more often it is above than below.
-fn coverage(n: usize, truth: f64, draw: fn(&mut Stream) -> f64, method: Method) -> (f64, f64) {
+fn coverage(
+    n: usize,
+    truth: f64,
+    draw: fn(&mut Stream) -> f64,
+    method: IntervalMethod,
+) -> (f64, f64) {
     let runs = 2000;
     let (mut held, mut tilt) = (0.0, 0.0);
     for run in 0..runs {
@@ -142,7 +147,7 @@ fn coverage(n: usize, truth: f64, draw: fn(&mut Stream) -> f64, method: Method) 
 #[test]
 fn bootstrap_intervals_hold_the_truth_as_often_as_they_say() {
     // Three standard errors of 2000 runs are 0.02; few rows cost a little more.
-    for method in [Method::Percentile, Method::Bca] {
+    for method in [IntervalMethod::Percentile, IntervalMethod::Bca] {
         let (normal, tilt) = coverage(60, 0.0, |s| s.normal(), method);
         assert!(close(normal, 0.9, 0.03) && tilt.abs() < 0.03, "{method}: {normal} {tilt}");
         // Few values: by counts.
@@ -150,8 +155,8 @@ fn bootstrap_intervals_hold_the_truth_as_often_as_they_say() {
         assert!(close(coin, 0.9, 0.04), "{method}: {coin}");
     }
     // A long tail is missed on its own side; the correction takes half of that back.
-    let (plain, tilt) = coverage(40, 1.0, |s| s.exponential(), Method::Percentile);
-    let (corrected, rest) = coverage(40, 1.0, |s| s.exponential(), Method::Bca);
+    let (plain, tilt) = coverage(40, 1.0, |s| s.exponential(), IntervalMethod::Percentile);
+    let (corrected, rest) = coverage(40, 1.0, |s| s.exponential(), IntervalMethod::Bca);
     assert!(close(plain, 0.9, 0.06) && close(corrected, 0.9, 0.06), "{plain} {corrected}");
     assert!(tilt > 0.05 && rest.abs() < 0.6 * tilt, "{tilt} {rest}");
 }

@@ -71,7 +71,7 @@ pub struct Compare<'a> {
 
 /// What is about to be done, for whoever waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step<'a> {
+pub struct RaceStep<'a> {
     /// The model that is fitted.
     pub model: &'a str,
     /// What for.
@@ -99,7 +99,7 @@ impl Compare<'_> {
     pub fn run(
         &self,
         data: &dyn Dataset,
-        observe: &(dyn Fn(&Step<'_>) + Sync),
+        observe: &(dyn Fn(&RaceStep<'_>) + Sync),
     ) -> Result<Compared> {
         race::run(self, data, observe)
     }

@@ -3,7 +3,7 @@
 use crate::search::{Rows, latest};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{Dataset, Held};
+use gradus_core::dataset::{Dataset, HoldOut};
 use gradus_data::split::rows::{RowSplit, grouped_holdout};
 use gradus_data::{Csr, Duplicates, Ids, Ratings};
 
@@ -32,7 +32,7 @@ pub(super) fn cut(
 ) -> Result<Part> {
     let split = match rows {
         Rows::Any => {
-            let Held { train, held_out } = data.hold_out(scheme, share, seed)?;
+            let HoldOut { train, held_out } = data.hold_out(scheme, share, seed)?;
             return Ok(Part { train, train_rows: Rows::Any, held: held_out, groups: None });
         }
         Rows::Groups(groups) => {

@@ -6,7 +6,7 @@ use super::parts::{Part, Race, cut};
 use super::result::{
     FitOutcome, FitRecord, FitStage, PartSizes, Tested, Unranked, better, leaderboard, same_points,
 };
-use super::{Compare, Compared, Step};
+use super::{Compare, Compared, RaceStep};
 use crate::search::Rows;
 use gradus_base::{Error, Result};
 use gradus_core::capability::Capability;
@@ -81,7 +81,7 @@ struct On<'a> {
 struct Runner<'a> {
     compare: &'a Compare<'a>,
     clock: Clock,
-    observe: &'a (dyn Fn(&Step<'_>) + Sync),
+    observe: &'a (dyn Fn(&RaceStep<'_>) + Sync),
     fits: Vec<FitRecord>,
     others: Vec<Unranked>,
     /// Models that others were better than in the race, and what is said of them.
@@ -97,7 +97,7 @@ struct Runner<'a> {
 pub(super) fn run(
     compare: &Compare<'_>,
     data: &dyn Dataset,
-    observe: &(dyn Fn(&Step<'_>) + Sync),
+    observe: &(dyn Fn(&RaceStep<'_>) + Sync),
 ) -> Result<Compared> {
     if compare.models.is_empty() {
         return Err(Error::data("compare: no model takes part"));
@@ -288,7 +288,7 @@ impl<'a> Runner<'a> {
         of: (usize, usize),
     ) -> Attempt<'a> {
         let model = candidate.model;
-        (self.observe)(&Step { model: model.name(), stage: on.stage, share: on.share, of });
+        (self.observe)(&RaceStep { model: model.name(), stage: on.stage, share: on.share, of });
         let (fitted, took) = self.fit(model, (on.train, on.share), limit, on.stage);
         let Some(fitted) = fitted else {
             let reason = self.last_reason();
@@ -471,7 +471,7 @@ impl<'a> Runner<'a> {
             return Some(Err("the budget had no time for that".into()));
         }
         let stage = FitStage::Refit;
-        (self.observe)(&Step { model: kind, stage, share: 1.0, of: (1, 1) });
+        (self.observe)(&RaceStep { model: kind, stage, share: 1.0, of: (1, 1) });
         let (fitted, _) = self.fit(model, (data, 1.0), limit, stage);
         Some(match fitted {
             Some(mut fitted) => {

@@ -2,7 +2,7 @@
 
 use super::{Plan, Rows};
 use gradus_base::{Error, Result};
-use gradus_core::dataset::{Dataset, Held, RANDOM};
+use gradus_core::dataset::{Dataset, HoldOut, RANDOM};
 use gradus_data::Ids;
 use gradus_data::split::rows::{self, RowFolds, RowSplit, Scarce};
 
@@ -104,7 +104,7 @@ impl<'a> Parts<'a> {
             }
             Cuts::Once(split) => split,
             &Cuts::Random(share, seed) => {
-                let Held { train, held_out } = self.data.hold_out(RANDOM.0, share, seed)?;
+                let HoldOut { train, held_out } = self.data.hold_out(RANDOM.0, share, seed)?;
                 return Ok(Part { train, held_out, groups: None, first });
             }
         };

@@ -6,7 +6,7 @@
 
 use gradus_base::Result;
 use gradus_metrics::bounds::{
-    Bootstrap, Hoeffding, Interval, Method, least_differing, proportion, student_quantile,
+    Bootstrap, Hoeffding, Interval, IntervalMethod, least_differing, proportion, student_quantile,
 };
 use gradus_metrics::rows::Sum;
 use serde::Serialize;
@@ -295,11 +295,11 @@ impl Tally {
                     found = counted;
                 }
             }
-            exact &= found.method == Method::ClopperPearson;
+            exact &= found.method == IntervalMethod::ClopperPearson;
             low += fold.weight * found.low;
             high += fold.weight * found.high;
         }
-        let method = if exact { Method::ClopperPearson } else { Method::Hoeffding };
+        let method = if exact { IntervalMethod::ClopperPearson } else { IntervalMethod::Hoeffding };
         let all = self.weight();
         Ok(Interval {
             low: (low / all).max(0.0),
@@ -323,10 +323,10 @@ impl Tally {
         if values.len() < 2 || !mean.is_finite() {
             // These losses can be as large as they like.
             let (low, high) = (0.0, f64::INFINITY);
-            return Ok(Interval { low, high, level: LEVEL, method: Method::Percentile });
+            return Ok(Interval { low, high, level: LEVEL, method: IntervalMethod::Percentile });
         }
         let rounds = ((100.0 / (1.0 - level)).ceil() as usize).clamp(2000, 10_000);
-        let bootstrap = Bootstrap { rounds, level, seed: 0, method: Method::Bca };
+        let bootstrap = Bootstrap { rounds, level, seed: 0, method: IntervalMethod::Bca };
         let even = weights.iter().all(|weight| *weight == weights[0]);
         Ok(bootstrap.mean(&values, (!even).then_some(&weights))?.interval)
     }
@@ -462,7 +462,10 @@ mod tests {
         assert!((score.value - 0.9).abs() < 1e-12);
         let exact = proportion(200, 2000, 0.975).unwrap();
         assert!((score.interval.low - (1.0 - exact.high)).abs() < 1e-12);
-        assert_eq!((score.interval.level, score.interval.method), (0.95, Method::ClopperPearson));
+        assert_eq!(
+            (score.interval.level, score.interval.method),
+            (0.95, IntervalMethod::ClopperPearson)
+        );
         let lead = both.lead(0, 1).unwrap();
         assert!((lead.difference - 0.1).abs() < 1e-12 && lead.is_sure());
         let bound = Hoeffding::new(0.0, 1.0, 2, 0.95).unwrap();
@@ -476,7 +479,7 @@ mod tests {
         // With weights it is Hoeffding, for as many points as they are worth.
         let weights: Vec<f64> = (0..2000).map(|i| f64::from(i % 2) + 1.0).collect();
         let weighted = tally(Scale::Share, &[&a, &b], Some(&weights)).score(0).unwrap();
-        assert_eq!(weighted.interval.method, Method::Hoeffding);
+        assert_eq!(weighted.interval.method, IntervalMethod::Hoeffding);
         let n = 1500.0f64.powi(2) / 2500.0;
         let bound = Hoeffding::new(0.0, 1.0, 4, 0.95).unwrap();
         let expected = bound.interval(1.0 - weighted.value, n).unwrap();

@@ -52,7 +52,7 @@ pub struct Corpus {
 
 /// The documents of a fit: held, or read part by part.
 pub(crate) enum Text<'a, 'p> {
-    Held(&'a Documents),
+    InMemory(&'a Documents),
     Parts(&'a mut Parts<'p, Documents>),
 }
 
@@ -60,14 +60,14 @@ impl Text<'_, '_> {
     /// What a checkpoint knows the documents by, if one is kept: only of documents that are held.
     pub(crate) fn fingerprint(&self, job: &Job<'_, Documents>) -> u64 {
         match (self, &job.checkpoint) {
-            (Self::Held(documents), Some(_)) => documents.fingerprint(),
+            (Self::InMemory(documents), Some(_)) => documents.fingerprint(),
             _ => 0,
         }
     }
 
     pub(crate) fn corpus(self, model: &str, words: &Words) -> Result<Corpus> {
         match self {
-            Self::Held(documents) => Corpus::new(model, documents, words),
+            Self::InMemory(documents) => Corpus::new(model, documents, words),
             Self::Parts(parts) => Corpus::of_parts(model, parts, words),
         }
     }

@@ -24,10 +24,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// PV-DBOW (paragraph vectors, distributed bag of words): vectors of documents, trained to tell their words.
+/// PV-DBOW (paragraph vectors, distributed bag of words): vectors of documents, trained to predict their words.
 ///
-/// Every document has a vector `x`, and every word a vector `y`. Each word `w` of a document is told from `negatives` words
-/// drawn at random: the fit goes along the gradient of
+/// Every document has a vector `x`, and every word a vector `y`. The fit maximises, for each word `w` of a document and
+/// `negatives` words `n` drawn at random,
 ///
 /// `Σ_(document, w) [ln σ(x·y_w) + Σ_n ln σ(−x·y_n)]`
 ///
@@ -62,7 +62,7 @@ pub struct Doc2Vec {
     #[schemars(range(min = 1, max = 4096))]
     pub dimension: usize,
 
-    /// Words drawn at random for each word of a document, to tell it from.
+    /// Negative examples: words drawn at random for each word of a document.
     #[schemars(range(min = 1, max = 1000))]
     pub negatives: usize,
 

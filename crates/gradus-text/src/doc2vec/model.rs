@@ -24,7 +24,7 @@ pub struct ParagraphVectors {
     vectorizer: Vectorizer,
     /// How often each word is there in training, in the ascending order of the words.
     counts: Vec<u64>,
-    /// The vectors by which words are told.
+    /// The output vectors of the words.
     vectors: Rows,
     inference: Inference,
 }

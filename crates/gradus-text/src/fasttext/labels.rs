@@ -1,10 +1,10 @@
-//! The classes of documents, and how a loss tells them from each other.
+//! The classes of documents, and the loss over them.
 
 use super::tree::Tree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How classes are told from each other.
+/// The loss over the classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loss {

@@ -44,8 +44,8 @@ const BEFORE_CUTOFF: f64 = 0.6;
 /// fastText: a classifier of documents that is quick to fit, also on much text, and to apply.
 ///
 /// A document is the mean `h` of the vectors of its words and, if asked for, of its n-grams of words and of characters, which
-/// are hashed to buckets. A linear model with a row for each class tells the classes by `h`: the fit goes along the gradient of the
-/// loss with respect to both, document by document in a random order, at a rate that falls in a straight line to 0.
+/// are hashed to buckets. A linear model with a row for each class predicts the class from `h`. The fit takes gradient steps on the
+/// loss in both, document by document in a random order, at a rate that falls linearly to 0.
 ///
 /// Words, n-grams, hashes and files are those of fastText: `gradus export m.gradus m.bin` writes a model that opens there, and
 /// `gradus predict m.bin mail.csv` takes one from there. The result does not depend on the number of threads: documents are taken
@@ -80,10 +80,10 @@ pub struct FastText {
     #[schemars(range(min = 1, max = 4096))]
     pub dimension: usize,
 
-    /// How classes are told from each other.
+    /// The loss over the classes.
     pub loss: Loss,
 
-    /// Words of the longest n-grams: 2 for words and pairs of words in a row, which tell `not good` from `good`.
+    /// Words of the longest n-grams: 2 for words and pairs of words in a row, which distinguish `not good` from `good`.
     #[schemars(range(min = 1, max = 20))]
     pub word_ngrams: usize,
 
@@ -111,7 +111,7 @@ pub struct FastText {
     /// Whether text is put in lower case first.
     pub lowercase: bool,
 
-    /// What a word is.
+    /// The rule that cuts text into words.
     pub tokens: TokenRule,
 
     /// Length of a step at the beginning; it falls in a straight line to 0.

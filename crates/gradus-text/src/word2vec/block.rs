@@ -144,7 +144,7 @@ impl Workspace {
         changes.outputs.subtract(outputs);
     }
 
-    /// The steps of the block: for each centre a window drawn up to the largest, and what its word is told from.
+    /// The steps of the block: for each centre a window drawn up to the largest, and the targets of its word.
     fn plan(
         &mut self,
         settings: &Settings<'_>,

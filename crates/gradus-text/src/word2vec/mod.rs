@@ -3,8 +3,8 @@
 //! An epoch is cut into batches of text, and each batch into up to [`BLOCKS`] blocks, by the words alone, whatever the number of threads. A block
 //! takes its steps on copies of the rows it touches (`block`); when all blocks of a batch are done, what they changed is
 //! put together in their order (`merge`). Windows, occurrences of frequent words and negatives are drawn from random streams of the
-//! batch and of the block (`draw`). The losses differ in what a word is told from: words drawn at random, all words, or the
-//! turns on its way through a tree (`tree`).
+//! batch and of the block (`draw`). The losses differ in the targets of a prediction: negative examples drawn at random,
+//! all words, or the turns on the way to the word through a tree (`tree`).
 //! With character n-grams, the words of a batch are put together before it (`composed`).
 
 mod block;
@@ -53,7 +53,7 @@ const ROOT_SHARE: f64 = 0.25;
 /// of their time.
 const SHARING: usize = 2;
 
-/// What a word is told from.
+/// The loss of predicting a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Word2vecLoss {
@@ -66,14 +66,14 @@ pub enum Word2vecLoss {
     Hierarchical,
 }
 
-/// What words are told by.
+/// From what words are predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// By each of their neighbours.
+    /// From each of their neighbours.
     Skipgram,
-    /// By the mean of their neighbours.
+    /// From the mean of their neighbours.
     Cbow,
-    /// By their document: inputs are documents.
+    /// From their document: inputs are documents.
     Document,
 }
 
@@ -109,9 +109,9 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
 }
 
-/// What the words are told from, by the loss.
+/// The targets of a prediction, by the loss.
 enum Targets {
-    /// So many words drawn at random, which so many words in a row share.
+    /// `n` negative examples drawn at random, which `sharing` words in a row share.
     Negatives {
         negatives: Negatives,
         n: usize,
@@ -134,9 +134,9 @@ pub(crate) struct Trainer<'a> {
     options: Options,
     pub(crate) epochs: usize,
     targets: Targets,
-    /// Rows that tell words: of each word, or of each document.
+    /// Input vectors: one of each word, or of each document.
     n_inputs: usize,
-    /// Rows that words are told by: of each word, or of each inner node of the tree.
+    /// Output vectors: one of each word, or of each inner node of the tree.
     n_outputs: usize,
     /// Outputs that a step moves, in the mean.
     partners: f64,

@@ -8,7 +8,7 @@ use crate::outputs::{self, FilePlan, ForceArg};
 use crate::parameters::{arguments, option};
 use crate::progress::stop_on_ctrl_c;
 use clap::{Arg, ArgMatches, Args, Command};
-use gradus::select::compare::{FitStage, Step};
+use gradus::select::compare::{FitStage, RaceStep};
 use gradus_app::compare::{
     CompareOptions, CompareRequest, compare_json, compare_page, metric_names, parse_budget,
 };
@@ -176,7 +176,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
         }
     ));
     let bar = spinner(context);
-    let found = comparing.run(&|step: &Step<'_>| bar.set_message(answer(step)));
+    let found = comparing.run(&|step: &RaceStep<'_>| bar.set_message(answer(step)));
     bar.finish_and_clear();
     let found = found?;
     let comparison = &found.comparison;
@@ -202,7 +202,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     if comparison.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-fn answer(step: &Step<'_>) -> String {
+fn answer(step: &RaceStep<'_>) -> String {
     let (at, of) = step.of;
     match step.stage {
         FitStage::Race => {
