@@ -88,10 +88,13 @@ mod book {
 /// What most programs need.
 pub mod prelude {
     pub use gradus_base::{Error, Result};
+    pub use gradus_core::cluster::Cluster;
+    pub use gradus_core::embed::Embed;
     pub use gradus_core::estimator::{Fit, Fitted, Job, Model};
     pub use gradus_core::predict::Predict;
     pub use gradus_core::recommend::{Filter, Profile, Recipient, Recommend, Scored};
     pub use gradus_core::report::{Report, StopReason};
+    pub use gradus_core::topics::Topics;
     pub use gradus_core::transform::Transform;
     pub use gradus_core::update::{UpdateOptions, Updated};
     pub use gradus_data::{Dense, Id, Ids, Matrix, Ratings, Samples};
@@ -102,5 +105,9 @@ pub mod prelude {
     };
     pub use gradus_linear::{
         Constant, ElasticNet, Lasso, Linear, LinearModel, Logistic, Majority, Ridge, Svm, Svr,
+    };
+    pub use gradus_text::{
+        Cbow, Counts, Doc2Vec, Documents, FastText, Glove, Ppmi, Sif, Skipgram, TextModel, Tfidf,
+        WordVectors,
     };
 }

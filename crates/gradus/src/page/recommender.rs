@@ -128,7 +128,11 @@ fn evaluated(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
         });
     } else if let Some(reason) = &tested.unranked {
         page = page.section("How well it ranks", |section| {
-            section.text(format!("The ranking of {} cannot be evaluated: {reason}.", tested.source))
+            let stop = if reason.ends_with('?') { "" } else { "." };
+            section.text(format!(
+                "The ranking of {} cannot be evaluated: {reason}{stop}",
+                tested.source
+            ))
         });
     }
     page
