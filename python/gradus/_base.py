@@ -239,8 +239,8 @@ class _Progress:
         metric: str,
         seconds: float,
     ) -> None:
-        held = "" if validation is None else f"  held-out {metric} {validation:.5g}"
-        line = f"{self.name} {iteration}/{max_iterations}  objective {objective:.6g}{held}  {seconds:.1f} s"
+        held_out = "" if validation is None else f"  held-out {metric} {validation:.5g}"
+        line = f"{self.name} {iteration}/{max_iterations}  objective {objective:.6g}{held_out}  {seconds:.1f} s"
         print(f"\r{line:<78}", end="", file=sys.stderr, flush=True)
 
     def done(self) -> None:

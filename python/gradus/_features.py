@@ -600,9 +600,9 @@ def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if most - least >= 1024:
         return np.unique(y, return_inverse=True)
     places = y.astype(np.int64) - least
-    held = np.bincount(places) > 0
-    classes = (np.flatnonzero(held) + least).astype(y.dtype)
-    return classes, places if held.all() else (np.cumsum(held) - 1)[places]
+    present = np.bincount(places) > 0
+    classes = (np.flatnonzero(present) + least).astype(y.dtype)
+    return classes, places if present.all() else (np.cumsum(present) - 1)[places]
 
 
 def _labels(classes: np.ndarray) -> tuple[Any, np.ndarray | None]:

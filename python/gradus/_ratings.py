@@ -191,11 +191,11 @@ class Recommender(Estimator):
         explicit = not self._implicit
         ratings = _ratings(X, y, sample_weight, "X", duplicates, explicit)
         ratings = with_side(ratings, user_features, item_features)
-        held = None
+        held_out = None
         if validation is not None:
-            held = _ratings(validation, None, None, "validation", duplicates, explicit)
+            held_out = _ratings(validation, None, None, "validation", duplicates, explicit)
         self._fit_by(
-            _gradus.fit_ratings, self._kind, json.dumps(self._record()), ratings, validation=held, warm=self._warm()
+            _gradus.fit_ratings, self._kind, json.dumps(self._record()), ratings, validation=held_out, warm=self._warm()
         )
         self._name()
         return self
@@ -314,9 +314,9 @@ class Recommender(Estimator):
             Means over users: ``precision``, ``recall``, ``ndcg``, ``map``, ``mrr``, ``hit_rate``.
         """
         model = self._fitted
-        held, rated = _ratings_and_kind(X, y, None, "X", "last", False)
+        held_out, rated = _ratings_and_kind(X, y, None, "X", "last", False)
         threshold = None if threshold is None else float(threshold)
-        return dict(model.ranking(held, int(at), threshold, rated))
+        return dict(model.ranking(held_out, int(at), threshold, rated))
 
     def recommend(
         self,

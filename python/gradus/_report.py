@@ -70,7 +70,7 @@ class Report:
             known["objective"] = math.nan
         certificate = fields.get("certificate")
         if certificate is not None:
-            certificate = {key: math.nan if held is None else held for key, held in certificate.items()}
+            certificate = {key: math.nan if value is None else value for key, value in certificate.items()}
         known["certificate"] = certificate
         for point in known.get("trace", []):
             if point["objective"] is None:
@@ -105,10 +105,10 @@ class Report:
         ax.set_xlabel("iteration")
         ax.set_ylabel("objective")
         ax.set_title(f"{self.model}: {self.stop_reason.replace('_', ' ')}")
-        held = [point["validation"] for point in self.trace]
-        if any(score is not None for score in held):
+        held_out = [point["validation"] for point in self.trace]
+        if any(score is not None for score in held_out):
             other = ax.twinx()
-            other.plot(steps, held, color="tab:orange", label=f"held-out {self.metric}")
+            other.plot(steps, held_out, color="tab:orange", label=f"held-out {self.metric}")
             other.set_ylabel(f"held-out {self.metric}")
         return ax
 

@@ -301,13 +301,13 @@ pub fn fit_ratings(
     let model = gradus::find(name).map_err(raise)?;
     let params = record(params)?;
     let data = Arc::clone(&ratings.data);
-    let held = validation.map(|held| Arc::clone(&held.data));
+    let held_out = validation.map(|held_out| Arc::clone(&held_out.data));
     let warm = warm.map(|warm| Arc::clone(&warm.fitted));
     let keep = Arc::clone(&data);
     let work = move |run: &Run<'_>| {
         let run = from_warm(run, warm.as_deref());
-        let held = held.as_deref().map(|held| held as &dyn Dataset);
-        model.fit(&params, data.as_ref(), held, &run)
+        let held_out = held_out.as_deref().map(|held_out| held_out as &dyn Dataset);
+        model.fit(&params, data.as_ref(), held_out, &run)
     };
     let fitted = watched(py, false, progress, work, keep)?;
     Ok(Model { fitted: Arc::new(fitted) })

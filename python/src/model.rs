@@ -554,18 +554,19 @@ impl Model {
 
     /// How well it ranks held-out ratings, by lists of length `at`: means over users by name. `rated` tells
     /// whether the ratings have values; by default those of the upper quarter of the scale are relevant.
-    #[pyo3(signature = (held, at, threshold=None, rated=true))]
+    #[pyo3(signature = (held_out, at, threshold=None, rated=true))]
     fn ranking(
         &self,
         py: Python<'_>,
-        held: &Ratings,
+        held_out: &Ratings,
         at: usize,
         threshold: Option<f32>,
         rated: bool,
     ) -> PyResult<Vec<(&'static str, f64)>> {
-        let held = held.ratings();
+        let held_out = held_out.ratings();
         let how = RankingRequest { at: vec![at], threshold, ..RankingRequest::default() };
-        let ranking = inside(py, || app().rank(&self.fitted, held, rated, &how))?.map_err(raise)?;
+        let ranking =
+            inside(py, || app().rank(&self.fitted, held_out, rated, &how))?.map_err(raise)?;
         let found = ranking
             .report
             .at

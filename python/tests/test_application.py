@@ -18,14 +18,14 @@ def ratings(seed=0):
 
 def test_ranking_takes_the_upper_quarter_of_ratings_as_the_command_does():
     users, items, values = ratings()
-    held = np.arange(len(users)) % 4 == 0
-    model = Als(rank=3, random_state=0).fit((users[~held], items[~held], values[~held]))
-    part = (users[held], items[held], values[held])
+    held_out = np.arange(len(users)) % 4 == 0
+    model = Als(rank=3, random_state=0).fit((users[~held_out], items[~held_out], values[~held_out]))
+    part = (users[held_out], items[held_out], values[held_out])
     assert model.ranking(part, at=5) == model.ranking(part, at=5, threshold=4.0)
     assert model.ranking(part, at=5) != model.ranking(part, at=5, threshold=0.5)
     # Pairs without values have no better and worse ones.
-    assert model.ranking(part[:2], at=5) == model.ranking((*part[:2], np.full(held.sum(), 5.0)), at=5)
-    clicks = Ials(rank=3, random_state=0).fit((users[~held], items[~held]))
+    assert model.ranking(part[:2], at=5) == model.ranking((*part[:2], np.full(held_out.sum(), 5.0)), at=5)
+    clicks = Ials(rank=3, random_state=0).fit((users[~held_out], items[~held_out]))
     assert clicks.ranking(part, at=5) == clicks.ranking(part, at=5, threshold=0.5)
 
 

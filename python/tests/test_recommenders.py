@@ -119,8 +119,8 @@ def test_rankers_from_items_take_in_new_interactions(model):
 
 
 def test_held_out_ratings_stop_a_fit():
-    train, held = SEEN[:-60], SEEN[-60:]
-    model = als().fit(train, VALUES[:-60], validation=(held[:, 0], held[:, 1], VALUES[-60:]))
+    train, held_out = SEEN[:-60], SEEN[-60:]
+    model = als().fit(train, VALUES[:-60], validation=(held_out[:, 0], held_out[:, 1], VALUES[-60:]))
     assert model.report_.validation > 0
     assert model.report_.metric == "rmse"
     assert model.report_.baselines

@@ -88,8 +88,8 @@ def test_the_coherence_is_that_of_gensim():
     texts = [list(rng.choice(TOPICS[at % 2] + ["other"], rng.integers(3, 30))) for at in range(60)]
     model = Lda(n_topics=2, max_iter=30, stop_words=()).fit([" ".join(text) for text in texts])
     dictionary = gensim.corpora.Dictionary(texts)
-    judge = CoherenceModel(
+    peer = CoherenceModel(
         topics=model.top_words(10), texts=texts, dictionary=dictionary, coherence="c_npmi", window_size=10_000, topn=10, processes=1
     )
     # The windows are whole documents then.
-    assert np.allclose(judge.get_coherence_per_topic(), model.coherence_, atol=1e-6)
+    assert np.allclose(peer.get_coherence_per_topic(), model.coherence_, atol=1e-6)

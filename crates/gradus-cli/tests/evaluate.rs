@@ -75,9 +75,9 @@ fn a_split_keeps_every_row_and_every_column() {
         let mut mine = of(&all);
         mine.sort();
         let last = if mine.len() > 2 { mine.split_off(mine.len() - 2) } else { Vec::new() };
-        let mut held = of(&test);
-        held.sort();
-        assert_eq!(held, last, "user {user}");
+        let mut held_out = of(&test);
+        held_out.sort();
+        assert_eq!(held_out, last, "user {user}");
     }
     let answer = folder.json("split all.csv --by cold --holdout 0.25 --cold-test 0.5 -o t.csv --test u.csv --fold-in f.csv");
     assert!(answer["fold_in"]["ratings"].as_u64().unwrap() > 0);
@@ -116,7 +116,7 @@ fn fit_holds_out_in_every_way() {
     }
     folder.write("all.tsv", &text);
     let n = folder.json("info all.tsv")["ratings"].as_u64().unwrap();
-    for (split, held) in [
+    for (split, held_out) in [
         ("--holdout 0.25", None),
         ("--holdout 0.25 --split random", None),
         ("--holdout 2 --split per-user", Some(80)),
@@ -128,7 +128,7 @@ fn fit_holds_out_in_every_way() {
         let (train, out) =
             (&answer["data"]["ratings"], answer["data"]["held_out"].as_u64().unwrap());
         assert_eq!(train.as_u64().unwrap() + out, n, "{split}");
-        assert!(out > 0 && held.is_none_or(|held| held == out), "{split}: {out}");
+        assert!(out > 0 && held_out.is_none_or(|held_out| held_out == out), "{split}: {out}");
         assert!(answer["report"]["validation"].is_f64(), "{split}");
     }
     let (code, said) = folder.failure("fit als all.tsv -o m.gradus --split last");

@@ -13,15 +13,15 @@ fn run(folder: &Path, line: &str) -> (bool, String, String) {
 }
 
 fn ok(folder: &Path, line: &str) -> String {
-    let (success, out, told) = run(folder, line);
-    assert!(success, "{line}: {told}");
+    let (success, out, stderr) = run(folder, line);
+    assert!(success, "{line}: {stderr}");
     out
 }
 
 fn fails(folder: &Path, line: &str) -> String {
-    let (success, _, told) = run(folder, line);
+    let (success, _, stderr) = run(folder, line);
     assert!(!success, "{line}");
-    told
+    stderr
 }
 
 fn json(folder: &Path, line: &str) -> Value {

@@ -76,9 +76,9 @@ fn select(model: &dyn Estimator) -> Finding {
 fn hold_out(model: &dyn Estimator) -> Finding {
     let data = made(model, 100, 4)?;
     let HoldOut { train, held_out } = found(data.hold_out(RANDOM.0, 0.2, 5))?;
-    let (n, held) = (data.len(), held_out.len());
-    ensure!(train.len() + held == n, "{} and {held} of {n} units", train.len());
-    ensure!(held.abs_diff(n / 5) <= 1, "a fifth of {n} units is not {held}");
+    let (n, n_held_out) = (data.len(), held_out.len());
+    ensure!(train.len() + n_held_out == n, "{} and {n_held_out} of {n} units", train.len());
+    ensure!(n_held_out.abs_diff(n / 5) <= 1, "a fifth of {n} units is not {n_held_out}");
     let again = found(data.hold_out(RANDOM.0, 0.2, 5))?;
     ensure!(
         again.train.fingerprint() == train.fingerprint(),

@@ -119,8 +119,8 @@ fn resumed(model: &dyn Estimator) -> Finding {
     let train = train.as_ref();
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     for params in variants(model) {
-        for held in [None, Some(held_out.as_ref())] {
-            let whole = found(model.fit(&params, train, held, &Run::default()))?;
+        for validation in [None, Some(held_out.as_ref())] {
+            let whole = found(model.fit(&params, train, validation, &Run::default()))?;
             let path = folder.path().join("checkpoint");
             let checkpoint = Checkpoint { path: path.clone(), every: Duration::MAX, resume: true };
             let stop = Stop::new();
@@ -131,14 +131,14 @@ fn resumed(model: &dyn Estimator) -> Finding {
                 checkpoint: Some(checkpoint.clone()),
                 ..Run::default()
             };
-            let part = found(model.fit(&params, train, held, &run))?;
+            let part = found(model.fit(&params, train, validation, &run))?;
             let stopped = part.report.stop_reason == StopReason::Interrupted;
             ensure!(stopped, "it did not stop when asked, with {params:?}");
             ensure!(part.report.iterations == 2, "it stopped after {}", part.report.iterations);
             let text = error_text(Reader::open(&path).and_then(|mut file| model.read(&mut file)))?;
             ensure!(text.contains("checkpoint"), "a checkpoint loaded as a model: {text:?}");
             let run = Run { checkpoint: Some(checkpoint), ..Run::default() };
-            let rest = found(model.fit(&params, train, held, &run))?;
+            let rest = found(model.fit(&params, train, validation, &run))?;
             let same = found(rest.to_bytes())? == found(whole.to_bytes())?;
             ensure!(same, "the resumed fit ends in other bytes, with {params:?}");
             std::fs::remove_file(&path).map_err(|e| e.to_string())?;

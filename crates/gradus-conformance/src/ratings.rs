@@ -300,10 +300,10 @@ impl Observer for Notes {
 }
 
 fn report(model: &dyn Estimator) -> Finding {
-    let (train, held) = made(9)?.partition(|at| at % 10 != 0);
+    let (train, held_out) = made(9)?.partition(|at| at % 10 != 0);
     let notes = Notes::new(None);
     let run = Run { observer: &notes, ..Run::default() };
-    let fitted = found(model.fit(&quick(model), &train, Some(&held), &run))?;
+    let fitted = found(model.fit(&quick(model), &train, Some(&held_out), &run))?;
     let report = &fitted.report;
     let seeded = model.specs().iter().any(|spec| spec.name == "seed");
     ensure!(!seeded || report.seed == 7, "seed {}", report.seed);

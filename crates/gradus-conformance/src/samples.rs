@@ -276,12 +276,12 @@ fn edges(model: &dyn Estimator) -> Finding {
 fn empty(model: &dyn Estimator) -> Finding {
     let data = made(model, 20, 2, 10)?;
     let none = data.select_rows(&[]);
-    let refused = |train: &Samples, held: Option<&Samples>| {
-        let (train, held) = (train.clone(), held.cloned());
+    let refused = |train: &Samples, held_out: Option<&Samples>| {
+        let (train, held_out) = (train.clone(), held_out.cloned());
         error_text(model.fit(
             &settled(model),
             &train,
-            held.as_ref().map(|h| h as &dyn Dataset),
+            held_out.as_ref().map(|h| h as &dyn Dataset),
             &Run::default(),
         ))
     };
@@ -298,9 +298,9 @@ fn width(model: &dyn Estimator) -> Finding {
     let narrow = Matrix::from(Dense::full(2, 2, 1.0));
     let text = error_text(found(fitted.predictor())?.scores(&narrow))?;
     ensure!(text.contains('3') && text.contains('2'), "{text:?} does not say 3 and 2");
-    let held = made(model, 10, 2, 11)?;
-    let (train, held) = (data, held);
-    let text = error_text(model.fit(&settled(model), &train, Some(&held), &Run::default()))?;
+    let held_out = made(model, 10, 2, 11)?;
+    let (train, held_out) = (data, held_out);
+    let text = error_text(model.fit(&settled(model), &train, Some(&held_out), &Run::default()))?;
     ensure!(text.contains('3') && text.contains('2'), "{text:?} does not say 3 and 2");
     Ok(())
 }
@@ -330,9 +330,9 @@ fn wrong_target(model: &dyn Estimator) -> Finding {
 
 fn report(model: &dyn Estimator) -> Finding {
     let data = made(model, 200, 4, 13)?;
-    let (train, held): (Vec<u32>, Vec<u32>) = (0..200).partition(|row| row % 5 != 0);
-    let (train, held) = (data.select_rows(&train), data.select_rows(&held));
-    let fitted = found(model.fit(&settled(model), &train, Some(&held), &Run::default()))?;
+    let (train, held_out): (Vec<u32>, Vec<u32>) = (0..200).partition(|row| row % 5 != 0);
+    let (train, held_out) = (data.select_rows(&train), data.select_rows(&held_out));
+    let fitted = found(model.fit(&settled(model), &train, Some(&held_out), &Run::default()))?;
     let report = &fitted.report;
     ensure!(report.trace.len() == report.iterations, "a trace of {}", report.trace.len());
     ensure!(report.objective.is_finite(), "objective {}", report.objective);

@@ -81,7 +81,7 @@ impl Part {
         if users.len() < LEAST_USERS {
             return None;
         }
-        let (mut held, mut removed) = (vec![false; data.len()], vec![false; data.len()]);
+        let (mut is_held_out, mut removed) = (vec![false; data.len()], vec![false; data.len()]);
         let mut stream = Stream::new(SEED, "choice.users", 0);
         let (mut wanted, mut left) = (scored.min(users.len() as u64), users.len() as u64);
         for user in users {
@@ -95,9 +95,9 @@ impl Part {
             let mut places: Vec<usize> = range.collect();
             Stream::new(SEED, "choice.items", user as u64).shuffle(&mut places);
             let count = (places.len() / ONE_IN).max(1);
-            places[..count].iter().for_each(|&at| (held[at], removed[at]) = (chosen, true));
+            places[..count].iter().for_each(|&at| (is_held_out[at], removed[at]) = (chosen, true));
         }
-        let (held_out, train) = (data.filter(|at| held[at]), data.filter(|at| !removed[at]));
+        let (held_out, train) = (data.filter(|at| is_held_out[at]), data.filter(|at| !removed[at]));
         let held_out = HeldOutItems::new(&held_out, &train).ok()?;
         Some(Self { train, held_out })
     }
@@ -199,8 +199,8 @@ mod tests {
     fn a_fifth_of_the_items_is_held_out_and_nothing_is_lost() {
         let data = RatingsSpec::new(60, 80, 1500).make(2).unwrap().ratings;
         let part = Part::new(&data).unwrap();
-        let held = data.len() - part.train.len();
-        assert!((held as f64 / data.len() as f64 - 0.2).abs() < 0.03, "{held}");
+        let n_held_out = data.len() - part.train.len();
+        assert!((n_held_out as f64 / data.len() as f64 - 0.2).abs() < 0.03, "{n_held_out}");
         assert!((0..60).all(|user| !part.train.by_user().range(user).is_empty()));
         let some = Part::of_all_users(&data, 20).unwrap();
         assert_eq!(some.train, part.train, "what is held out does not depend on who is scored");

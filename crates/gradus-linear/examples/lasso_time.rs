@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         (fitted.report.seconds, Csr::new(w.len(), vec![0, used.len()], used, values)?)
     } else {
         let options = PathOptions { l1_ratio, lambdas, tol: GAP, ..PathOptions::default() };
-        let begun = Instant::now();
+        let started = Instant::now();
         let found = path(&samples, &options)?.remove(0);
-        (begun.elapsed().as_secs_f64(), found.coefficients)
+        (started.elapsed().as_secs_f64(), found.coefficients)
     };
     println!("{seconds}");
     let starts = coefficients.indptr().iter().map(|&x| x as f64);

@@ -20,9 +20,9 @@ fn weight(j: usize) -> f64 {
 
 impl Timed {
     fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
+        let started = Instant::now();
         let result = work();
-        self.seconds.set(self.seconds.get() + begun.elapsed().as_secs_f64());
+        self.seconds.set(self.seconds.get() + started.elapsed().as_secs_f64());
         result
     }
 }

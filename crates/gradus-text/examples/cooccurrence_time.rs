@@ -27,13 +27,13 @@ fn main() -> Result<()> {
     let text = TextFile::read(Path::new(path))?
         .ok_or_else(|| Error::format(path, "holds no text: there is a zero byte in it"))?;
     let documents = Documents::new(text.text.lines());
-    let begun = Instant::now();
+    let started = Instant::now();
     let tokenizer = Tokenizer { rule: TokenRule::Words, lowercase: true };
     let min_count = number(3)?.unwrap_or(5);
     let words =
         Words { tokenizer, shortest: 1, phrases: Phrases::NONE, min_count, max_words: None };
     let corpus = Corpus::new("cooccurrence", &documents, &words)?;
-    let read = begun.elapsed().as_secs_f64();
+    let read = started.elapsed().as_secs_f64();
     let window = ContextWindow {
         size: number(2)?.unwrap_or(10) as usize,
         side: ContextSide::Symmetric,
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
         "{{\"words\": {n}, \"tokens\": {}, \"pairs\": {}, \"vocabulary_s\": {read}, \"seconds\": {}}}",
         corpus.n_tokens(),
         counts.nnz(),
-        begun.elapsed().as_secs_f64()
+        started.elapsed().as_secs_f64()
     );
     if let Some(output) = arguments.get(5) {
         let words: String = corpus.words().iter().map(|word| format!("{word}\n")).collect();

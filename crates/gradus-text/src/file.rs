@@ -567,9 +567,9 @@ mod tests {
             assert_eq!(documents.ids().unwrap().get(1), "8");
             assert_eq!(documents.times(), Some(&[1, 2, 0][..]));
             assert_eq!(documents.document_classes().unwrap().codes, [1, 0, 0]);
-            let held = documents.hold_out("last", 0.34, 1).unwrap();
-            let held = held.held_out.of_kind::<Documents>().unwrap();
-            assert_eq!(held.texts(), ["NA"]);
+            let held_out = documents.hold_out("last", 0.34, 1).unwrap();
+            let held_out = held_out.held_out.of_kind::<Documents>().unwrap();
+            assert_eq!(held_out.texts(), ["NA"]);
             // Written and read back.
             let again = folder.path().join("again.jsonl");
             documents.write(&mut fs::File::create(&again).unwrap()).unwrap();

@@ -38,7 +38,7 @@ fn params(name: &str) -> Map<String, serde_json::Value> {
 #[test]
 fn validation_evaluation_and_search_give_one_score() {
     let data = sparse();
-    let (train, held) = holdout(&data, 0.3, 3).unwrap();
+    let (train, held_out) = holdout(&data, 0.3, 3).unwrap();
     let absent =
         (0..train.n_items()).filter(|&item| train.by_item().range(item).is_empty()).count();
     let gone = (0..train.n_users()).filter(|&user| train.by_user().range(user).is_empty()).count();
@@ -47,17 +47,18 @@ fn validation_evaluation_and_search_give_one_score() {
     let implicit = gradus::models().iter().filter(|model| model.traits().is_implicit());
     for model in implicit {
         let (name, params) = (model.name(), params(model.name()));
-        let any = (train.clone(), held.clone());
+        let any = (train.clone(), held_out.clone());
         let fitted = model.fit(&params, &any.0, Some(&any.1), &Run::default()).unwrap();
         let validation = fitted.report.validation.unwrap();
-        let report = evaluate_ranking(fitted.recommend().unwrap(), &held, &options).unwrap();
+        let report = evaluate_ranking(fitted.recommend().unwrap(), &held_out, &options).unwrap();
         let ndcg = report.at[0].ndcg.mean;
         assert!(
             (ndcg - validation).abs() < 1e-9,
             "{name}: {ndcg} evaluated, {validation} in the fit"
         );
         // With the data in files of their own, ids that training does not have are not known at all.
-        let apart = evaluate_ranking(fitted.recommend().unwrap(), &alone(&held), &options).unwrap();
+        let apart =
+            evaluate_ranking(fitted.recommend().unwrap(), &alone(&held_out), &options).unwrap();
         assert_eq!((apart.at, apart.users), (report.at.clone(), report.users), "{name}");
         assert_eq!(report.items, train.n_items() - absent, "{name}");
         // A search that holds the same part out.
@@ -81,17 +82,17 @@ fn validation_evaluation_and_search_give_one_score() {
 #[test]
 fn models_of_the_part_alone_get_the_same_score() {
     // These do not depend on the order of ids, so they are the same model.
-    let (train, held) = holdout(&sparse(), 0.3, 3).unwrap();
-    let (alone, held_alone) = (alone(&train), alone(&held));
+    let (train, held_out) = holdout(&sparse(), 0.3, 3).unwrap();
+    let (alone, held_alone) = (alone(&train), alone(&held_out));
     assert!(alone.n_items() < train.n_items());
     for name in ["popular", "neighbours"] {
         let model = gradus::find(name).unwrap();
-        let score = |train: &Ratings, held: &Ratings| {
-            let any = (train.clone(), held.clone());
+        let score = |train: &Ratings, held_out: &Ratings| {
+            let any = (train.clone(), held_out.clone());
             let fitted = model.fit(&Map::new(), &any.0, Some(&any.1), &Run::default()).unwrap();
             (fitted.report.validation.unwrap(), fitted.report.baselines)
         };
-        let (whole, part) = (score(&train, &held), score(&alone, &held_alone));
+        let (whole, part) = (score(&train, &held_out), score(&alone, &held_alone));
         assert!((whole.0 - part.0).abs() < 1e-9, "{name}: {} and {}", whole.0, part.0);
         for (a, b) in whole.1.iter().zip(&part.1) {
             assert!((a.score - b.score).abs() < 1e-9, "{name}: {a:?} {b:?}");
@@ -102,8 +103,8 @@ fn models_of_the_part_alone_get_the_same_score() {
 #[test]
 fn held_out_zeros_and_weights_of_0_are_not_relevant() {
     let data = sparse();
-    let (train, held) = holdout(&data, 0.3, 3).unwrap();
-    let positive = held.filter(|at| held.by_user().values()[at] > 0.0);
+    let (train, held_out) = holdout(&data, 0.3, 3).unwrap();
+    let positive = held_out.filter(|at| held_out.by_user().values()[at] > 0.0);
     let model = gradus::find("popular").unwrap();
     let fitted = model.fit(&Map::new(), &train, None, &Run::default()).unwrap();
     let of = |test: &Ratings| {
@@ -112,12 +113,13 @@ fn held_out_zeros_and_weights_of_0_are_not_relevant() {
                 .unwrap();
         (report.at, report.relevant)
     };
-    assert!(positive.len() < held.len());
-    assert_eq!(of(&held), of(&positive));
+    assert!(positive.len() < held_out.len());
+    assert_eq!(of(&held_out), of(&positive));
     // The same by weights.
     let mut builder = RatingsBuilder::new();
-    for r in held.iter() {
-        let (user, item) = (held.users().get(r.user as usize), held.items().get(r.item as usize));
+    for r in held_out.iter() {
+        let (user, item) =
+            (held_out.users().get(r.user as usize), held_out.items().get(r.item as usize));
         builder.push_weighted(user, item, 1.0, r.value).unwrap();
     }
     assert_eq!(of(&builder.finish(Duplicates::Error).unwrap()), of(&positive));
@@ -126,15 +128,15 @@ fn held_out_zeros_and_weights_of_0_are_not_relevant() {
 #[test]
 fn iterations_are_compared_on_a_sample_and_the_final_score_is_over_all_users() {
     let data = RatingsSpec::new(1600, 2500, 14_000).make(2).unwrap().ratings;
-    let (train, held) = holdout(&data, 0.3, 1).unwrap();
-    let any = (train, held.clone());
+    let (train, held_out) = holdout(&data, 0.3, 1).unwrap();
+    let any = (train, held_out.clone());
     let options = RankingOptions { at: vec![20], ..RankingOptions::default() };
     for name in ["ials", "bpr", "svd"] {
         let model = gradus::find(name).unwrap();
         let fit = || model.fit(&params(name), &any.0, Some(&any.1), &Run::default()).unwrap();
         let fitted = fit();
         let report = &fitted.report;
-        let all = evaluate_ranking(fitted.recommend().unwrap(), &held, &options).unwrap();
+        let all = evaluate_ranking(fitted.recommend().unwrap(), &held_out, &options).unwrap();
         assert!(all.users > 1000, "{name}: {} users, too few for a sample", all.users);
         let note = format!("1000 of {} users", all.users);
         assert!(report.notes.iter().any(|said| said.contains(&note)), "{name}: {:?}", report.notes);

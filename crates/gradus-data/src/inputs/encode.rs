@@ -554,7 +554,7 @@ fn shares(counts: &[usize]) -> Vec<f64> {
 }
 
 fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>]) -> Result<Matrix> {
-    let held: f64 = parts
+    let stored: f64 = parts
         .iter()
         .map(|part| match part {
             Part::Numbers { values, .. } => {
@@ -563,8 +563,8 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
             Part::Places { .. } => 1.0,
             Part::Sparse(rows) => rows.nnz() as f64 / n_rows.max(1) as f64,
             Part::Lists { codes, sets, shares } => {
-                let held = |&code: &u32| sets.get(code as usize).map_or(shares.len(), Vec::len);
-                codes.iter().map(held).sum::<usize>() as f64 / n_rows.max(1) as f64
+                let stored = |&code: &u32| sets.get(code as usize).map_or(shares.len(), Vec::len);
+                codes.iter().map(stored).sum::<usize>() as f64 / n_rows.max(1) as f64
             }
         })
         .sum();
@@ -576,7 +576,7 @@ fn assemble(n_rows: usize, n_cols: usize, columns: &[Input], parts: &[Part<'_>])
             Some(at)
         })
         .collect();
-    if n_cols >= WIDE && held < DENSITY * n_cols as f64 {
+    if n_cols >= WIDE && stored < DENSITY * n_cols as f64 {
         let mut indptr = Vec::with_capacity(n_rows + 1);
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         indptr.push(0);

@@ -24,17 +24,17 @@ pub fn holdout(ratings: &Ratings, share: f64, seed: u64) -> Result<(Ratings, Rat
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::parameter("holdout", share, "must be greater than 0 and less than 1"));
     }
-    let held = (share * ratings.len() as f64).round() as usize;
-    if held == 0 || held == ratings.len() {
+    let held_out = (share * ratings.len() as f64).round() as usize;
+    if held_out == 0 || held_out == ratings.len() {
         return Err(Error::data(format!(
-            "holdout = {share}: of {} ratings that leaves {} to learn from and {held} to test on",
+            "holdout = {share}: of {} ratings that leaves {} to learn from and {held_out} to test on",
             ratings.len(),
-            ratings.len() - held
+            ratings.len() - held_out
         )));
     }
     // Selection sampling: one pass, no list of positions.
     let mut stream = Stream::new(seed, "split.holdout", 0);
-    let (mut wanted, mut left) = (held as u64, ratings.len() as u64);
+    let (mut wanted, mut left) = (held_out as u64, ratings.len() as u64);
     Ok(ratings.partition(|_| {
         let chosen = stream.below(left) < wanted;
         wanted -= u64::from(chosen);

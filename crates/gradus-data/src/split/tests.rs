@@ -170,10 +170,10 @@ proptest! {
         };
         is_partition(&all, &[&cold.train, &cold.fold_in, &cold.test]);
         let users = |ratings: &Ratings| by_user(&rows(ratings)).into_keys().collect::<BTreeSet<_>>();
-        let held = users(&cold.test);
-        prop_assert_eq!(&users(&cold.fold_in), &held);
-        prop_assert!(users(&cold.train).is_disjoint(&held));
-        prop_assert_eq!(held.len(), n);
+        let held_out = users(&cold.test);
+        prop_assert_eq!(&users(&cold.fold_in), &held_out);
+        prop_assert!(users(&cold.train).is_disjoint(&held_out));
+        prop_assert_eq!(held_out.len(), n);
         for (user, tested) in by_user(&rows(&cold.test)) {
             let all = by_user(&all)[&user].len();
             let expected = match amount {
@@ -202,9 +202,9 @@ fn seeds_give_other_splits_and_every_rating_its_chance() {
         let mut seen = BTreeSet::new();
         let mut total = 0;
         for seed in 0..60 {
-            let held = way(&ratings, seed);
-            total += held.len();
-            seen.extend(held.iter().map(|rating| (rating.user, rating.item)));
+            let held_out = way(&ratings, seed);
+            total += held_out.len();
+            seen.extend(held_out.iter().map(|rating| (rating.user, rating.item)));
         }
         assert_eq!(seen.len(), 200);
         let share = total as f64 / (60.0 * 200.0);

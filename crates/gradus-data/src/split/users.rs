@@ -73,15 +73,15 @@ impl fmt::Display for Amount {
 /// ```
 pub fn per_user(ratings: &Ratings, amount: Amount, seed: u64) -> Result<(Ratings, Ratings)> {
     amount.check()?;
-    let mut held = vec![false; ratings.len()];
+    let mut held_out = vec![false; ratings.len()];
     for user in 0..ratings.n_users() {
         let places = ratings.by_user().range(user);
         let mut stream = Stream::new(seed, "split.per_user", user as u64);
         for chosen in stream.sample(places.len(), amount.of(places.len()))? {
-            held[places.start + chosen] = true;
+            held_out[places.start + chosen] = true;
         }
     }
-    split(ratings, amount, &held)
+    split(ratings, amount, &held_out)
 }
 
 /// Sets the last ratings of each user by time aside: `(train, held out)`.
@@ -115,7 +115,7 @@ pub fn leave_last_out(ratings: &Ratings, amount: Amount) -> Result<(Ratings, Rat
              with option `time`",
         )
     })?;
-    let mut held = vec![false; ratings.len()];
+    let mut held_out = vec![false; ratings.len()];
     let mut order = Vec::new();
     for user in 0..ratings.n_users() {
         order.clear();
@@ -123,14 +123,14 @@ pub fn leave_last_out(ratings: &Ratings, amount: Amount) -> Result<(Ratings, Rat
         // Positions of a row ascend with the item, so they settle ties.
         order.sort_unstable_by_key(|&at| (times[at], at));
         for &at in order.iter().rev().take(amount.of(order.len())) {
-            held[at] = true;
+            held_out[at] = true;
         }
     }
-    split(ratings, amount, &held)
+    split(ratings, amount, &held_out)
 }
 
-fn split(ratings: &Ratings, amount: Amount, held: &[bool]) -> Result<(Ratings, Ratings)> {
-    if !held.contains(&true) {
+fn split(ratings: &Ratings, amount: Amount, held_out: &[bool]) -> Result<(Ratings, Ratings)> {
+    if !held_out.contains(&true) {
         let most = (0..ratings.n_users()).map(|user| ratings.by_user().range(user).len()).max();
         return Err(Error::data(format!(
             "holdout = {amount} of each user's ratings: nothing is held out, for no user has more \
@@ -138,7 +138,7 @@ fn split(ratings: &Ratings, amount: Amount, held: &[bool]) -> Result<(Ratings, R
             most.unwrap_or(0)
         )));
     }
-    Ok(ratings.partition(|at| !held[at]))
+    Ok(ratings.partition(|at| !held_out[at]))
 }
 
 /// What [`cold_users`] sets apart.
@@ -246,10 +246,10 @@ pub fn cold_items(ratings: &Ratings, share: f64, seed: u64) -> Result<(Ratings, 
             rated.len() - n
         )));
     }
-    let mut held = vec![false; ratings.n_items()];
+    let mut held_out = vec![false; ratings.n_items()];
     for at in Stream::new(seed, "split.cold_items", 0).sample(rated.len(), n)? {
-        held[rated[at]] = true;
+        held_out[rated[at]] = true;
     }
-    let is_held: Vec<bool> = ratings.iter().map(|rating| held[rating.item as usize]).collect();
+    let is_held: Vec<bool> = ratings.iter().map(|rating| held_out[rating.item as usize]).collect();
     Ok(ratings.partition(|at| !is_held[at]))
 }

@@ -620,7 +620,7 @@ fn a_given_penalty_on_biases_is_used() {
             largest(&sgd.rank(2).regularization(1.0).fit(&data).unwrap().model),
         ]
     };
-    let (free, held) = (biases(None), biases(Some(1e7)));
+    let (free, penalized) = (biases(None), biases(Some(1e7)));
     assert!(free.iter().all(|bias| *bias > 0.2), "{free:?}");
-    assert!(held.iter().all(|bias| *bias < 1e-3), "{held:?}");
+    assert!(penalized.iter().all(|bias| *bias < 1e-3), "{penalized:?}");
 }

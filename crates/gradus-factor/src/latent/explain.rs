@@ -119,10 +119,10 @@ impl LatentFactors {
         let (weights, mut vectors) = (wide(weights), self.vectors(items, rule.biases));
         if let FoldIn::NonNegative(_) = self.fold_in {
             // Factors that are held at 0 have no part in the account; the others are least squares.
-            let held = vector.factors[..self.rank()].iter().map(|x| *x <= 0.0);
-            let held: Vec<usize> =
-                held.enumerate().filter(|(_, held)| *held).map(|(t, _)| t).collect();
-            vectors.iter_mut().for_each(|v| held.iter().for_each(|&t| v[t] = 0.0));
+            let at_zero = vector.factors[..self.rank()].iter().map(|x| *x <= 0.0);
+            let at_zero: Vec<usize> =
+                at_zero.enumerate().filter(|(_, at_zero)| *at_zero).map(|(t, _)| t).collect();
+            vectors.iter_mut().for_each(|v| at_zero.iter().for_each(|&t| v[t] = 0.0));
         }
         let system = self.ridge(lambda, of_bias);
         let direction = self.direction(system, &vectors, &weights, item, rule.biases);

@@ -101,8 +101,8 @@ fn users_are_folded_in_to_the_optimum() {
         curvature += v.iter().map(|v| v * v).sum::<f64>();
     }
     for (g, x) in gradient.iter().zip(&x) {
-        let held = *x == 0.0 && *g >= -1e-4 * curvature;
-        assert!(held || g.abs() < 1e-4 * curvature, "{gradient:?} {x:?}");
+        let at_bound = *x == 0.0 && *g >= -1e-4 * curvature;
+        assert!(at_bound || g.abs() < 1e-4 * curvature, "{gradient:?} {x:?}");
     }
     // The user of the model is near: four rounds an iteration have come that far.
     for (a, b) in row(&fitted, 7).iter().zip(&x) {

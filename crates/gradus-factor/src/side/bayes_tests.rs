@@ -33,11 +33,11 @@ fn planted_maps_are_recovered() {
 fn features_do_no_harm_to_rows_with_ratings() {
     for (noise, informative) in [(20, false), (3, true)] {
         let (planted, _) = planted((400, 200, 30), noise, informative, 2);
-        let held = |of: &[Entity]| {
+        let error = |of: &[Entity]| {
             let (train, test) = planted.with(of).partition(|at| at % 7 != 0);
             rmse_of(&fit(&train).model, &test)
         };
-        let (plain, with) = (held(&[]), held(&Entity::ALL));
+        let (plain, with) = (error(&[]), error(&Entity::ALL));
         // Another chain is another 0.001.
         assert!(with < plain + 2e-3, "{with} for {plain}");
     }

@@ -159,13 +159,13 @@ fn planted_maps_are_recovered() {
 fn features_of_noise_do_no_harm() {
     for seed in [1, 2] {
         let planted = planted(20, false, seed);
-        let held = |of: &[Entity]| {
+        let error = |of: &[Entity]| {
             let (train, test) = planted.with(of).partition(|at| at % 5 != 0);
             let job = Job::default().validation(&test);
             params().patience(0).fit_job(&train, &job).unwrap().report.validation.unwrap()
         };
         // Only users, so that the same items are ranked.
-        let (plain, noisy) = (held(&[]), held(&[Entity::User]));
+        let (plain, noisy) = (error(&[]), error(&[Entity::User]));
         assert!((noisy - plain).abs() < 1e-3, "{noisy} for {plain}");
     }
 }

@@ -146,11 +146,11 @@ fn planted_maps_are_recovered() {
 fn features_of_noise_do_no_harm() {
     for seed in [1, 2] {
         let (planted, _) = planted((400, 200, 30), 20, false, seed);
-        let held = |of: &[Entity]| {
+        let error = |of: &[Entity]| {
             let (train, test) = planted.with(of).partition(|at| at % 7 != 0);
             rmse(&fit(&train), &test)
         };
-        let (plain, noisy) = (held(&[]), held(&Entity::ALL));
+        let (plain, noisy) = (error(&[]), error(&Entity::ALL));
         assert!(noisy < plain + 1e-3, "{noisy} for {plain}");
     }
 }
@@ -158,11 +158,11 @@ fn features_of_noise_do_no_harm() {
 #[test]
 fn rows_with_ratings_lose_nothing() {
     let (planted, _) = planted((400, 200, 30), 3, true, 3);
-    let held = |of: &[Entity]| {
+    let error = |of: &[Entity]| {
         let (train, test) = planted.with(of).partition(|at| at % 7 != 0);
         rmse(&fit(&train), &test)
     };
-    let (plain, with) = (held(&[]), held(&Entity::ALL));
+    let (plain, with) = (error(&[]), error(&Entity::ALL));
     assert!(with < plain + 1e-3, "{with} for {plain}");
 }
 

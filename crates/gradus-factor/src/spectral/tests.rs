@@ -162,10 +162,10 @@ fn what_is_left_out_is_chosen_by_the_scores_that_the_filter_gives() {
         .item_exponent(after("item_exponent"));
     // The same settings on the same part give the score that the report tells.
     let part = crate::choice::Part::of_all_users(&data, 4000).unwrap();
-    let held = params.fit(&part.train).unwrap();
+    let trained = params.fit(&part.train).unwrap();
     let score = part.held_out.ndcg(|user, scores| {
         let profile = Catalogue::new(&part.train, true);
-        held.model.rule().scores(&profile.of_user(user), scores);
+        trained.model.rule().scores(&profile.of_user(user), scores);
     });
     assert!(chosen[0].reason.ends_with(&format!("{score:.4}")), "{chosen:?} {score}");
     // What is given stays, and a filter without a low-pass has nothing to choose of it.

@@ -14,7 +14,7 @@ const CONDITION: f64 = 1e13;
 /// A mixture, and in how many directions the variance of each component is held at the floor.
 pub(super) struct Maximum {
     pub(super) mixture: Mixture,
-    pub(super) held: Vec<usize>,
+    pub(super) floored: Vec<usize>,
 }
 
 /// The mixture that maximises the expected log-likelihood among those whose variances are at least `floor` in every
@@ -26,9 +26,9 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
     let (kind, k, d) = (old.kind, old.k, old.d);
     let total: f64 = stats.mass.iter().sum();
     let mut new = old.clone();
-    let mut held = vec![0; k];
+    let mut floored = vec![0; k];
     let mut shared = if kind == Covariance::Tied { stats.second.clone() } else { Vec::new() };
-    for (c, held) in held.iter_mut().enumerate() {
+    for (c, floored) in floored.iter_mut().enumerate() {
         let mass = stats.mass[c];
         new.weights[c] = mass / total;
         let first = &stats.first[c * d..(c + 1) * d];
@@ -45,7 +45,7 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
                 matrix.copy_from_slice(&stats.second[c * size..(c + 1) * size]);
                 take_off(matrix, first, mass);
                 matrix.iter_mut().for_each(|x| *x /= mass);
-                *held = clip(d, matrix, floor)?;
+                *floored = clip(d, matrix, floor)?;
             }
             Covariance::Tied => take_off(&mut shared, first, mass),
             Covariance::Diag | Covariance::Spherical => {
@@ -54,12 +54,12 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
                 if kind == Covariance::Diag {
                     for (j, to) in new.covariances[c * d..(c + 1) * d].iter_mut().enumerate() {
                         *to = variance(j);
-                        *held += usize::from(*to < floor);
+                        *floored += usize::from(*to < floor);
                         *to = to.max(floor);
                     }
                 } else {
                     let mean = (0..d).map(variance).sum::<f64>() / d as f64;
-                    *held = usize::from(mean < floor);
+                    *floored = usize::from(mean < floor);
                     new.covariances[c] = mean.max(floor);
                 }
             }
@@ -69,10 +69,10 @@ pub(super) fn maximize(old: &Mixture, stats: &Stats, floor: f64) -> Result<Maxim
     if kind == Covariance::Tied {
         shared.iter_mut().for_each(|x| *x /= total);
         let clipped = clip(d, &mut shared, floor)?;
-        held.fill(clipped);
+        floored.fill(clipped);
         new.covariances = shared;
     }
-    Ok(Maximum { mixture: new, held })
+    Ok(Maximum { mixture: new, floored })
 }
 
 /// Takes `m mᵀ / mass` from an upper triangle, which is then about the new mean.
@@ -101,7 +101,7 @@ fn clip(d: usize, matrix: &mut [f64], floor: f64) -> Result<usize> {
     let largest = eigen.values.last().copied().unwrap_or(0.0);
     // Clusters a million times as far apart as they are wide, and not found: the floor is raised for the factorisation.
     let floor = floor.max(largest / CONDITION);
-    let held = eigen.values.iter().filter(|value| **value < floor).count();
+    let floored = eigen.values.iter().filter(|value| **value < floor).count();
     matrix.fill(0.0);
     for (value, vector) in eigen.values.iter().zip(eigen.vectors.chunks_exact(d)) {
         let value = value.max(floor);
@@ -115,5 +115,5 @@ fn clip(d: usize, matrix: &mut [f64], floor: f64) -> Result<usize> {
             matrix[i * d + j] = matrix[j * d + i];
         }
     }
-    Ok(held)
+    Ok(floored)
 }

@@ -270,7 +270,7 @@ impl Fit for Gmm {
             collapsed: state.collapsed(singular).len() as u64,
         };
         report.notes = notes(&state, (&constant, singular), floor);
-        if !stepped.is_empty() && state.held.iter().any(|held| *held > 0) {
+        if !stepped.is_empty() && state.floored.iter().any(|floored| *floored > 0) {
             report.notes.push(format!(
                 "features recorded in steps: {}; their variance in a component is at least that of rounding to a step",
                 some_of(&stepped)
@@ -331,7 +331,9 @@ fn notes(state: &State, (constant, singular): (&[String], usize), floor: f64) ->
         let more = if collapsed.len() > 8 { ", …" } else { "" };
         let directions = match mixture.kind {
             Covariance::Spherical => "in all directions".to_owned(),
-            _ => format!("(component {}: in {} of {d} directions)", first + 1, state.held[first]),
+            _ => {
+                format!("(component {}: in {} of {d} directions)", first + 1, state.floored[first])
+            }
         };
         notes.push(format!(
             "collapsed: components {}{more} would have no variance {directions}; it is held at reg_covar = {floor} of \

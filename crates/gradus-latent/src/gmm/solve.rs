@@ -47,7 +47,7 @@ pub(super) struct State {
     /// By how much the likelihood fell, if it did: rounding got the better of it.
     pub(super) fall: f64,
     /// In how many directions the variance of each component is at the floor.
-    pub(super) held: Vec<usize>,
+    pub(super) floored: Vec<usize>,
 }
 
 impl Em {
@@ -71,11 +71,11 @@ impl Em {
     pub(super) fn singular(&self) -> Result<usize> {
         let one = Plan { k: 1, ..self.plan };
         let labels = vec![0; self.rows.len()];
-        Ok(maximize_from(&self.rows, one, &labels, self.unit())?.held[0])
+        Ok(maximize_from(&self.rows, one, &labels, self.unit())?.floored[0])
     }
 
     /// The state at a mixture.
-    fn state(&self, mixture: Mixture, held: Vec<usize>, before: Option<f64>) -> Result<State> {
+    fn state(&self, mixture: Mixture, floored: Vec<usize>, before: Option<f64>) -> Result<State> {
         let factors = mixture.factors().map_err(|c| {
             Error::data(format!(
                 "gmm: the covariance of component {} is not positive definite; a larger reg_covar (now {}) keeps \
@@ -86,14 +86,14 @@ impl Em {
         })?;
         let stats = expect(&self.rows, &mixture, &factors);
         let objective = self.log_units - stats.log_likelihood / self.total;
-        Ok(State { mixture, stats, objective, before, fall: 0.0, held })
+        Ok(State { mixture, stats, objective, before, fall: 0.0, floored })
     }
 }
 
 impl State {
     /// The components whose variances are held at the floor in more directions than those of all samples together.
     pub(super) fn collapsed(&self, singular: usize) -> Vec<usize> {
-        (0..self.mixture.k).filter(|&c| self.held[c] > singular).collect()
+        (0..self.mixture.k).filter(|&c| self.floored[c] > singular).collect()
     }
 }
 
@@ -130,7 +130,7 @@ impl Solver for Em {
             }
         };
         let maximum = maximize_from(&self.rows, self.plan, labels, self.unit())?;
-        self.state(maximum.mixture, maximum.held, None)
+        self.state(maximum.mixture, maximum.floored, None)
     }
 
     fn step(&self, state: &mut State, watch: &Watch<'_>) -> Result<Step> {
@@ -138,7 +138,7 @@ impl Solver for Em {
         if watch.stopped() {
             return Ok(Step::Stopped);
         }
-        let new = self.state(maximum.mixture, maximum.held, Some(state.objective))?;
+        let new = self.state(maximum.mixture, maximum.floored, Some(state.objective))?;
         // The likelihood of a maximum is no lower: what falls is rounding, or an error that must not pass unseen.
         let size = 1.0 + new.objective.abs() + self.log_units.abs();
         let fall = new.objective - state.objective;
@@ -180,8 +180,8 @@ impl Solver for Em {
         let (known, before) = (f64::from(u8::from(state.before.is_some())), state.before);
         let scalars =
             [state.objective, known, before.unwrap_or(0.0), state.fall, state.stats.log_likelihood];
-        let held = state.held.iter().map(|&held| held as f64);
-        let scalars: Vec<f64> = scalars.into_iter().chain(held).collect();
+        let floored = state.floored.iter().map(|&floored| floored as f64);
+        let scalars: Vec<f64> = scalars.into_iter().chain(floored).collect();
         file.tensor_owned(&format!("{prefix}scalars"), &[scalars.len()], scalars);
     }
 
@@ -198,9 +198,9 @@ impl Solver for Em {
         stats.second = numbers("second", stats.second.len())?;
         let scalars = numbers("scalars", 5 + k)?;
         stats.log_likelihood = scalars[4];
-        let held = scalars[5..].iter().map(|held| *held as usize).collect();
+        let floored = scalars[5..].iter().map(|floored| *floored as usize).collect();
         let before = (scalars[1] != 0.0).then_some(scalars[2]);
         let (objective, fall) = (scalars[0], scalars[3]);
-        Ok(State { mixture, stats, objective, before, fall, held })
+        Ok(State { mixture, stats, objective, before, fall, floored })
     }
 }

@@ -378,12 +378,12 @@ fn a_file_read_row_by_row_gives_the_same_clusters() {
         let x = blobs(3000, 5, 4, 0.3, 21);
         let x = Dense::from_fn(3000, 5, |row, at| x[(row, at)] + offset);
         let params = KMeans::new().n_clusters(4).metric(metric).tol(0.0).standardize(false);
-        let held = params.fit(&unlabelled(&x)).unwrap();
+        let in_memory = params.fit(&unlabelled(&x)).unwrap();
         let mut blocks = Blocks { x: x.clone(), block: 700, done: 0 };
         let read = params.fit_rows(&mut blocks, &Job::default()).unwrap().unwrap();
-        near(&[read.inertia()], &[held.inertia()], 1e-6);
+        near(&[read.inertia()], &[in_memory.inertia()], 1e-6);
         assert_eq!(read.sizes().iter().sum::<u64>(), 3000);
-        let (a, b) = (labels(&held, &x), labels(&read, &x));
+        let (a, b) = (labels(&in_memory, &x), labels(&read, &x));
         assert!((0..3000).all(|row| (a[row] == a[row % 4]) && (b[row] == b[row % 4])));
         let mut counted = vec![0; 4];
         b.iter().for_each(|&label| counted[label as usize] += 1);

@@ -69,18 +69,18 @@ pub(super) fn deviations(features: &Matrix, weights: Option<&[f64]>) -> Vec<f64>
             variances.into_iter().map(|v| (v / total).sqrt()).collect()
         }
         Matrix::Sparse(x) => {
-            let (mut sums, mut held) = (vec![0.0; d], vec![0.0; d]);
+            let (mut sums, mut stored) = (vec![0.0; d], vec![0.0; d]);
             for row in 0..n {
                 let (columns, values) = x.row(row);
                 for (&at, x) in columns.iter().zip(values) {
                     sums[at as usize] += weight(row) * x;
-                    held[at as usize] += weight(row);
+                    stored[at as usize] += weight(row);
                 }
             }
             let means: Vec<f64> = sums.iter().map(|sum| sum / total).collect();
             // Entries that are not held differ from the mean by the mean.
             let mut variances: Vec<f64> =
-                means.iter().zip(&held).map(|(m, held)| (total - held) * m * m).collect();
+                means.iter().zip(&stored).map(|(m, stored)| (total - stored) * m * m).collect();
             for row in 0..n {
                 let (columns, values) = x.row(row);
                 for (&at, x) in columns.iter().zip(values) {

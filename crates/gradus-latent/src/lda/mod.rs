@@ -207,7 +207,7 @@ impl Fit for Lda {
         let corpus: Corpus = self.words().count(Self::NAME, data)?;
         check_size(self.n_topics, corpus.counts.n_cols())?;
         let held_out =
-            job.validation.map(|held| HeldOut::new(Self::NAME, &corpus.vectorizer, held));
+            job.validation.map(|held_out| HeldOut::new(Self::NAME, &corpus.vectorizer, held_out));
         let held_out = held_out.transpose()?;
         let max_iter = self.max_iter.unwrap_or(match self.algorithm {
             LdaAlgorithm::Gibbs => 200,

@@ -282,13 +282,13 @@ fn counts_and_texts_give_the_same_model() {
 fn held_out_documents_are_scored() {
     let data = planted(300, 5, 20);
     let units: Vec<u32> = (0..300).collect();
-    let (train, held) = (data.select(&units[..250]), data.select(&units[250..]));
-    let (train, held) =
-        (train.of_kind::<Documents>().unwrap(), held.of_kind::<Documents>().unwrap());
-    let job = Job::default().validation(held);
+    let (train, held_out) = (data.select(&units[..250]), data.select(&units[250..]));
+    let (train, held_out) =
+        (train.of_kind::<Documents>().unwrap(), held_out.of_kind::<Documents>().unwrap());
+    let job = Job::default().validation(held_out);
     let fitted = Lda::new().n_topics(5).max_iter(50).fit_job(train, &job).unwrap();
     let perplexity = fitted.report.validation.unwrap();
-    let again = fitted.completion(held).unwrap().unwrap().perplexity();
+    let again = fitted.completion(held_out).unwrap().unwrap().perplexity();
     assert!((perplexity / again - 1.0).abs() < 1e-3, "{perplexity} and {again}");
     // Two topics of twenty words: far fewer than the hundred words there are.
     assert!((20.0..45.0).contains(&perplexity), "{perplexity}");

@@ -111,18 +111,18 @@ pub(super) fn by_moments(parts: &[Moments]) -> Result<Chosen> {
         return Ok(too_few());
     }
     let scores = parallel::try_map(used.iter().copied(), |fold| -> Result<Vec<f64>> {
-        let (train, held) = (merged(parts, Some(fold)), &parts[fold]);
+        let (train, held_out) = (merged(parts, Some(fold)), &parts[fold]);
         // Both in the units of one scale.
-        let scale = train.scale().min(held.scale());
+        let scale = train.scale().min(held_out.scale());
         let unit = |part: &Moments| (scale / part.scale()).powi(2);
         let eigen = linalg::symmetric_eigen(d, &train.scaled_scatter())?;
         let by = unit(&train) / train.weight();
         let values: Vec<f64> = eigen.values.iter().rev().map(|x| x.max(0.0) * by).collect();
-        let mut about = held.scaled_scatter();
-        let by = unit(held) / held.weight();
+        let mut about = held_out.scaled_scatter();
+        let by = unit(held_out) / held_out.weight();
         about.iter_mut().for_each(|x| *x *= by);
         let apart: Vec<f64> =
-            held.mean().iter().zip(train.mean()).map(|(a, b)| (a - b) * scale).collect();
+            held_out.mean().iter().zip(train.mean()).map(|(a, b)| (a - b) * scale).collect();
         for (row, a) in about.chunks_exact_mut(d).zip(&apart) {
             row.iter_mut().zip(&apart).for_each(|(x, b)| *x += a * b);
         }
@@ -199,11 +199,11 @@ fn by_part(data: &Data<'_>, folds: &[u32], params: &Pca) -> Result<Chosen> {
     // Rows of weight 0 are as good as absent, without a copy of the rest.
     let weights: Vec<f64> =
         (0..n).map(|row| if folds[row] == 0 { 0.0 } else { weight(row) }).collect();
-    let held: Vec<u32> = (0..n as u32)
+    let held_out: Vec<u32> = (0..n as u32)
         .filter(|&row| folds[row as usize] == 0 && weight(row as usize) > 0.0)
         .collect();
     let n_train = weights.iter().filter(|weight| **weight > 0.0).count();
-    if held.is_empty() || n_train < 2 {
+    if held_out.is_empty() || n_train < 2 {
         return Ok(too_few());
     }
     let train = Data { features: data.features, weights: Some(&weights), centred: data.centred };
@@ -217,7 +217,7 @@ fn by_part(data: &Data<'_>, folds: &[u32], params: &Pca) -> Result<Chosen> {
     let values: Vec<f64> = found.s.iter().map(|s| s * s * scaled).collect();
     let about_held = About { mean: about.mean.clone(), scale: about.scale, squares: 0.0 };
     let (along, total) =
-        squares_along(data, &held, &about_held, found.v.transpose().into_values())?;
+        squares_along(data, &held_out, &about_held, found.v.transpose().into_values())?;
     let scores = log_densities((&values, about.squares * scaled), (&along, total), d, most);
     Ok(best(&scores, "on a fifth of the samples"))
 }
@@ -250,9 +250,9 @@ fn squares_along(
     let model = PcaModel::new(parts, spectrum);
     let (mut along, mut total, mut weight) = (vec![0.0; k], 0.0, 0.0);
     for rows in rows.chunks(1024) {
-        let held: Matrix = data.features.select_rows(rows);
-        let z = model.transform(&held)?;
-        let squares = model.squares_about_mean(&held);
+        let held_out: Matrix = data.features.select_rows(rows);
+        let z = model.transform(&held_out)?;
+        let squares = model.squares_about_mean(&held_out);
         for ((z, square), &row) in z.rows().zip(squares).zip(rows) {
             let w = data.weights.map_or(1.0, |weights| weights[row as usize]);
             along.iter_mut().zip(z).for_each(|(sum, z)| *sum += w * (z * about.scale).powi(2));

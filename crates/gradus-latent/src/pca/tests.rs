@@ -309,19 +309,20 @@ fn the_score_of_a_number_of_components_is_the_held_out_log_density_of_that_model
     let folds = choose::folds(0, data.features());
     let mut scores = vec![0.0; 3];
     for fold in 0..choose::FOLDS as u32 {
-        let (held, train): (Vec<u32>, Vec<u32>) =
+        let (held_out, train): (Vec<u32>, Vec<u32>) =
             (0..60).partition(|row| folds[*row as usize] == fold);
         for (k, score) in scores.iter_mut().enumerate() {
             let fitted = Pca::new().n_components((k + 1) as f64).fit(&data.select_rows(&train));
             // Variances of the score are divided by the number of samples, not by one less.
             let n = train.len() as f64;
             let model = fitted.unwrap().model;
-            let held = data.select_rows(&held);
+            let held_out = data.select_rows(&held_out);
             let by = (n - 1.0) / n;
             let (d, noise) = (4.0, model.noise_variance() * by);
             let values: Vec<f64> = model.explained_variance().iter().map(|v| v * by).collect();
-            let z = model.transform(held.features()).unwrap();
-            for (z, off) in z.rows().zip(model.reconstruction_errors(held.features()).unwrap()) {
+            let z = model.transform(held_out.features()).unwrap();
+            for (z, off) in z.rows().zip(model.reconstruction_errors(held_out.features()).unwrap())
+            {
                 let inside: f64 = z.iter().zip(&values).map(|(z, v)| z * z / v + v.ln()).sum();
                 let rest = d - values.len() as f64;
                 *score -= 0.5
@@ -473,12 +474,12 @@ fn the_same_bits_on_any_number_of_threads() {
 #[test]
 fn held_out_data_is_scored_and_the_certificate_holds() {
     let x = normal(400, 30, 18);
-    let (train, held): (Vec<u32>, Vec<u32>) = (0..400).partition(|row| row % 4 != 0);
+    let (train, held_out): (Vec<u32>, Vec<u32>) = (0..400).partition(|row| row % 4 != 0);
     let data = unlabelled(&x);
-    let (train, held) = (data.select_rows(&train), data.select_rows(&held));
+    let (train, held_out) = (data.select_rows(&train), data.select_rows(&held_out));
     let params = Pca::new().n_components(4.0).solver(PcaSolver::Randomized);
-    let fitted = params.fit_job(&train, &Job::default().validation(&held)).unwrap();
-    let logs = fitted.log_density(&held).unwrap();
+    let fitted = params.fit_job(&train, &Job::default().validation(&held_out)).unwrap();
+    let logs = fitted.log_density(&held_out).unwrap();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     assert!((fitted.report.validation.unwrap() - mean).abs() < 1e-12);
     assert!(fitted.report.certificate.as_ref().unwrap().holds());

@@ -108,7 +108,7 @@ impl Fit for Plsa {
         let corpus: Corpus = self.words().count(Self::NAME, data)?;
         check_size(self.n_topics, corpus.counts.n_cols().max(corpus.counts.n_rows()))?;
         let held_out =
-            job.validation.map(|held| HeldOut::new(Self::NAME, &corpus.vectorizer, held));
+            job.validation.map(|held_out| HeldOut::new(Self::NAME, &corpus.vectorizer, held_out));
         let options = LoopOptions {
             started: Some(started),
             model: Self::NAME,

@@ -8,15 +8,15 @@ use gradus_core::report::StopReason;
 use gradus_data::{Dense, Matrix, Samples, Target};
 use proptest::prelude::*;
 
-/// The problem by the book: the prepared features in full, and plain coordinate descent.
-struct Book {
+/// A slow reference: the prepared features in full, and plain coordinate descent.
+struct Reference {
     columns: Vec<Vec<f64>>,
     y: Vec<f64>,
     share: Vec<f64>,
     scale: Vec<f64>,
 }
 
-impl Book {
+impl Reference {
     fn new(samples: &Samples, params: &ElasticNet, t: usize) -> Self {
         let x = samples.features().to_dense();
         let n = x.n_rows();
@@ -203,26 +203,26 @@ proptest! {
         let lambda = share * largest(&samples, &params);
         let params = params.regularization(lambda);
         let fitted = params.fit(&samples).unwrap();
-        let book = Book::new(&samples, &params, 0);
+        let reference = Reference::new(&samples, &params, 0);
         let beta: Vec<f64> =
-            fitted.coefficients().values().iter().zip(&book.scale).map(|(w, s)| w * s).collect();
-        let (a, b) = book.strengths(&params, lambda);
+            fitted.coefficients().values().iter().zip(&reference.scale).map(|(w, s)| w * s).collect();
+        let (a, b) = reference.strengths(&params, lambda);
         // How often the gap does not close is for `gaps_close_but_on_the_oddest_of_samples`.
         let gap = fitted.report.certificate.as_ref().unwrap().value;
         prop_assert!(gap < 1e-2, "{:?}", fitted.report);
         // A gap of γ leaves a gradient of up to √(2 γ L), which is large beside a small penalty.
         let allowed = 3.0 * (2.0 * gap.max(params.tol)).sqrt() / share;
-        let broken = book.broken(&beta, a, b, positive);
+        let broken = reference.broken(&beta, a, b, positive);
         prop_assert!(broken < allowed, "{broken} {:?}", fitted.report);
-        let objective = book.objective(&beta, a, b);
+        let objective = reference.objective(&beta, a, b);
         prop_assert!((objective - fitted.report.objective).abs() <= 1e-9 * objective.max(1e-300));
         if share > 1.0 {
             prop_assert!(beta.iter().all(|x| *x == 0.0));
         }
-        let exact = book.descend(a, b, positive);
-        let least = book.objective(&exact, a, b);
+        let exact = reference.descend(a, b, positive);
+        let least = reference.objective(&exact, a, b);
         prop_assert!(gap >= 0.0);
-        let unit = 0.5 * book.dot(&book.y, &book.y);
+        let unit = 0.5 * reference.dot(&reference.y, &reference.y);
         prop_assert!(objective - least <= gap * unit + 1e-12 * unit, "{objective} {least} {gap}");
     }
 
@@ -243,9 +243,9 @@ proptest! {
         let params = params.regularization(lambda);
         let (one, other) = (params.fit(&dense).unwrap(), params.fit(&sparse).unwrap());
         near(&weights_of(&one), &weights_of(&other), 1e-5);
-        let book = Book::new(&dense, &params, 0);
-        prop_assert!(book.broken(&weights_of(&one), 0.9 * lambda, 0.1 * lambda, false) < 1e-6);
-        prop_assert!(book.broken(&weights_of(&other), 0.9 * lambda, 0.1 * lambda, false) < 1e-6);
+        let reference = Reference::new(&dense, &params, 0);
+        prop_assert!(reference.broken(&weights_of(&one), 0.9 * lambda, 0.1 * lambda, false) < 1e-6);
+        prop_assert!(reference.broken(&weights_of(&other), 0.9 * lambda, 0.1 * lambda, false) < 1e-6);
     }
 }
 
@@ -268,15 +268,16 @@ fn coefficients_agree_with_plain_descent() {
                     ElasticNet::new().l1_ratio(l1_ratio).standardize(standardize).tol(1e-15);
                 let lambda = 0.05 * largest(&samples, &params);
                 let params = params.regularization(lambda);
-                let book = Book::new(&samples, &params, 0);
-                let (a, b) = book.strengths(&params, lambda);
-                let exact = book.descend(a, b, false);
+                let reference = Reference::new(&samples, &params, 0);
+                let (a, b) = reference.strengths(&params, lambda);
+                let exact = reference.descend(a, b, false);
                 let fitted = params.fit(&samples).unwrap();
                 // In units of the prediction, so that no column hides behind another.
-                let size = |j: usize| book.dot(&book.columns[j], &book.columns[j]).sqrt();
+                let size =
+                    |j: usize| reference.dot(&reference.columns[j], &reference.columns[j]).sqrt();
                 let expected: Vec<f64> = (0..d).map(|j| exact[j] * size(j)).collect();
                 let w = fitted.coefficients().row(0);
-                let got: Vec<f64> = (0..d).map(|j| w[j] * book.scale[j] * size(j)).collect();
+                let got: Vec<f64> = (0..d).map(|j| w[j] * reference.scale[j] * size(j)).collect();
                 near(&got, &expected, 1e-6);
                 assert!(expected.iter().any(|x| *x != 0.0));
                 // What is 0 at the best is 0, not next to it.
@@ -358,8 +359,8 @@ fn no_penalty_is_least_squares() {
     let samples = regression(50, 4, false, false, 8);
     let params = ElasticNet::new().regularization(0.0).tol(1e-16);
     let fitted = params.fit(&samples).unwrap();
-    let book = Book::new(&samples, &params, 0);
-    near(&weights_of(&fitted), &book.descend(0.0, 0.0, false), 1e-7);
+    let reference = Reference::new(&samples, &params, 0);
+    near(&weights_of(&fitted), &reference.descend(0.0, 0.0, false), 1e-7);
     assert!(fitted.report.notes[0].contains("least squares"));
     assert!(fitted.report.certificate.as_ref().unwrap().name.contains("gain"));
 }

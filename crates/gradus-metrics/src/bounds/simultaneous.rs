@@ -493,11 +493,11 @@ mod tests {
                 };
                 scores += u32::from(all(&joint));
                 let pairs = (0..k).flat_map(|a| (0..k).map(move |b| (a, b)));
-                let held = pairs.clone().all(|(a, b)| {
+                let covered = pairs.clone().all(|(a, b)| {
                     joint.difference(a, b).interval.contains(truth[a] - truth[b])
                         || (truth[a] - truth[b]).abs() < 1e-12
                 });
-                differences += u32::from(held);
+                differences += u32::from(covered);
                 naive += u32::from(all(&found(&losses, None, LossScale::Root)));
                 // The union bound would take this quantile.
                 let union = student_quantile(1.0 - 0.05 / k as f64, users);
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn shares_hold_all_at_once() {
-        let (mut held, repetitions) = (0, 300u64);
+        let (mut covered, repetitions) = (0, 300u64);
         let truth = [0.9, 0.85, 0.99];
         for seed in 0..repetitions {
             let mut stream = Stream::new(seed, "joint.shares", 0);
@@ -529,9 +529,9 @@ mod tests {
             }
             let joint = found(&losses, None, LossScale::Complement);
             let all = joint.scores.iter().zip(truth).all(|(s, t)| s.interval.contains(t));
-            held += u32::from(all);
+            covered += u32::from(all);
         }
-        assert!(f64::from(held) >= 300.0 * 0.912, "{held}");
+        assert!(f64::from(covered) >= 300.0 * 0.912, "{covered}");
     }
 
     #[test]

@@ -132,16 +132,16 @@ fn coverage(
     method: IntervalMethod,
 ) -> (f64, f64) {
     let runs = 2000;
-    let (mut held, mut tilt) = (0.0, 0.0);
+    let (mut covered, mut tilt) = (0.0, 0.0);
     for run in 0..runs {
         let mut stream = Stream::new(run, "test.coverage", 0);
         let values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
         let bootstrap = Bootstrap { rounds: 600, level: 0.9, seed: run, method };
         let interval = bootstrap.mean(&values, None).unwrap().interval;
-        held += f64::from(u8::from(interval.contains(truth)));
+        covered += f64::from(u8::from(interval.contains(truth)));
         tilt += f64::from(i8::from(truth > interval.high) - i8::from(truth < interval.low));
     }
-    (held / runs as f64, tilt / runs as f64)
+    (covered / runs as f64, tilt / runs as f64)
 }
 
 #[test]

@@ -182,12 +182,12 @@ impl Losses {
     pub(super) fn of(
         fitted: &AnyFitted,
         metric: Metric,
-        (train, held): (&dyn Dataset, &dyn Dataset),
+        (train, held_out): (&dyn Dataset, &dyn Dataset),
         groups: Option<&[u32]>,
     ) -> Result<Self> {
-        let found = match held.downcast_ref::<Ratings>() {
-            Some(held) => of_ratings(fitted, metric, train.of_kind()?, held)?,
-            None => of_samples(fitted, metric, held.of_kind()?, groups)?,
+        let found = match held_out.downcast_ref::<Ratings>() {
+            Some(held_out) => of_ratings(fitted, metric, train.of_kind()?, held_out)?,
+            None => of_samples(fitted, metric, held_out.of_kind()?, groups)?,
         };
         if let Some(bad) = found.values.iter().find(|loss| !loss.is_finite()) {
             let what = "its predictions are no finite numbers";
@@ -212,13 +212,13 @@ fn of_ratings(
     fitted: &AnyFitted,
     metric: Metric,
     train: &Ratings,
-    held: &Ratings,
+    held_out: &Ratings,
 ) -> Result<Losses> {
     let model = fitted.recommend()?;
     if metric.higher_is_better() {
         // The training data is given, so that all models are evaluated on the same users.
         let options = RankingOptions { training: Some(train), ..RankingOptions::default() };
-        let evaluated = at_k_by_user(model, held, &options, PLACES)?;
+        let evaluated = at_k_by_user(model, held_out, &options, PLACES)?;
         let share = |(user, at): (u32, gradus_metrics::ranking::AtK)| {
             let share = match metric {
                 Metric::Recall => at.recall,
@@ -237,34 +237,34 @@ fn of_ratings(
         }
         of.iter().map(|id| to.find(id)).collect()
     };
-    let users = known(held.users(), model.users());
-    let items = known(held.items(), model.items());
+    let users = known(held_out.users(), model.users());
+    let items = known(held_out.items(), model.items());
     let pairs: Vec<_> =
-        held.iter().map(|r| (users[r.user as usize], items[r.item as usize])).collect();
+        held_out.iter().map(|r| (users[r.user as usize], items[r.item as usize])).collect();
     let predicted = model.predict(&pairs);
-    let off = held.iter().zip(predicted).map(|(r, p)| f64::from(r.value) - f64::from(p));
+    let off = held_out.iter().zip(predicted).map(|(r, p)| f64::from(r.value) - f64::from(p));
     let values = if metric == Metric::Mae {
         off.map(f64::abs).collect()
     } else {
         off.map(|off| off * off).collect()
     };
     let weights =
-        held.weights_by_user().map(|_| held.iter().map(|r| f64::from(r.weight)).collect());
+        held_out.weights_by_user().map(|_| held_out.iter().map(|r| f64::from(r.weight)).collect());
     // The errors of one user are alike: some are hard to please.
-    let units = Some(held.iter().map(|r| r.user).collect());
+    let units = Some(held_out.iter().map(|r| r.user).collect());
     Ok(Losses { values, weights, units })
 }
 
 fn of_samples(
     fitted: &AnyFitted,
     metric: Metric,
-    held: &Samples,
+    held_out: &Samples,
     groups: Option<&[u32]>,
 ) -> Result<Losses> {
     let model = fitted.predictor()?;
-    let values = match (metric, held.target()) {
+    let values = match (metric, held_out.target()) {
         (Metric::Mae, Target::Values(truth)) => {
-            let predicted = model.scores(held.features())?;
+            let predicted = model.scores(held_out.features())?;
             let rows = truth.rows().zip(predicted.rows());
             let mean = |(truth, predicted): (&[f64], &[f64])| {
                 let off = truth.iter().zip(predicted).map(|(a, b)| (a - b).abs());
@@ -272,7 +272,7 @@ fn of_samples(
             };
             rows.map(mean).collect()
         }
-        _ => match sample_losses(model, held)? {
+        _ => match sample_losses(model, held_out)? {
             SampleLosses::Squared(losses) => losses,
             SampleLosses::Classes { log: Some(log), .. } if metric == Metric::LogLoss => log,
             SampleLosses::Classes { .. } if metric == Metric::LogLoss => {
@@ -284,6 +284,6 @@ fn of_samples(
             SampleLosses::Classes { wrong, .. } => wrong,
         },
     };
-    let weights = held.weights().map(<[f64]>::to_vec);
+    let weights = held_out.weights().map(<[f64]>::to_vec);
     Ok(Losses { values, weights, units: groups.map(<[u32]>::to_vec) })
 }

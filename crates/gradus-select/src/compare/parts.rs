@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub(super) train: Box<dyn Dataset>,
     /// What keeps the samples of `train` together.
     train_rows: Rows,
-    pub(super) held: Box<dyn Dataset>,
+    pub(super) held_out: Box<dyn Dataset>,
     /// The group of each held-out sample, where they have groups.
     pub(super) groups: Option<Vec<u32>>,
 }
@@ -33,7 +33,7 @@ pub(super) fn cut(
     let split = match rows {
         Rows::Any => {
             let HoldOut { train, held_out } = data.hold_out(scheme, share, seed)?;
-            return Ok(Part { train, train_rows: Rows::Any, held: held_out, groups: None });
+            return Ok(Part { train, train_rows: Rows::Any, held_out, groups: None });
         }
         Rows::Groups(groups) => {
             check_length("groups", groups.len(), data.len())?;
@@ -51,7 +51,7 @@ pub(super) fn cut(
         Rows::Groups(groups) => Rows::Groups(of(groups, &train)),
         Rows::Times(times) => Rows::Times(of(times, &train)),
     };
-    Ok(Part { train: data.select(&train), train_rows, held: data.select(&test), groups })
+    Ok(Part { train: data.select(&train), train_rows, held_out: data.select(&test), groups })
 }
 
 fn of<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
@@ -78,7 +78,7 @@ pub(super) struct Race {
 /// One stage of the race.
 pub(super) struct Stage {
     pub(super) train: Box<dyn Dataset>,
-    pub(super) held: Box<dyn Dataset>,
+    pub(super) held_out: Box<dyn Dataset>,
     pub(super) groups: Option<Vec<u32>>,
 }
 
@@ -106,25 +106,25 @@ impl Race {
     }
 
     /// Held-out units.
-    pub(super) fn held(&self) -> usize {
-        self.part.held.len()
+    pub(super) fn held_out(&self) -> usize {
+        self.part.held_out.len()
     }
 
     /// A share of the training data: all ratings of a share of the users, so that they know each user as
     /// well as all the data would; or a share of the samples. A larger share holds every smaller one.
     pub(super) fn stage(&self, share: f64, ranking: bool) -> Stage {
-        let Part { train, held, groups, .. } = &self.part;
+        let Part { train, held_out, groups, .. } = &self.part;
         let count = ((share * self.order.len() as f64).ceil() as usize).clamp(1, self.order.len());
         let chosen = &self.order[..count];
-        let (Some(ratings), Some(held)) =
-            (train.downcast_ref::<Ratings>(), held.downcast_ref::<Ratings>())
+        let (Some(ratings), Some(held_out)) =
+            (train.downcast_ref::<Ratings>(), held_out.downcast_ref::<Ratings>())
         else {
             let mut rows = chosen.to_vec();
             rows.sort_unstable();
-            let held: Vec<u32> = (0..held.len() as u32).collect();
+            let held_out: Vec<u32> = (0..held_out.len() as u32).collect();
             return Stage {
                 train: train.select(&rows),
-                held: self.part.held.select(&held),
+                held_out: self.part.held_out.select(&held_out),
                 groups: groups.clone(),
             };
         };
@@ -136,9 +136,9 @@ impl Race {
             taken.fill(false);
             chosen.iter().take(RACE_USERS).for_each(|&user| taken[user as usize] = true);
         }
-        let kept: Vec<bool> = held.iter().map(|r| taken[r.user as usize]).collect();
-        let held = held.filter(|at| kept[at]);
-        Stage { train: Box::new(train), held: Box::new(held), groups: None }
+        let kept: Vec<bool> = held_out.iter().map(|r| taken[r.user as usize]).collect();
+        let held_out = held_out.filter(|at| kept[at]);
+        Stage { train: Box::new(train), held_out: Box::new(held_out), groups: None }
     }
 
     /// How units of a stage are called, for people.
@@ -198,7 +198,7 @@ mod tests {
     fn stages_are_nested_and_held_out_points_stay_held_out() {
         let data = RatingsSpec::new(200, 60, 4000).make(1).unwrap().ratings;
         let whole = cut(&data, &Rows::Any, ("random", 0.2), 1).unwrap();
-        assert_eq!(whole.train.len() + whole.held.len(), data.len());
+        assert_eq!(whole.train.len() + whole.held_out.len(), data.len());
         let race = Race::new(&whole, ("random", 0.125), 1).unwrap();
         let users = |stage: &Stage| -> Vec<u32> {
             let ratings = stage.train.downcast_ref::<Ratings>().unwrap();
@@ -224,12 +224,12 @@ mod tests {
         assert!((20..=25).contains(&users(&small).len()), "{}", users(&small).len());
         let all = race.stage(1.0, false);
         assert_eq!(all.train.len(), race.len());
-        assert_eq!(all.held.len(), race.held());
-        assert_eq!(race.len() + race.held(), whole.train.len());
+        assert_eq!(all.held_out.len(), race.held_out());
+        assert_eq!(race.len() + race.held_out(), whole.train.len());
         // Evaluated by users of the stage alone.
-        let held = small.held.downcast_ref::<Ratings>().unwrap();
+        let held_out = small.held_out.downcast_ref::<Ratings>().unwrap();
         let known = users(&small);
-        assert!(held.iter().all(|rating| known.contains(&rating.user)));
+        assert!(held_out.iter().all(|rating| known.contains(&rating.user)));
     }
 
     #[test]
@@ -238,16 +238,16 @@ mod tests {
         let data = Samples::regression(x, (0..60).map(f64::from).collect()).unwrap();
         let groups: Vec<u32> = (0..60).map(|row| row / 5).collect();
         let whole = cut(&data, &Rows::Groups(groups), ("random", 0.25), 3).unwrap();
-        let held = whole.groups.clone().unwrap();
+        let held_out = whole.groups.clone().unwrap();
         let Rows::Groups(rest) = &whole.train_rows else { panic!("groups") };
-        assert!(held.iter().all(|group| !rest.contains(group)));
-        assert_eq!((held.len(), rest.len()), (15, 45));
+        assert!(held_out.iter().all(|group| !rest.contains(group)));
+        assert_eq!((held_out.len(), rest.len()), (15, 45));
         let race = Race::new(&whole, ("random", 0.25), 3).unwrap();
         assert!(race.stage(1.0, false).groups.is_some());
         let times: Vec<i64> = (0..60).collect();
         let whole = cut(&data, &Rows::Times(times), ("random", 0.25), 3).unwrap();
-        let held = whole.held.downcast_ref::<Samples>().unwrap();
-        assert_eq!(held.values().unwrap().values()[0], 45.0);
+        let held_out = whole.held_out.downcast_ref::<Samples>().unwrap();
+        assert_eq!(held_out.values().unwrap().values()[0], 45.0);
         assert!(cut(&data, &Rows::Groups(vec![1, 2]), ("random", 0.25), 3).is_err());
     }
 }

@@ -72,7 +72,7 @@ struct On<'a> {
     stage: FitStage,
     share: f64,
     train: &'a dyn Dataset,
-    held: &'a dyn Dataset,
+    held_out: &'a dyn Dataset,
     groups: Option<&'a [u32]>,
     /// The share of the budget that may be spent in the end; no limit if there is none.
     until: Option<f64>,
@@ -120,7 +120,8 @@ pub(super) fn run(
         tested: Vec::new(),
         best: None,
     };
-    let mut sizes = PartSizes { train: whole.train.len(), validation: 0, test: whole.held.len() };
+    let mut sizes =
+        PartSizes { train: whole.train.len(), validation: 0, test: whole.held_out.len() };
     let all = compare.models.iter().enumerate();
     let all = all.map(|(place, &model)| Candidate {
         model,
@@ -143,7 +144,7 @@ pub(super) fn run(
         let race = Race::new(&whole, (compare.split.as_str(), validation), compare.seed)?;
         let shares = stages(race.len());
         if !shares.is_empty() {
-            sizes.validation = race.held();
+            sizes.validation = race.held_out();
             candidates = runner.race(candidates, &race, &shares, whole.train.len());
         }
     }
@@ -300,7 +301,7 @@ impl<'a> Runner<'a> {
             return Attempt::Out;
         };
         let metric = self.compare.metric;
-        let evaluated = Losses::of(&fitted, metric, (on.train, on.held), on.groups);
+        let evaluated = Losses::of(&fitted, metric, (on.train, on.held_out), on.groups);
         let evaluated = evaluated.and_then(|losses| match self.tested.first() {
             Some(first) if on.stage == FitStage::Test => {
                 same_points(&first.losses, &losses).map(|()| losses)
@@ -387,7 +388,7 @@ impl<'a> Runner<'a> {
                 stage: FitStage::Race,
                 share,
                 train: part.train.as_ref(),
-                held: part.held.as_ref(),
+                held_out: part.held_out.as_ref(),
                 groups: part.groups.as_deref(),
                 until: Some(RACED),
             };
@@ -501,7 +502,7 @@ fn on_everything(whole: &Part, until: Option<f64>) -> On<'_> {
         stage: FitStage::Test,
         share: 1.0,
         train: whole.train.as_ref(),
-        held: whole.held.as_ref(),
+        held_out: whole.held_out.as_ref(),
         groups: whole.groups.as_deref(),
         until,
     }

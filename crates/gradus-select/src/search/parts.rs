@@ -123,8 +123,8 @@ pub(crate) fn latest(times: &[i64], share: f64) -> Result<RowSplit> {
     }
     let mut order = times.to_vec();
     order.sort_unstable();
-    let held = ((share * times.len() as f64).round() as usize).max(1);
-    let first = order.get(times.len().saturating_sub(held)).copied().unwrap_or_default();
+    let held_out = ((share * times.len() as f64).round() as usize).max(1);
+    let first = order.get(times.len().saturating_sub(held_out)).copied().unwrap_or_default();
     let (test, train): (Vec<u32>, Vec<u32>) =
         (0..times.len() as u32).partition(|&row| times[row as usize] >= first);
     if train.is_empty() || test.is_empty() {

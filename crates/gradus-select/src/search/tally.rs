@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn guarantees_hold_for_the_best_of_many_iterations() {
         let (n, iterations) = (60, 200);
-        let (mut held, mut without) = (0, 0);
+        let (mut covered, mut without) = (0, 0);
         for repetition in 0..200 {
             let mut stream = Stream::new(repetition, "tally.choice", 0);
             let draw = |_| -> Vec<f64> {
@@ -516,10 +516,10 @@ mod tests {
                 let tally = once(Scale::Share, &[best.as_slice()], None, choices);
                 tally.score(0).unwrap().interval
             };
-            held += u32::from(interval(f64::from(iterations)).contains(0.5));
+            covered += u32::from(interval(f64::from(iterations)).contains(0.5));
             without += u32::from(interval(1.0).contains(0.5));
         }
-        assert!(held >= 190 && without < 100, "{held} {without}");
+        assert!(covered >= 190 && without < 100, "{covered} {without}");
     }
 
     #[test]

@@ -86,14 +86,14 @@ fn evaluate(fitted: &AnyFitted, train: &dyn Dataset, held_out: &dyn Dataset) -> 
     })
 }
 
-fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Evaluated> {
+fn by_ratings(fitted: &AnyFitted, train: &Ratings, held_out: &Ratings) -> Result<Evaluated> {
     let model = fitted.recommend()?;
     let metric = fitted.report.metric.clone();
     if fitted.report.higher_is_better {
         // The protocol of an evaluation; a point is a user.
         let training = model.history().is_none().then_some(train);
         let options = RankingOptions { training, ..RankingOptions::default() };
-        let (users, losses) = ndcg_by_user(model, held, &options, PLACES)?
+        let (users, losses) = ndcg_by_user(model, held_out, &options, PLACES)?
             .into_iter()
             .map(|(user, ndcg)| (user, (1.0 - ndcg).clamp(0.0, 1.0)))
             .unzip();
@@ -107,19 +107,20 @@ fn by_ratings(fitted: &AnyFitted, train: &Ratings, held: &Ratings) -> Result<Eva
             units: Some(users),
         });
     }
-    let pairs: Vec<_> = held.iter().map(|r| (Some(r.user), Some(r.item))).collect();
+    let pairs: Vec<_> = held_out.iter().map(|r| (Some(r.user), Some(r.item))).collect();
     let predicted = model.predict(&pairs);
-    let losses = held.iter().zip(predicted).map(|(r, p)| f64::from(r.value - p).powi(2)).collect();
+    let losses =
+        held_out.iter().zip(predicted).map(|(r, p)| f64::from(r.value - p).powi(2)).collect();
     let weights =
-        held.weights_by_user().map(|_| held.iter().map(|r| f64::from(r.weight)).collect());
+        held_out.weights_by_user().map(|_| held_out.iter().map(|r| f64::from(r.weight)).collect());
     // The errors of one user are alike: some are hard to please.
-    let units = Some(held.iter().map(|r| r.user).collect());
+    let units = Some(held_out.iter().map(|r| r.user).collect());
     Ok(Evaluated { metric, scale: Scale::Root, losses, wrong: None, weights, units })
 }
 
-fn by_samples(model: &dyn Predict, held: &Samples) -> Result<Evaluated> {
-    let weights = held.weights().map(<[f64]>::to_vec);
-    let (metric, scale, losses, wrong) = match sample_losses(model, held)? {
+fn by_samples(model: &dyn Predict, held_out: &Samples) -> Result<Evaluated> {
+    let weights = held_out.weights().map(<[f64]>::to_vec);
+    let (metric, scale, losses, wrong) = match sample_losses(model, held_out)? {
         SampleLosses::Squared(losses) => ("rmse", Scale::Root, losses, None),
         SampleLosses::Classes { wrong, log: None } => ("accuracy", Scale::Share, wrong, None),
         SampleLosses::Classes { wrong, log: Some(losses) } => {

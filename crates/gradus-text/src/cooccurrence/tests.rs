@@ -166,7 +166,7 @@ fn a_corpus_on_disk_is_counted_to_the_same_bits() {
     let tokenizer = Tokenizer { rule: TokenRule::Words, lowercase: true };
     let words =
         Words { tokenizer, shortest: 1, phrases: Phrases::NONE, min_count: 3, max_words: None };
-    let held = Corpus::new("test", &Documents::new(&texts), &words).unwrap();
+    let in_memory = Corpus::new("test", &Documents::new(&texts), &words).unwrap();
     let streamed = Corpus::of_parts(
         "test",
         &mut |take| texts.chunks(100).try_for_each(|part| take(Documents::new(part)).map(|_| ())),
@@ -175,11 +175,11 @@ fn a_corpus_on_disk_is_counted_to_the_same_bits() {
     .unwrap();
     let window =
         ContextWindow { size: 5, side: ContextSide::Left, weights: DistanceWeights::Harmonic };
-    let want: Csr<f32> = count_corpus(&held, &window, None).unwrap();
+    let want: Csr<f32> = count_corpus(&in_memory, &window, None).unwrap();
     assert!(want.nnz() > 100);
     for limit in [None, Some(200 << 10), Some(1 << 20)] {
         assert_eq!(count_corpus::<f32>(&streamed, &window, limit).unwrap(), want);
-        assert_eq!(count_corpus::<f32>(&held, &window, limit).unwrap(), want);
+        assert_eq!(count_corpus::<f32>(&in_memory, &window, limit).unwrap(), want);
     }
 }
 

@@ -151,7 +151,7 @@ impl Corpus {
     /// If the words are in a file that cannot be read.
     pub fn each_document(&self, mut take: impl FnMut(&[u32]) -> bool) -> Result<()> {
         const PART: usize = 1 << 16;
-        let (mut begun, mut first) = (Vec::new(), 0);
+        let (mut document_start, mut first) = (Vec::new(), 0);
         while first < self.len() {
             let part = self.part(first, PART)?;
             first += part.len();
@@ -159,13 +159,13 @@ impl Corpus {
             // What stands behind the last end is the beginning of a document.
             let rest = documents.next_back().unwrap_or_default();
             for document in documents {
-                begun.extend_from_slice(document);
-                if !take(&begun) {
+                document_start.extend_from_slice(document);
+                if !take(&document_start) {
                     return Ok(());
                 }
-                begun.clear();
+                document_start.clear();
             }
-            begun.extend_from_slice(rest);
+            document_start.extend_from_slice(rest);
         }
         Ok(())
     }

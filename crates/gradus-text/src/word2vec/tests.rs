@@ -163,12 +163,12 @@ fn parts_that_are_read_give_the_model_of_documents_that_are_held() {
     let text = |_| (0..20).map(|_| format!("w{} ", stream.index(40))).collect::<String>();
     let texts: Vec<String> = (0..300).map(text).collect();
     let params = Skipgram::new().dimension(6).max_iter(2).min_count(1);
-    let held = params.fit(&Documents::new(&texts)).unwrap();
+    let in_memory = params.fit(&Documents::new(&texts)).unwrap();
     let mut parts = |take: &mut dyn FnMut(Documents) -> gradus_base::Result<bool>| {
         texts.chunks(70).try_for_each(|part| take(Documents::new(part)).map(|_| ()))
     };
     let streamed = params.fit_parts(&mut parts, &Default::default()).unwrap();
-    assert_eq!(bytes(&streamed.model), bytes(&held.model));
+    assert_eq!(bytes(&streamed.model), bytes(&in_memory.model));
 }
 
 /// Words of one subject share a stem: with n-grams an unknown word of the stem is near them.

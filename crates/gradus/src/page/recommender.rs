@@ -31,12 +31,12 @@ pub fn page(fitted: &AnyFitted, title: &str, tested: Option<&Tested>) -> Page {
         .subtitle(subtitle)
         .stats(stats(headline(fitted, tested), fitted))
         .section("How the fit went", |section| match held_out(fitted, &metric) {
-            Some(held) => section
+            Some(held_out) => section
                 .text(
                     "The objective after each iteration, and the score on held-out data; the model \
                      is that of the iteration marked.",
                 )
-                .columns(|l| l.chart(objective(fitted)), |r| r.chart(held)),
+                .columns(|l| l.chart(objective(fitted)), |r| r.chart(held_out)),
             None => section.text("The objective after each iteration.").chart(objective(fitted)),
         });
     if let Some(bars) = against_baselines(fitted, &metric) {

@@ -180,13 +180,13 @@ fn predicted(
     let mut coverage = Vec::new();
     for level in LEVELS {
         let Some(intervals) = model.interval(&pairs, level)? else { break };
-        let held = intervals.iter().zip(&truth).filter(|(i, y)| (i.low..=i.high).contains(*y));
-        let (held, n) = (held.count() as u64, truth.len() as u64);
+        let covered = intervals.iter().zip(&truth).filter(|(i, y)| (i.low..=i.high).contains(*y));
+        let (covered, n) = (covered.count() as u64, truth.len() as u64);
         let widths: f64 = intervals.iter().map(|i| f64::from(i.high) - f64::from(i.low)).sum();
         coverage.push(Coverage {
             level,
-            share: held as f64 / n as f64,
-            interval: wilson(held, n, 0.95)?,
+            share: covered as f64 / n as f64,
+            interval: wilson(covered, n, 0.95)?,
             width: widths / n as f64,
         });
     }

@@ -87,9 +87,9 @@ pub fn stratified_holdout(
             break;
         }
     }
-    let mut held = vec![false; classes.len()];
+    let mut held_out = vec![false; classes.len()];
     for ((_, rows), &n) in groups.iter().zip(&take) {
-        rows[..n].iter().for_each(|&row| held[row as usize] = true);
+        rows[..n].iter().for_each(|&row| held_out[row as usize] = true);
     }
     let scarce = groups
         .iter()
@@ -101,7 +101,7 @@ pub fn stratified_holdout(
             needed: ((1.0 / share).ceil() as usize).max(2),
         })
         .collect();
-    let split = RowSplit::of(classes.len(), |row| held[row]);
+    let split = RowSplit::of(classes.len(), |row| held_out[row]);
     if split.test.is_empty() {
         return Err(Error::data(format!(
             "holdout = {share}: each of the {} rows is the only one of its class, which leaves 0 to \

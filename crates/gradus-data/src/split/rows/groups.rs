@@ -31,11 +31,11 @@ pub fn grouped_holdout(groups: &[u32], share: f64, seed: u64) -> Result<RowSplit
     check_rows(groups.len())?;
     let members = by_group(groups);
     let wanted = check_share(share, members.len(), "groups")?;
-    let mut held = vec![false; groups.len()];
+    let mut held_out = vec![false; groups.len()];
     for group in Stream::new(seed, "split.rows.grouped_holdout", 0).sample(members.len(), wanted)? {
-        members[group].iter().for_each(|&row| held[row as usize] = true);
+        members[group].iter().for_each(|&row| held_out[row as usize] = true);
     }
-    Ok(RowSplit::of(groups.len(), |row| held[row]))
+    Ok(RowSplit::of(groups.len(), |row| held_out[row]))
 }
 
 /// Cuts the rows into `k` parts so that no group is in two of them, and the sizes are as even as the

@@ -46,8 +46,8 @@ pub struct RowSplit {
 
 impl RowSplit {
     /// By whether each row is held out.
-    fn of(n: usize, held: impl Fn(usize) -> bool) -> Self {
-        let (test, train) = (0..n as u32).partition(|&row| held(row as usize));
+    fn of(n: usize, held_out: impl Fn(usize) -> bool) -> Self {
+        let (test, train) = (0..n as u32).partition(|&row| held_out(row as usize));
         Self { train, test }
     }
 }
@@ -110,8 +110,8 @@ impl RowFolds {
     fn split(&self, fold: usize) -> RowSplit {
         match &self.kind {
             Kind::Parts(parts, k) => {
-                let (parts, held) = (&parts[fold / k], fold % k);
-                RowSplit::of(parts.len(), |row| parts[row] as usize == held)
+                let (parts, held_out) = (&parts[fold / k], fold % k);
+                RowSplit::of(parts.len(), |row| parts[row] as usize == held_out)
             }
             Kind::Times(order, cuts) => {
                 let (train, start, end) = cuts[fold];
@@ -147,14 +147,14 @@ fn check_share(share: f64, n: usize, what: &str) -> Result<usize> {
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::parameter("holdout", share, "must be greater than 0 and less than 1"));
     }
-    let held = (share * n as f64).round() as usize;
-    if held == 0 || held >= n {
+    let held_out = (share * n as f64).round() as usize;
+    if held_out == 0 || held_out >= n {
         return Err(Error::data(format!(
-            "holdout = {share}: of {n} {what} that leaves {} to learn from and {held} to test on",
-            n - held.min(n)
+            "holdout = {share}: of {n} {what} that leaves {} to learn from and {held_out} to test on",
+            n - held_out.min(n)
         )));
     }
-    Ok(held)
+    Ok(held_out)
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ use gradus_base::{Error, Result};
 pub fn holdout(n: usize, share: f64, seed: u64) -> Result<RowSplit> {
     check_rows(n)?;
     let wanted = check_share(share, n, "rows")?;
-    let mut held = vec![false; n];
+    let mut held_out = vec![false; n];
     for row in Stream::new(seed, "split.rows.holdout", 0).sample(n, wanted)? {
-        held[row] = true;
+        held_out[row] = true;
     }
-    Ok(RowSplit::of(n, |row| held[row]))
+    Ok(RowSplit::of(n, |row| held_out[row]))
 }
 
 /// Cuts `n` rows into `k` random parts whose sizes differ by one at most, each held out in turn.

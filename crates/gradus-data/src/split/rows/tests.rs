@@ -68,12 +68,12 @@ proptest! {
         lawful(&split, n);
         for class in 0..4u32 {
             let rows = counts[class as usize];
-            let held = split.test.iter().filter(|&&row| classes[row as usize] == class).count();
-            prop_assert!(rows == 0 || held < rows);
+            let held_out = split.test.iter().filter(|&&row| classes[row as usize] == class).count();
+            prop_assert!(rows == 0 || held_out < rows);
             // With single rows kept back the others make up for them.
             let lone = counts.iter().filter(|&&c| c == 1).count() as f64;
-            prop_assert!((held as f64 - share * rows as f64).abs() < 1.0 + lone || held + 1 == rows);
-            prop_assert_eq!(scarce.iter().any(|s| s.class == class), rows > 0 && held == 0);
+            prop_assert!((held_out as f64 - share * rows as f64).abs() < 1.0 + lone || held_out + 1 == rows);
+            prop_assert_eq!(scarce.iter().any(|s| s.class == class), rows > 0 && held_out == 0);
         }
         if counts.iter().all(|&c| c != 1) {
             prop_assert_eq!(split.test.len(), (share * n as f64).round() as usize);
@@ -136,12 +136,12 @@ fn seeds_matter_and_nothing_else_does() {
 
 #[test]
 fn each_row_is_held_out_alike() {
-    let mut held = [0; 10];
+    let mut held_out = [0; 10];
     for seed in 0..2000 {
-        holdout(10, 0.3, seed).unwrap().test.iter().for_each(|&row| held[row as usize] += 1);
+        holdout(10, 0.3, seed).unwrap().test.iter().for_each(|&row| held_out[row as usize] += 1);
     }
     // 600 expected; five standard deviations are 102.
-    assert!(held.iter().all(|&n: &i32| (n - 600).abs() < 102), "{held:?}");
+    assert!(held_out.iter().all(|&n: &i32| (n - 600).abs() < 102), "{held_out:?}");
 }
 
 #[test]
