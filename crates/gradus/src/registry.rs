@@ -10,6 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
+use gradus_nn::{Mlp, MlpRegressor};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -45,6 +46,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Logistic>()
         .with::<Svm>()
         .with::<Svr>()
+        .with::<Mlp>()
+        .with::<MlpRegressor>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()

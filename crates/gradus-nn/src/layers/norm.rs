@@ -1,0 +1,107 @@
+//! Normalisations: of the features of each sample (layer norm) and of each feature over a batch (batch norm).
+
+use super::{Layout, Pass, Weights};
+use crate::weights::{Init, Role, WeightId};
+use burn::tensor::Tensor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A normalisation between layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Norm {
+    /// None.
+    #[default]
+    None,
+    /// Of each feature over a batch.
+    Batch,
+    /// Of the features of each sample.
+    Layer,
+}
+
+/// Added to variances before they divide, as in PyTorch.
+const EPSILON: f64 = 1e-5;
+
+/// Layer normalisation: `(x − mean) / √(variance + ε) · weight + bias`, with mean and variance over the features of a sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerNorm {
+    features: usize,
+    weight: WeightId,
+    bias: WeightId,
+}
+
+impl LayerNorm {
+    /// A normalisation of so many features.
+    pub fn new(layout: &mut Layout, name: &str, features: usize) -> Self {
+        layout.within(name, |layout| Self {
+            features,
+            weight: layout.add("weight", &[features], Init::Constant(1.0), Role::Plain),
+            bias: layout.add("bias", &[features], Init::Constant(0.0), Role::Plain),
+        })
+    }
+
+    /// The normalised features.
+    ///
+    /// # Shapes
+    /// `n × features` to the same.
+    pub fn forward(&self, weights: &Weights, x: Tensor<2>) -> Tensor<2> {
+        let (weight, bias) = (
+            weights.get(self.weight, [1, self.features]),
+            weights.get(self.bias, [1, self.features]),
+        );
+        let centred = x.clone() - x.mean_dim(1);
+        let variance = (centred.clone() * centred.clone()).mean_dim(1);
+        centred / (variance + EPSILON).sqrt() * weight + bias
+    }
+}
+
+/// Batch normalisation: the same with mean and variance over a batch while the network learns, and with their running
+/// averages when it predicts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchNorm {
+    features: usize,
+    weight: WeightId,
+    bias: WeightId,
+    mean: WeightId,
+    variance: WeightId,
+}
+
+/// The share of a batch in the running statistics.
+const MOMENTUM: f64 = 0.1;
+
+impl BatchNorm {
+    /// A normalisation of so many features.
+    pub fn new(layout: &mut Layout, name: &str, features: usize) -> Self {
+        layout.within(name, |layout| Self {
+            features,
+            weight: layout.add("weight", &[features], Init::Constant(1.0), Role::Plain),
+            bias: layout.add("bias", &[features], Init::Constant(0.0), Role::Plain),
+            mean: layout.add("running_mean", &[features], Init::Constant(0.0), Role::Statistic),
+            variance: layout.add("running_var", &[features], Init::Constant(1.0), Role::Statistic),
+        })
+    }
+
+    /// The normalised features.
+    ///
+    /// # Shapes
+    /// `n × features` to the same.
+    pub fn forward(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        let row = [1, self.features];
+        let n = x.dims()[0];
+        let (mean, variance) = if pass.is_training() && n > 1 {
+            let mean = x.clone().mean_dim(0);
+            let centred = x.clone() - mean.clone();
+            let variance = (centred.clone() * centred).mean_dim(0);
+            let unbiased = variance.clone().inner() * (n as f64 / (n as f64 - 1.0));
+            for (id, new) in [(self.mean, mean.clone().inner()), (self.variance, unbiased)] {
+                let old = weights.flat(id).inner();
+                pass.note(id, old * (1.0 - MOMENTUM) + new.reshape([self.features]) * MOMENTUM);
+            }
+            (mean, variance)
+        } else {
+            (weights.get(self.mean, row), weights.get(self.variance, row))
+        };
+        let scale = (variance + EPSILON).sqrt();
+        (x - mean) / scale * weights.get(self.weight, row) + weights.get(self.bias, row)
+    }
+}

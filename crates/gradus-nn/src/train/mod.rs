@@ -1,0 +1,253 @@
+//! The training loop that all networks share: shuffled batches, gradients, steps, averages, and what the loop of
+//! [`gradus_core::iterate`] adds to it: held-out scores, checkpoints, stopping, several starts.
+
+mod options;
+
+pub use options::{ScheduleKind, TrainOptions, plan_epochs};
+
+use crate::layers::Pass;
+use crate::optimizer::{StepSettings, Trained, average};
+use crate::weights::{Layout, Role, Weights};
+use burn::tensor::{Device, Tensor};
+use gradus_base::random::Stream;
+use gradus_base::{Error, Result};
+use gradus_core::iterate::{Solver, Step, Watch};
+use gradus_core::report::Measure;
+use gradus_file::{Reader, Writer};
+
+/// What a network learns: its weights, its data and its loss.
+pub trait Task: Sync {
+    /// The weights of the network.
+    fn layout(&self) -> &Layout;
+
+    /// The number of units (samples, images, windows of text) that an epoch goes over.
+    fn n_units(&self) -> usize;
+
+    /// The mean loss of some units.
+    fn loss(&self, weights: &Weights, units: &[u32], pass: &Pass) -> Tensor<1>;
+
+    /// The held-out score, if there is held-out data.
+    fn validate(&self, weights: &Weights) -> Option<f64>;
+
+    /// Further measures after an epoch.
+    fn measures(&self, weights: &Weights) -> Vec<Measure> {
+        let _ = weights;
+        Vec::new()
+    }
+
+    /// The name of the model, for errors.
+    fn model(&self) -> &'static str;
+}
+
+/// Where training stands.
+#[derive(Clone, Debug)]
+pub struct TrainState {
+    /// The weights and what the optimizer remembers.
+    pub trained: Trained,
+    /// The moving average of the weights, if there is one: it is what is scored and kept.
+    pub average: Option<Weights>,
+    /// Epochs done in this start.
+    pub epoch: u64,
+    /// The number of the start.
+    pub restart: u64,
+}
+
+impl TrainState {
+    /// The weights to predict with.
+    pub fn weights(&self) -> &Weights {
+        self.average.as_ref().unwrap_or(&self.trained.weights)
+    }
+}
+
+/// The losses of the parts of a batch, and the gradient of each tensor of weights.
+type Gradients = (Vec<Tensor<1>>, Vec<Option<Tensor<1>>>);
+
+/// Trains a network on a task.
+pub struct Trainer<'a, T> {
+    /// The task.
+    pub task: &'a T,
+    /// The options of training.
+    pub options: TrainOptions,
+    /// The device.
+    pub device: Device,
+    /// Weights to start from, instead of random ones.
+    pub warm: Option<Weights>,
+}
+
+impl<T: Task> Trainer<'_, T> {
+    /// Steps in an epoch.
+    fn steps(&self) -> usize {
+        self.task.n_units().div_ceil(self.options.batch_size)
+    }
+
+    /// The loss of a batch and the gradients of the weights.
+    fn gradients(
+        &self,
+        weights: &mut Weights,
+        batch: &[u32],
+        mut stream: Stream,
+    ) -> Result<Gradients> {
+        let layout = self.task.layout();
+        let (mut losses, mut sums) = (Vec::new(), Vec::new());
+        let part = self.options.micro_batch.unwrap_or(batch.len()).max(1);
+        for (at, units) in batch.chunks(part).enumerate() {
+            let pass = Pass::training(Stream::new(stream.next_u64(), "nn.pass", at as u64));
+            let tracked = weights.tracked(layout);
+            let share = units.len() as f64 / batch.len() as f64;
+            let loss = self.task.loss(&tracked, units, &pass) * share;
+            let mut found = loss.backward();
+            losses.push(loss.inner());
+            let gradients = tracked.gradients(&mut found);
+            sums = if at == 0 { gradients } else { add(sums, gradients) };
+            drop(tracked);
+            pass.update(weights);
+        }
+        // A weight that the loss does not depend on would stay at random for ever.
+        let missing = layout
+            .specs()
+            .iter()
+            .zip(&sums)
+            .find(|(spec, gradient)| spec.role != Role::Statistic && gradient.is_none());
+        if let Some((spec, _)) = missing {
+            let model = self.task.model();
+            return Err(Error::data(format!(
+                "{model}: the loss does not depend on the weights `{}`",
+                spec.name
+            )));
+        }
+        Ok((losses, sums))
+    }
+
+    /// The losses of batches, read from the device; the first that is no number is an error.
+    fn read(
+        &self,
+        losses: &mut Vec<Tensor<1>>,
+        (epoch, first): (u64, usize),
+        total: &mut f64,
+    ) -> Result<()> {
+        let taken = std::mem::take(losses);
+        if taken.is_empty() {
+            return Ok(());
+        }
+        for (at, loss) in crate::device::numbers(Tensor::cat(taken, 0)).into_iter().enumerate() {
+            if !loss.is_finite() {
+                let (model, batch, rate) =
+                    (self.task.model(), first + at + 1, self.options.schedule.rate);
+                return Err(Error::data(format!(
+                    "{model}: the loss became {loss} in batch {batch} of epoch {}; give a smaller learning_rate than {rate}, \
+                     or clip_norm. A checkpoint that was written before holds the last good state",
+                    epoch + 1
+                )));
+            }
+            *total += f64::from(loss);
+        }
+        Ok(())
+    }
+}
+
+fn add(a: Vec<Option<Tensor<1>>>, b: Vec<Option<Tensor<1>>>) -> Vec<Option<Tensor<1>>> {
+    let both = |(a, b): (Option<Tensor<1>>, Option<Tensor<1>>)| match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
+    a.into_iter().zip(b).map(both).collect()
+}
+
+/// Batches whose losses are read from a device at once.
+const READ: usize = 32;
+
+impl<T: Task> Solver for Trainer<'_, T> {
+    type State = TrainState;
+
+    fn start(&self, restart: usize) -> Result<TrainState> {
+        let seed = self.options.seed.wrapping_add(restart as u64);
+        let weights = match &self.warm {
+            Some(warm) if restart == 0 => warm.to_device(&self.device),
+            _ => Weights::init(self.task.layout(), seed, &self.device),
+        };
+        let average = (self.options.average > 0.0).then(|| weights.clone());
+        Ok(TrainState {
+            trained: Trained::new(weights),
+            average,
+            epoch: 0,
+            restart: restart as u64,
+        })
+    }
+
+    fn step(&self, state: &mut TrainState, watch: &Watch<'_>) -> Result<Step> {
+        let before = state.clone();
+        let mut order: Vec<u32> = (0..self.task.n_units() as u32).collect();
+        let seed = self.options.seed.wrapping_add(state.restart);
+        Stream::new(seed, "nn.shuffle", state.epoch).shuffle(&mut order);
+        let (n, steps) = (order.len(), self.steps());
+        let (mut losses, mut total, mut read) = (Vec::new(), 0.0, 0);
+        for (at, batch) in order.chunks(self.options.batch_size).enumerate() {
+            if watch.stopped() {
+                *state = before;
+                return Ok(Step::Stopped);
+            }
+            let stream = Stream::new(seed, "nn.batch", state.trained.steps);
+            let (loss, gradients) = self.gradients(&mut state.trained.weights, batch, stream)?;
+            let scaled = loss.into_iter().reduce(|a, b| a + b).expect("a batch has a unit");
+            losses.push(scaled * (batch.len() as f64 / n as f64));
+            let settings = StepSettings {
+                rate: self.options.schedule.rate(state.trained.steps as usize),
+                ..self.options.step
+            };
+            state.trained.step(self.task.layout(), gradients, &settings);
+            if let Some(mean) = &mut state.average {
+                // Few steps have been averaged at first: the average follows faster.
+                let t = state.trained.steps as f64;
+                let decay = self.options.average.min((1.0 + t) / (10.0 + t));
+                average(mean, &state.trained.weights, decay);
+            }
+            if losses.len() == READ || at + 1 == steps {
+                self.read(&mut losses, (state.epoch, read), &mut total)?;
+                read = at + 1;
+            }
+            watch.within((at + 1) as f64 / steps as f64);
+        }
+        state.epoch += 1;
+        Ok(Step::Done(total))
+    }
+
+    fn validate(&self, state: &TrainState) -> Option<f64> {
+        self.task.validate(state.weights())
+    }
+
+    fn measures(&self, state: &TrainState) -> Vec<Measure> {
+        let rate = self.options.schedule.rate(state.trained.steps.saturating_sub(1) as usize);
+        let mut measures = vec![Measure::new("learning rate", rate)];
+        measures.extend(self.task.measures(state.weights()));
+        measures
+    }
+
+    fn depends_on_max_iter(&self) -> bool {
+        self.options.depends_on_max_iter()
+    }
+
+    fn write_state<'a>(&self, state: &'a TrainState, prefix: &str, file: &mut Writer<'a>) {
+        let layout = self.task.layout();
+        state.trained.weights.write(layout, &format!("{prefix}weights."), file);
+        state.trained.first.write(layout, &format!("{prefix}first."), file);
+        state.trained.second.write(layout, &format!("{prefix}second."), file);
+        if let Some(average) = &state.average {
+            average.write(layout, &format!("{prefix}average."), file);
+        }
+        let counts = vec![state.trained.steps, state.epoch, state.restart];
+        file.tensor_owned(&format!("{prefix}counts"), &[3], counts);
+    }
+
+    fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<TrainState> {
+        let (layout, device) = (self.task.layout(), &self.device);
+        let weights = Weights::read(layout, &format!("{prefix}weights."), file, device)?;
+        let first = Weights::read(layout, &format!("{prefix}first."), file, device)?;
+        let second = Weights::read(layout, &format!("{prefix}second."), file, device)?;
+        let average = (self.options.average > 0.0)
+            .then(|| Weights::read(layout, &format!("{prefix}average."), file, device))
+            .transpose()?;
+        let counts: Vec<u64> = file.tensor(&format!("{prefix}counts"), &[3])?;
+        let trained = Trained { weights, first, second, steps: counts[0] };
+        Ok(TrainState { trained, average, epoch: counts[1], restart: counts[2] })
+    }
+}
