@@ -5,14 +5,17 @@
 
 mod activation;
 pub mod attention;
+pub mod conv;
 mod dropout;
 mod linear;
 mod norm;
+pub mod pool;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use activation::Activation;
 pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
+pub use conv::{Conv2d, Window};
 pub use dropout::dropout;
 pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm, Norm};
