@@ -33,5 +33,6 @@ pub mod weights;
 pub use cnn::Cnn;
 pub use device::DeviceKind;
 pub use images::Augment;
+pub use layers::Activation;
 pub use mlp::{Mlp, MlpRegressor};
 pub use vit::Vit;
