@@ -52,7 +52,7 @@ gradus_core::params! { [shared]
     /// # Ok::<(), gradus_base::Error>(())
     /// ```
     pub struct Vit {
-        /// Height and width of a patch, in pixels. Left out, an eighth of the smaller side.
+        /// Height and width of a patch, in pixels. Left out, an eighth of the smaller side, 2 at least.
         #[schemars(range(min = 1, max = 1_024))]
         pub patch: Option<usize>,
 
@@ -129,7 +129,10 @@ impl Params for Vit {
 impl Vit {
     fn layers(&self, shape: ImageShape, outputs: usize) -> Result<VitArchitecture> {
         let ImageShape { height, width, .. } = shape;
-        let chosen = ((height.min(width) as f64 / 8.0).round() as usize).max(1);
+        let side = height.min(width);
+        // A patch of one pixel says nothing of shapes.
+        let least = if side < 4 { 1 } else { 2 };
+        let chosen = ((side as f64 / 8.0).round() as usize).max(least);
         let patch = self.patch.unwrap_or(chosen);
         if patch > height.max(width) {
             let rule = format!("must be at most the larger side of the images, {height} × {width}");
