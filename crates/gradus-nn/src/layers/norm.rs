@@ -1,6 +1,7 @@
 //! Normalisations: of the features of each sample (layer norm) and of each feature over a batch (batch norm).
 
 use super::{Layout, Pass, Weights};
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -45,13 +46,8 @@ impl LayerNorm {
     /// # Shapes
     /// `n × features` to the same.
     pub fn forward(&self, weights: &Weights, x: Tensor<2>) -> Tensor<2> {
-        let (weight, bias) = (
-            weights.get(self.weight, [1, self.features]),
-            weights.get(self.bias, [1, self.features]),
-        );
-        let centred = x.clone() - x.mean_dim(1);
-        let variance = (centred.clone() * centred.clone()).mean_dim(1);
-        centred / (variance + EPSILON).sqrt() * weight + bias
+        let (weight, bias) = (weights.flat(self.weight), weights.flat(self.bias));
+        ops::layer_norm(x, weight, bias, EPSILON)
     }
 }
 

@@ -4,14 +4,28 @@
 //! on the number of threads. Elsewhere it is composed of burn's operations.
 
 mod activation;
+mod attention;
+mod conv2d;
 mod cpu;
 mod cross_entropy;
+mod dropout;
+mod embedding;
+mod layer_norm;
 mod linear;
+mod max_pool2d;
 mod pieces;
+mod softmax;
 #[cfg(test)]
 mod testing;
 
 pub use activation::{activate, gelu, relu, sigmoid, tanh};
+pub use attention::{Attention, attention, attention_probabilities, self_attention};
+pub use conv2d::conv2d;
 pub use cpu::{CpuOp, CpuTensor, apply};
 pub use cross_entropy::cross_entropy;
+pub use dropout::dropout;
+pub use embedding::embedding;
+pub use layer_norm::layer_norm;
 pub use linear::linear;
+pub use max_pool2d::max_pool2d;
+pub use softmax::softmax;
