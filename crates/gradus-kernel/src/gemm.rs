@@ -94,7 +94,8 @@ mod tests {
         for (n, m, k) in [(0, 3, 2), (3, 0, 2), (2, 3, 0), (1, 1, 1), (7, 33, 5), (65, 19, 40)] {
             for flags in 0..8 {
                 let (ta, tb, kept) = (flags & 1 > 0, flags & 2 > 0, flags & 4 > 0);
-                let (sa, sb, stride) = (if ta { n } else { k } + 3, if tb { k } else { m } + 1, m + 2);
+                let (sa, sb, stride) =
+                    (if ta { n } else { k } + 3, if tb { k } else { m } + 1, m + 2);
                 let a: Vec<f32> = (0..sa * if ta { k } else { n }).map(|at| value(1, at)).collect();
                 let b: Vec<f32> = (0..sb * if tb { m } else { k }).map(|at| value(2, at)).collect();
                 let mut to: Vec<f32> = (0..stride * n).map(|at| value(3, at)).collect();
@@ -120,7 +121,11 @@ mod tests {
                             let sum: f32 = (0..k).map(of).sum();
                             expected = if kept { expected + 0.5 * sum } else { 0.5 * sum };
                         }
-                        assert!((to[at] - expected).abs() < 1e-5, "{:?}", (n, m, k, flags, row, column));
+                        assert!(
+                            (to[at] - expected).abs() < 1e-5,
+                            "{:?}",
+                            (n, m, k, flags, row, column)
+                        );
                     }
                 }
             }
@@ -132,6 +137,13 @@ mod tests {
     fn a_short_slice_is_refused() {
         let (a, b) = ([0.0; 5], [0.0; 3]);
         let mut to = [0.0; 2];
-        product((2, 1, 3), Factor::new(&a, 3), Factor::new(&b, 1), 1.0, Before::Replaced, (&mut to, 1));
+        product(
+            (2, 1, 3),
+            Factor::new(&a, 3),
+            Factor::new(&b, 1),
+            1.0,
+            Before::Replaced,
+            (&mut to, 1),
+        );
     }
 }

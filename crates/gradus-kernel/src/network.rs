@@ -257,6 +257,55 @@ kernels! {
         }
     }
 
+    /// Adds the squares of what every row has beyond `means` to a vector.
+    pub fn add_squares<'a>(rows: &'a [f32], means: &'a [f32], vector: &'a mut [f32]) {
+        for row in rows.chunks_exact(means.len().max(1)) {
+            for ((v, x), m) in vector.iter_mut().zip(row).zip(means) {
+                *v += (*x - *m) * (*x - *m);
+            }
+        }
+    }
+
+    /// Adds every row of gradients to a vector, and its products with what the row of `x` has beyond `means` to another.
+    pub fn add_rows_and_products<'a>(
+        gradients: &'a [f32],
+        x: &'a [f32],
+        means: &'a [f32],
+        plain: &'a mut [f32],
+        products: &'a mut [f32],
+    ) {
+        let d = means.len();
+        let (plain, products) = (&mut plain[..d], &mut products[..d]);
+        for (g, x) in gradients.chunks_exact(d.max(1)).zip(x.chunks_exact(d.max(1))) {
+            for i in 0..d {
+                plain[i] += g[i];
+                products[i] += g[i] * (x[i] - means[i]);
+            }
+        }
+    }
+
+    /// `to = x by + added`, column by column.
+    pub fn scale_rows<'a>(x: &'a [f32], by: &'a [f32], added: &'a [f32], to: &'a mut [f32]) {
+        let d = by.len();
+        let added = &added[..d];
+        for (to, x) in to.chunks_exact_mut(d.max(1)).zip(x.chunks_exact(d.max(1))) {
+            for i in 0..d {
+                to[i] = x[i] * by[i] + added[i];
+            }
+        }
+    }
+
+    /// `to = x slope + to by + added`, column by column.
+    pub fn combine_rows<'a>(x: &'a [f32], slope: &'a [f32], by: &'a [f32], added: &'a [f32], to: &'a mut [f32]) {
+        let d = slope.len();
+        let (by, added) = (&by[..d], &added[..d]);
+        for (to, x) in to.chunks_exact_mut(d.max(1)).zip(x.chunks_exact(d.max(1))) {
+            for i in 0..d {
+                to[i] = x[i] * slope[i] + to[i] * by[i] + added[i];
+            }
+        }
+    }
+
     /// `to += x`.
     pub fn add<'a>(x: &'a [f32], to: &'a mut [f32]) {
         for (x, to) in x.iter().zip(to) {
@@ -459,7 +508,10 @@ mod tests {
             let z = f64::from(x);
             let check = |name: &str, found: f32, expected: f64, relative: f64| {
                 let error = (f64::from(found) - expected).abs();
-                assert!(error <= 1e-6 * relative + 3e-7 * expected.abs(), "{name}({x}): {found}, {expected}");
+                assert!(
+                    error <= 1e-6 * relative + 3e-7 * expected.abs(),
+                    "{name}({x}): {found}, {expected}"
+                );
             };
             check("exp", e[i], z.exp(), 0.0);
             check("tanh", t[i], z.tanh(), 0.0);

@@ -169,7 +169,9 @@ fn on_cpu(
         let g = &gradient[at..][..w.len()];
         match kind {
             OptimizerKind::Adam => kernel::adam(w, m, v, g, adam),
-            OptimizerKind::Sgd => kernel::nesterov(w, m, g, MOMENTUM as f32, rates.rate, scale, keep),
+            OptimizerKind::Sgd => {
+                kernel::nesterov(w, m, g, MOMENTUM as f32, rates.rate, scale, keep)
+            }
         }
     });
 }

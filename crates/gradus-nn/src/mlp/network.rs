@@ -86,7 +86,8 @@ impl Network for MlpNetwork {
             x = match norm {
                 Normalisation::None => linear.forward_activated(weights, x, self.activation),
                 Normalisation::Batch(norm) => {
-                    self.activation.apply(norm.forward(weights, linear.forward(weights, x), pass))
+                    let x = linear.forward(weights, x);
+                    norm.forward_activated(weights, x, self.activation, pass)
                 }
                 Normalisation::Layer(norm) => {
                     self.activation.apply(norm.forward(weights, linear.forward(weights, x)))

@@ -100,7 +100,12 @@ impl CpuOp<1> for Activate {
         (y, saved)
     }
 
-    fn backward(&self, saved: CpuTensor, by: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
+    fn backward(
+        &self,
+        saved: CpuTensor,
+        by: &CpuTensor,
+        needed: [bool; 1],
+    ) -> [Option<CpuTensor>; 1] {
         if !needed[0] {
             return [None];
         }
@@ -123,7 +128,11 @@ mod tests {
     fn activations_are_those_of_burn() {
         for kind in [Activation::Sigmoid, Activation::Tanh, Activation::Relu, Activation::Gelu] {
             for shape in [[0, 3], [1, 1], [1, 17], [5, 33], [300, 111]] {
-                check([&shape], |[x]| activate(x.reshape(shape), kind), |[x]| composed(x.reshape(shape), kind));
+                check(
+                    [&shape],
+                    |[x]| activate(x.reshape(shape), kind),
+                    |[x]| composed(x.reshape(shape), kind),
+                );
             }
         }
     }

@@ -19,26 +19,30 @@ pub struct Attention {
     /// Whether a query sees no keys behind its own place. The last query sees all of them, so that a few new queries can follow
     /// keys of before.
     pub causal: bool,
-    /// The keys that no query sees (padding), `batch × keys`.
-    pub hidden: Option<Arc<[bool]>>,
+    /// The number of keys of each sample that may be seen: those behind it are padding.
+    pub lengths: Option<Arc<[usize]>>,
 }
 
 impl Attention {
     /// Every query sees every key.
     pub fn full(heads: usize) -> Self {
-        Self { heads, causal: false, hidden: None }
+        Self { heads, causal: false, lengths: None }
     }
 
     /// A query sees the keys up to its own place.
     pub fn causal(heads: usize) -> Self {
-        Self { heads, causal: true, hidden: None }
+        Self { heads, causal: true, lengths: None }
     }
 
     fn check(&self, sizes: &Sizes) {
-        let Sizes { batch, keys, width, .. } = sizes;
-        assert!(self.heads > 0 && width % self.heads == 0, "{width} columns for {} heads", self.heads);
-        let hidden = self.hidden.as_ref();
-        assert!(hidden.is_none_or(|hidden| hidden.len() == batch * keys), "a flag for each key");
+        let Sizes { batch, width, .. } = sizes;
+        assert!(
+            self.heads > 0 && width % self.heads == 0,
+            "{width} columns for {} heads",
+            self.heads
+        );
+        let lengths = self.lengths.as_ref();
+        assert!(lengths.is_none_or(|lengths| lengths.len() == *batch), "a length for each sample");
     }
 }
 
@@ -97,13 +101,14 @@ pub fn attention_probabilities(q: Tensor<3>, k: Tensor<3>, how: &Attention) -> T
     let device = q.device();
     let (q, k) = (crate::device::numbers(q), crate::device::numbers(k));
     let op = Op { how: how.clone(), sizes };
-    let views = [View::new(&q, sizes.width, 0), View::new(&k, sizes.width, 0), View::new(&[], 0, 0)];
+    let views =
+        [View::new(&q, sizes.width, 0), View::new(&k, sizes.width, 0), View::new(&[], 0, 0)];
     let parts = op.each_head(|batch, head| {
         let views = op.head(views, batch, head);
         let mut found = vec![0.0; sizes.queries * sizes.keys];
         for first in (0..sizes.queries).step_by(QUERIES) {
             let rows = QUERIES.min(sizes.queries - first);
-            let keys = op.visible(first + rows - 1);
+            let keys = op.visible(batch, first + rows - 1);
             let to = &mut found[first * sizes.keys..];
             op.scores(&views, (first, rows, keys), (to, sizes.keys));
             for (at, row) in to.chunks_mut(sizes.keys).take(rows).enumerate() {
@@ -136,11 +141,7 @@ fn composed_probabilities(q: Tensor<3>, k: Tensor<3>, how: &Attention) -> Tensor
     // A large number instead of infinity, so that a query that sees no key gives no NaN; its probabilities are taken away below.
     let mut seen = vec![0.0; batch * queries * keys];
     for (row, seen) in seen.chunks_mut(keys.max(1)).enumerate() {
-        let visible = op.visible(row % queries);
-        for (key, seen) in seen.iter_mut().enumerate() {
-            let hidden = how.hidden.as_ref().is_some_and(|hidden| hidden[row / queries * keys + key]);
-            *seen = f32::from(key < visible && !hidden);
-        }
+        seen[..op.visible(row / queries, row % queries)].fill(1.0);
     }
     let seen = tensor(seen, [batch, 1, queries, keys], &q.device());
     let scores = split(q, how.heads).matmul(split(k, how.heads).swap_dims(2, 3)) * scale;
@@ -203,22 +204,17 @@ impl Op {
         1.0 / (self.size() as f32).sqrt()
     }
 
-    /// The number of keys that a query sees, if none of them is hidden.
-    fn visible(&self, query: usize) -> usize {
+    /// The number of keys that a query of a sample sees.
+    fn visible(&self, batch: usize, query: usize) -> usize {
         let Sizes { queries, keys, .. } = self.sizes;
-        if self.how.causal { (query + 1 + keys).saturating_sub(queries) } else { keys }
+        let seen = if self.how.causal { (query + 1 + keys).saturating_sub(queries) } else { keys };
+        self.how.lengths.as_ref().map_or(seen, |lengths| seen.min(lengths[batch]))
     }
 
     /// Makes the scores of keys that a query does not see minus infinity.
     fn hide(&self, batch: usize, query: usize, row: &mut [f32]) {
-        let visible = self.visible(query).min(row.len());
+        let visible = self.visible(batch, query).min(row.len());
         row[visible..].fill(f32::NEG_INFINITY);
-        if let Some(hidden) = &self.how.hidden {
-            let hidden = &hidden[batch * self.sizes.keys..][..visible];
-            for (score, _) in row.iter_mut().zip(hidden).filter(|(_, hidden)| **hidden) {
-                *score = f32::NEG_INFINITY;
-            }
-        }
     }
 
     fn each_head<R: Send>(&self, work: impl Fn(usize, usize) -> R + Sync) -> Vec<R> {
@@ -252,7 +248,7 @@ impl Op {
         let mut scores = vec![0.0; QUERIES.min(queries) * self.sizes.keys];
         for (first, out) in (0..).step_by(QUERIES).zip(out.chunks_mut(QUERIES * size)) {
             let rows = out.len() / size;
-            let keys = self.visible(first + rows - 1);
+            let keys = self.visible(batch, first + rows - 1);
             let scores = &mut scores[..rows * keys];
             self.scores(&views, (first, rows, keys), (scores, keys));
             for (at, row) in scores.chunks_mut(keys.max(1)).enumerate() {
@@ -266,14 +262,20 @@ impl Op {
         (out, logs)
     }
 
-    fn backward_head(&self, views: [View<'_>; 3], batch: usize, logs: &[f32], by: View<'_>) -> HeadGradients {
+    fn backward_head(
+        &self,
+        views: [View<'_>; 3],
+        batch: usize,
+        logs: &[f32],
+        by: View<'_>,
+    ) -> HeadGradients {
         let (Sizes { queries, keys: all, .. }, size) = (self.sizes, self.size());
         let [mut dq, mut dk, mut dv] = [queries, all, all].map(|rows| vec![0.0; rows * size]);
         let mut scores = vec![0.0; QUERIES.min(queries) * all];
         let mut sent = scores.clone();
         for (first, dq) in (0..).step_by(QUERIES).zip(dq.chunks_mut(QUERIES * size)) {
             let rows = dq.len() / size;
-            let keys = self.visible(first + rows - 1);
+            let keys = self.visible(batch, first + rows - 1);
             if keys == 0 {
                 continue;
             }
@@ -286,21 +288,36 @@ impl Op {
             let p = Factor::new(scores, keys);
             let (by, [q, k, v]) = (by.factor(first), views);
             product((keys, size, rows), p.transpose(), by, 1.0, Before::Kept, (&mut dv, size));
-            product((rows, keys, size), by, v.factor(0).transpose(), 1.0, Before::Replaced, (sent, keys));
+            product(
+                (rows, keys, size),
+                by,
+                v.factor(0).transpose(),
+                1.0,
+                Before::Replaced,
+                (sent, keys),
+            );
             for (p, sent) in scores.chunks(keys).zip(sent.chunks_mut(keys)) {
                 let mean = kernel::dot_lanes(p, sent);
                 kernel::score_gradient(p, mean, self.scale(), sent);
             }
             let sent = Factor::new(sent, keys);
             product((rows, size, keys), sent, k.factor(0), 1.0, Before::Replaced, (dq, size));
-            product((keys, size, rows), sent.transpose(), q.factor(first), 1.0, Before::Kept, (&mut dk, size));
+            product(
+                (keys, size, rows),
+                sent.transpose(),
+                q.factor(first),
+                1.0,
+                Before::Kept,
+                (&mut dk, size),
+            );
         }
         [dq, dk, dv]
     }
 
     fn forward(&self, views: [View<'_>; 3]) -> (CpuTensor, Vec<Vec<f32>>) {
         let Sizes { batch, queries, width, .. } = self.sizes;
-        let parts = self.each_head(|batch, head| self.forward_head(self.head(views, batch, head), batch));
+        let parts =
+            self.each_head(|batch, head| self.forward_head(self.head(views, batch, head), batch));
         let mut out = vec![0.0; batch * queries * width];
         let heads: Vec<&[f32]> = parts.iter().map(|(out, _)| &**out).collect();
         self.place(&heads, queries, (&mut out, width, 0));
@@ -308,7 +325,12 @@ impl Op {
         (CpuTensor::new(out, [batch, queries, width]), logs)
     }
 
-    fn backward(&self, views: [View<'_>; 3], logs: &[Vec<f32>], by: &CpuTensor) -> Vec<HeadGradients> {
+    fn backward(
+        &self,
+        views: [View<'_>; 3],
+        logs: &[Vec<f32>],
+        by: &CpuTensor,
+    ) -> Vec<HeadGradients> {
         let (queries, width) = (self.sizes.queries, self.sizes.width);
         let by = by.values();
         let by = View::new(&by, width, 0);
@@ -320,14 +342,24 @@ impl Op {
     }
 
     /// Writes the rows of all heads to their columns of a tensor, behind `column`.
-    fn place(&self, parts: &[&[f32]], rows: usize, (to, stride, column): (&mut [f32], usize, usize)) {
+    fn place(
+        &self,
+        parts: &[&[f32]],
+        rows: usize,
+        (to, stride, column): (&mut [f32], usize, usize),
+    ) {
         let (heads, size) = (self.how.heads, self.size());
-        parallel::each(to.chunks_mut((rows * stride).max(1)).zip(parts.chunks(heads)), |(to, parts)| {
-            for (head, part) in parts.iter().enumerate() {
-                let rows = to.chunks_exact_mut(stride).zip(part.chunks_exact(size));
-                rows.for_each(|(to, row)| to[column + head * size..][..size].copy_from_slice(row));
-            }
-        });
+        parallel::each(
+            to.chunks_mut((rows * stride).max(1)).zip(parts.chunks(heads)),
+            |(to, parts)| {
+                for (head, part) in parts.iter().enumerate() {
+                    let rows = to.chunks_exact_mut(stride).zip(part.chunks_exact(size));
+                    rows.for_each(|(to, row)| {
+                        to[column + head * size..][..size].copy_from_slice(row)
+                    });
+                }
+            },
+        );
     }
 }
 
@@ -341,7 +373,12 @@ impl CpuOp<3> for Op {
         (y, (inputs.map(CpuTensor::clone), logs))
     }
 
-    fn backward(&self, (inputs, logs): Self::Saved, by: &CpuTensor, needed: [bool; 3]) -> [Option<CpuTensor>; 3] {
+    fn backward(
+        &self,
+        (inputs, logs): Self::Saved,
+        by: &CpuTensor,
+        needed: [bool; 3],
+    ) -> [Option<CpuTensor>; 3] {
         let values = inputs.each_ref().map(CpuTensor::values);
         let width = self.sizes.width;
         let views = values.each_ref().map(|values| View::new(values, width, 0));
@@ -368,7 +405,12 @@ impl CpuOp<1> for Op {
         (y, (qkv.clone(), logs))
     }
 
-    fn backward(&self, (qkv, logs): Self::Saved, by: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
+    fn backward(
+        &self,
+        (qkv, logs): Self::Saved,
+        by: &CpuTensor,
+        needed: [bool; 1],
+    ) -> [Option<CpuTensor>; 1] {
         if !needed[0] {
             return [None];
         }
@@ -397,21 +439,38 @@ mod tests {
     }
 
     fn masks(batch: usize, keys: usize, heads: usize) -> [Attention; 4] {
-        let hidden: Arc<[bool]> = (0..batch * keys).map(|at| at % keys > 0 && at % 3 == 1).collect();
-        let hidden = Some(hidden);
+        let lengths = Some((0..batch).map(|at| keys.saturating_sub(3 * at + 2).max(1)).collect());
         let [full, causal] = [Attention::full(heads), Attention::causal(heads)];
-        [full.clone(), causal.clone(), Attention { hidden: hidden.clone(), ..full }, Attention { hidden, ..causal }]
+        let [padded, both] = [full.clone(), causal.clone()]
+            .map(|how| Attention { lengths: Option::<Arc<[usize]>>::clone(&lengths), ..how });
+        [full, causal, padded, both]
     }
 
     #[test]
     fn attention_is_that_of_burn() {
-        for (b, t, n, heads, size) in [(1, 1, 1, 1, 1), (2, 5, 7, 3, 4), (1, 70, 70, 2, 8), (3, 65, 130, 1, 5)] {
+        for (b, t, n, heads, size) in
+            [(1, 1, 1, 1, 1), (2, 5, 7, 3, 4), (1, 70, 70, 2, 8), (3, 65, 130, 1, 5)]
+        {
             let width = heads * size;
             for how in masks(b, n, heads) {
                 check(
                     [&[b, t, width], &[b, n, width], &[b, n, width]],
-                    |[q, k, v]| attention(q.reshape([b, t, width]), k.reshape([b, n, width]), v.reshape([b, n, width]), &how),
-                    |[q, k, v]| composed(q.reshape([b, t, width]), k.reshape([b, n, width]), v.reshape([b, n, width]), &how),
+                    |[q, k, v]| {
+                        attention(
+                            q.reshape([b, t, width]),
+                            k.reshape([b, n, width]),
+                            v.reshape([b, n, width]),
+                            &how,
+                        )
+                    },
+                    |[q, k, v]| {
+                        composed(
+                            q.reshape([b, t, width]),
+                            k.reshape([b, n, width]),
+                            v.reshape([b, n, width]),
+                            &how,
+                        )
+                    },
                 );
             }
         }
@@ -438,7 +497,8 @@ mod tests {
     #[test]
     fn probabilities_are_those_of_burn() {
         let device = Device::flex();
-        let values = |n: usize| (0..n).map(|at| ((at * 37) % 101) as f32 / 50.0 - 1.0).collect::<Vec<f32>>();
+        let values =
+            |n: usize| (0..n).map(|at| ((at * 37) % 101) as f32 / 50.0 - 1.0).collect::<Vec<f32>>();
         for (b, t, n, heads) in [(1, 1, 1, 1), (2, 70, 80, 2)] {
             let q = tensor(values(b * t * 6), [b, t, 6], &device);
             let k = tensor(values(b * n * 6), [b, n, 6], &device);
@@ -454,9 +514,9 @@ mod tests {
     fn a_query_that_sees_no_key_gets_zeros() {
         let device = Device::flex();
         let x = tensor(vec![1.0; 12], [1, 3, 4], &device).autodiff().require_grad();
-        let how = Attention { hidden: Some([true, true, false].into()), ..Attention::causal(2) };
+        let how = Attention { lengths: Some([0].into()), ..Attention::causal(2) };
         let y = attention(x.clone(), x.clone(), x.clone(), &how);
-        assert_eq!(numbers(y.clone().inner())[..8], [0.0; 8]);
+        assert_eq!(numbers(y.clone().inner()), [0.0; 12]);
         let gradients = y.sum().backward();
         assert!(numbers(x.grad(&gradients).expect("a gradient")).iter().all(|g| g.is_finite()));
         let none = Tensor::<3>::zeros([1, 0, 4], &device);

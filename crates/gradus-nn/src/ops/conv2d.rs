@@ -1,53 +1,55 @@
-//! Convolutions of images.
+//! Convolutions of images whose channels are the last dimension.
 
+use super::activation::{
+    composed as activated, from_value, gradient as activation_gradient, in_place, values,
+};
 use super::pieces::total;
 use super::{CpuOp, CpuTensor, apply};
 use crate::device::is_cpu;
-use burn::tensor::Tensor;
-use burn::tensor::module;
+use crate::layers::{Activation, Window};
 use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Tensor, module};
 use gradus_base::parallel;
 use gradus_kernel::gemm::{Before, Factor, product};
 use gradus_kernel::network as kernel;
 
-/// Parts of a batch whose gradients of the kernels are summed apart.
+/// Parts of a batch whose gradients of the weights are summed apart.
 const PARTS: usize = 16;
 
-/// A convolution, without dilation and groups.
+/// The sum over each window of inputs times weights, plus the bias, with the activation function in the same pass.
 ///
 /// # Shapes
-/// `n × channels × height × width`, kernels of `outputs × channels × rows × columns` and a bias of `outputs` to
-/// `n × outputs × height' × width'` with `height' = (height + 2 padding − rows) / stride + 1`.
+/// `n × height × width × inputs`, weights of `outputs × inputs × size × size` as in PyTorch and a bias of `outputs`, to
+/// `n × places × places × outputs`.
 ///
 /// # Panics
-/// If the shapes do not fit, or an image with its padding is smaller than the kernel.
+/// If the shapes do not fit.
 pub fn conv2d(
     x: Tensor<4>,
     weight: Tensor<4>,
     bias: Option<Tensor<1>>,
-    stride: [usize; 2],
-    padding: [usize; 2],
+    window: Window,
+    activation: Activation,
 ) -> Tensor<4> {
-    let ([n, channels, height, width], [outputs, inputs, rows, columns]) = (x.dims(), weight.dims());
-    assert_eq!(channels, inputs, "channels of the images and of the kernels");
-    assert!(bias.as_ref().is_none_or(|b| b.dims() == [outputs]), "a bias for each output");
-    assert!(stride.iter().all(|&stride| stride > 0), "strides of {stride:?}");
-    assert!(
-        rows.min(columns) > 0 && height + 2 * padding[0] >= rows && width + 2 * padding[1] >= columns,
-        "kernels of {rows} × {columns} in images of {height} × {width} with padding {padding:?}"
+    let ([n, height, width, channels], [outputs, inputs, rows, columns]) =
+        (x.dims(), weight.dims());
+    assert_eq!(
+        (channels, window.size, window.size),
+        (inputs, rows, columns),
+        "channels and windows of the images and of the weights"
     );
+    assert!(bias.as_ref().is_none_or(|b| b.dims() == [outputs]), "a bias for each output");
     if !is_cpu(&x.device()) {
-        return composed(x, weight, bias, stride, padding);
+        return composed(x, weight, bias, window, activation);
     }
-    let out = [
-        (height + 2 * padding[0] - rows) / stride[0] + 1,
-        (width + 2 * padding[1] - columns) / stride[1] + 1,
-    ];
-    let op = Conv { n, channels, image: [height, width], outputs, kernel: [rows, columns], out, stride, padding };
-    match bias {
+    // A step has no gradient: it stands behind the layer.
+    let kind = if activation.has_gradient() { activation } else { Activation::Identity };
+    let op = Conv { n, image: [height, width], channels, outputs, window, kind };
+    let y = match bias {
         Some(bias) => apply(op, [x.into(), weight.into(), bias.into()]),
         None => apply(op, [x.into(), weight.into()]),
-    }
+    };
+    if activation.has_gradient() { y } else { activated(y, activation) }
 }
 
 /// The same of burn's operations.
@@ -55,176 +57,269 @@ fn composed(
     x: Tensor<4>,
     weight: Tensor<4>,
     bias: Option<Tensor<1>>,
-    stride: [usize; 2],
-    padding: [usize; 2],
+    window: Window,
+    activation: Activation,
 ) -> Tensor<4> {
-    module::conv2d(x, weight, bias, ConvOptions::new(stride, padding, [1, 1], 1))
+    let (stride, padding) = ([window.stride; 2], [window.padding; 2]);
+    let options = ConvOptions::new(stride, padding, [1, 1], 1);
+    let y = module::conv2d(x.permute([0, 3, 1, 2]), weight, bias, options);
+    activated(y.permute([0, 2, 3, 1]), activation)
 }
 
 #[derive(Clone, Debug)]
 struct Conv {
     n: usize,
-    channels: usize,
     image: [usize; 2],
+    channels: usize,
     outputs: usize,
-    kernel: [usize; 2],
-    out: [usize; 2],
-    stride: [usize; 2],
-    padding: [usize; 2],
+    window: Window,
+    kind: Activation,
 }
 
+/// The images, the weights, and the value of the activation function or its input.
+type Saved = (CpuTensor, CpuTensor, CpuTensor);
+
 impl Conv {
-    /// Numbers of an image, of its output, of a kernel, and places of an output.
-    fn sizes(&self) -> (usize, usize, usize, usize) {
-        let places = self.out[0] * self.out[1];
-        let kernel = self.channels * self.kernel[0] * self.kernel[1];
-        (self.channels * self.image[0] * self.image[1], self.outputs * places, kernel, places)
+    fn out(&self) -> [usize; 2] {
+        self.image.map(|pixels| self.window.places(pixels))
     }
 
-    /// Whether a kernel is one place that goes over all places: the image is its own matrix of patches.
+    fn places(&self) -> usize {
+        self.out().iter().product()
+    }
+
+    /// Numbers of an image.
+    fn of_image(&self) -> usize {
+        self.image[0] * self.image[1] * self.channels
+    }
+
+    /// Numbers of a window.
+    fn of_window(&self) -> usize {
+        self.window.size * self.window.size * self.channels
+    }
+
+    /// Whether the image is its own matrix of windows.
     fn is_pointwise(&self) -> bool {
-        self.kernel == [1, 1] && self.stride == [1, 1] && self.padding == [0, 0]
+        self.window == Window { size: 1, stride: 1, padding: 0 }
     }
 
-    /// Calls `run` for every run of places that a number of the kernel meets in one row: the row of the patches and where in it, the row of
-    /// the image and where in it, and the length.
+    /// Calls `copy` for each run of numbers of an image that are neighbours in the matrix of windows as well: where they begin, there and
+    /// there, and how many they are. The matrix is places × numbers of a window.
     #[inline]
-    fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
-        let ([height, width], [rows, columns], [out_rows, out_columns]) = (self.image, self.kernel, self.out);
-        let ([down, right], [above, left]) = (self.stride, self.padding);
-        let places = out_rows * out_columns;
-        for channel in 0..self.channels {
-            for row in 0..rows {
-                for column in 0..columns {
-                    let patch = (channel * rows + row) * columns + column;
-                    // The output columns whose patch has this number inside the image.
-                    let first = left.saturating_sub(column).div_ceil(right);
-                    let last = (width + left).saturating_sub(column).div_ceil(right).min(out_columns);
-                    if first >= last {
-                        continue;
-                    }
-                    for out_row in 0..out_rows {
-                        let at = out_row * down + row;
-                        if at < above || at - above >= height {
-                            continue;
-                        }
-                        let image = (channel * height + at - above) * width + first * right + column - left;
-                        run(patch * places + out_row * out_columns + first, image, last - first);
+    fn runs(&self, mut copy: impl FnMut(usize, usize, usize)) {
+        let ([height, width], c) = (self.image, self.channels);
+        let Window { size, stride, padding } = self.window;
+        let [rows, columns] = self.out();
+        for row in 0..rows {
+            for column in 0..columns {
+                let left = column * stride;
+                // Columns of the window that lie on the image.
+                let from = padding.saturating_sub(left);
+                let to = (width + padding).saturating_sub(left).min(size);
+                if from >= to {
+                    continue;
+                }
+                let out = (row * columns + column) * size * size * c;
+                for y in 0..size {
+                    let Some(above) = (row * stride + y).checked_sub(padding) else { continue };
+                    if above < height {
+                        let pixel = above * width + left + from - padding;
+                        copy(pixel * c, out + (y * size + from) * c, (to - from) * c);
                     }
                 }
             }
         }
     }
 
-    /// The patches of an image: kernel numbers × places.
-    fn gather(&self, image: &[f32], patches: &mut Vec<f32>) {
-        let (_, _, kernel, places) = self.sizes();
-        patches.clear();
-        patches.resize(kernel * places, 0.0);
-        let step = self.stride[1];
-        self.runs(|to, from, n| {
-            let to = &mut patches[to..][..n];
+    /// The same of the transposed matrix of windows, for one channel: runs are as long as the image is wide. They are apart by the stride
+    /// in the image.
+    #[inline]
+    fn long_runs(&self, mut copy: impl FnMut(usize, usize, usize)) {
+        let [height, width] = self.image;
+        let Window { size, stride, padding } = self.window;
+        let [rows, columns] = self.out();
+        for at in 0..size * size {
+            let (y, x) = (at / size, at % size);
+            let first = padding.saturating_sub(x).div_ceil(stride);
+            let last = (width + padding).saturating_sub(x).div_ceil(stride).min(columns);
+            if first >= last {
+                continue;
+            }
+            for row in 0..rows {
+                let Some(above) = (row * stride + y).checked_sub(padding) else { continue };
+                if above < height {
+                    let pixel = above * width + first * stride + x - padding;
+                    copy(pixel, (at * rows + row) * columns + first, last - first);
+                }
+            }
+        }
+    }
+
+    /// The matrix of windows, places × numbers of a window. `held` holds it if the image does not.
+    fn windows<'a>(&self, image: &'a [f32], held: &'a mut Vec<f32>) -> Factor<'a> {
+        let (places, of_window, step) = (self.places(), self.of_window(), self.window.stride);
+        if self.is_pointwise() {
+            return Factor::new(image, of_window);
+        }
+        // What lies outside the image is 0 and stays so from one image to the next.
+        held.resize(places * of_window, 0.0);
+        if self.channels > 1 {
+            self.runs(|from, to, n| held[to..][..n].copy_from_slice(&image[from..][..n]));
+            return Factor::new(held, of_window);
+        }
+        self.long_runs(|from, to, n| {
+            let to = &mut held[to..][..n];
             if step == 1 {
                 to.copy_from_slice(&image[from..][..n]);
             } else {
                 to.iter_mut().zip(image[from..].iter().step_by(step)).for_each(|(to, x)| *to = *x);
             }
         });
+        Factor::new(held, places).transpose()
     }
 
-    /// Adds patches to the image that they are from.
-    fn scatter(&self, patches: &[f32], image: &mut [f32]) {
-        let step = self.stride[1];
-        self.runs(|from, to, n| {
-            let from = &patches[from..][..n];
-            if step == 1 {
-                image[to..][..n].iter_mut().zip(from).for_each(|(to, x)| *to += *x);
-            } else {
-                image[to..].iter_mut().step_by(step).zip(from).for_each(|(to, x)| *to += *x);
+    /// Adds gradients of windows (in the layout of the matrix) to the image.
+    fn scatter(&self, windows: &[f32], image: &mut [f32]) {
+        let step = self.window.stride;
+        if self.channels > 1 {
+            self.runs(|to, from, n| kernel::add(&windows[from..][..n], &mut image[to..][..n]));
+        } else if step == 1 {
+            self.long_runs(|to, from, n| kernel::add(&windows[from..][..n], &mut image[to..][..n]));
+        } else {
+            self.long_runs(|to, from, n| {
+                let to = image[to..].iter_mut().step_by(step);
+                to.zip(&windows[from..][..n]).for_each(|(to, x)| *to += x);
+            });
+        }
+    }
+
+    /// Weights as a matrix of outputs × numbers of a window, channels last.
+    fn weights(&self, weight: &CpuTensor) -> Vec<f32> {
+        let (area, c) = (self.window.size * self.window.size, self.channels);
+        let values = weight.values();
+        let mut found = vec![0.0; values.len()];
+        for (from, to) in values.chunks(area * c).zip(found.chunks_mut(area * c)) {
+            for at in 0..area {
+                (0..c).for_each(|channel| to[at * c + channel] = from[channel * area + at]);
+            }
+        }
+        found
+    }
+
+    /// The way back.
+    fn weights_back(&self, found: &[f32]) -> Vec<f32> {
+        let (area, c) = (self.window.size * self.window.size, self.channels);
+        let mut values = vec![0.0; found.len()];
+        for (from, to) in found.chunks(area * c).zip(values.chunks_mut(area * c)) {
+            for at in 0..area {
+                (0..c).for_each(|channel| to[channel * area + at] = from[at * c + channel]);
+            }
+        }
+        values
+    }
+
+    fn forward(
+        &self,
+        x: &CpuTensor,
+        weight: &CpuTensor,
+        bias: Option<&CpuTensor>,
+    ) -> (CpuTensor, Saved) {
+        let (places, outputs, of_window) = (self.places(), self.outputs, self.of_window());
+        let (images, w) = (x.values(), self.weights(weight));
+        let b = bias.map(CpuTensor::values);
+        let block = (places * outputs).max(1);
+        let mut before = vec![0.0; self.n * places * outputs];
+        let mut after = vec![0.0; if from_value(self.kind) { 0 } else { before.len() }];
+        let mut others = after.chunks_mut(block);
+        let pieces: Vec<_> = before.chunks_mut(block).map(|piece| (piece, others.next())).collect();
+        let pieces = pieces.into_iter().zip(images.chunks(self.of_image().max(1)));
+        parallel::each_with(pieces, Vec::new, |held, ((piece, after), image)| {
+            let windows = self.windows(image, held);
+            let w = Factor::new(&w, of_window).transpose();
+            let shape = (places, outputs, of_window);
+            product(shape, windows, w, 1.0, Before::Replaced, (piece, outputs));
+            if let Some(b) = &b {
+                kernel::add_to_rows(piece, b);
+            }
+            match after {
+                Some(after) => values(self.kind, piece, after),
+                None => in_place(self.kind, piece),
             }
         });
+        let [rows, columns] = self.out();
+        let dims = [self.n, rows, columns, outputs];
+        let at = CpuTensor::new(before, dims);
+        let y = if from_value(self.kind) { at.clone() } else { CpuTensor::new(after, dims) };
+        (y, (x.clone(), weight.clone(), at))
     }
 
-    fn forward(&self, x: &CpuTensor, weight: &CpuTensor, bias: Option<&CpuTensor>) -> (CpuTensor, Saved) {
-        let (of_image, of_output, kernel, places) = self.sizes();
-        let (images, w) = (x.values(), weight.values());
-        let b = bias.map(CpuTensor::values);
-        let mut y = vec![0.0; self.n * of_output];
-        let pieces = y.chunks_mut(of_output.max(1)).zip(images.chunks(of_image.max(1)));
-        parallel::each_with(pieces, Vec::new, |patches, (y, image)| {
-            let patches = if self.is_pointwise() {
-                image
-            } else {
-                self.gather(image, patches);
-                patches
-            };
-            let before = match &b {
-                Some(b) => {
-                    y.chunks_exact_mut(places).zip(&**b).for_each(|(y, b)| y.fill(*b));
-                    Before::Kept
-                }
-                None => Before::Replaced,
-            };
-            let (w, patches) = (Factor::new(&w, kernel), Factor::new(patches, places));
-            product((self.outputs, places, kernel), w, patches, 1.0, before, (y, places));
-        });
-        let y = CpuTensor::new(y, [self.n, self.outputs, self.out[0], self.out[1]]);
-        (y, (x.clone(), weight.clone()))
-    }
-
-    fn backward(&self, (x, weight): &Saved, by: &CpuTensor, needed: [bool; 3]) -> [Option<CpuTensor>; 3] {
-        let (of_image, of_output, kernel, places) = self.sizes();
-        let (images, w, by) = (x.values(), weight.values(), by.values());
+    fn backward(
+        &self,
+        (x, weight, at): &Saved,
+        by: &CpuTensor,
+        needed: [bool; 3],
+    ) -> [Option<CpuTensor>; 3] {
+        let (places, outputs, of_window) = (self.places(), self.outputs, self.of_window());
+        let (of_image, of_output) = (self.of_image(), places * outputs);
+        let (images, w, at, by) = (x.values(), self.weights(weight), at.values(), by.values());
         let mut dx = vec![0.0; if needed[0] { images.len() } else { 0 }];
         let part = self.n.div_ceil(PARTS).max(1);
         let mut of_x = dx.chunks_mut((part * of_image).max(1));
-        let pieces: Vec<_> = parallel::blocks(self.n, part).map(|images| (images, of_x.next())).collect();
-        let sums = parallel::map_with(pieces, || (Vec::new(), Vec::new()), |(patches, sent), (range, dx)| {
-            // The gradient of the kernels, and behind it that of the bias.
-            let mut sums = vec![0.0; self.outputs * (kernel + 1)];
-            let (dw, db) = sums.split_at_mut(self.outputs * kernel);
+        let pieces: Vec<_> =
+            parallel::blocks(self.n, part).map(|images| (images, of_x.next())).collect();
+        let state = || [Vec::new(), Vec::new(), Vec::new()];
+        let sums = parallel::map_with(pieces, state, |[held, sent, changed], (range, dx)| {
+            // The gradient of the weights, and behind it that of the bias.
+            let mut sums = vec![0.0; outputs * (of_window + 1)];
+            let (dw, db) = sums.split_at_mut(outputs * of_window);
             let mut dx = dx.map(|dx| dx.chunks_mut(of_image.max(1)));
-            for at in range {
-                let (image, by) = (&images[at * of_image..][..of_image], &by[at * of_output..][..of_output]);
+            for image in range {
+                let places_of = image * of_output..(image + 1) * of_output;
+                let mut by = &by[places_of.clone()];
+                if self.kind != Activation::Identity {
+                    changed.clear();
+                    changed.extend_from_slice(by);
+                    activation_gradient(self.kind, &at[places_of], changed);
+                    by = &*changed;
+                }
+                let rows = Factor::new(by, outputs);
                 if needed[1] {
-                    let patches = if self.is_pointwise() {
-                        image
-                    } else {
-                        self.gather(image, patches);
-                        patches
-                    };
-                    let patches = Factor::new(patches, places).transpose();
-                    let shape = (self.outputs, kernel, places);
-                    product(shape, Factor::new(by, places), patches, 1.0, Before::Kept, (dw, kernel));
+                    let windows = self.windows(&images[image * of_image..][..of_image], held);
+                    let shape = (outputs, of_window, places);
+                    product(shape, rows.transpose(), windows, 1.0, Before::Kept, (dw, of_window));
                 }
                 if needed[2] {
-                    db.iter_mut().zip(by.chunks(places)).for_each(|(db, by)| *db += kernel::sum(by));
+                    kernel::add_rows(by, db);
                 }
                 let Some(dx) = dx.as_mut().and_then(Iterator::next) else { continue };
-                let (w, by) = (Factor::new(&w, kernel).transpose(), Factor::new(by, places));
-                let shape = (kernel, places, self.outputs);
+                let w = Factor::new(&w, of_window);
                 if self.is_pointwise() {
-                    product(shape, w, by, 1.0, Before::Replaced, (dx, places));
-                } else {
-                    sent.resize(kernel * places, 0.0);
-                    product(shape, w, by, 1.0, Before::Replaced, (&mut *sent, places));
-                    self.scatter(sent, dx);
+                    let shape = (places, of_window, outputs);
+                    product(shape, rows, w, 1.0, Before::Replaced, (dx, of_window));
+                    continue;
                 }
+                sent.resize(places * of_window, 0.0);
+                if self.channels > 1 {
+                    let shape = (places, of_window, outputs);
+                    product(shape, rows, w, 1.0, Before::Replaced, (&mut *sent, of_window));
+                } else {
+                    let shape = (of_window, places, outputs);
+                    let (w, rows) = (w.transpose(), rows.transpose());
+                    product(shape, w, rows, 1.0, Before::Replaced, (&mut *sent, places));
+                }
+                self.scatter(sent, dx);
             }
             sums
         });
-        let sums = total(sums, self.outputs * (kernel + 1));
-        let (dw, db) = sums.split_at(self.outputs * kernel);
+        let sums = total(sums, outputs * (of_window + 1));
+        let (dw, db) = sums.split_at(outputs * of_window);
         [
             needed[0].then(|| CpuTensor::new(dx, x.dims())),
-            needed[1].then(|| CpuTensor::new(dw.to_vec(), weight.dims())),
-            needed[2].then(|| CpuTensor::new(db.to_vec(), [self.outputs])),
+            needed[1].then(|| CpuTensor::new(self.weights_back(dw), weight.dims())),
+            needed[2].then(|| CpuTensor::new(db.to_vec(), [outputs])),
         ]
     }
 }
-
-/// The images and the kernels.
-type Saved = (CpuTensor, CpuTensor);
 
 impl CpuOp<3> for Conv {
     type Saved = Saved;
@@ -258,27 +353,31 @@ mod tests {
 
     #[test]
     fn convolutions_are_those_of_burn() {
-        // Images, channels, height, width, outputs, kernel, stride, padding.
+        // Images, height, width, channels, outputs, window.
+        let window = |size, stride, padding| Window { size, stride, padding };
         let cases = [
-            (1, 1, 1, 1, 1, [1, 1], [1, 1], [0, 0]),
-            (2, 3, 5, 7, 4, [1, 1], [1, 1], [0, 0]),
-            (19, 2, 8, 9, 3, [3, 3], [1, 1], [1, 1]),
-            (2, 1, 7, 5, 2, [3, 2], [2, 3], [0, 1]),
-            (1, 2, 2, 2, 2, [5, 5], [2, 2], [2, 2]),
-            (3, 2, 9, 9, 5, [3, 3], [2, 2], [1, 1]),
-            (2, 2, 4, 3, 2, [2, 2], [3, 3], [4, 4]),
+            (1, 1, 1, 1, 1, window(1, 1, 0)),
+            (2, 5, 7, 3, 4, window(1, 1, 0)),
+            (19, 8, 9, 2, 3, window(3, 1, 1)),
+            (18, 8, 9, 1, 3, window(3, 1, 1)),
+            (2, 7, 5, 1, 2, window(3, 2, 1)),
+            (2, 2, 2, 2, 2, window(5, 2, 2)),
+            (2, 2, 1, 1, 2, window(5, 3, 2)),
+            (3, 9, 9, 2, 5, window(3, 2, 1)),
+            (2, 4, 3, 2, 2, window(2, 3, 4)),
         ];
-        for (n, c, h, w, o, [r, s], stride, padding) in cases {
-            let (image, kernels) = ([n, c, h, w], [o, c, r, s]);
+        for (at, (n, h, w, c, o, window)) in cases.into_iter().enumerate() {
+            let kind = [Activation::Relu, Activation::Gelu, Activation::Identity][at % 3];
+            let (image, weights) = ([n, h, w, c], [o, c, window.size, window.size]);
             check(
-                [&image, &kernels, &[o]],
-                |[x, w, b]| conv2d(x.reshape(image), w.reshape(kernels), Some(b), stride, padding),
-                |[x, w, b]| composed(x.reshape(image), w.reshape(kernels), Some(b), stride, padding),
+                [&image, &weights, &[o]],
+                |[x, w, b]| conv2d(x.reshape(image), w.reshape(weights), Some(b), window, kind),
+                |[x, w, b]| composed(x.reshape(image), w.reshape(weights), Some(b), window, kind),
             );
             check(
-                [&image, &kernels],
-                |[x, w]| conv2d(x.reshape(image), w.reshape(kernels), None, stride, padding),
-                |[x, w]| composed(x.reshape(image), w.reshape(kernels), None, stride, padding),
+                [&image, &weights],
+                |[x, w]| conv2d(x.reshape(image), w.reshape(weights), None, window, kind),
+                |[x, w]| composed(x.reshape(image), w.reshape(weights), None, window, kind),
             );
         }
     }

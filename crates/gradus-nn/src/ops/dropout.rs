@@ -8,11 +8,7 @@ use gradus_kernel::network as kernel;
 
 /// Sets each entry to 0 with probability `p` (in steps of 2⁻¹⁶) and divides the others by `1 − p`. The seed decides which.
 pub fn dropout<const D: usize>(x: Tensor<D>, p: f64, seed: u64) -> Tensor<D> {
-    let op = Dropout {
-        seed,
-        limit: (p * 65536.0) as u32,
-        keep: (1.0 / (1.0 - p)) as f32,
-    };
+    let op = Dropout { seed, limit: (p * 65536.0) as u32, keep: (1.0 / (1.0 - p)) as f32 };
     if is_cpu(&x.device()) {
         return apply(op, [x.into()]);
     }
@@ -64,7 +60,11 @@ mod tests {
     fn dropout_is_a_product_with_a_mask() {
         for shape in [[0, 3], [1, 1], [1, 17], [300, 111]] {
             let op = Dropout { seed: 3, limit: 16384, keep: 4.0 / 3.0 };
-            check([&shape], |[x]| dropout(x.reshape(shape), 0.25, 3), |[x]| composed(x.reshape(shape), &op));
+            check(
+                [&shape],
+                |[x]| dropout(x.reshape(shape), 0.25, 3),
+                |[x]| composed(x.reshape(shape), &op),
+            );
         }
     }
 

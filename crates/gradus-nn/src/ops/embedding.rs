@@ -51,7 +51,12 @@ impl CpuOp<1> for Embedding {
         (CpuTensor::new(found, [self.ids.len(), d]), [dims[0], d])
     }
 
-    fn backward(&self, [n, d]: [usize; 2], by: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
+    fn backward(
+        &self,
+        [n, d]: [usize; 2],
+        by: &CpuTensor,
+        needed: [bool; 1],
+    ) -> [Option<CpuTensor>; 1] {
         if !needed[0] {
             return [None];
         }
@@ -81,7 +86,11 @@ mod tests {
     fn embedding_is_that_of_burn() {
         for (n, d, count) in [(1, 1, 1), (1, 3, 5), (7, 17, 9), (300, 20, 1000)] {
             let ids: Vec<u32> = (0..count).map(|i| (i * i * 31 % n) as u32).collect();
-            check([&[n, d]], |[x]| embedding(x.reshape([n, d]), &ids), |[x]| composed(x.reshape([n, d]), &ids));
+            check(
+                [&[n, d]],
+                |[x]| embedding(x.reshape([n, d]), &ids),
+                |[x]| composed(x.reshape([n, d]), &ids),
+            );
         }
     }
 }

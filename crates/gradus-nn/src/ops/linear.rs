@@ -1,6 +1,8 @@
 //! Linear layers, with their activation function in the same pass.
 
-use super::activation::{composed as activated, from_value, gradient as activation_gradient, in_place, values};
+use super::activation::{
+    composed as activated, from_value, gradient as activation_gradient, in_place, values,
+};
 use super::pieces::{rows, total};
 use super::{CpuOp, CpuTensor, apply};
 use crate::device::is_cpu;
@@ -62,7 +64,12 @@ struct Saved {
 }
 
 impl Linear {
-    fn forward(&self, x: &CpuTensor, weight: &CpuTensor, bias: Option<&CpuTensor>) -> (CpuTensor, Saved) {
+    fn forward(
+        &self,
+        x: &CpuTensor,
+        weight: &CpuTensor,
+        bias: Option<&CpuTensor>,
+    ) -> (CpuTensor, Saved) {
         let (n, [outputs, inputs]) = (x.dims()[0], sizes(weight));
         let (a, w) = (x.values(), weight.values());
         let b = bias.map(CpuTensor::values);
@@ -93,14 +100,16 @@ impl Linear {
     /// The gradients of `x`, `W` and `b`.
     fn backward(&self, saved: &Saved, by: &CpuTensor, needed: [bool; 3]) -> [Option<CpuTensor>; 3] {
         let (n, [outputs, inputs]) = (by.dims()[0], sizes(&saved.weight));
-        let (x, w, at, by) = (saved.x.values(), saved.weight.values(), saved.at.values(), by.values());
+        let (x, w, at, by) =
+            (saved.x.values(), saved.weight.values(), saved.at.values(), by.values());
         let mut dx = vec![0.0; if needed[0] { n * inputs } else { 0 }];
         let block = rows(n);
         // First by rows of samples: the gradient before the activation function, that of the bias, and that of x.
         let mut before = if self.0 == Activation::Identity { Vec::new() } else { by.to_vec() };
         let mut of_x = dx.chunks_mut((block * inputs).max(1));
         let mut of_before = before.chunks_mut((block * outputs).max(1));
-        let pieces: Vec<_> = parallel::blocks(n, block).map(|rows| (rows, of_before.next(), of_x.next())).collect();
+        let pieces: Vec<_> =
+            parallel::blocks(n, block).map(|rows| (rows, of_before.next(), of_x.next())).collect();
         let parts = parallel::map(pieces, |(rows, before, dx)| {
             let places = rows.start * outputs..rows.end * outputs;
             let by = match before {
@@ -121,8 +130,16 @@ impl Linear {
             let block = rows(outputs);
             parallel::each(dw.chunks_mut((block * inputs).max(1)).enumerate(), |(piece, dw)| {
                 let some = dw.len() / inputs;
-                let by = Factor::new(by.get(piece * block..).unwrap_or_default(), outputs).transpose();
-                product((some, inputs, n), by, Factor::new(&x, inputs), 1.0, Before::Replaced, (dw, inputs));
+                let by =
+                    Factor::new(by.get(piece * block..).unwrap_or_default(), outputs).transpose();
+                product(
+                    (some, inputs, n),
+                    by,
+                    Factor::new(&x, inputs),
+                    1.0,
+                    Before::Replaced,
+                    (dw, inputs),
+                );
             });
             CpuTensor::new(dw, [outputs, inputs])
         });
@@ -189,16 +206,31 @@ mod tests {
     fn linear_layers_are_those_of_burn() {
         use Activation::{Gelu, Identity, Relu, Sigmoid, Tanh};
         for kind in [Identity, Relu, Sigmoid, Tanh, Gelu] {
-            for (n, inputs, outputs) in [(0, 3, 2), (1, 1, 1), (1, 5, 3), (7, 17, 9), (257, 33, 130)] {
+            for (n, inputs, outputs) in
+                [(0, 3, 2), (1, 1, 1), (1, 5, 3), (7, 17, 9), (257, 33, 130)]
+            {
                 check(
                     [&[n, inputs], &[outputs, inputs], &[outputs]],
-                    |[x, w, b]| linear(x.reshape([n, inputs]), w.reshape([outputs, inputs]), Some(b), kind),
-                    |[x, w, b]| composed(x.reshape([n, inputs]), w.reshape([outputs, inputs]), Some(b), kind),
+                    |[x, w, b]| {
+                        linear(x.reshape([n, inputs]), w.reshape([outputs, inputs]), Some(b), kind)
+                    },
+                    |[x, w, b]| {
+                        composed(
+                            x.reshape([n, inputs]),
+                            w.reshape([outputs, inputs]),
+                            Some(b),
+                            kind,
+                        )
+                    },
                 );
                 check(
                     [&[n, inputs], &[outputs, inputs]],
-                    |[x, w]| linear(x.reshape([n, inputs]), w.reshape([outputs, inputs]), None, kind),
-                    |[x, w]| composed(x.reshape([n, inputs]), w.reshape([outputs, inputs]), None, kind),
+                    |[x, w]| {
+                        linear(x.reshape([n, inputs]), w.reshape([outputs, inputs]), None, kind)
+                    },
+                    |[x, w]| {
+                        composed(x.reshape([n, inputs]), w.reshape([outputs, inputs]), None, kind)
+                    },
                 );
             }
         }

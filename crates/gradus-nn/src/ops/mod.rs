@@ -5,6 +5,7 @@
 
 mod activation;
 mod attention;
+mod batch_norm;
 mod conv2d;
 mod cpu;
 mod cross_entropy;
@@ -12,7 +13,6 @@ mod dropout;
 mod embedding;
 mod layer_norm;
 mod linear;
-mod max_pool2d;
 mod pieces;
 mod softmax;
 #[cfg(test)]
@@ -20,6 +20,7 @@ mod testing;
 
 pub use activation::{activate, gelu, relu, sigmoid, tanh};
 pub use attention::{Attention, attention, attention_probabilities, self_attention};
+pub use batch_norm::batch_norm;
 pub use conv2d::conv2d;
 pub use cpu::{CpuOp, CpuTensor, apply};
 pub use cross_entropy::cross_entropy;
@@ -27,5 +28,4 @@ pub use dropout::dropout;
 pub use embedding::embedding;
 pub use layer_norm::layer_norm;
 pub use linear::linear;
-pub use max_pool2d::max_pool2d;
 pub use softmax::softmax;

@@ -60,7 +60,11 @@ mod tests {
     #[test]
     fn softmax_is_that_of_burn() {
         for shape in [[0, 2, 3], [1, 1, 2], [1, 1, 17], [2, 5, 33], [30, 10, 111]] {
-            check([&shape], |[x]| softmax(x.reshape(shape)), |[x]| activation::softmax(x.reshape(shape), 2));
+            check(
+                [&shape],
+                |[x]| softmax(x.reshape(shape)),
+                |[x]| activation::softmax(x.reshape(shape), 2),
+            );
         }
     }
 }

@@ -54,7 +54,11 @@ pub(super) fn check<const N: usize, const D: usize>(
                 let bend = ((up - here) - (here - down)).abs() / f64::from(step);
                 let error = (slope - f64::from(gradients[at])).abs();
                 let scale = 1.0 + slope.abs() + here.abs().sqrt();
-                assert!(error <= 0.02 * scale + bend, "{shapes:?}, input {which}, entry {at}: {slope} {}", gradients[at]);
+                assert!(
+                    error <= 0.02 * scale + bend,
+                    "{shapes:?}, input {which}, entry {at}: {slope} {}",
+                    gradients[at]
+                );
             }
         }
     } else {
@@ -84,6 +88,9 @@ fn close(found: &[f32], expected: &[f32], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let scale = expected.iter().fold(1.0f32, |most, x| most.max(x.abs()));
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
-        assert!((found - expected).abs() <= 2e-5 * scale, "{what}, {at}: {found} is not {expected}");
+        assert!(
+            (found - expected).abs() <= 2e-5 * scale,
+            "{what}, {at}: {found} is not {expected}"
+        );
     }
 }
