@@ -1,12 +1,10 @@
 //! Convolutions of images. Channels are the last dimension, as in the files of images: rows of channels lie together, so that a
 //! convolution is one matrix product, and a layer for rows of features serves the pixels of images as well.
 
-use super::{Layout, Weights};
-use crate::device::is_cpu;
-use crate::ops::{CpuOp, CpuTensor, apply};
+use super::{Activation, Layout, Weights};
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
-use burn::tensor::{Tensor, module, ops::ConvOptions};
-use gradus_base::parallel;
+use burn::tensor::Tensor;
 
 /// The window of a convolution: its size, the step from one place to the next, and the zeros around the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,124 +68,28 @@ impl Conv2d {
     /// # Shapes
     /// `n × height × width × inputs` to `n × places × places × outputs`.
     pub fn forward(&self, weights: &Weights, x: Tensor<4>) -> Tensor<4> {
+        self.forward_activated(weights, x, Activation::Identity)
+    }
+
+    /// The values of an activation function at the outputs, in the same pass.
+    ///
+    /// # Shapes
+    /// `n × height × width × inputs` to `n × places × places × outputs`.
+    pub fn forward_activated(
+        &self,
+        weights: &Weights,
+        x: Tensor<4>,
+        activation: Activation,
+    ) -> Tensor<4> {
         let k = self.window.size;
         let w = weights.get(self.weight, [self.outputs, self.inputs, k, k]);
-        let y = conv2d(x, w, self.window);
-        match self.bias {
-            Some(bias) => y + weights.get(bias, [1, 1, 1, self.outputs]),
-            None => y,
-        }
+        let bias = self.bias.map(|bias| weights.flat(bias));
+        ops::conv2d(x, w, bias, self.window, activation)
     }
 
     /// The number of outputs.
     pub fn outputs(&self) -> usize {
         self.outputs
-    }
-}
-
-/// The sum over each window of inputs times weights.
-///
-/// # Shapes
-/// `n × height × width × inputs` and weights of `outputs × inputs × size × size` to `n × places × places × outputs`.
-pub fn conv2d(x: Tensor<4>, weight: Tensor<4>, window: Window) -> Tensor<4> {
-    let [n, height, width, inputs] = x.dims();
-    let outputs = weight.dims()[0];
-    if !is_cpu(&x.device()) {
-        let (stride, padding) = ([window.stride; 2], [window.padding; 2]);
-        let options = ConvOptions::new(stride, padding, [1, 1], 1);
-        let y = module::conv2d(x.permute([0, 3, 1, 2]), weight, None, options);
-        return y.permute([0, 2, 3, 1]);
-    }
-    let (rows, columns) = (window.places(height), window.places(width));
-    let area = window.size * window.size;
-    let weight = weight.permute([0, 2, 3, 1]).reshape([outputs, area * inputs]);
-    let y = unfold(x, window).matmul(weight.transpose());
-    y.reshape([n, rows, columns, outputs])
-}
-
-/// The numbers of each window as a row: row by row, pixel by pixel, channel by channel.
-///
-/// # Shapes
-/// `n × height × width × inputs` to `n places² × size² inputs`.
-pub fn unfold(x: Tensor<4>, window: Window) -> Tensor<2> {
-    apply(Unfold { window, shape: x.dims() }, [x.into()])
-}
-
-#[derive(Clone, Debug)]
-struct Unfold {
-    window: Window,
-    shape: [usize; 4],
-}
-
-impl Unfold {
-    fn places(&self) -> [usize; 2] {
-        [self.window.places(self.shape[1]), self.window.places(self.shape[2])]
-    }
-
-    /// Calls `copy` with the range of each run of pixels of an image, and where it lies in the rows of windows.
-    fn runs(&self, mut copy: impl FnMut(usize, usize, usize)) {
-        let [_, height, width, c] = self.shape;
-        let Window { size, stride, padding } = self.window;
-        let [rows, columns] = self.places();
-        for row in 0..rows {
-            for column in 0..columns {
-                // Columns of the window that lie on the image.
-                let left = column * stride;
-                let from = padding.saturating_sub(left);
-                let to = (width + padding).saturating_sub(left).min(size);
-                if from >= to {
-                    continue;
-                }
-                let out = (row * columns + column) * size * size * c;
-                for y in 0..size {
-                    let Some(above) = (row * stride + y).checked_sub(padding) else { continue };
-                    if above < height {
-                        let pixel = above * width + left + from - padding;
-                        copy(pixel * c, out + (y * size + from) * c, (to - from) * c);
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl CpuOp<1> for Unfold {
-    type Saved = ();
-
-    fn forward(&self, [x]: [&CpuTensor; 1]) -> (CpuTensor, ()) {
-        let ([n, height, width, c], [rows, columns]) = (self.shape, self.places());
-        let (of_image, of_row) = (height * width * c, self.window.size * self.window.size * c);
-        let values = x.values();
-        let mut found = vec![0.0f32; n * rows * columns * of_row];
-        let pieces: Vec<_> = found
-            .chunks_mut((rows * columns * of_row).max(1))
-            .zip(values.chunks(of_image.max(1)))
-            .collect();
-        parallel::each(pieces, |(out, image)| {
-            self.runs(|from, to, len| out[to..to + len].copy_from_slice(&image[from..from + len]));
-        });
-        (CpuTensor::new(found, [n * rows * columns, of_row]), ())
-    }
-
-    fn backward(&self, (): (), gradient: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
-        if !needed[0] {
-            return [None];
-        }
-        let ([n, height, width, c], [rows, columns]) = (self.shape, self.places());
-        let (of_image, of_row) = (height * width * c, self.window.size * self.window.size * c);
-        let values = gradient.values();
-        let mut found = vec![0.0f32; n * of_image];
-        let pieces: Vec<_> = found
-            .chunks_mut(of_image.max(1))
-            .zip(values.chunks((rows * columns * of_row).max(1)))
-            .collect();
-        parallel::each(pieces, |(image, windows)| {
-            self.runs(|to, from, len| {
-                let out = &mut image[to..to + len];
-                out.iter_mut().zip(&windows[from..from + len]).for_each(|(out, g)| *out += g);
-            });
-        });
-        [Some(CpuTensor::new(found, self.shape))]
     }
 }
 
@@ -214,10 +116,12 @@ mod tests {
             let x = noise(n * height * width * inputs, 1);
             let w = noise(outputs * inputs * size * size, 2);
             let device = Device::flex();
-            let found = conv2d(
+            let found = ops::conv2d(
                 tensor(x.clone(), [n, height, width, inputs], &device),
                 tensor(w.clone(), [outputs, inputs, size, size], &device),
+                None,
                 window,
+                Activation::Identity,
             );
             let [_, rows, columns, _] = found.dims();
             let found = numbers(found);
