@@ -1,4 +1,4 @@
-//! The laws of data and of fits, on images: no model of gradus takes them as images yet.
+//! The laws of data and of fits, on images, with a model that learns nothing from them but their mean.
 
 use gradus_base::{Error, Result};
 use gradus_conformance::{data, fitting};
