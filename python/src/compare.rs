@@ -23,10 +23,10 @@ use std::time::Duration;
 /// How often Python is asked whether someone pressed Ctrl-C, and progress is shown.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a comparison gives: the leaderboard as JSON, the winner, its page and remarks.
+/// The result of a comparison: the leaderboard as JSON, the winner, its page and remarks.
 type Answer = (String, Option<Model>, String, Vec<String>);
 
-/// What is done, for Python to show: model, stage, share of the data, which one of how many.
+/// The progress for Python to show: model, stage, share of the data, which one of how many.
 type Latest = Arc<Mutex<Option<(String, &'static str, f64, usize, usize)>>>;
 
 /// Compares the models of gradus on ratings (`implicit` for signs of interest) or on samples. `options` are

@@ -1,4 +1,4 @@
-//! What the Python package is built on: fitting, models and data in their dynamic form.
+//! The native part of the Python package: fitting, models and data in their dynamic form.
 //!
 //! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
 //! features as well, for topic models (`topics`), which take texts or counts, and for given centres of k-means

@@ -1,4 +1,4 @@
-//! What an embedding is asked: the names nearest to a name, analogies, the odd one out; and files of vectors.
+//! Queries to an embedding: the names nearest to a name, analogies, the odd one out; and files of vectors.
 
 use crate::App;
 use gradus::text::{
@@ -53,7 +53,7 @@ pub fn similar_names<'a>(model: &'a dyn Embed, name: &str, n: usize) -> Result<S
     Ok(SimilarNames { name: name.to_owned(), similar: named(model, &near) })
 }
 
-/// What completes an analogy.
+/// The names that complete an analogy.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnalogyAnswer<'a> {
     /// The three names: the first is to the second as the answer to the third.
@@ -207,7 +207,7 @@ impl Embedding {
         }
     }
 
-    /// How many vectors there are, and how many coordinates they have, for people to read.
+    /// Returns the number of vectors and of their coordinates, for people to read.
     pub fn size(&self) -> (usize, usize) {
         let any: &dyn std::any::Any = self.model();
         if let Some(model) = any.downcast_ref::<FastTextModel>() {

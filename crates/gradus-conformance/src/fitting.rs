@@ -99,7 +99,7 @@ fn stopped(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
-/// That a model which says that it cannot be resumed leaves no file behind that promises it.
+/// Checks that a model which cannot be resumed leaves no checkpoint behind.
 fn keeps_no_checkpoint(model: &dyn Estimator, data: &dyn Dataset) -> Finding {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("checkpoint");

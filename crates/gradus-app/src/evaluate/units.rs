@@ -23,13 +23,13 @@ pub struct UnitsAnswer {
     pub model: String,
     /// The number of units.
     pub count: usize,
-    /// What units are called: `samples`.
+    /// The name of the units: `samples`.
     pub units: &'static str,
-    /// What is measured.
+    /// The name of the measure.
     pub metric: &'static str,
-    /// Its value; smaller is better.
+    /// The value of the measure; smaller is better.
     pub value: f64,
-    /// Where the truth is with 95 % confidence.
+    /// The 95 % interval of the true value.
     pub interval: Interval,
     /// Facts without an interval: of a topic model the perplexity, and the mean coherence of its topics in these
     /// documents.
@@ -56,7 +56,7 @@ pub struct ClustersAnswer {
     /// The column that holds the classes, if one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// How well the clusters agree with it.
+    /// The agreement of the clusters with it.
     #[serde(flatten)]
     pub agreement: Option<Agreement>,
 }
@@ -91,11 +91,11 @@ fn clusters(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Option<ClustersAns
 /// One measure of a model.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitsScore {
-    /// What is measured.
+    /// The name of the measure.
     pub metric: &'static str,
-    /// Its value; smaller is better.
+    /// The value of the measure; smaller is better.
     pub value: f64,
-    /// Where the truth is with 95 % confidence.
+    /// The 95 % interval of the true value.
     pub interval: Interval,
 }
 

@@ -26,7 +26,7 @@ struct SplitArgs {
     #[arg(long, value_name = "COLUMN", requires = "rows")]
     target: Option<String>,
 
-    /// What is held out
+    /// Hold-out scheme
     #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = SplitRequest::default().by)]
     by: String,
 
@@ -51,7 +51,7 @@ struct SplitArgs {
     #[arg(long, value_name = "FILE")]
     test: PathBuf,
 
-    /// Where to write what cold users are folded in by, CSV
+    /// Where to write the ratings by which cold users are folded in, CSV
     #[arg(long, value_name = "FILE", required_if_eq("by", COLD))]
     fold_in: Option<PathBuf>,
 

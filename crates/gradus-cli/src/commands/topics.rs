@@ -24,7 +24,7 @@ struct TopicsArgs {
     #[arg(short, value_name = "N")]
     n: Option<usize>,
 
-    /// Show the topics, and so many of the documents that have most of each, instead of mixtures
+    /// Show the topics, and this many of the documents that have most of each, instead of mixtures
     #[arg(long, value_name = "N", requires = "documents", conflicts_with = "output")]
     examples: Option<usize>,
 
@@ -32,7 +32,7 @@ struct TopicsArgs {
     #[arg(short, long, value_name = "FILE", requires = "documents")]
     output: Option<PathBuf>,
 
-    /// How the documents are read: an option of their kind of data
+    /// Reading option of the documents, an option of their kind of data
     #[arg(
         long,
         value_name = "NAME=VALUE",

@@ -31,8 +31,9 @@ pub struct SamplesFile {
     pub categories: Vec<String>,
     /// Columns of codes with zeros in front to take as numbers; by default they are categories.
     pub numbers: Vec<String>,
-    /// What stands for a missing value: nothing, so that it is refused (or kept as missing, by a model that takes missing
-    /// values); the mean or the median of its column (the most frequent word); a category of its own; or drop the row.
+    /// The substitute for a missing value: none, so that it is refused (or kept as missing, by a model that takes
+    /// missing values); the mean or the median of its column (the most frequent word); a category of its own; or drop
+    /// the row.
     pub missing: Fill,
     /// Give the first word of every category no coefficient of its own: all others are compared
     /// with it.
@@ -41,7 +42,7 @@ pub struct SamplesFile {
     pub text: Vec<String>,
     /// How the words of text become features.
     pub text_weights: TextWeights,
-    /// Count terms of up to so many words of text in a row; 1 by default.
+    /// Count terms of up to this many words of text in a row; 1 by default.
     #[schemars(range(min = 1, max = 20))]
     pub text_ngrams: Option<usize>,
     /// Leave out terms in fewer texts: a share if it is below 1, else a number of texts; 2 by default.
@@ -50,10 +51,10 @@ pub struct SamplesFile {
     /// Leave out terms in more texts: a share if it is at most 1, else a number of texts; 1 by default.
     #[schemars(range(min = 0.0))]
     pub text_max_df: Option<f64>,
-    /// Keep so many terms of a column of text, those that occur most often; all by default.
+    /// Keep this many terms of a column of text, those that occur most often; all by default.
     #[schemars(range(min = 1))]
     pub text_max_features: Option<usize>,
-    /// Hash the terms of a column of text to so many features instead of keeping them.
+    /// Hash the terms of a column of text to this many features instead of keeping them.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub text_n_hashed: Option<usize>,
     /// Words of text to leave out: `english` for a built-in list, `@FILE` for the words of a file.
@@ -82,7 +83,7 @@ fn text_option(name: &str) -> String {
     }
 }
 
-/// At most so many different whole numbers look like classes.
+/// The largest number of different whole numbers that look like classes.
 const CLASSES: usize = 20;
 
 /// Any kind of file.
@@ -435,7 +436,7 @@ impl SamplesFile {
         }
     }
 
-    /// What is to be predicted: of images their label, where the model predicts.
+    /// Returns the target columns: of images their label, where the model predicts.
     fn target(&self, source: &Source, traits: &Traits) -> Vec<String> {
         match source {
             Source::Images(_) if self.target.is_empty() && traits.predicts() => {
@@ -445,7 +446,7 @@ impl SamplesFile {
         }
     }
 
-    /// That a column to predict is named, where the model predicts.
+    /// Checks that a target column is named, where the model predicts.
     fn check_target(&self, path: &Path, source: &Source, traits: &Traits) -> Result<()> {
         let table = match source {
             Source::Table(table) => table,

@@ -23,7 +23,7 @@ pub trait Estimator: Send + Sync {
     fn specs(&self) -> Vec<params::ParamSpec>;
     /// The kind of data it learns from.
     fn data(&self) -> &'static dyn AnyKind;
-    /// What can be expected of it.
+    /// Returns the declared properties of the kind of model.
     fn traits(&self) -> Traits;
     /// Fits the model.
     fn fit(

@@ -36,11 +36,11 @@ pub trait Fit: Params {
     const CLASS: &'static str;
     /// The family it belongs to, after which modules are called: `factor`.
     const FAMILY: &'static str;
-    /// What it learns from.
+    /// The kind of training data.
     type Data: DataKind;
-    /// What it learns.
+    /// The fitted model.
     type Model: Model;
-    /// What can be expected of it.
+    /// The declared properties of the kind of model.
     const TRAITS: Traits;
 
     /// Fits the model, with everything a long run may want: see [`Job`].
@@ -72,7 +72,7 @@ pub trait Fit: Params {
         false
     }
 
-    /// Fits the model to data that is read part by part, as often as it is asked for, and never held.
+    /// Fits the model to data that is read part by part, as often as it is asked for, and never kept in memory.
     ///
     /// # Errors
     /// If the model has to hold its data; else as [`fit_job`](Self::fit_job).

@@ -90,7 +90,7 @@ struct Limited<'a> {
     n: usize,
     categories: &'a Categories,
     all: BTreeSet<Worst>,
-    /// Those of `all` that are of each category.
+    /// The members of `all` of each category.
     of: BTreeMap<u32, BTreeSet<Worst>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a linear autoencoder learns.
+//! The fitted linear autoencoder.
 
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
@@ -21,7 +21,7 @@ pub struct AutoencoderModel {
     encoder: Dense<f64>,
     /// Vᵀ: components × features.
     decoder: Dense<f64>,
-    /// To the subspace of principal component analysis, in degrees, the largest first.
+    /// The angles to the subspace of principal component analysis, in degrees, the largest first.
     angles: Vec<f64>,
     facts: Facts,
 }

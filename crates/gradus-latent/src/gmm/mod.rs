@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use solve::{Em, Plan, State};
 use std::time::Instant;
 
-/// What covariances the components have.
+/// The structure of the covariances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Covariance {
@@ -102,7 +102,7 @@ pub struct Gmm {
     #[schemars(range(min = 1, max = 100_000))]
     pub n_components: Option<usize>,
 
-    /// What covariances the components have.
+    /// The structure of the covariances.
     pub covariance_type: Covariance,
 
     /// Smallest variance of a component in any direction, as a share of the variance within the clusters of the k-means
@@ -302,7 +302,7 @@ fn some_of(names: &[String]) -> String {
     format!("{}{more}", some.join(", "))
 }
 
-/// What should be known of a fit beyond its figures.
+/// Returns remarks on a fit beyond its figures.
 fn notes(state: &State, (constant, singular): (&[String], usize), floor: f64) -> Vec<String> {
     let mut notes = Vec::new();
     if state.fall > 0.0 {

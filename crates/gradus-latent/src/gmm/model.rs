@@ -1,4 +1,4 @@
-//! What a Gaussian mixture learns.
+//! The fitted Gaussian mixture.
 
 use super::Covariance;
 use super::expect::each_block;
@@ -21,7 +21,7 @@ use std::borrow::Cow;
 /// The weights, means and covariances of the components.
 pub struct GmmModel {
     inputs: Inputs,
-    /// In the units of the data.
+    /// The mixture in the units of the data.
     mixture: Mixture,
     /// The mean log-likelihood of the training samples.
     log_likelihood: f64,
@@ -146,7 +146,7 @@ impl GmmModel {
         self.mixture.mean(component)
     }
 
-    /// What covariances the components have.
+    /// Returns the structure of the covariances.
     pub fn covariance_type(&self) -> Covariance {
         self.facts.covariance_type
     }
@@ -332,7 +332,7 @@ impl Cluster for GmmModel {
         self.shares(features).map(Some)
     }
 
-    /// With missing entries filled in; where the kind of covariances does not depend on the units of the features, divided by
+    /// Fills in missing entries; where the kind of covariances does not depend on the units of the features, divides them by
     /// their standard deviations, so that measures do not depend on them, either.
     fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
         let filled = match features.values().iter().any(|x| x.is_nan()) {

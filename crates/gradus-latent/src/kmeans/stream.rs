@@ -23,7 +23,7 @@ const ROWS: usize = 20_000;
 /// Numbers of them at most: 1 GiB.
 const NUMBERS: usize = 1 << 27;
 
-/// What one pass over the rows gives.
+/// The sums of one pass over the rows.
 struct Pass {
     sums: Sums,
     /// Samples in each cluster.
@@ -145,7 +145,7 @@ fn pass(
     Ok(whole.then_some(found))
 }
 
-/// The fit to rows that are not held: k-means of some rows drawn at random, then Lloyd's iterations over all.
+/// The fit to rows that are not kept in memory: k-means of some rows drawn at random, then Lloyd's iterations over all.
 pub(super) fn fit_rows(
     params: &KMeans,
     rows: &mut dyn RowBlocks,

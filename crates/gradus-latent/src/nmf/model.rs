@@ -1,4 +1,4 @@
-//! What non-negative matrix factorisation learns.
+//! The fitted non-negative matrix factorisation.
 
 use super::data::{Entries, check_non_negative, column_sums, gram};
 use super::divergence::{self, Basis, Move, Scratch};
@@ -35,14 +35,14 @@ pub struct NmfModel {
 pub(super) struct Facts {
     pub(super) n_components: usize,
     pub(super) loss: NmfLoss,
-    /// What the data was divided by.
+    /// The divisor of the data.
     pub(super) unit: f64,
     pub(super) l1: f64,
     pub(super) l2: f64,
     /// `‖X − W H‖`, or the root of twice the divergence: a tensor of its own in a file, which other languages read.
     #[serde(skip)]
     pub(super) error: f64,
-    /// Its share of that of `W H = 0`, or for `kl` of that of the best single component; 0 of data that is 0.
+    /// The loss relative to that of `W H = 0`, or for `kl` to that of the best single component; 0 for data that is 0.
     pub(super) relative_error: f64,
     pub(super) n_samples: u64,
     /// Whether entries may be missing: those that sparse features do not store, and `NaN`.

@@ -1,4 +1,4 @@
-//! What principal component analysis learns.
+//! The fitted principal component analysis.
 
 use super::data::Data;
 use super::spectrum::Spectrum;
@@ -43,7 +43,7 @@ struct Facts {
     whiten: bool,
 }
 
-/// What a model has besides its spectrum.
+/// The parts of a model besides its spectrum.
 pub(super) struct Parts {
     pub(super) inputs: Inputs,
     pub(super) mean: Vec<f64>,

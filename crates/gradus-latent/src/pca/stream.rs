@@ -1,4 +1,4 @@
-//! A fit to batches of samples, none of which is held, and to a file larger than memory.
+//! A fit to batches of samples, none of which is kept, and to a file larger than memory.
 
 use super::Pca;
 use super::choose::{self, FOLDS};
@@ -35,7 +35,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// No samples yet, of so many features.
+    /// No samples yet, of this many features.
     ///
     /// # Errors
     /// If a parameter is outside its range.
@@ -54,7 +54,7 @@ impl Batches {
         })
     }
 
-    /// Says where the features come from.
+    /// Sets the source of the features.
     ///
     /// # Errors
     /// If that is another number of features.
@@ -129,7 +129,7 @@ impl Batches {
         self.params.fit_moments(&self.parts, self.inputs.clone())
     }
 
-    /// What was learned of the samples so far as numbers, for a file or another process.
+    /// Returns the state as numbers, for a file or another process.
     pub fn to_numbers(&self) -> Vec<f64> {
         let mut numbers = vec![self.rows as f64];
         self.parts.iter().for_each(|part| numbers.extend(part.to_numbers()));
@@ -170,7 +170,7 @@ pub(super) fn fit_rows(
     if d > FEATURES {
         return Err(Error::data(format!(
             "pca: {d} features; of a file that is read once, at most {FEATURES} are possible: the matrix of features × \
-             features is held"
+             features must fit into memory"
         )));
     }
     let mut batches = Batches::new(params, d)?;

@@ -36,7 +36,7 @@ struct Curve {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Roc,
-    /// With the share of the rows that are yes.
+    /// A precision-recall curve, with the share of positive rows.
     PrecisionRecall(f64),
 }
 

@@ -7,7 +7,7 @@ use crate::svg::{Anchor, Canvas, Drawing};
 
 /// Bars of the histogram below the diagram.
 const N_BARS: usize = 20;
-/// Its height.
+/// The height of the strip.
 const STRIP: f64 = 64.0;
 
 /// One bin of a [`Reliability`] diagram.
@@ -17,9 +17,9 @@ pub struct ReliabilityBin {
     pub predicted: f64,
     /// The share of its rows that are yes.
     pub observed: f64,
-    /// How many rows it has.
+    /// The number of rows of the bin.
     pub count: f64,
-    /// Where the true share may be, if that is known.
+    /// The interval of the true share, if known.
     pub interval: Option<(f64, f64)>,
 }
 

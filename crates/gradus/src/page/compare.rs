@@ -80,7 +80,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
     .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))
 }
 
-/// What the charts show: of baselines the best alone, for a far one would squeeze all others.
+/// Returns the models of the charts: of baselines the best alone, for a far one would squeeze all others.
 fn drawn(found: &Comparison) -> Vec<&Ranked> {
     let mut baselines = 0;
     let mut keep = |row: &&Ranked| {
@@ -116,7 +116,7 @@ fn stats(found: &Comparison) -> Vec<(String, String, String)> {
     stats
 }
 
-/// What was found, in a sentence or two.
+/// Summarises the result in a sentence or two.
 fn summary(found: &Comparison) -> String {
     let Some(winner) = &found.winner else { return "No model was tested.".to_owned() };
     let others: Vec<&str> = found.not_distinguished.iter().skip(1).map(String::as_str).collect();

@@ -25,7 +25,7 @@ pub(super) struct Surface {
     pub(super) formula: &'static str,
     pub(super) axes: [&'static str; 2],
     pub(super) objective: Box<dyn Objective>,
-    /// What is drawn.
+    /// The part that is drawn.
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
     pub(super) start: [f64; 2],

@@ -47,7 +47,7 @@ struct CompareArgs {
     #[arg(long, value_name = "MODEL,…", value_delimiter = ',')]
     without: Vec<String>,
 
-    /// What a table is for [regression|classification; default: what the target looks like]
+    /// Task of a table [regression|classification; default: by the type of the target]
     #[arg(long, value_name = "WORD")]
     task: Option<String>,
 
@@ -55,7 +55,7 @@ struct CompareArgs {
     #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().holdout)]
     holdout: f64,
 
-    /// What is held out of ratings [random|per-user|last|cold]
+    /// Hold-out scheme of ratings [random|per-user|last|cold]
     #[arg(long, value_name = "WORD", default_value_t = CompareOptions::default().split)]
     split: String,
 

@@ -22,7 +22,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// As many digits after the point as the standard errors are worth, and one more for differences.
+/// The number of decimals that the standard errors justify, and one more for differences.
 fn decimals(found: &Comparison) -> usize {
     let errors = found.rows.iter().map(|row| row.error).filter(|e| e.is_finite() && *e > 0.0);
     let least = errors.fold(f64::INFINITY, f64::min);

@@ -61,7 +61,7 @@ struct EvaluateArgs {
     #[arg(long, value_name = "N", default_value_t = RankingRequest::default().seed, help_heading = "Ranking")]
     seed: u64,
 
-    /// Also the area under the ROC curve, which takes the full ranking of every user
+    /// Compute the area under the ROC curve, too, which takes the full ranking of every user
     #[arg(long, help_heading = "Ranking")]
     auc: bool,
 
