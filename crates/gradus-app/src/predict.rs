@@ -47,7 +47,7 @@ pub struct RowsRequest {
 /// Transformed features.
 #[derive(Debug)]
 pub struct Transformed {
-    /// One row for each of `rows`; held sparse by models that give mostly zeros.
+    /// One row for each of `rows`; stored sparse by models that give mostly zeros.
     pub matrix: Matrix,
     /// The names of its columns.
     pub names: Vec<String>,

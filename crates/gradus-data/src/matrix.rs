@@ -122,7 +122,7 @@ impl Matrix {
             .collect()
     }
 
-    /// The same entries, all of them held.
+    /// The same entries in a dense matrix.
     pub fn to_dense(&self) -> Dense<f64> {
         match self {
             Self::Dense(matrix) => matrix.clone(),

@@ -11,7 +11,7 @@ struct GenerateArgs {
     /// The model
     model: PathBuf,
 
-    /// How many to draw
+    /// Number of samples to draw
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     number: usize,
 

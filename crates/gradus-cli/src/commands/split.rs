@@ -30,7 +30,7 @@ struct SplitArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = SplitRequest::default().by)]
     by: String,
 
-    /// How much to hold out: a share below 1, or, for per-user and last, a number of each user's
+    /// Amount to hold out: a share below 1, or, for per-user and last, a number of each user's
     /// ratings
     #[arg(long, value_name = "X", default_value_t = SplitRequest::default().holdout)]
     holdout: f64,

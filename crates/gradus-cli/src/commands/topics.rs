@@ -20,7 +20,7 @@ struct TopicsArgs {
     /// Documents whose mixtures of topics are wanted; `-` for standard input
     documents: Option<PathBuf>,
 
-    /// How many words of each topic to show [default: 10]
+    /// Number of words of each topic to show [default: 10]
     #[arg(short, value_name = "N")]
     n: Option<usize>,
 

@@ -33,7 +33,7 @@ pub trait Estimator: Send + Sync {
         validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
-    /// Fits the model to rows of features that are read once and not held; `None` of a model that has to hold them.
+    /// Fits the model to rows of features that are read once and not kept in memory; `None` for a model that needs them in memory.
     fn fit_rows(
         &self,
         _params: &Map<String, Value>,

@@ -58,7 +58,7 @@ pub trait Fit: Params {
         self.fit_job(data, &Job::default())
     }
 
-    /// Fits the model to rows of features that are read once and not held; `None` of a model that has to hold them.
+    /// Fits the model to rows of features that are read once and not kept in memory; `None` for a model that needs them in memory.
     fn fit_rows(
         &self,
         _rows: &mut dyn RowBlocks,

@@ -3,10 +3,10 @@
 use super::Pca;
 use super::choose::{self, FOLDS};
 use crate::moments::Moments;
+use crate::read_ahead;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fitted, Job};
 use gradus_data::{Inputs, Matrix, RowBlocks, Samples};
-use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 /// Features of rows that are read once, at most: their scatter takes 3 GiB.
@@ -175,34 +175,16 @@ pub(super) fn fit_rows(
     }
     let mut batches = Batches::new(params, d)?;
     params.wanted(n, d)?;
-    let used: &Mutex<Vec<Vec<f64>>> = &Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel::<Result<Vec<f64>>>(1);
-        scope.spawn(move || {
-            loop {
-                // Blocks that were used are filled again.
-                let block = used.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut block = block.unwrap_or_default();
-                let read = rows.next_block(&mut block);
-                let last = read.is_err() || block.is_empty();
-                if send.send(read.map(|()| block)).is_err() || last {
-                    return;
-                }
-            }
-        });
-        for block in receive {
-            let block = block?;
-            if job.stop.requested() {
-                return Err(Error::data("pca: stopped before all rows were read"));
-            }
-            let first = batches.n_samples();
-            batches.push(&block, None).map_err(|error| match first {
-                0 => error,
-                _ => Error::data(format!("after row {first}: {error}")),
-            })?;
-            used.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    read_ahead::each_block(rows, |block| {
+        if job.stop.requested() {
+            return Err(Error::data("pca: stopped before all rows were read"));
         }
-        Ok(())
+        let first = batches.n_samples();
+        batches.push(block, None).map_err(|error| match first {
+            0 => error,
+            _ => Error::data(format!("after row {first}: {error}")),
+        })?;
+        Ok(true)
     })?;
     let mut fitted = batches.finish()?;
     fitted.report.seconds = started.elapsed().as_secs_f64();

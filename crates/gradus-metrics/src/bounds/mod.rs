@@ -103,11 +103,6 @@ impl Interval {
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
-
-    /// Whether it has values in common with another: if not, the two scores are distinguished.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        self.low <= other.high && other.low <= self.high
-    }
 }
 
 /// The quantile of Student's t distribution beyond which a share of `1 - level` lies, on both sides

@@ -216,6 +216,26 @@ pub(crate) struct AxesSpec<'a> {
     pub(crate) head_row: bool,
 }
 
+impl<'a> AxesSpec<'a> {
+    /// Square axes from 0 to 1.
+    pub(crate) fn unit_square(labels: &'a Labels, width: f64, top: f64) -> Self {
+        let unit = Domain { lo: 0.0, hi: 1.0, log: false, integer: false };
+        Self {
+            labels,
+            width,
+            height: width,
+            top,
+            right: 12.0,
+            x: Some(unit),
+            y: unit,
+            below: 0.0,
+            square: true,
+            falling: false,
+            head_row: false,
+        }
+    }
+}
+
 /// The area of the data.
 pub(crate) struct Plot {
     pub(crate) left: f64,

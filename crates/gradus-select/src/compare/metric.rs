@@ -175,7 +175,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Evaluates a model, fitted on `train`, at the points of `held`; `groups` are those of samples.
+    /// Evaluates a model, fitted on `train`, at the points of `held_out`; `groups` are those of samples.
     ///
     /// # Errors
     /// If the model cannot be evaluated so: the message says why.

@@ -53,6 +53,30 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
+impl Comparison {
+    /// Describes the result in a sentence, without its full stop.
+    pub fn verdict(&self) -> String {
+        let Some(winner) = &self.winner else { return "no model was tested".to_owned() };
+        let others: Vec<&str> = self.not_distinguished.iter().skip(1).map(String::as_str).collect();
+        if others.is_empty() {
+            return match self.rows.len() {
+                1 => format!("{winner} is the only model that was tested"),
+                _ => format!("{winner} is best, distinguished from all others by these points"),
+            };
+        }
+        let fastest = self.fastest.as_deref().unwrap_or_default();
+        let smallest = match self.smallest.as_deref() {
+            Some(name) if name != fastest => format!("{name} is"),
+            _ => "is".to_owned(),
+        };
+        format!(
+            "{winner} is best, not distinguished from {}; of these {fastest} was fitted in the shortest time and \
+             {smallest} the smallest",
+            others.join(", "),
+        )
+    }
+}
+
 /// A model that was tested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranked {

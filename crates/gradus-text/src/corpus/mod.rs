@@ -50,7 +50,7 @@ pub struct Corpus {
     n_read: u64,
 }
 
-/// The documents of a fit: held, or read part by part.
+/// The documents of a fit: in memory, or read part by part.
 pub(crate) enum Text<'a, 'p> {
     InMemory(&'a Documents),
     Parts(&'a mut Parts<'p, Documents>),
