@@ -18,9 +18,6 @@ from gradus._base import _seed, warn
 from gradus._features import Classifier, Regressor, _classes, _labels, _target_names
 from gradus._ratings import _ratings_and_kind
 
-#: The largest number of different whole numbers that look like classes.
-_CLASSES = 20
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -29,7 +26,7 @@ class Comparison:
     Attributes
     ----------
     metric : str
-        What the score measures.
+        The metric of the score.
     higher_is_better : bool
         Whether a larger score is better.
     rows : list of dict
@@ -193,7 +190,7 @@ def compare(
     >>> X = rng.normal(size=(300, 3))
     >>> found = gradus.compare(X, X @ [1.0, 2.0, 0.0] + rng.normal(size=300), models=["ridge", "lasso"])
     >>> sorted(row["model"] for row in found.rows)
-    ['lasso', 'ridge']
+    ['constant', 'lasso', 'ridge']
     >>> found.best_estimator_.predict(X[:2]).shape
     (2,)
     """
@@ -262,10 +259,7 @@ def _looks_like_classes(y: np.ndarray) -> bool:
         return False
     if y.dtype.kind not in "iuf":
         return True
-    if y.dtype.kind == "f" and not np.all(y == np.trunc(y)):
-        return False
-    different = np.unique(y).size
-    return different <= _CLASSES and y.size >= 10 * different
+    return _gradus.looks_like_classes(np.asarray(y, dtype=np.float64).ravel())
 
 
 def _names(what: str, names: Any) -> list[str]:

@@ -25,7 +25,7 @@ def info(path: str | os.PathLike[str], *, verify: bool = False, table: bool = Fa
     Returns
     -------
     dict
-        Of a model its kind, facts, parameters, report and coefficients; of a table its columns; of ratings their
+        Of a model its kind, summary, parameters, report and coefficients; of a table its columns; of ratings their
         numbers and range.
 
     Examples

@@ -36,7 +36,7 @@ mod _gradus {
     #[pymodule_export]
     use super::batches::Batches;
     #[pymodule_export]
-    use super::compare::compare;
+    use super::compare::{compare, looks_like_classes};
     #[pymodule_export]
     use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]

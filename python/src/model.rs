@@ -179,12 +179,12 @@ impl Model {
 
     /// Returns the shape of the model in a few words and numbers.
     #[getter]
-    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facts = PyDict::new(py);
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = PyDict::new(py);
         for (name, value) in self.fitted.model.summary() {
-            facts.set_item(name, value)?;
+            summary.set_item(name, value)?;
         }
-        Ok(facts)
+        Ok(summary)
     }
 
     /// The page of the model, as `gradus report` writes it.

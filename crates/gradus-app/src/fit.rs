@@ -43,7 +43,7 @@ pub struct FitData {
     pub file: String,
     /// The size of the training data.
     #[serde(flatten)]
-    pub facts: Map<String, Value>,
+    pub size: Map<String, Value>,
     /// The number of units that were held out.
     pub held_out: Option<usize>,
     /// The hold-out scheme, if data was held out.
@@ -106,7 +106,7 @@ impl App {
         };
         let data = FitData {
             file: request.data.path.display().to_string(),
-            facts: train.summary(),
+            size: train.summary(),
             held_out: validation.as_ref().map(|data| data.len()),
             split: request.holdout.map(|_| request.split.clone()),
             skipped: remarks.skipped,
@@ -132,13 +132,13 @@ fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
     }
     let rows = NpyRows::open(path)?;
     let (n, d) = (rows.n_rows(), rows.n_cols());
-    let mut facts = Map::new();
-    facts.insert("samples".into(), n.into());
-    facts.insert("features".into(), d.into());
+    let mut size = Map::new();
+    size.insert("samples".into(), n.into());
+    size.insert("features".into(), d.into());
     let description =
         format!("{} samples, {} features, read while the model is fitted", grouped(n), grouped(d));
     let file = path.display().to_string();
-    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let data = FitData { file, size, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
     let train = Training::Streamed(path.clone());
     let params = request.params.clone();
     Ok(Some(Fit { model, params, train, validation: None, description, data }))
@@ -157,10 +157,10 @@ fn in_parts(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
         bytes as f64 / 1e6,
         model.data().name()
     );
-    let mut facts = Map::new();
-    facts.insert("bytes".into(), bytes.into());
+    let mut size = Map::new();
+    size.insert("bytes".into(), bytes.into());
     let file = path.display().to_string();
-    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let data = FitData { file, size, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
     let train = Training::Parts(request.data.clone());
     let params = request.params.clone();
     Ok(Some(Fit { model, params, train, validation: None, description, data }))

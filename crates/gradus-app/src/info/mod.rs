@@ -89,7 +89,7 @@ pub struct ModelInfo {
     /// The capabilities of the model.
     pub capabilities: Vec<&'static str>,
     /// The shape of the model in a few words and numbers.
-    pub facts: Map<String, Value>,
+    pub summary: Map<String, Value>,
     /// The parameters of the model.
     pub params: Map<String, Value>,
     /// The report of the fit.
@@ -240,12 +240,12 @@ fn checkpoint(path: &Path) -> Result<CheckpointInfo> {
 
 /// Describes a model; `path` is its file, if it has one.
 pub fn model(fitted: &AnyFitted, path: Option<&Path>) -> ModelInfo {
-    let facts = fitted.model.summary().into_iter();
+    let summary = fitted.model.summary().into_iter();
     ModelInfo {
         model: fitted.kind,
         file: path.map(|path| path.display().to_string()),
         capabilities: fitted.capabilities().iter().map(|one| one.name()).collect(),
-        facts: facts.map(|(name, fact)| (name.to_owned(), fact.into())).collect(),
+        summary: summary.map(|(name, value)| (name.to_owned(), value.into())).collect(),
         params: fitted.params.clone(),
         report: fitted.report.clone(),
         titles: fitted.titles.as_ref().map(gradus_data::Titles::len),

@@ -23,7 +23,7 @@ mod table;
 
 pub use images::{ImageSet, ImagesFile};
 pub use ratings::{RatingsFile, in_file, read_side_table};
-pub use samples::{FileFeatures, SamplesFile, is_npy};
+pub use samples::{FileFeatures, SamplesFile, is_npy, number_of_classes};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 
 use crate::estimator::Traits;

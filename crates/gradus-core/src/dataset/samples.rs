@@ -86,6 +86,25 @@ fn text_option(name: &str) -> String {
 /// The largest number of different whole numbers that look like classes.
 const CLASSES: usize = 20;
 
+/// Returns the number of different values if a target of numbers looks like classes: at most 20 different whole numbers,
+/// with ten samples or more for each on average. Missing values (NaN) do not count.
+pub fn number_of_classes(target: &[f64]) -> Option<usize> {
+    let mut different: Vec<f64> = Vec::new();
+    let known = target.iter().copied().filter(|value| !value.is_nan());
+    for value in known.clone() {
+        if value.fract() != 0.0 {
+            return None;
+        }
+        if let Err(at) = different.binary_search_by(|other| other.total_cmp(&value)) {
+            different.insert(at, value);
+            if different.len() > CLASSES {
+                return None;
+            }
+        }
+    }
+    (known.count() >= 10 * different.len()).then_some(different.len())
+}
+
 /// Any kind of file.
 enum Source {
     Table(Table),
@@ -324,29 +343,14 @@ impl SamplesFile {
             // Several targets are numbers; none is an error later.
             (Source::Table(_) | Source::Array(_), _) => return Ok(false),
         };
-        let mut different: Vec<f64> = Vec::new();
-        let known = values.iter().copied().filter(|value| !value.is_nan());
-        let n = known.clone().count();
-        for value in known {
-            if value.fract() != 0.0 {
-                return Ok(false);
-            }
-            if let Err(at) = different.binary_search_by(|other| other.total_cmp(&value)) {
-                different.insert(at, value);
-                if different.len() > CLASSES {
-                    return Ok(false);
-                }
-            }
-        }
-        let classes = n >= 10 * different.len();
-        if classes {
+        let found = number_of_classes(values);
+        if let Some(n) = found {
             remarks.push(format!(
-                "{name} has {} different whole numbers and is taken as classes; option `task` = \
-                 regression takes it as a number",
-                different.len()
+                "{name} has {n} different whole numbers and is taken as classes; option `task` = \
+                 regression takes it as a number"
             ));
         }
-        Ok(classes)
+        Ok(found.is_some())
     }
 
     fn read_from<const N: usize>(

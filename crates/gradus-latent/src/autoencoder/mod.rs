@@ -30,7 +30,7 @@ use gradus_optim::{
     Control, Descent, Iterate, Lbfgs, Newton, Objective as _, Optimizer as _, Outcome, Reason,
     Schedule, Stochastic, UpdateRule,
 };
-use model::Facts;
+use model::Details;
 use objective::{Batched, Covariance, Reconstruction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -462,14 +462,14 @@ impl LinearAutoencoder {
         };
         let share =
             |left: f64| if total > 0.0 { (1.0 - left / total).clamp(0.0, 1.0) } else { 0.0 };
-        let facts = Facts {
+        let details = Details {
             n_samples: n as u64,
             explained: share(2.0 * found.loss),
             best: share(reference.left_out),
         };
         let angles = reference.angles(k, &found.v);
         let parts = (samples.inputs().clone(), pca.mean().to_vec());
-        let model = AutoencoderModel::new(parts, k, (&found.v, found.w), (angles, facts))?;
+        let model = AutoencoderModel::new(parts, k, (&found.v, found.w), (angles, details))?;
         Ok((model, found.outcome))
     }
 }

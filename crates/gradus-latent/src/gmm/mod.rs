@@ -32,7 +32,7 @@ use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::report::StopReason;
 use gradus_data::Samples;
-use model::Facts;
+use model::Details;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solve::{Em, Plan, State};
@@ -260,7 +260,7 @@ impl Fit for Gmm {
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         // A variance that is held at that of a step is not one that would be 0.
         let singular = solver.singular()?.max(stepped.len());
-        let facts = Facts {
+        let details = Details {
             covariance_type: kind,
             n_components: k,
             weight: solver.rows.total_weight(),
@@ -282,7 +282,7 @@ impl Fit for Gmm {
                 "{incomplete} of {n} samples have missing entries; they count by the features that they have"
             ));
         }
-        let model = GmmModel::fitted(samples.inputs().clone(), &state, &solver, facts)?;
+        let model = GmmModel::fitted(samples.inputs().clone(), &state, &solver, details)?;
         let model = model.with_sizes(features)?;
         if let Some(held_out) = job.validation {
             let logs = model.log_densities(held_out.features())?;

@@ -34,7 +34,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::report::Choice;
 use gradus_core::transform::Transform as _;
 use gradus_data::{Matrix, Samples};
-use model::Facts;
+use model::Details;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solve::{Alternation, Plan};
@@ -342,7 +342,7 @@ impl Nmf {
             NmfLoss::Kl if data.observed.is_some() => solver.divergence_from_mean(),
             NmfLoss::Kl => solver.divergence_from_margins(),
         };
-        let facts = Facts {
+        let details = Details {
             n_components: k,
             loss: self.loss,
             unit: data.unit,
@@ -363,7 +363,7 @@ impl Nmf {
             ));
         }
         let h = ordered(k, &factors, samples.weights());
-        let model = NmfModel::new(samples.inputs().clone(), h, facts);
+        let model = NmfModel::new(samples.inputs().clone(), h, details);
         if let Some(held_out) = job.validation {
             report.validation = Some(held_out_error(&model, held_out)?);
         }

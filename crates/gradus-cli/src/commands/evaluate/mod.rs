@@ -157,7 +157,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             let mut table = Table::new(&["", ">score", "95 %"]);
             let interval = samples::between(&found.interval);
             table.row([found.metric.to_owned(), samples::short(found.value), interval]);
-            for (name, value) in &found.facts {
+            for (name, value) in &found.point_estimates {
                 table.row([(*name).to_owned(), samples::short(*value), String::new()]);
             }
             for other in &found.further {
