@@ -22,7 +22,7 @@ use std::path::Path;
 pub struct SimilarNames<'a> {
     /// The name, as it was asked for.
     pub name: String,
-    /// The names nearest to it, nearest first.
+    /// The nearest names, nearest first.
     pub similar: Vec<SimilarName<'a>>,
 }
 
@@ -58,7 +58,7 @@ pub fn similar_names<'a>(model: &'a dyn Embed, name: &str, n: usize) -> Result<S
 pub struct AnalogyAnswer<'a> {
     /// The three names: the first is to the second as the answer to the third.
     pub names: [String; 3],
-    /// The names that complete it, best first.
+    /// The names that complete the analogy, best first.
     pub answers: Vec<SimilarName<'a>>,
 }
 

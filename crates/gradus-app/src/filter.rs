@@ -40,7 +40,7 @@ pub struct FilterRequest {
 }
 
 impl FilterRequest {
-    /// The files it names.
+    /// Returns the files it names.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.allow, &self.deny, &self.categories].into_iter().flatten()
     }

@@ -49,7 +49,7 @@ pub struct RowsRequest {
 pub struct Transformed {
     /// One row for each of `rows`; stored sparse by models that give mostly zeros.
     pub matrix: Matrix,
-    /// The names of its columns.
+    /// The names of the columns.
     pub names: Vec<String>,
     /// The file, if it has columns.
     pub table: Option<Table>,

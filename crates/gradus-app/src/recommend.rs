@@ -130,7 +130,7 @@ pub struct UserScore<'a> {
 pub struct SimilarItems<'a> {
     /// The item.
     pub item: Id<'a>,
-    /// The items most like it, with their similarity.
+    /// The most similar items, with their similarity.
     pub similar: Vec<ScoredItem<'a>>,
     /// The title of the item, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct SimilarItems<'a> {
 pub struct SimilarUsers<'a> {
     /// The user.
     pub user: Id<'a>,
-    /// The users most like them, with their similarity.
+    /// The most similar users, with their similarity.
     pub similar: Vec<UserScore<'a>>,
 }
 

@@ -52,7 +52,7 @@ pub struct SelectRequest {
     /// gains from it.
     #[serde(default)]
     pub warm: Option<bool>,
-    /// Seed of the folds and of what is drawn at random; that of the model if it is left out.
+    /// Seed of the folds and of random draws; left out, the seed of the model.
     #[serde(default)]
     pub seed: Option<u64>,
 }
@@ -110,7 +110,7 @@ pub fn usual(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
     })
 }
 
-/// The number of clusters, of a clustering of samples, and over what it varies when no parameter is named.
+/// The parameter for the number of clusters of a clustering, and its candidates when no parameter is named.
 pub fn usual_clusters(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
     let specs = Some(model.specs()).filter(|_| by_clusters(model))?;
     let number = |name: &str| specs.iter().find(|spec| spec.name == name);

@@ -65,7 +65,7 @@ pub struct Split {
 pub struct Part {
     /// `train`, `test` or `fold_in`.
     pub name: &'static str,
-    /// The number of its units.
+    /// The number of units.
     pub count: usize,
     content: Content,
 }
@@ -83,7 +83,7 @@ struct Text {
 }
 
 impl Part {
-    /// Writes it as it was read: ratings as CSV, rows byte for byte.
+    /// Writes the part as it was read: ratings as CSV, rows byte for byte.
     ///
     /// # Errors
     /// If the system refuses.

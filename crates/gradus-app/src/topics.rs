@@ -43,7 +43,7 @@ pub struct TopicAnswer<'a> {
 pub struct DocumentAnswer {
     /// The id of the document, or its position in the file, from 0.
     pub document: String,
-    /// The share of the topic in it, or how much alike it is.
+    /// The share of the topic in the document, or its similarity.
     pub share: f64,
     /// The start of the text.
     pub text: String,

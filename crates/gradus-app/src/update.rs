@@ -14,7 +14,7 @@ use std::time::Instant;
 pub struct UpdateRequest {
     /// The new ratings: new pairs, changed values, new users, new items; `-` for standard input.
     pub events: PathBuf,
-    /// How they are read. `duplicates` also says what counts for a pair that was rated before; features are
+    /// The reading options. `duplicates` also says what counts for a pair that was rated before; features are
     /// those of new users and items, and newer ones of known ones.
     #[serde(default)]
     pub options: RatingsFile,

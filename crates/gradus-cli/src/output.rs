@@ -29,7 +29,7 @@ impl Failure {
         ExitCode::from(self.code())
     }
 
-    /// Whether whoever read what was written has left.
+    /// Whether the reader of the output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
         match self {
             Self::Output(error) | Self::Gradus(gradus::Error::Io { source: error, .. }) => {

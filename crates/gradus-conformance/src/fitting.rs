@@ -1,4 +1,4 @@
-//! Fits, whatever the data and the model: what the contract promises of all of them.
+//! Laws of fits: what the contract promises for every model and every kind of data.
 
 use crate::data::made;
 use crate::ratings::Notes;

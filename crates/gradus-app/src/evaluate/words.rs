@@ -21,7 +21,7 @@ pub enum WordsAnswer {
     Analogies(AnalogiesAnswer),
 }
 
-/// How well similarities agree with those of people.
+/// The agreement of similarities with human judgements.
 #[derive(Clone, Debug, Serialize)]
 pub struct SimilarityAnswer {
     /// Spearman's rank correlation of the cosines and the similarities people gave.

@@ -30,7 +30,7 @@ const TESTED: usize = 500;
 pub struct BiasVarianceRequest {
     /// The model: one that predicts from features.
     pub model: String,
-    /// The parameter that makes it more or less complex.
+    /// The parameter that controls the complexity of the model.
     pub parameter: String,
     /// The values of the parameter: `1e-4..10:9`, or `1,2,3`.
     pub values: String,

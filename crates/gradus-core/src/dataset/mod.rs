@@ -40,13 +40,13 @@ use std::path::Path;
 
 /// A data set of any kind.
 pub trait Dataset: Any + Debug + Send + Sync {
-    /// The name of its kind: `ratings`.
+    /// The name of the kind of data: `ratings`.
     fn kind(&self) -> &'static str;
 
     /// The number of its units: ratings, samples, documents. A unit is what can be held out.
     fn len(&self) -> usize;
 
-    /// Whether it has no units.
+    /// Whether the data has no units.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -226,7 +226,7 @@ pub struct Purpose<'a> {
     pub traits: Traits,
     /// The training data, where the file is held-out data: it is encoded as that is.
     pub like: Option<&'a dyn Dataset>,
-    /// Whether the times of its units are looked at.
+    /// Whether the times of the units are read.
     pub times: bool,
 }
 

@@ -13,15 +13,15 @@ use std::path::Path;
 pub trait Estimator: Send + Sync {
     /// The name of the model: `als`.
     fn name(&self) -> &'static str;
-    /// The name of its type in Rust and of its class in other languages: `Als`.
+    /// The name of the type in Rust and of the class in other languages: `Als`.
     fn class(&self) -> &'static str;
-    /// The family it belongs to: `factor`.
+    /// The family of the model: `factor`.
     fn family(&self) -> &'static str;
     /// First paragraph of its docs, and the rest.
     fn docs(&self) -> (String, String);
     /// The parameters of the model.
     fn specs(&self) -> Vec<params::ParamSpec>;
-    /// The kind of data it learns from.
+    /// The kind of training data.
     fn data(&self) -> &'static dyn AnyKind;
     /// Returns the declared properties of the kind of model.
     fn traits(&self) -> Traits;

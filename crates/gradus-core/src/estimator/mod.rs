@@ -32,7 +32,7 @@ use gradus_data::RowBlocks;
 pub trait Fit: Params {
     /// The model's name on the command line and in the file: `als`.
     const NAME: &'static str;
-    /// The name of its type in Rust and of its class in other languages: `Als`.
+    /// The name of the type in Rust and of the class in other languages: `Als`.
     const CLASS: &'static str;
     /// The family it belongs to, after which modules are called: `factor`.
     const FAMILY: &'static str;

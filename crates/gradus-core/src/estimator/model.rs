@@ -1,4 +1,4 @@
-//! The fitted model: what it can do, saved and loaded, with its type and without.
+//! The fitted model, typed and dynamic: its capabilities, saving and loading.
 
 use super::Fit;
 use crate::capability::{self, Capability};

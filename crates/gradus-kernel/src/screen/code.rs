@@ -1,4 +1,4 @@
-//! Rows rounded to a few bits, with what the rounding lost.
+//! Rows rounded to a few bits, with bounds on the rounding errors.
 
 use super::super::rows::padded;
 use super::{PANEL, TILE, WIDE};

@@ -52,7 +52,7 @@ impl Middle {
         }
     }
 
-    /// Moves every input by what the mean moved by.
+    /// Moves every input by the change of the mean.
     #[inline(always)]
     pub(crate) fn spread<L: Lanes>(&self, lanes: L, rows: &mut [f32], at: &[u32]) {
         let stride = self.old.len();

@@ -236,7 +236,7 @@ impl GmmModel {
         Ok(out)
     }
 
-    /// The features, with what is missing replaced by its mean given the others.
+    /// Returns the features with missing entries replaced by their conditional means.
     ///
     /// # Errors
     /// As [`log_densities`](Self::log_densities).

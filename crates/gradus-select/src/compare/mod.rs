@@ -76,7 +76,7 @@ pub struct RaceStep<'a> {
     pub model: &'a str,
     /// The purpose of the fit.
     pub stage: FitStage,
-    /// The share of the training data it is fitted on.
+    /// The share of the training data that the model is fitted on.
     pub share: f64,
     /// The number of the fit within its stage, from 1, and the number of fits of the stage.
     pub of: (usize, usize),

@@ -91,7 +91,7 @@ pub struct Ranked {
     /// The score less that of the winner, from the same points, with an interval; the intervals of all differences hold
     /// together.
     pub difference: JointDifference,
-    /// Whether the test part tells it apart from the winner.
+    /// Whether the test part distinguishes the model from the winner.
     pub distinguished: bool,
     /// The time of the fit on the training part, in seconds.
     pub seconds: f64,
@@ -100,7 +100,7 @@ pub struct Ranked {
     pub memory: Option<u64>,
     /// The size of the model: of all arrays in its file, in bytes.
     pub bytes: u64,
-    /// Whether it is a baseline.
+    /// Whether the model is a baseline.
     pub baseline: bool,
 }
 

@@ -39,7 +39,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, each with its name and what it is.
+    /// All values, each with its name and its description.
     pub const ALL: [(Self, &'static str, &'static str); 10] = [
         (Self::Gd, "gd", "Steepest descent"),
         (
@@ -111,7 +111,7 @@ pub struct OptimizeAnswer {
     drawn: Surface,
 }
 
-/// One optimiser, and what it came to.
+/// One optimiser and its path.
 #[derive(Serialize)]
 pub struct OptimizerRun {
     /// The name of the optimiser.
