@@ -36,6 +36,6 @@ pub trait Generate: Send + Sync {
     /// Draws `n` units. The same seed gives the same data.
     ///
     /// # Errors
-    /// If so many cannot be drawn.
+    /// If this many cannot be drawn.
     fn generate(&self, n: usize, seed: u64) -> Result<Box<dyn Dataset>>;
 }

@@ -11,7 +11,7 @@ struct GenerateArgs {
     /// The model
     model: PathBuf,
 
-    /// How many to draw
+    /// Number of samples to draw
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     number: usize,
 
@@ -19,7 +19,7 @@ struct GenerateArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Where to write them, compressed if so named [default: standard output]
+    /// Output file, compressed if so named [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
