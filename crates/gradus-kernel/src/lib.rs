@@ -18,7 +18,9 @@
 //! | `digamma.rs` | [`exp_digamma_all`], exponentials of the digamma function of many numbers at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
 //! | `gaussian.rs` | [`gaussian`], the passes of Gaussian mixtures |
+//! | `gemm.rs` | [`gemm`], products of matrices in single precision |
 //! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
+//! | `network.rs` | [`network`], the passes of neural networks |
 //! | `nonnegative.rs` | [`nonnegative`], the passes of non-negative matrix factorisation |
 //! | `panels.rs` | [`panels`], products of the columns of tall matrices in double precision |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
@@ -54,12 +56,14 @@ pub mod eight;
 mod exp;
 mod gather;
 pub mod gaussian;
+pub mod gemm;
 pub mod gram;
 mod half;
 mod inverse;
 mod lanes;
 pub mod linalg;
 pub mod nearest;
+pub mod network;
 pub mod nonnegative;
 pub mod pairs;
 pub mod panels;

@@ -10,11 +10,16 @@
 //! | [`train`] | the training loop that all networks share |
 //! | [`supervised`] | networks that predict numbers or classes from features: what models of tables and of images share |
 //! | [`mlp`] | multi-layer perceptrons for tables |
+//! | [`images`] | what networks for images share |
+//! | [`cnn`] | convolutional networks for images |
+//! | [`vit`] | vision transformers |
 //!
 //! Tensors and automatic differentiation come from [burn](burn). Weights have the names and layouts of PyTorch, so that they can be
 //! exchanged by safetensors files.
 
+pub mod cnn;
 pub mod device;
+pub mod images;
 pub mod layers;
 pub mod mlp;
 pub mod ops;
@@ -22,8 +27,12 @@ pub mod optimizer;
 pub mod parameters;
 pub mod supervised;
 pub mod train;
+pub mod vit;
 pub mod weights;
 
+pub use cnn::Cnn;
 pub use device::DeviceKind;
+pub use images::Augment;
 pub use layers::Activation;
 pub use mlp::{Mlp, MlpRegressor};
+pub use vit::Vit;

@@ -4,11 +4,18 @@
 //! layer holds no numbers, and one network serves training, validation and prediction.
 
 mod activation;
+pub mod attention;
+pub mod conv;
 mod dropout;
 mod linear;
 mod norm;
+pub mod pool;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use activation::Activation;
+pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
+pub use conv::{Conv2d, Window};
 pub use dropout::dropout;
 pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm, Norm};

@@ -84,6 +84,7 @@ pub fn samples_page(
             page = by_class(page, evaluated, samples, &heading)?;
         }
     }
+    page = super::attention::attention(page, fitted, tested.map(|(_, samples)| samples))?;
     if let Some(model) = linear_model(fitted) {
         page = page.section("Coefficients", |section| coefficients(section, model));
         if !model.paths().is_empty() {
