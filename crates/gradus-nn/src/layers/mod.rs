@@ -4,11 +4,15 @@
 //! layer holds no numbers, and one network serves training, validation and prediction.
 
 mod activation;
+pub mod attention;
 mod dropout;
 mod linear;
 mod norm;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use activation::Activation;
+pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
 pub use dropout::dropout;
 pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm, Norm};
