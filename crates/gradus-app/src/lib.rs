@@ -14,6 +14,7 @@
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
 //! | [`filter`], [`lists`] | which items may be recommended, and lists of ids in files |
 //! | [`update`] | adds new ratings to a model without a new fit |
+//! | [`generate`] | draws new data, or goes on with a text |
 //! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
 //! | [`split`] | splits data into parts to train and to test on |
 //! | [`make`] | makes data with a known truth behind it |
@@ -30,6 +31,7 @@ pub mod embed;
 pub mod evaluate;
 pub mod filter;
 pub mod fit;
+pub mod generate;
 pub mod info;
 pub mod lab;
 pub mod lists;

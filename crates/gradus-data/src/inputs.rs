@@ -1,6 +1,6 @@
 //! What a model gets of a sample, and how the columns of a table become numbers.
 
-use super::{ImageShape, TableLayout, TextBag, Vectorizer};
+use super::{ImageShape, TableLayout, TextBag, TokenInput, Vectorizer};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,8 @@ pub enum InputKind {
     Text(Vectorizer),
     /// Text: a feature for each word and each bucket of hashed n-grams, how often it is there. Stored like [`Text`](Self::Text).
     Bag(TextBag),
+    /// Text: its first tokens in their order, by their numbers.
+    Tokens(TokenInput),
     /// It is a list of words, [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list
     /// has it. Words that training did not have are left aside; a missing list, and one without any
     /// known word, takes the shares.
@@ -179,6 +181,7 @@ impl Input {
             }
             InputKind::Text(vectorizer) => vectorizer.n_features(),
             InputKind::Bag(bag) => bag.n_features(),
+            InputKind::Tokens(tokens) => tokens.length,
             InputKind::List { levels, .. } => levels.len(),
         }
     }
@@ -219,6 +222,7 @@ impl Inputs {
                                 .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
                         }
                         InputKind::Bag(bag) => names.extend(bag.feature_names()),
+                        InputKind::Tokens(tokens) => names.extend(tokens.feature_names()),
                         InputKind::List { levels, .. } => {
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                         }
@@ -342,6 +346,11 @@ impl Inputs {
                 }
                 InputKind::Text(vectorizer) => {
                     if let Err(error) = vectorizer.check() {
+                        return fault(&error.to_string());
+                    }
+                }
+                InputKind::Tokens(tokens) => {
+                    if let Err(error) = tokens.check() {
                         return fault(&error.to_string());
                     }
                 }

@@ -9,6 +9,7 @@
 //! | [`optimizer`] | the update rules: AdamW and stochastic gradient descent with momentum |
 //! | [`train`] | the training loop that all networks share |
 //! | [`supervised`] | networks that predict numbers or classes from features: what models of tables and of images share |
+//! | [`lm`] | language models: decoders that write texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //!
 //! Tensors and automatic differentiation come from [burn](burn). Weights have the names and layouts of PyTorch, so that they can be
@@ -16,6 +17,7 @@
 
 pub mod device;
 pub mod layers;
+pub mod lm;
 pub mod mlp;
 pub mod ops;
 pub mod optimizer;
@@ -25,4 +27,5 @@ pub mod train;
 pub mod weights;
 
 pub use device::DeviceKind;
+pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Mlp, MlpRegressor};
+use gradus_nn::{Lm, Mlp, MlpRegressor};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -48,6 +48,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Svr>()
         .with::<Mlp>()
         .with::<MlpRegressor>()
+        .with::<Lm>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()

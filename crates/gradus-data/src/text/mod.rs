@@ -29,7 +29,7 @@ mod words;
 
 pub use bag::{BagOptions, Bags, TextBag};
 pub use blocks::text_blocks;
-pub use codec::{Decoder as TokenDecoder, END as END_TOKEN, TokenCodec, TokenKind};
+pub use codec::{Decoder as TokenDecoder, END as END_TOKEN, TokenCodec, TokenInput, TokenKind};
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
 pub use subwords::{CharNgrams, LINE_END, fasttext_hash};

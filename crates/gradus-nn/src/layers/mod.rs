@@ -6,6 +6,7 @@
 mod activation;
 pub mod attention;
 mod dropout;
+mod embedding;
 mod linear;
 mod norm;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub(crate) mod testing;
 pub use activation::Activation;
 pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
 pub use dropout::dropout;
+pub use embedding::Embedding;
 pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm, Norm};
 

@@ -5,9 +5,12 @@
 //!
 //! Reference: Sennrich, Haddow, Birch: Neural machine translation of rare words with subword units, 2016.
 
+mod input;
 mod pairs;
 #[cfg(test)]
 mod tests;
+
+pub use input::TokenInput;
 
 use gradus_base::{Error, Result, parallel};
 use schemars::JsonSchema;
@@ -150,7 +153,7 @@ impl TokenCodec {
             TokenKind::Bpe => self.merges.encode(text, FIRST),
             TokenKind::Chars => {
                 let mut tokens = Vec::with_capacity(text.len());
-                let mut halves = |tokens: &mut Vec<u32>, bytes: &[u8]| {
+                let halves = |tokens: &mut Vec<u32>, bytes: &[u8]| {
                     for byte in bytes {
                         tokens.extend([byte >> 4, byte & 15].map(|half| FIRST + u32::from(half)));
                     }

@@ -73,9 +73,10 @@ impl Merges {
             }
             let mut symbols: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
             loop {
-                let ranked = symbols.windows(2).enumerate().filter_map(|(at, pair)| {
-                    Some((*self.ranks.get(&(pair[0], pair[1]))?, at))
-                });
+                let ranked = symbols
+                    .windows(2)
+                    .enumerate()
+                    .filter_map(|(at, pair)| Some((*self.ranks.get(&(pair[0], pair[1]))?, at)));
                 let Some((rank, _)) = ranked.min() else { break };
                 merge(&mut symbols, self.list[rank as usize], 256 + rank);
             }
@@ -157,8 +158,10 @@ pub(super) fn learn<T: AsRef<str>>(texts: &[T], n: usize) -> Merges {
     let mut words: Vec<(&[u8], u64)> = found.into_iter().collect();
     words.sort_unstable();
     let counts: Vec<u64> = words.iter().map(|(_, count)| *count).collect();
-    let mut words: Vec<Vec<u32>> =
-        words.into_iter().map(|(word, _)| word.iter().map(|&byte| u32::from(byte)).collect()).collect();
+    let mut words: Vec<Vec<u32>> = words
+        .into_iter()
+        .map(|(word, _)| word.iter().map(|&byte| u32::from(byte)).collect())
+        .collect();
 
     let mut pairs: HashMap<(u32, u32), (u64, Vec<u32>)> = HashMap::new();
     for (at, word) in (0u32..).zip(&words) {

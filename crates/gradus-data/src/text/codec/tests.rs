@@ -3,7 +3,8 @@
 use super::*;
 use gradus_base::random::Stream;
 
-const TEXT: &str = "The cat sat on the mat.\n  The cats sat; the mats — 1999 or 2001 — were flat.\n";
+const TEXT: &str =
+    "The cat sat on the mat.\n  The cats sat; the mats — 1999 or 2001 — were flat.\n";
 
 fn codecs() -> Vec<TokenCodec> {
     [TokenKind::Chars, TokenKind::Bytes, TokenKind::Bpe]
@@ -104,5 +105,8 @@ fn pairs_do_not_cross_words_and_blanks_join_the_word_after_them() {
 #[test]
 fn too_small_a_vocabulary_is_refused_by_number() {
     let error = TokenCodec::learn(TokenKind::Bpe, &["abc"], 256).unwrap_err().to_string();
-    assert!(error.contains("vocabulary") && error.contains("256") && error.contains("257"), "{error}");
+    assert!(
+        error.contains("vocabulary") && error.contains("256") && error.contains("257"),
+        "{error}"
+    );
 }
