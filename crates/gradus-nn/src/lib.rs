@@ -10,6 +10,7 @@
 //! | [`train`] | the training loop that all networks share |
 //! | [`supervised`] | networks that predict numbers or classes from features: what models of tables and of images share |
 //! | [`lm`] | language models: decoders that write texts |
+//! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //!
 //! Tensors and automatic differentiation come from [burn](burn). Weights have the names and layouts of PyTorch, so that they can be
@@ -23,9 +24,11 @@ pub mod ops;
 pub mod optimizer;
 pub mod parameters;
 pub mod supervised;
+pub mod textclassifier;
 pub mod train;
 pub mod weights;
 
 pub use device::DeviceKind;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use textclassifier::TextClassifier;

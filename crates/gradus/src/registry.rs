@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Lm, Mlp, MlpRegressor};
+use gradus_nn::{Lm, Mlp, MlpRegressor, TextClassifier};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -49,6 +49,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<Mlp>()
         .with::<MlpRegressor>()
         .with::<Lm>()
+        .with::<TextClassifier>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()
