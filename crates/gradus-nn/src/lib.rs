@@ -29,6 +29,7 @@ pub mod train;
 pub mod weights;
 
 pub use device::DeviceKind;
+pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
 pub use textclassifier::TextClassifier;
