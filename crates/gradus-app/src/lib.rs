@@ -13,6 +13,7 @@
 //! | [`predict`] | predicts numbers, classes or clusters; transforms features |
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
 //! | [`filter`], [`lists`] | which items may be recommended, and lists of ids in files |
+//! | [`translate`] | makes texts of texts |
 //! | [`update`] | adds new ratings to a model without a new fit |
 //! | [`generate`] | draws new data, or goes on with a text |
 //! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
@@ -42,6 +43,7 @@ pub mod report;
 pub mod select;
 pub mod split;
 pub mod topics;
+pub mod translate;
 pub mod update;
 
 use gradus_core::registry::Registry;

@@ -10,6 +10,7 @@
 //! | [`train`] | the training loop that all networks share |
 //! | [`supervised`] | networks that predict numbers or classes from features: what models of tables and of images share |
 //! | [`lm`] | language models: decoders that write texts |
+//! | [`seq2seq`] | transformers that make texts of texts |
 //! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //!
@@ -23,6 +24,7 @@ pub mod mlp;
 pub mod ops;
 pub mod optimizer;
 pub mod parameters;
+pub mod seq2seq;
 pub mod supervised;
 pub mod textclassifier;
 pub mod train;
@@ -32,4 +34,5 @@ pub use device::DeviceKind;
 pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use seq2seq::Seq2Seq;
 pub use textclassifier::TextClassifier;

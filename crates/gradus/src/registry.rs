@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Lm, Mlp, MlpRegressor, TextClassifier};
+use gradus_nn::{Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -50,6 +50,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<MlpRegressor>()
         .with::<Lm>()
         .with::<TextClassifier>()
+        .with::<Seq2Seq>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()

@@ -86,7 +86,9 @@ impl LmModel {
         }
         let mut sum = 0.0;
         for windows in windows.chunks((AT_ONCE / context).max(1)) {
-            let of = |&(start, _): &(usize, usize)| &tokens[start..(start + context + 1).min(tokens.len())];
+            let of = |&(start, _): &(usize, usize)| {
+                &tokens[start..(start + context + 1).min(tokens.len())]
+            };
             let (inputs, targets) = cut(windows.iter().map(of));
             let logits =
                 self.network.forward(&self.weights, &inputs, windows.len(), &Pass::predicting());

@@ -1,7 +1,8 @@
 //! The layers of a language model.
 
 use crate::layers::{
-    Activation, Block, BlockShape, Embedding, KeyValues, LayerNorm, Linear, Mask, Pass, attention::INIT, dropout,
+    Activation, Block, BlockShape, Embedding, KeyValues, LayerNorm, Linear, Mask, Pass,
+    attention::INIT, dropout,
 };
 use crate::weights::{Init, Layout, Weights};
 use burn::tensor::Tensor;

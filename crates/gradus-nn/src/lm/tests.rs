@@ -8,7 +8,8 @@ use gradus_core::estimator::Model as _;
 use gradus_data::END_TOKEN;
 use gradus_file::{Reader, Writer};
 
-const TEXT: &str = "Now is the winter of our discontent\nMade glorious summer by this sun of York;\n";
+const TEXT: &str =
+    "Now is the winter of our discontent\nMade glorious summer by this sun of York;\n";
 
 fn small() -> Lm {
     Lm::new().layers(2).dimension(16).heads(2).context(12).batch_size(4).max_iter(12usize)
@@ -91,7 +92,8 @@ fn probabilities_of_documents_are_those_of_their_tokens() {
     let found = fitted.log_density(&Documents::new(["Now is the"])).unwrap()[0];
     assert!((found - expected).abs() < 1e-4, "{found} {expected}");
     // A long one, window by window: every token once, with at least six before it.
-    let long = [&[END_TOKEN][..], &fitted.codec.encode(&TEXT.as_bytes()[..29]), &[END_TOKEN]].concat();
+    let long =
+        [&[END_TOKEN][..], &fitted.codec.encode(&TEXT.as_bytes()[..29]), &[END_TOKEN]].concat();
     let mut expected = 0.0;
     for at in 0..30 {
         // Windows begin at 0, 6, 12 and 18.
@@ -110,7 +112,8 @@ fn probabilities_of_documents_are_those_of_their_tokens() {
 #[test]
 fn a_text_that_repeats_is_learned_by_heart() {
     for kind in [TokenKind::Chars, TokenKind::Bytes, TokenKind::Bpe] {
-        let params = Lm::new().layers(1).dimension(32).context(32).tokens(kind).vocabulary(300usize);
+        let params =
+            Lm::new().layers(1).dimension(32).context(32).tokens(kind).vocabulary(300usize);
         let fitted = params.learning_rate(1e-2).max_iter(200usize).fit(&text(20)).unwrap();
         let loss = fitted.report.validation.unwrap();
         assert!(loss < 0.3, "{kind:?}: {loss}");
@@ -147,7 +150,8 @@ fn tokens_are_drawn_with_their_probabilities() {
     let counts = |sampling: Sampling| {
         let mut stream = Stream::new(1, "draw", 0);
         let mut counts = [0u32; 5];
-        (0..20_000).for_each(|_| counts[draw(&logits, allowed, &sampling, &mut stream) as usize] += 1);
+        (0..20_000)
+            .for_each(|_| counts[draw(&logits, allowed, &sampling, &mut stream) as usize] += 1);
         counts.map(|count| f64::from(count) / 20_000.0)
     };
     let near = |sampling: Sampling, expected: [f64; 3]| {

@@ -57,8 +57,7 @@ impl TextNetwork {
             .map(|row| row.iter().rposition(|&token| token > 0).map_or(1, |at| at + 1))
             .collect();
         let longest = lengths.iter().copied().max().unwrap_or(1);
-        let tokens: Vec<u32> =
-            rows.iter().flat_map(|row| row[..longest].iter().copied()).collect();
+        let tokens: Vec<u32> = rows.iter().flat_map(|row| row[..longest].iter().copied()).collect();
         let places: Vec<u32> = (0..longest as u32).collect();
         let x = self.tokens.forward(weights, &tokens).reshape([n, longest, self.dimension]);
         let mut x = x + self.places.forward(weights, &places).unsqueeze::<3>();
@@ -126,9 +125,9 @@ impl Network for TextNetwork {
         if pass.is_training() || n <= AT_ONCE {
             return self.encode(weights, x, pass);
         }
-        let parts = (0..n).step_by(AT_ONCE).map(|at| {
-            self.encode(weights, x.clone().narrow(0, at, AT_ONCE.min(n - at)), pass)
-        });
+        let parts = (0..n)
+            .step_by(AT_ONCE)
+            .map(|at| self.encode(weights, x.clone().narrow(0, at, AT_ONCE.min(n - at)), pass));
         Tensor::cat(parts.collect(), 0)
     }
 
