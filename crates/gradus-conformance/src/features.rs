@@ -98,7 +98,11 @@ fn width_transformed(model: &dyn Estimator) -> Finding {
 }
 
 fn differences(model: &dyn Estimator) -> Finding {
-    const STEP: f64 = 1e-5;
+    // Networks compute in single precision, so that differences over short steps are rounding; over longer ones a few of them
+    // cross a kink of an activation.
+    let network = model.traits().early_stopping;
+    let (step, tolerance, astray) = if network { (2e-3, 1e-2, 0.1) } else { (1e-5, 1e-4, 0.0) };
+    let (mut wrong, mut all) = (Vec::new(), 0);
     let (fitted, x) = fitted(model, 5)?;
     let (gradient, predict) = (found(fitted.gradient())?, found(fitted.predictor())?);
     let x = x.to_dense();
@@ -112,14 +116,19 @@ fn differences(model: &dyn Estimator) -> Finding {
         ensure!(exact.shape() == x.shape(), "a gradient of another shape");
         let size = exact.values().iter().fold(1e-6f64, |most, g| most.max(g.abs()));
         for column in 0..x.n_cols() {
-            let (up, down) = (moved(column, STEP)?, moved(column, -STEP)?);
+            let (up, down) = (moved(column, step)?, moved(column, -step)?);
             for row in 0..x.n_rows() {
-                let rise = (up[(row, output)] - down[(row, output)]) / (2.0 * STEP);
+                let rise = (up[(row, output)] - down[(row, output)]) / (2.0 * step);
                 let off = (rise - exact[(row, column)]).abs();
-                ensure!(off <= 1e-4 * size, "{rise} by differences, {}", exact[(row, column)]);
+                all += 1;
+                if off > tolerance * size {
+                    wrong.push(format!("{rise} by differences, {}", exact[(row, column)]));
+                }
             }
         }
     }
+    let few = wrong.len() as f64 <= astray * f64::from(all);
+    ensure!(few, "{} of {all} entries: {}", wrong.len(), wrong[0]);
     Ok(())
 }
 

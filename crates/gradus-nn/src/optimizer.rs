@@ -176,8 +176,8 @@ fn adam(
     let (step, root) = (rates.rate / rates.corrections.0, 1.0 / rates.corrections.1.sqrt());
     for (((w, m), v), g) in w.iter_mut().zip(m).zip(v).zip(g) {
         let g = scale * g;
-        *m = b1 * *m + (1.0 - b1) * g;
-        *v = b2 * *v + (1.0 - b2) * g * g;
+        *m = flushed(b1 * *m + (1.0 - b1) * g);
+        *v = flushed(b2 * *v + (1.0 - b2) * g * g);
         *w = *w * keep - step * *m / (v.sqrt() * root + EPSILON as f32);
     }
 }
@@ -186,9 +186,15 @@ fn descend((w, m): (&mut [f32], &mut [f32]), g: &[f32], rates: &Rates, scale: f3
     let momentum = MOMENTUM as f32;
     for ((w, m), g) in w.iter_mut().zip(m).zip(g) {
         let g = scale * g;
-        *m = momentum * *m + g;
+        *m = flushed(momentum * *m + g);
         *w = *w * keep - rates.rate * (g + momentum * *m);
     }
+}
+
+/// The number, or 0 if it is next to nothing. The moments of a weight without gradient (of a unit that is never active) fall to
+/// subnormal numbers, with which a processor takes a hundred times as long: a fit of 4 s took 105 s.
+fn flushed(x: f32) -> f32 {
+    if x.abs() < 1e-30 { 0.0 } else { x }
 }
 
 /// A step of one tensor by operations of its device.

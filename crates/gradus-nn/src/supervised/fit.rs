@@ -9,6 +9,7 @@ use crate::weights::{Layout, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
+use gradus_core::capability::Capability;
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params;
@@ -77,6 +78,11 @@ pub fn fit<P: Supervised, D>(
     }
     if samples.n_features() == 0 {
         return Err(Error::data(format!("{model}: the samples have no features")));
+    }
+    if P::TRAITS.can(Capability::PredictClasses) {
+        samples.classes()?;
+    } else {
+        samples.values()?;
     }
     samples.features().check_finite()?;
     if let Some(validation) = validation {
