@@ -13,7 +13,9 @@
 //! | [`predict`] | predicts numbers, classes or clusters; transforms features |
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
 //! | [`filter`], [`lists`] | which items may be recommended, and lists of ids in files |
+//! | [`translate`] | makes texts of texts |
 //! | [`update`] | adds new ratings to a model without a new fit |
+//! | [`generate`] | draws new data, or goes on with a text |
 //! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
 //! | [`split`] | splits data into parts to train and to test on |
 //! | [`make`] | makes data with a known truth behind it |
@@ -30,6 +32,7 @@ pub mod embed;
 pub mod evaluate;
 pub mod filter;
 pub mod fit;
+pub mod generate;
 pub mod info;
 pub mod lab;
 pub mod lists;
@@ -40,6 +43,7 @@ pub mod report;
 pub mod select;
 pub mod split;
 pub mod topics;
+pub mod translate;
 pub mod update;
 
 use gradus_core::registry::Registry;

@@ -174,7 +174,9 @@ pub(crate) fn lines(
     remarks: &mut Remarks<'_>,
 ) -> Result<Option<Documents>> {
     let Inputs::Columns(columns) = inputs else { return Ok(None) };
-    let [Input { kind: InputKind::Bag(_), .. }] = &columns[..] else { return Ok(None) };
+    let [Input { kind: InputKind::Bag(_) | InputKind::Tokens(_), .. }] = &columns[..] else {
+        return Ok(None);
+    };
     let file = DocumentsFile { table: table.clone(), ..DocumentsFile::default() };
     if file.is_table(path) {
         return Ok(None);
@@ -346,7 +348,9 @@ impl App {
 /// The column of text that a model learned from, where its kind of data takes the name of one and the file has columns.
 pub(crate) fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
     let Inputs::Columns(columns) = inputs else { return None };
-    let [Input { name, kind: InputKind::Text(_) | InputKind::Bag(_) }] = &columns[..] else {
+    let [Input { name, kind: InputKind::Text(_) | InputKind::Bag(_) | InputKind::Tokens(_) }] =
+        &columns[..]
+    else {
         return None;
     };
     let takes_one = kind.options().iter().any(|spec| spec.name == "text");

@@ -81,6 +81,7 @@ fn capable(model: &dyn Estimator) -> Finding {
         (Capability::Embed, fitted.embedding().err()),
         (Capability::Density, fitted.density().err()),
         (Capability::Generate, fitted.generator().err()),
+        (Capability::Translate, fitted.translator().err()),
         (Capability::Gradient, fitted.gradient().err()),
     ];
     for (missing, error) in refused {

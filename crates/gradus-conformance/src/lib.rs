@@ -68,6 +68,7 @@ pub fn of_capability(capability: Capability) -> Option<&'static [Check]> {
         Capability::Embed => Some(embeddings::CHECKS),
         Capability::Density => Some(distribution::DENSITY),
         Capability::Generate => Some(distribution::GENERATING),
+        Capability::Translate => Some(distribution::TRANSLATING),
         _ => None,
     }
 }

@@ -32,6 +32,8 @@ pub enum Capability {
     Density,
     /// Make data like that it learned from: [`Generate`](crate::density::Generate).
     Generate,
+    /// Make texts of texts: [`Translate`](crate::translate::Translate).
+    Translate,
     /// Give the gradient of its outputs with respect to its inputs:
     /// [`Gradient`](crate::transform::Gradient).
     Gradient,
@@ -50,6 +52,7 @@ impl Capability {
         Self::Embed,
         Self::Density,
         Self::Generate,
+        Self::Translate,
         Self::Gradient,
     ];
 
@@ -66,6 +69,7 @@ impl Capability {
             Self::Embed => "embed",
             Self::Density => "density",
             Self::Generate => "generate",
+            Self::Translate => "translate",
             Self::Gradient => "gradient",
         }
     }
@@ -83,6 +87,7 @@ impl Capability {
             Self::Embed => "give vectors of names",
             Self::Density => "tell how probable data is",
             Self::Generate => "generate data",
+            Self::Translate => "translate texts",
             Self::Gradient => "give the gradient with respect to its features",
         }
     }

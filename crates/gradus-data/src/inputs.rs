@@ -1,6 +1,6 @@
 //! The inputs of a model, and the encoding of table columns as numbers.
 
-use super::{ImageShape, TableLayout, TextBag, Vectorizer};
+use super::{ImageShape, TableLayout, TextBag, TokenInput, Vectorizer};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,8 @@ pub enum InputKind {
     Text(Vectorizer),
     /// Text: a feature for each word and each bucket of hashed n-grams, how often it is there. Stored like [`Text`](Self::Text).
     Bag(TextBag),
+    /// Text: its first tokens in their order, by their numbers.
+    Tokens(TokenInput),
     /// A column of lists of words with [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list has
     /// it. Words that training did not have are left aside; a missing list, and one without any known word, takes the
     /// shares.
@@ -178,6 +180,7 @@ impl Input {
             }
             InputKind::Text(vectorizer) => vectorizer.n_features(),
             InputKind::Bag(bag) => bag.n_features(),
+            InputKind::Tokens(tokens) => tokens.length,
             InputKind::List { levels, .. } => levels.len(),
         }
     }
@@ -218,6 +221,7 @@ impl Inputs {
                                 .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
                         }
                         InputKind::Bag(bag) => names.extend(bag.feature_names()),
+                        InputKind::Tokens(tokens) => names.extend(tokens.feature_names()),
                         InputKind::List { levels, .. } => {
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                         }
@@ -341,6 +345,11 @@ impl Inputs {
                 }
                 InputKind::Text(vectorizer) => {
                     if let Err(error) = vectorizer.check() {
+                        return fault(&error.to_string());
+                    }
+                }
+                InputKind::Tokens(tokens) => {
+                    if let Err(error) = tokens.check() {
                         return fault(&error.to_string());
                     }
                 }

@@ -4,6 +4,7 @@ use crate::file::DocumentsFile;
 use gradus_base::random::Stream;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
+use gradus_core::capability::Capability;
 use gradus_core::dataset::{DataKind, Dataset, HoldOut, Purpose, RANDOM, Remarks};
 use gradus_core::estimator::Traits;
 use gradus_data::split::rows::{self, RowSplit};
@@ -435,9 +436,13 @@ impl DataKind for Documents {
     fn read(
         path: &Path,
         options: &Self::Options,
-        _purpose: &Purpose<'_>,
+        purpose: &Purpose<'_>,
         remarks: &mut Remarks<'_>,
     ) -> Result<Self> {
+        // A model that writes texts learns where lines end.
+        if purpose.traits.can(Capability::Generate) && options.is_plain_text(path) {
+            return options.whole(path, remarks);
+        }
         options.read(path, remarks)
     }
 

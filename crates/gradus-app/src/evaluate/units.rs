@@ -12,7 +12,7 @@ use gradus_data::{Samples, Target};
 use gradus_metrics::bounds::{Bootstrap, Interval};
 use gradus_metrics::clustering::{Agreement, Shape, Silhouette};
 use gradus_metrics::topics::{Coherence, OTHER};
-use gradus_select::{UnitLosses, further_losses, unit_losses};
+use gradus_select::{PER_TOKEN, UnitLosses, further_losses, unit_losses};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -154,7 +154,10 @@ pub(super) fn evaluate(
     let UnitsScore { metric, value, interval } = score(&losses)?;
     let further = further_losses(fitted, data.as_ref())?;
     let further = further.iter().map(score).collect::<Result<_>>()?;
-    let point_estimates = topic_measures(fitted, data.as_ref(), value)?;
+    let mut point_estimates = topic_measures(fitted, data.as_ref(), value)?;
+    if metric == PER_TOKEN {
+        point_estimates.push(("perplexity", value.exp()));
+    }
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;

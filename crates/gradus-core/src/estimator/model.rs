@@ -11,6 +11,7 @@ use crate::recommend::Recommend;
 use crate::report::Report;
 use crate::topics::Topics;
 use crate::transform::{Gradient, Transform};
+use crate::translate::Translate;
 use crate::update::{Update, UpdateOptions, Updated};
 use gradus_base::{Error, Result};
 use gradus_data::{Ratings, Sketch, Titles};
@@ -77,6 +78,11 @@ pub trait Model: std::any::Any + Send + Sync {
 
     /// The interface of models that generate data, if supported.
     fn generator(&self) -> Option<&dyn Generate> {
+        None
+    }
+
+    /// The interface of models that translate, if supported.
+    fn translator(&self) -> Option<&dyn Translate> {
         None
     }
 
@@ -283,6 +289,8 @@ impl AnyFitted {
         density: Density as Density,
         /// The interface of models that generate data.
         generator: Generate as Generate,
+        /// The interface of models that translate.
+        translator: Translate as Translate,
         /// The gradient of the outputs with respect to the inputs.
         gradient: Gradient as Gradient,
     }
@@ -306,9 +314,12 @@ fn capabilities(model: &dyn Model) -> Vec<Capability> {
     let embeds = model.embedding().map(|_| Capability::Embed);
     let density = model.density().map(|_| Capability::Density);
     let generates = model.generator().map(|_| Capability::Generate);
+    let translates = model.translator().map(|_| Capability::Translate);
     let gradient = model.gradient().map(|_| Capability::Gradient);
-    let all =
-        [recommends, predicts, transforms, clusters, topics, embeds, density, generates, gradient];
+    let all = [
+        recommends, predicts, transforms, clusters, topics, embeds, density, generates, translates,
+        gradient,
+    ];
     all.into_iter().flatten().collect()
 }
 

@@ -216,6 +216,10 @@ impl Inputs {
                     let column = table.words(&column.name)?;
                     Ok(Part::Sparse(bag.encode(&texts_of(column.as_ref()))?))
                 }
+                InputKind::Tokens(tokens) => {
+                    let column = table.words(&column.name)?;
+                    Ok(Part::Sparse(tokens.encode(&texts_of(column.as_ref()))?))
+                }
                 InputKind::List { levels, shares } => {
                     lists(table, &column.name, (levels, shares), &mut encoded)
                 }
@@ -246,7 +250,7 @@ impl Inputs {
                             fill.is_none() && *missing == MissingWord::Fill
                         }
                         // It is an empty text, but the column must be there.
-                        InputKind::Text(_) | InputKind::Bag(_) => {
+                        InputKind::Text(_) | InputKind::Bag(_) | InputKind::Tokens(_) => {
                             table.column(&input.name)?;
                             false
                         }

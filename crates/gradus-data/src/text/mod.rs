@@ -7,6 +7,7 @@
 //! | [`TextBag`] | documents as bags of words and hashed n-grams, as fastText makes them |
 //! | [`CharNgrams`] | the character n-grams of a word, hashed as fastText does it |
 //! | [`Tokenizer`] | cuts documents into words in their order |
+//! | [`TokenCodec`] | turns text into tokens (characters, bytes, learned pieces of words) and back without loss |
 //! | [`TextFile`] | the text of a file, decompressed and decoded |
 //! | [`text_blocks`] | the text of a file larger than memory, block by block |
 //!
@@ -16,6 +17,7 @@
 
 mod bag;
 mod blocks;
+mod codec;
 mod count;
 mod source;
 mod stop_words;
@@ -27,6 +29,7 @@ mod words;
 
 pub use bag::{BagOptions, Bags, TextBag};
 pub use blocks::text_blocks;
+pub use codec::{Decoder as TokenDecoder, END as END_TOKEN, TokenCodec, TokenInput, TokenKind};
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
 pub use subwords::{CharNgrams, LINE_END, fasttext_hash};

@@ -2,7 +2,7 @@
 
 use super::targets::{Held, Targets, Units, doubles};
 use super::{Network, NetworkModel, Scaler, Training};
-use crate::device::{DeviceKind, tensor};
+use crate::device::tensor;
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
 use crate::weights::{Layout, Weights};
@@ -52,9 +52,6 @@ pub trait Supervised: Fit {
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
     fn patience_and_restarts(&self) -> (usize, usize);
-
-    /// The device.
-    fn device(&self) -> DeviceKind;
 }
 
 /// Fewer samples than these are all learned from.
@@ -117,7 +114,7 @@ pub fn fit<P: Supervised, D>(
     let held = validation.map(Cow::Borrowed).or(held_out.map(Cow::Owned));
     let held = held.as_deref().map(|held| Held::new(held, &outputs)).transpose()?;
 
-    let device = params.device().open()?;
+    let device = Device::flex();
     let architecture = params.architecture(samples, targets.n_outputs())?;
     let mut layout = Layout::new();
     let network = P::Network::new(&architecture, &mut layout)?;
