@@ -1,4 +1,4 @@
-//! What gradus does for a user, as plain requests and answers.
+//! The application layer of gradus: plain requests and answers.
 //!
 //! The command line, the server and other languages only translate: flags, routes or arguments into a
 //! request, and its answer into a table, JSON or an object. Column names, defaults, encodings and
@@ -56,7 +56,7 @@ pub struct App {
 }
 
 impl App {
-    /// With these models.
+    /// Makes an application with the models of a registry.
     pub fn new(registry: Registry) -> Self {
         Self { registry }
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct RowsRequest {
     /// The file; `-` for standard input.
     pub path: PathBuf,
-    /// How it is read.
+    /// The reading options of the table.
     #[serde(default)]
     pub table: TableFile,
     /// Whether the columns of the file stand before the results.
@@ -30,7 +30,7 @@ pub struct RowsRequest {
     /// Whether the probability of each class is wanted, of a model that knows it.
     #[serde(default)]
     pub probabilities: bool,
-    /// So many of the most probable classes of each row are wanted, each with its probability.
+    /// The number of most probable classes to give for each row, each with its probability.
     #[serde(default)]
     pub top: Option<usize>,
     /// Whether transformed features are taken back.
@@ -47,9 +47,9 @@ pub struct RowsRequest {
 /// Transformed features.
 #[derive(Debug)]
 pub struct Transformed {
-    /// One row for each of `rows`; held sparse by models that give mostly zeros.
+    /// One row for each of `rows`; stored sparse by models that give mostly zeros.
     pub matrix: Matrix,
-    /// The names of its columns.
+    /// The names of the columns.
     pub names: Vec<String>,
     /// The file, if it has columns.
     pub table: Option<Table>,
@@ -61,7 +61,7 @@ pub struct Transformed {
 const MOST_CELLS: usize = 50_000_000;
 
 impl Transformed {
-    /// As a table, with the columns of the file before the results if they are kept.
+    /// Turns the predictions into a table, with the columns of the file before the results if `keep`.
     ///
     /// # Errors
     /// If it is too large for that.

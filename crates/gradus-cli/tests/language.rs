@@ -4,7 +4,8 @@ mod support;
 
 use support::Folder;
 
-const TEXT: &str = "Now is the winter of our discontent\nMade glorious summer by this sun of York;\n";
+const TEXT: &str =
+    "Now is the winter of our discontent\nMade glorious summer by this sun of York;\n";
 const LM: &str = "--layers 1 --dimension 32 --heads 2 --context 16 --batch-size 8 --max-iter 60 --learning-rate 0.01";
 
 fn with_model() -> Folder {
@@ -45,7 +46,7 @@ fn perplexity_of_other_texts_is_told() {
         let found = folder.json(&format!("evaluate m.gradus {file}"));
         assert_eq!(found["metric"], "nats per token");
         let value = found["value"].as_f64().unwrap();
-        let perplexity = found["facts"][0][1].as_f64().unwrap();
+        let perplexity = found["point_estimates"][0][1].as_f64().unwrap();
         assert!((perplexity - value.exp()).abs() < 1e-9 * perplexity, "{found}");
         value
     };

@@ -133,7 +133,7 @@ fn order(model: &dyn Estimator) -> Finding {
     agree(&scores(&a, data.features())?, &scores(&b, data.features())?, 1e-4)
 }
 
-/// The same samples with their features held sparse.
+/// The same samples with their features stored sparse.
 fn sparsely(samples: &Samples) -> Result<Samples, String> {
     let x = samples.features().to_dense();
     let (mut indptr, mut indices, mut values) = (vec![0], vec![], vec![]);

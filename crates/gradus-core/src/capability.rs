@@ -1,4 +1,4 @@
-//! What a fitted model can do.
+//! The capabilities of a fitted model.
 //!
 //! A model has a capability if it implements the trait of it, which the dynamic form asks for by a method of
 //! [`Model`](crate::estimator::Model). A kind of model declares its capabilities beforehand
@@ -56,7 +56,7 @@ impl Capability {
         Self::Gradient,
     ];
 
-    /// Its name for programs: `predict_classes`.
+    /// Returns the name for programs: `predict_classes`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Recommend => "recommend",
@@ -74,7 +74,7 @@ impl Capability {
         }
     }
 
-    /// What it is, as the end of "it can …".
+    /// Returns the description that completes "it can …".
     pub fn verb(self) -> &'static str {
         match self {
             Self::Recommend => "recommend items to users",

@@ -46,7 +46,7 @@ pub trait Generate: Send + Sync {
     /// Draws `n` units. The same seed gives the same data.
     ///
     /// # Errors
-    /// If so many cannot be drawn.
+    /// If this many cannot be drawn.
     fn generate(&self, n: usize, seed: u64) -> Result<Box<dyn Dataset>>;
 
     /// The interface of models that go on with a text, if supported.

@@ -18,7 +18,9 @@
 //! | `digamma.rs` | [`exp_digamma_all`], exponentials of the digamma function of many numbers at once |
 //! | `exp.rs` | [`exp_all`], exponentials of many numbers at once |
 //! | `gaussian.rs` | [`gaussian`], the passes of Gaussian mixtures |
+//! | `gemm.rs` | [`gemm`], products of matrices in single precision |
 //! | `nearest.rs` | [`nearest`], the nearest of many centres, for many samples at once |
+//! | `network.rs` | [`network`], the passes of neural networks |
 //! | `nonnegative.rs` | [`nonnegative`], the passes of non-negative matrix factorisation |
 //! | `panels.rs` | [`panels`], products of the columns of tall matrices in double precision |
 //! | `pairs.rs` | [`pairs`], the passes of sequential minimal optimisation |
@@ -31,7 +33,7 @@
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
 //! | `bags.rs` | [`bags`], means of rows and changes of shared rows |
-//! | `words.rs` | [`words`], steps of word vectors by logistic losses |
+//! | `words/` | [`words`], steps of word vectors by logistic losses |
 //! | `softmax.rs` | [`softmax_steps`], the same by the whole softmax |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
@@ -54,12 +56,14 @@ pub mod eight;
 mod exp;
 mod gather;
 pub mod gaussian;
+pub mod gemm;
 pub mod gram;
 mod half;
 mod inverse;
 mod lanes;
 pub mod linalg;
 pub mod nearest;
+pub mod network;
 pub mod nonnegative;
 pub mod pairs;
 pub mod panels;
@@ -100,7 +104,7 @@ use lanes::{Four, Lanes};
 /// that the processor lacks runs at the highest one it has, so any value is safe to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// What the compilation target guarantees; no fused multiply-add is assumed.
+    /// The instructions that the compilation target guarantees; no fused multiply-add is assumed.
     Portable,
     /// AVX2 with fused multiply-add: 8 lanes.
     Avx2,

@@ -13,11 +13,16 @@
 //! | [`seq2seq`] | transformers that make texts of texts |
 //! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
+//! | [`images`] | what networks for images share |
+//! | [`cnn`] | convolutional networks for images |
+//! | [`vit`] | vision transformers |
 //!
 //! Tensors and automatic differentiation come from [burn](burn). Weights have the names and layouts of PyTorch, so that they can be
 //! exchanged by safetensors files.
 
+pub mod cnn;
 pub mod device;
+pub mod images;
 pub mod layers;
 pub mod lm;
 pub mod mlp;
@@ -28,11 +33,15 @@ pub mod seq2seq;
 pub mod supervised;
 pub mod textclassifier;
 pub mod train;
+pub mod vit;
 pub mod weights;
 
+pub use cnn::Cnn;
 pub use device::DeviceKind;
+pub use images::Augment;
 pub use layers::Activation;
 pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
 pub use seq2seq::Seq2Seq;
 pub use textclassifier::TextClassifier;
+pub use vit::Vit;

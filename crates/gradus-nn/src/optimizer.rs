@@ -9,6 +9,7 @@ use burn::backend::Flex;
 use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use gradus_base::parallel;
+use gradus_kernel::network::{self as kernel, AdamStep};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -156,45 +157,23 @@ fn on_cpu(
     let gradient = cpu(gradient.clone());
     let gradient = gradient.storage::<f32>();
     let keep = 1.0 - decay as f32;
+    let adam = AdamStep {
+        betas: (BETA1 as f32, rates.beta2),
+        scale,
+        keep,
+        rate: rates.rate / rates.corrections.0,
+        root: 1.0 / rates.corrections.1.sqrt(),
+        epsilon: EPSILON as f32,
+    };
     change([w, m, v], |[w, m, v], at| {
         let g = &gradient[at..][..w.len()];
         match kind {
-            OptimizerKind::Adam => adam((w, m, v), g, rates, scale, keep),
-            OptimizerKind::Sgd => descend((w, m), g, rates, scale, keep),
+            OptimizerKind::Adam => kernel::adam(w, m, v, g, adam),
+            OptimizerKind::Sgd => {
+                kernel::nesterov(w, m, g, MOMENTUM as f32, rates.rate, scale, keep)
+            }
         }
     });
-}
-
-fn adam(
-    (w, m, v): (&mut [f32], &mut [f32], &mut [f32]),
-    g: &[f32],
-    rates: &Rates,
-    scale: f32,
-    keep: f32,
-) {
-    let (b1, b2) = (BETA1 as f32, rates.beta2);
-    let (step, root) = (rates.rate / rates.corrections.0, 1.0 / rates.corrections.1.sqrt());
-    for (((w, m), v), g) in w.iter_mut().zip(m).zip(v).zip(g) {
-        let g = scale * g;
-        *m = flushed(b1 * *m + (1.0 - b1) * g);
-        *v = flushed(b2 * *v + (1.0 - b2) * g * g);
-        *w = *w * keep - step * *m / (v.sqrt() * root + EPSILON as f32);
-    }
-}
-
-fn descend((w, m): (&mut [f32], &mut [f32]), g: &[f32], rates: &Rates, scale: f32, keep: f32) {
-    let momentum = MOMENTUM as f32;
-    for ((w, m), g) in w.iter_mut().zip(m).zip(g) {
-        let g = scale * g;
-        *m = flushed(momentum * *m + g);
-        *w = *w * keep - rates.rate * (g + momentum * *m);
-    }
-}
-
-/// The number, or 0 if it is next to nothing. The moments of a weight without gradient (of a unit that is never active) fall to
-/// subnormal numbers, with which a processor takes a hundred times as long: a fit of 4 s took 105 s.
-fn flushed(x: f32) -> f32 {
-    if x.abs() < 1e-30 { 0.0 } else { x }
 }
 
 /// A step of one tensor by operations of its device.
@@ -276,6 +255,5 @@ fn change<const N: usize>(
 
 /// The sum of the squares, in a fixed order.
 fn squares(tensor: &FlexTensor) -> f64 {
-    let of = |chunk: &[f32]| chunk.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>();
-    parallel::map(tensor.storage::<f32>().chunks(CHUNK), of).into_iter().sum()
+    parallel::map(tensor.storage::<f32>().chunks(CHUNK), kernel::squares).into_iter().sum()
 }

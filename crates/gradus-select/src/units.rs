@@ -12,7 +12,7 @@ use gradus_metrics::regression::squared_errors;
 /// How far a model is off at each unit of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitLosses {
-    /// What they add up to: `negative log density`.
+    /// The name of the measure: `negative log density`.
     pub metric: &'static str,
     /// One a unit; smaller is better.
     pub values: Vec<f64>,
@@ -78,10 +78,10 @@ pub fn further_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Vec<Unit
     }
 }
 
-/// The loss of models of language: the mean negative log probability of a token.
+/// The loss of language models: the mean negative log probability of a token.
 pub const PER_TOKEN: &str = "nats per token";
 
-/// What a model without losses lacks; see [`unit_losses`].
+/// The ability that a model without losses lacks; see [`unit_losses`].
 pub const NO_LOSS: &str = "be measured on data it has not seen";
 
 fn reconstruction(model: &dyn Transform, data: &Samples) -> Result<Option<UnitLosses>> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::path::Path;
 
-/// What a column of texts may be called, best first.
+/// The usual names of a column of texts, best first.
 const NAMES: &[&str] = &[TEXT, "body", "document", "content", "message", "review", "abstract"];
 
 /// Files of more bytes are read in parts by models that need not hold them.
@@ -22,7 +22,7 @@ const LARGE: u64 = 1 << 30;
 /// Bytes of a part.
 const PART: usize = 8 << 20;
 
-/// So many names of files are shown in a remark.
+/// The number of file names shown in a remark.
 const SHOWN: usize = 3;
 
 /// How documents are read: from a folder of files, a file with a document a line, or a column of a table.
@@ -38,7 +38,7 @@ pub struct DocumentsFile {
     pub label_column: Option<String>,
     /// The same as `label_column`, as tables of features have it.
     pub target: Option<String>,
-    /// What stands between several classes in a cell of `label_column`. Left out, a cell is one class.
+    /// The separator of several classes in a cell of `label_column`. Left out, a cell is one class.
     pub label_separator: Option<String>,
     /// Column of the times of documents, of a table: numbers, or dates like 2001-12-31.
     pub time_column: Option<String>,

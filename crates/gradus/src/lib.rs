@@ -87,7 +87,7 @@ mod book {
     struct Spectra;
 }
 
-/// What most programs need.
+/// The names that most programs need.
 pub mod prelude {
     pub use gradus_base::{Error, Result};
     pub use gradus_core::cluster::Cluster;

@@ -1,4 +1,4 @@
-//! The fitted model: what it can do, saved and loaded, with its type and without.
+//! The fitted model, typed and dynamic: its capabilities, saving and loading.
 
 use super::Fit;
 use crate::capability::{self, Capability};
@@ -97,9 +97,9 @@ pub trait Model: std::any::Any + Send + Sync {
 pub struct Fitted<P: Fit> {
     /// The parameters.
     pub params: P,
-    /// What was learned. `Fitted` dereferences to it.
+    /// The fitted model. `Fitted` dereferences to it.
     pub model: P::Model,
-    /// What happened.
+    /// The report of the fit.
     pub report: Report,
 }
 
@@ -224,11 +224,11 @@ macro_rules! interfaces {
 pub struct AnyFitted {
     /// The name of the kind.
     pub kind: &'static str,
-    /// Its parameters.
+    /// The parameters of the fit.
     pub params: Map<String, Value>,
-    /// What happened.
+    /// The report of the fit.
     pub report: Report,
-    /// What was learned.
+    /// The fitted model.
     pub model: Box<dyn Model>,
     /// Titles of the items, for people to read; kept in the file beside the model.
     pub titles: Option<Titles>,
@@ -240,7 +240,7 @@ impl AnyFitted {
         self.to_writer().save(path.as_ref())
     }
 
-    /// As [`save`](Self::save), to a place that was checked before.
+    /// Saves like [`save`](Self::save), to an output that was checked before.
     pub fn save_to(&self, output: &Output) -> Result<()> {
         self.to_writer().save_to(output)
     }
@@ -250,7 +250,7 @@ impl AnyFitted {
         self.to_writer().to_bytes()
     }
 
-    /// What [`save`](Self::save) writes, to look into.
+    /// Returns the content that [`save`](Self::save) writes, for inspection.
     pub fn to_writer(&self) -> Writer<'_> {
         let mut file = write(self.kind, &self.params, &self.report, self.model.as_ref());
         if let Some(titles) = &self.titles {
@@ -301,7 +301,7 @@ impl AnyFitted {
     }
 }
 
-/// What a model can do without being changed.
+/// Returns the capabilities that need no change of the model.
 fn capabilities(model: &dyn Model) -> Vec<Capability> {
     let recommends = model.recommend().map(|_| Capability::Recommend);
     let predicts = model.predictor().map(|model| match model.outputs() {

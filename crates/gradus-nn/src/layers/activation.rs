@@ -1,6 +1,7 @@
 //! Activation functions.
 
-use burn::tensor::{Tensor, activation};
+use crate::ops;
+use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,14 +28,7 @@ pub enum Activation {
 impl Activation {
     /// The function, entry by entry.
     pub fn apply<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
-        match self {
-            Self::Identity => x,
-            Self::Sigmoid => activation::sigmoid(x),
-            Self::Tanh => activation::tanh(x),
-            Self::Relu => activation::relu(x),
-            Self::Gelu => activation::gelu(x),
-            Self::Step => x.greater_elem(0.0).float(),
-        }
+        ops::activate(x, self)
     }
 
     /// Whether the function has a gradient to learn by.

@@ -1,9 +1,9 @@
 //! Multi-head attention, and the blocks of transformers.
 
 use super::{Activation, LayerNorm, Layout, Linear, Pass, Weights, dropout};
-use crate::device::tensor;
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 
 /// Which positions may be attended to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,43 +43,25 @@ impl Mask {
         !behind && !padding
     }
 
-    /// What is added to scores: 0, or a large negative number; `None` where everything may be seen.
-    ///
-    /// # Shapes
-    /// `n or 1 × 1 × queries × keys`.
-    fn added(&self, n: usize, queries: usize, keys: usize, like: &Tensor<4>) -> Option<Tensor<4>> {
-        if self.lengths.is_none() && (!self.causal || queries == 1) {
-            return None;
-        }
-        let n = if self.lengths.is_some() { n } else { 1 };
-        let mut values = Vec::with_capacity(n * queries * keys);
-        for sample in 0..n {
-            for query in 0..queries {
-                values.extend((0..keys).map(|key| {
-                    if self.allows(sample, (query, queries), (key, keys)) { 0.0 } else { HIDDEN }
-                }));
-            }
-        }
-        Some(tensor(values, [n, 1, queries, keys], &like.device()))
+    /// The same for an operation on so many heads; `each` heads are a sample of their own.
+    fn operation(&self, heads: usize, each: usize) -> ops::Attention {
+        let repeated = |lengths: &Vec<usize>| {
+            lengths.iter().flat_map(|length| std::iter::repeat_n(*length, each)).collect()
+        };
+        let lengths = self.lengths.as_ref().map(repeated);
+        ops::Attention { heads, causal: self.causal, lengths }
     }
 }
-
-/// What is added to the score of a hidden position: its weight becomes 0. Infinity would make 0 / 0 of a row that hides all.
-const HIDDEN: f32 = -1e9;
 
 /// How much each query attends to each key: the softmax of `q · k / √size`.
 ///
 /// # Shapes
-/// `n × heads × queries × size` and `n × heads × keys × size` to `n × heads × queries × keys`.
+/// `n × heads × queries × size` and `n × heads × keys × size` to `n × heads × queries × keys`, without gradients.
 pub fn attention_weights(q: Tensor<4>, k: Tensor<4>, mask: &Mask) -> Tensor<4> {
-    let [n, _, queries, size] = q.dims();
-    let keys = k.dims()[2];
-    let scores = (q * (1.0 / (size as f64).sqrt())).matmul(k.transpose());
-    let scores = match mask.added(n, queries, keys, &scores) {
-        Some(added) => scores + added,
-        None => scores,
-    };
-    activation::softmax(scores, 3)
+    let ([n, heads, queries, size], keys) = (q.dims(), k.dims()[2]);
+    let (q, k) = (q.reshape([n * heads, queries, size]), k.reshape([n * heads, keys, size]));
+    let found = ops::attention_probabilities(q, k, &mask.operation(1, heads));
+    found.reshape([n, heads, queries, keys])
 }
 
 /// Scaled dot-product attention: for each query the mean of the values, weighted by [`attention_weights`].
@@ -88,7 +70,11 @@ pub fn attention_weights(q: Tensor<4>, k: Tensor<4>, mask: &Mask) -> Tensor<4> {
 /// Queries of `n × heads × queries × size`, keys and values of `n × heads × keys × size`, to
 /// `n × heads × queries × size`.
 pub fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, mask: &Mask) -> Tensor<4> {
-    attention_weights(q, k, mask).matmul(v)
+    let ([n, heads, queries, size], keys) = (q.dims(), k.dims()[2]);
+    let flat = |x: Tensor<4>, length| x.reshape([n * heads, length, size]);
+    let (q, k, v) = (flat(q, queries), flat(k, keys), flat(v, keys));
+    let y = ops::attention(q, k, v, &mask.operation(1, heads));
+    y.reshape([n, heads, queries, size])
 }
 
 /// Applies a function of rows of features to each position.
@@ -193,9 +179,12 @@ impl Attention {
         first: usize,
     ) -> [Tensor<4>; N] {
         let ([n, length, d], e) = (x.dims(), self.features);
-        let w = weights.get(self.weight, [3 * e, e]).narrow(0, first * e, N * e);
-        let b = weights.get(self.bias, [1, 3 * e]).narrow(1, first * e, N * e);
-        let y = x.reshape([n * length, d]).matmul(w.transpose()) + b;
+        let (mut w, mut b) = (weights.get(self.weight, [3 * e, e]), weights.flat(self.bias));
+        if N < 3 {
+            w = w.narrow(0, first * e, N * e);
+            b = b.narrow(0, first * e, N * e);
+        }
+        let y = ops::linear(x.reshape([n * length, d]), w, Some(b), Activation::Identity);
         let y = y.reshape([n, length, N * self.heads, e / self.heads]).swap_dims(1, 2);
         std::array::from_fn(|at| y.clone().narrow(1, at * self.heads, self.heads))
     }
@@ -249,8 +238,11 @@ impl Attention {
     /// # Shapes
     /// `n × length × features` to the same.
     pub fn forward(&self, weights: &Weights, x: Tensor<3>, mask: &Mask) -> Tensor<3> {
-        let (queries, seen) = self.parts(weights, x);
-        self.outputs(weights, queries, seen, mask)
+        let ([n, length, d], e) = (x.dims(), self.features);
+        let (w, b) = (weights.get(self.weight, [3 * e, e]), weights.flat(self.bias));
+        let x = ops::linear(x.reshape([n * length, d]), w, Some(b), Activation::Identity);
+        let y = ops::self_attention(x.reshape([n, length, 3 * e]), &mask.operation(self.heads, 1));
+        self.output.forward(weights, y.reshape([n * length, e])).reshape([n, length, e])
     }
 
     /// Cross-attention: positions of `x` attend to those of `memory`.
@@ -405,14 +397,17 @@ impl Block {
         pass: &Pass,
     ) -> Tensor<3> {
         let z = each_position(x.clone(), |x| self.norms.0.forward(weights, x));
-        let (queries, mut seen) = self.attention.parts(weights, z);
-        if let Some(cache) = cache {
-            if let Some(before) = cache.take() {
-                seen = before.then(seen);
+        let y = match cache {
+            None => self.attention.forward(weights, z, mask),
+            Some(cache) => {
+                let (queries, mut seen) = self.attention.parts(weights, z);
+                if let Some(before) = cache.take() {
+                    seen = before.then(seen);
+                }
+                *cache = Some(seen.clone());
+                self.attention.outputs(weights, queries, seen, mask)
             }
-            *cache = Some(seen.clone());
-        }
-        let y = self.attention.outputs(weights, queries, seen, mask);
+        };
         let mut x = x + dropout(y, self.dropout, pass);
         if let (Some((norm, attention)), Some((seen, mask))) = (&self.cross, memory) {
             let z = each_position(x.clone(), |x| norm.forward(weights, x));
@@ -422,7 +417,7 @@ impl Block {
         }
         let y = each_position(x.clone(), |x| {
             let x = self.norms.1.forward(weights, x);
-            let x = self.activation.apply(self.first.forward(weights, x));
+            let x = self.first.forward_activated(weights, x, self.activation);
             self.second.forward(weights, x)
         });
         x + dropout(y, self.dropout, pass)

@@ -1,6 +1,7 @@
 //! Linear layers.
 
-use super::{Layout, Weights};
+use super::{Activation, Layout, Weights};
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
 use burn::tensor::Tensor;
 
@@ -35,12 +36,21 @@ impl Linear {
     /// # Shapes
     /// `n × inputs` to `n × outputs`.
     pub fn forward(&self, weights: &Weights, x: Tensor<2>) -> Tensor<2> {
-        let w = weights.get(self.weight, [self.outputs, self.inputs]);
-        let y = x.matmul(w.transpose());
-        match self.bias {
-            Some(bias) => y + weights.get(bias, [1, self.outputs]),
-            None => y,
-        }
+        self.forward_activated(weights, x, Activation::Identity)
+    }
+
+    /// The values of an activation function at the outputs, in the same pass.
+    ///
+    /// # Shapes
+    /// `n × inputs` to `n × outputs`.
+    pub fn forward_activated(
+        &self,
+        weights: &Weights,
+        x: Tensor<2>,
+        activation: Activation,
+    ) -> Tensor<2> {
+        let weight = weights.get(self.weight, [self.outputs, self.inputs]);
+        ops::linear(x, weight, self.bias.map(|bias| weights.flat(bias)), activation)
     }
 
     /// The number of outputs.

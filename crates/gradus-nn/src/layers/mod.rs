@@ -5,15 +5,18 @@
 
 mod activation;
 pub mod attention;
+pub mod conv;
 mod dropout;
 mod embedding;
 mod linear;
 mod norm;
+pub mod pool;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use activation::Activation;
 pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
+pub use conv::{Conv2d, Window};
 pub use dropout::dropout;
 pub use embedding::Embedding;
 pub use linear::Linear;

@@ -1,6 +1,7 @@
 //! Normalisations: of the features of each sample (layer norm) and of each feature over a batch (batch norm).
 
-use super::{Layout, Pass, Weights};
+use super::{Activation, Layout, Pass, Weights};
+use crate::ops;
 use crate::weights::{Init, Role, WeightId};
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -45,13 +46,8 @@ impl LayerNorm {
     /// # Shapes
     /// `n × features` to the same.
     pub fn forward(&self, weights: &Weights, x: Tensor<2>) -> Tensor<2> {
-        let (weight, bias) = (
-            weights.get(self.weight, [1, self.features]),
-            weights.get(self.bias, [1, self.features]),
-        );
-        let centred = x.clone() - x.mean_dim(1);
-        let variance = (centred.clone() * centred.clone()).mean_dim(1);
-        centred / (variance + EPSILON).sqrt() * weight + bias
+        let (weight, bias) = (weights.flat(self.weight), weights.flat(self.bias));
+        ops::layer_norm(x, weight, bias, EPSILON)
     }
 }
 
@@ -86,22 +82,35 @@ impl BatchNorm {
     /// # Shapes
     /// `n × features` to the same.
     pub fn forward(&self, weights: &Weights, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        self.forward_activated(weights, x, Activation::Identity, pass)
+    }
+
+    /// The values of an activation function at the normalised features, in the same pass.
+    ///
+    /// # Shapes
+    /// `n × features` to the same.
+    pub fn forward_activated(
+        &self,
+        weights: &Weights,
+        x: Tensor<2>,
+        activation: Activation,
+        pass: &Pass,
+    ) -> Tensor<2> {
         let row = [1, self.features];
         let n = x.dims()[0];
-        let (mean, variance) = if pass.is_training() && n > 1 {
-            let mean = x.clone().mean_dim(0);
-            let centred = x.clone() - mean.clone();
-            let variance = (centred.clone() * centred).mean_dim(0);
-            let unbiased = variance.clone().inner() * (n as f64 / (n as f64 - 1.0));
-            for (id, new) in [(self.mean, mean.clone().inner()), (self.variance, unbiased)] {
+        if pass.is_training() && n > 1 {
+            let (weight, bias) = (weights.flat(self.weight), weights.flat(self.bias));
+            let (y, mean, variance) = ops::batch_norm(x, weight, bias, EPSILON, activation);
+            let unbiased = variance.inner() * (n as f64 / (n as f64 - 1.0));
+            for (id, new) in [(self.mean, mean.inner()), (self.variance, unbiased)] {
                 let old = weights.flat(id).inner();
-                pass.note(id, old * (1.0 - MOMENTUM) + new.reshape([self.features]) * MOMENTUM);
+                pass.note(id, old * (1.0 - MOMENTUM) + new * MOMENTUM);
             }
-            (mean, variance)
-        } else {
-            (weights.get(self.mean, row), weights.get(self.variance, row))
-        };
+            return y;
+        }
+        let (mean, variance) = (weights.get(self.mean, row), weights.get(self.variance, row));
         let scale = (variance + EPSILON).sqrt();
-        (x - mean) / scale * weights.get(self.weight, row) + weights.get(self.bias, row)
+        let y = (x - mean) / scale * weights.get(self.weight, row) + weights.get(self.bias, row);
+        activation.apply(y)
     }
 }

@@ -83,13 +83,17 @@ impl Network for MlpNetwork {
 
     fn forward(&self, weights: &Weights, mut x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         for (linear, norm) in &self.hidden {
-            x = linear.forward(weights, x);
             x = match norm {
-                Normalisation::None => x,
-                Normalisation::Batch(norm) => norm.forward(weights, x, pass),
-                Normalisation::Layer(norm) => norm.forward(weights, x),
+                Normalisation::None => linear.forward_activated(weights, x, self.activation),
+                Normalisation::Batch(norm) => {
+                    let x = linear.forward(weights, x);
+                    norm.forward_activated(weights, x, self.activation, pass)
+                }
+                Normalisation::Layer(norm) => {
+                    self.activation.apply(norm.forward(weights, linear.forward(weights, x)))
+                }
             };
-            x = dropout(self.activation.apply(x), self.dropout, pass);
+            x = dropout(x, self.dropout, pass);
         }
         self.output.forward(weights, x)
     }

@@ -25,6 +25,14 @@ impl CpuTensor {
         Self { tensor: FlexTensor::from_data(TensorData::new(values, shape)) }
     }
 
+    /// The numbers of a tensor on the CPU; its gradients are not followed.
+    ///
+    /// # Panics
+    /// If the tensor is not on the CPU.
+    pub fn of<const D: usize>(tensor: Tensor<D>) -> Self {
+        Self { tensor: Input::from(tensor).0.primitive().clone() }
+    }
+
     /// The sizes of its dimensions.
     pub fn dims(&self) -> Vec<usize> {
         self.tensor.layout().shape().as_slice().to_vec()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::device::numbers;
+use crate::device::tensor;
 use crate::layers::testing::{check_gradients, noise, noisy};
 use burn::tensor::Device;
 

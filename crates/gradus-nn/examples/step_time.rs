@@ -1,0 +1,174 @@
+//! Times steps of training: forward, backward and AdamW. The networks are those of `bench/suites/nn.py`.
+//!
+//! `step_time mlp|cnn|gpt THREADS SECONDS` prints the median seconds of a step, the seconds of all threads for a step, and the
+//! last loss as JSON.
+
+use burn::tensor::{Device, Tensor};
+use gradus_base::random::Stream;
+use gradus_nn::device::tensor;
+use gradus_nn::layers::pool::{max_pool, mean_pool};
+use gradus_nn::layers::{
+    Activation, BatchNorm, Block, BlockShape, Conv2d, LayerNorm, Linear, Mask, Pass, Window,
+};
+use gradus_nn::ops;
+use gradus_nn::optimizer::{OptimizerKind, StepSettings, Trained};
+use gradus_nn::weights::{Init, Layout, Role, WeightId, Weights};
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A network and a batch: the mean loss from weights.
+type Loss = Box<dyn Fn(&Weights, &Pass) -> Tensor<1>>;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize| arguments.get(at).and_then(|word| word.parse::<f64>().ok());
+    let (Some(name), Some(threads), Some(seconds)) = (arguments.get(1), number(2), number(3))
+    else {
+        panic!("step_time mlp|cnn|gpt THREADS SECONDS");
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize);
+    pool.build_global().expect("the threads");
+    let mut layout = Layout::new();
+    let loss = match name.as_str() {
+        "mlp" => mlp(&mut layout),
+        "cnn" => cnn(&mut layout),
+        "gpt" => gpt(&mut layout),
+        _ => panic!("{name} is none of mlp, cnn and gpt"),
+    };
+    let mut trained = Trained::new(Weights::init(&layout, 1, &Device::flex()));
+    let settings = StepSettings {
+        kind: OptimizerKind::Adam,
+        rate: 1e-3,
+        weight_decay: 0.01,
+        beta2: 0.999,
+        clip_norm: 0.0,
+    };
+    let mut last = 0.0;
+    let mut step = |trained: &mut Trained| {
+        let pass = Pass::training(Stream::new(trained.steps, "steps", 0));
+        let tracked = trained.weights.tracked(&layout);
+        let loss = loss(&tracked, &pass);
+        let mut found = loss.backward();
+        let gradients = tracked.gradients(&mut found);
+        last = loss.into_scalar::<f32>();
+        drop(tracked);
+        pass.update(&mut trained.weights);
+        trained.step(&layout, gradients, &settings);
+    };
+    (0..5).for_each(|_| step(&mut trained));
+    let (started, before, mut times) = (Instant::now(), processor_seconds(), Vec::new());
+    while times.len() < 5 || started.elapsed().as_secs_f64() < seconds {
+        let started = Instant::now();
+        step(&mut trained);
+        times.push(started.elapsed().as_secs_f64());
+    }
+    let processor = (processor_seconds() - before) / times.len() as f64;
+    times.sort_by(f64::total_cmp);
+    println!(
+        "{{\"seconds\": {}, \"processor\": {processor}, \"steps\": {}, \"loss\": {last}}}",
+        times[times.len() / 2],
+        times.len()
+    );
+}
+
+/// The seconds that all threads have worked so far; 0 where the system does not tell.
+fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind = text.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<f64> =
+        behind.split_whitespace().skip(11).filter_map(|word| word.parse().ok()).collect();
+    // Ticks of a hundredth of a second.
+    fields.iter().take(2).sum::<f64>() / 100.0
+}
+
+/// Numbers as the other side of the comparison has them: their distribution matters, not each of them.
+fn noise(n: usize) -> Vec<f32> {
+    let mut stream = Stream::new(5, "noise", 0);
+    (0..n).map(|_| stream.normal() as f32).collect()
+}
+
+fn classes(n: usize, below: usize) -> Vec<u32> {
+    let mut stream = Stream::new(6, "classes", 0);
+    (0..n).map(|_| (stream.next_u64() % below as u64) as u32).collect()
+}
+
+fn mlp(layout: &mut Layout) -> Loss {
+    let n = 256;
+    let layers: Vec<Linear> = [(784, 512), (512, 512), (512, 10)]
+        .into_iter()
+        .enumerate()
+        .map(|(at, sizes)| Linear::new(layout, &format!("{at}"), sizes, Init::he(sizes.0), true))
+        .collect();
+    let (x, y, weights) = (noise(n * 784), classes(n, 10), vec![1.0 / n as f32; n]);
+    Box::new(move |w, _| {
+        let mut x = tensor(x.clone(), [n, 784], &Device::flex());
+        for (at, layer) in layers.iter().enumerate() {
+            let kind = if at < 2 { Activation::Relu } else { Activation::Identity };
+            x = layer.forward_activated(w, x, kind);
+        }
+        ops::cross_entropy(x, &y, &weights)
+    })
+}
+
+fn cnn(layout: &mut Layout) -> Loss {
+    let n = 128;
+    let parts: Vec<(Conv2d, BatchNorm)> = [(1, 32), (32, 64), (64, 128)]
+        .into_iter()
+        .enumerate()
+        .map(|(at, sizes)| {
+            let (window, init) = (Window::same(3), Init::he(9 * sizes.0));
+            let conv = Conv2d::new(layout, &format!("conv.{at}"), sizes, window, init, false);
+            (conv, BatchNorm::new(layout, &format!("norm.{at}"), sizes.1))
+        })
+        .collect();
+    let output = Linear::new(layout, "fc", (128, 10), Init::fan_in(128), true);
+    let (x, y, weights) = (noise(n * 784), classes(n, 10), vec![1.0 / n as f32; n]);
+    Box::new(move |w, pass| {
+        let mut x = tensor(x.clone(), [n, 28, 28, 1], &Device::flex());
+        for (at, (conv, norm)) in parts.iter().enumerate() {
+            x = if at > 0 { max_pool(x) } else { x };
+            x = conv.forward(w, x);
+            let [n, height, width, channels] = x.dims();
+            let rows = x.reshape([n * height * width, channels]);
+            let rows = norm.forward_activated(w, rows, Activation::Relu, pass);
+            x = rows.reshape([n, height, width, channels]);
+        }
+        ops::cross_entropy(output.forward(w, mean_pool(x)), &y, &weights)
+    })
+}
+
+fn gpt(layout: &mut Layout) -> Loss {
+    let (n, length, d, vocabulary) = (12, 64, 128, 65);
+    let mut table = |name: &str, rows: usize| -> WeightId {
+        layout.add(name, &[rows, d], Init::Normal(0.02), Role::Decayed)
+    };
+    let (tokens, places) = (table("tokens", vocabulary), table("places", length));
+    let shape = BlockShape {
+        features: d,
+        heads: 4,
+        hidden: 4 * d,
+        depth: 4,
+        activation: Activation::Gelu,
+        dropout: 0.0,
+        cross: false,
+    };
+    let blocks: Vec<Block> =
+        (0..4).map(|at| Block::new(layout, &format!("blocks.{at}"), &shape)).collect();
+    let norm = LayerNorm::new(layout, "norm", d);
+    let output = Linear::new(layout, "output", (d, vocabulary), Init::Normal(0.02), false);
+    let (x, y) = (classes(n * length, vocabulary), classes(n * length, vocabulary));
+    let weights = vec![1.0 / (n * length) as f32; n * length];
+    let at: Vec<u32> = (0..length as u32).collect();
+    Box::new(move |w, pass| {
+        let x = ops::embedding(w.get(tokens, [vocabulary, d]), &x).reshape([n, length, d]);
+        let places = ops::embedding(w.get(places, [length, d]), &at);
+        let mut x = x + places.unsqueeze::<3>();
+        for block in &blocks {
+            x = block.forward(w, x, &Mask::causal(), None, pass);
+        }
+        let x = norm.forward(w, x.reshape([n * length, d]));
+        ops::cross_entropy(output.forward(w, x), &y, &weights)
+    })
+}

@@ -1,0 +1,150 @@
+//! Pooling: the largest and the mean number of each channel over parts of an image. Channels are the last dimension.
+
+use crate::device::is_cpu;
+use crate::ops::{CpuOp, CpuTensor, apply};
+use burn::tensor::Tensor;
+use gradus_base::parallel;
+
+/// The largest number of each channel in each square of 2 × 2 pixels. A last odd row or column is left out, as in PyTorch.
+///
+/// # Shapes
+/// `n × height × width × channels` to half the height and half the width.
+pub fn max_pool(x: Tensor<4>) -> Tensor<4> {
+    let [n, height, width, channels] = x.dims();
+    if is_cpu(&x.device()) {
+        return apply(MaxPool { shape: x.dims() }, [x.into()]);
+    }
+    let (rows, columns) = (height / 2, width / 2);
+    let x = x.slice([0..n, 0..2 * rows, 0..2 * columns, 0..channels]);
+    let x = x.reshape([n * rows, 2, columns * 2 * channels]).max_dim(1);
+    x.reshape([n * rows * columns, 2, channels]).max_dim(1).reshape([n, rows, columns, channels])
+}
+
+/// The mean of each channel over an image.
+///
+/// # Shapes
+/// `n × height × width × channels` to `n × channels`.
+pub fn mean_pool(x: Tensor<4>) -> Tensor<2> {
+    let [n, height, width, channels] = x.dims();
+    x.reshape([n, height * width, channels]).mean_dim(1).reshape([n, channels])
+}
+
+#[derive(Clone, Debug)]
+struct MaxPool {
+    shape: [usize; 4],
+}
+
+impl CpuOp<1> for MaxPool {
+    /// Which of the four pixels was taken.
+    type Saved = Vec<u8>;
+
+    fn forward(&self, [x]: [&CpuTensor; 1]) -> (CpuTensor, Vec<u8>) {
+        let [n, height, width, c] = self.shape;
+        let (rows, columns) = (height / 2, width / 2);
+        let values = x.values();
+        let size = rows * columns * c;
+        let mut found = vec![0.0f32; n * size];
+        let mut taken = vec![0u8; n * size];
+        let pieces: Vec<_> = found
+            .chunks_mut(size.max(1))
+            .zip(taken.chunks_mut(size.max(1)))
+            .zip(values.chunks((height * width * c).max(1)))
+            .collect();
+        parallel::each(pieces, |((out, taken), image)| {
+            for place in 0..rows * columns {
+                let pixel = 2 * (place / columns) * width + 2 * (place % columns);
+                let corner = |by: usize| &image[(pixel + by / 2 * width + by % 2) * c..][..c];
+                let out = &mut out[place * c..][..c];
+                let taken = &mut taken[place * c..][..c];
+                out.copy_from_slice(corner(0));
+                for by in 1..4u8 {
+                    for ((out, taken), x) in out.iter_mut().zip(&mut *taken).zip(corner(by.into()))
+                    {
+                        // A number that is none is taken and stays: the loss is to show it.
+                        let more = *x > *out || x.is_nan();
+                        *out = if more { *x } else { *out };
+                        *taken = if more { by } else { *taken };
+                    }
+                }
+            }
+        });
+        (CpuTensor::new(found, [n, rows, columns, c]), taken)
+    }
+
+    fn backward(
+        &self,
+        taken: Vec<u8>,
+        gradient: &CpuTensor,
+        needed: [bool; 1],
+    ) -> [Option<CpuTensor>; 1] {
+        if !needed[0] {
+            return [None];
+        }
+        let [n, height, width, c] = self.shape;
+        let (rows, columns) = (height / 2, width / 2);
+        let values = gradient.values();
+        let size = rows * columns * c;
+        let mut found = vec![0.0f32; n * height * width * c];
+        let pieces: Vec<_> = found
+            .chunks_mut((height * width * c).max(1))
+            .zip(taken.chunks(size.max(1)))
+            .zip(values.chunks(size.max(1)))
+            .collect();
+        parallel::each(pieces, |((image, taken), gradient)| {
+            for place in 0..rows * columns {
+                let pixel = 2 * (place / columns) * width + 2 * (place % columns);
+                for by in 0..4u8 {
+                    let corner = (pixel + usize::from(by) / 2 * width + usize::from(by) % 2) * c;
+                    let out = &mut image[corner..corner + c];
+                    let found = taken[place * c..].iter().zip(&gradient[place * c..]);
+                    for (out, (taken, g)) in out.iter_mut().zip(found) {
+                        *out = if *taken == by { *g } else { 0.0 };
+                    }
+                }
+            }
+        });
+        [Some(CpuTensor::new(found, self.shape))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{numbers, tensor};
+    use crate::layers::testing::{check_gradients, noise};
+    use crate::weights::Layout;
+    use burn::tensor::Device;
+
+    #[test]
+    fn the_largest_of_four_pixels_is_taken() {
+        let (n, height, width, c) = (2, 5, 7, 3);
+        let x = noise(n * height * width * c, 1);
+        let found = max_pool(tensor(x.clone(), [n, height, width, c], &Device::flex()));
+        assert_eq!(found.dims(), [n, 2, 3, c]);
+        for (at, found) in numbers(found).into_iter().enumerate() {
+            let (channel, place) = (at % c, at / c);
+            let (column, row, image) = (place % 3, place / 3 % 2, place / 6);
+            let of = |dy: usize, dx: usize| {
+                x[((image * height + 2 * row + dy) * width + 2 * column + dx) * c + channel]
+            };
+            assert_eq!(found, of(0, 0).max(of(0, 1)).max(of(1, 0)).max(of(1, 1)));
+        }
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let layout = Layout::new();
+        check_gradients(&layout, [2, 5, 4, 3], true, |_, x: Tensor<4>, _| max_pool(x));
+        check_gradients(&layout, [2, 3, 4, 3], true, |_, x: Tensor<4>, _| mean_pool(x));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_not_hidden() {
+        for at in 0..4 {
+            let mut x = vec![1.0f32; 4];
+            x[at] = f32::NAN;
+            let found = numbers(max_pool(tensor(x, [1, 2, 2, 1], &Device::flex())));
+            assert!(found[0].is_nan(), "{at}");
+        }
+    }
+}
