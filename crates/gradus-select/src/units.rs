@@ -78,7 +78,7 @@ pub fn further_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Vec<Unit
     }
 }
 
-/// The loss of models of language: the mean negative log probability of a token.
+/// The loss of language models: the mean negative log probability of a token.
 pub const PER_TOKEN: &str = "nats per token";
 
 /// The ability that a model without losses lacks; see [`unit_losses`].

@@ -13,7 +13,7 @@ struct GenerateArgs {
     /// The model
     model: PathBuf,
 
-    /// How many to draw; with --prompt the most tokens to write [default: 10, with --prompt 200]
+    /// Number of samples to draw; with --prompt the most tokens to write [default: 10, with --prompt 200]
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
 
@@ -21,20 +21,20 @@ struct GenerateArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Go on with this text, which may be empty; the text appears as it is written. For models of language
+    /// Text to continue, which may be empty; the text appears as it is written. For language models
     #[arg(long, value_name = "TEXT", help_heading = "Text")]
     prompt: Option<String>,
 
-    /// How daring the text is: 1 draws tokens with the probabilities of the model, less prefers what is likely, 0 always takes the
+    /// Divisor of the logits: 1 draws tokens with the probabilities of the model, less prefers probable ones, 0 always takes the
     /// most probable one [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Text")]
     temperature: Option<f64>,
 
-    /// Draw from the so many most probable tokens only [default: from all]
+    /// Number of most probable tokens to draw from [default: all]
     #[arg(long, value_name = "K", help_heading = "Text")]
     top_k: Option<usize>,
 
-    /// Draw from the most probable tokens only that together have this probability [default: from all]
+    /// Draw only from the most probable tokens that together have this probability [default: from all]
     #[arg(long, value_name = "P", allow_negative_numbers = true, help_heading = "Text")]
     top_p: Option<f64>,
 

@@ -1,6 +1,7 @@
 //! Texts that a language model writes, token by token.
 
-use super::{LmCache, LmModel};
+use super::LmModel;
+use super::decode::{Decoder, Past};
 use crate::device::numbers;
 use gradus_base::random::Stream;
 use gradus_base::{Result, parallel};
@@ -13,14 +14,15 @@ use gradus_text::Documents;
 /// is full, the second half of it is read anew as a context of its own: the places of tokens are learned, and change.
 pub(super) struct Writing<'a> {
     model: &'a LmModel,
-    cache: LmCache,
-    /// The tokens in the cache.
+    decoder: &'a Decoder,
+    past: Past,
+    /// The tokens of the past.
     tokens: Vec<u32>,
 }
 
 impl<'a> Writing<'a> {
-    pub(super) fn new(model: &'a LmModel) -> Self {
-        Self { model, cache: model.network.cache(), tokens: Vec::new() }
+    pub(super) fn new(model: &'a LmModel, decoder: &'a Decoder) -> Self {
+        Self { model, decoder, past: Past::default(), tokens: Vec::new() }
     }
 
     /// Reads further tokens, at least one, and gives the logits of the one that comes after them.
@@ -33,11 +35,18 @@ impl<'a> Writing<'a> {
             // A long text fills the context; what is written goes on from half of it, so that tokens seldom are read twice.
             let keep = if all.len() > context + 1 { context } else { context.div_ceil(2) };
             tokens = all.split_off(all.len() - keep);
-            self.cache = self.model.network.cache();
+            self.past = Past::default();
         }
         self.tokens.extend(&tokens);
-        let model = self.model;
-        numbers(model.network.forward_cached(&model.weights, &tokens, &mut self.cache))
+        if self.past.len() == 0 && tokens.len() > 1 {
+            // Many at once are read by products of matrices.
+            let (network, mut cache) = (&self.model.network, self.model.network.cache());
+            let logits = network.forward_cached(&self.model.weights, &tokens, &mut cache);
+            self.past = Past::of(cache.into_blocks());
+            return numbers(logits);
+        }
+        let read = tokens.iter().map(|&token| self.decoder.read(token, &mut self.past));
+        read.last().unwrap_or_default()
     }
 }
 
@@ -84,8 +93,8 @@ impl LmModel {
     /// Goes on behind the prompt until `take` says no, the document ends, or there are so many tokens.
     fn write_on(
         &self,
-        prompt: &[u32],
-        n_tokens: usize,
+        decoder: &Decoder,
+        (prompt, n_tokens): (&[u32], usize),
         sampling: &Sampling,
         stream: &mut Stream,
         take: &mut dyn FnMut(u32) -> bool,
@@ -93,7 +102,7 @@ impl LmModel {
         if n_tokens == 0 {
             return;
         }
-        let mut writing = Writing::new(self);
+        let mut writing = Writing::new(self, decoder);
         let start = [&[END_TOKEN], prompt].concat();
         let mut logits = writing.read(&start);
         for at in 1..=n_tokens {
@@ -118,7 +127,8 @@ impl Continue for LmModel {
         let mut stream = Stream::new(sampling.seed, "lm.continue", 0);
         let (mut decoder, mut bytes) = (TokenDecoder::default(), Vec::new());
         let prompt = self.codec.encode(prompt.as_bytes());
-        self.write_on(&prompt, n_tokens, sampling, &mut stream, &mut |token| {
+        let given = (&prompt[..], n_tokens);
+        self.write_on(&Decoder::new(self), given, sampling, &mut stream, &mut |token| {
             bytes.clear();
             decoder.push(&self.codec, token, &mut bytes);
             take(&bytes)
@@ -130,11 +140,13 @@ impl Continue for LmModel {
 impl Generate for LmModel {
     /// Documents with the probabilities of the model. They are cut where they have as many tokens as the context.
     fn generate(&self, n: usize, seed: u64) -> Result<Box<dyn Dataset>> {
+        let decoder = Decoder::new(self);
         let texts = parallel::map_below(n, 1, |at| {
             let mut stream = Stream::new(seed, "lm.generate", at as u64);
             let mut tokens = Vec::new();
             let most = self.architecture.context;
-            self.write_on(&[], most, &Sampling::default(), &mut stream, &mut |token| {
+            let plain = Sampling::default();
+            self.write_on(&decoder, (&[], most), &plain, &mut stream, &mut |token| {
                 tokens.push(token);
                 true
             });

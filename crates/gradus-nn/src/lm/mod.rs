@@ -1,5 +1,6 @@
 //! Language models: decoders that tell how probable the next token of a text is (`lm`).
 
+mod decode;
 mod generate;
 mod model;
 mod network;

@@ -91,6 +91,11 @@ impl LmCache {
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
+
+    /// Keys and values of each block that has seen a position.
+    pub fn into_blocks(self) -> impl Iterator<Item = KeyValues> {
+        self.blocks.into_iter().flatten()
+    }
 }
 
 impl LmNetwork {

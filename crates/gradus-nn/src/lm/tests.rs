@@ -1,5 +1,6 @@
 //! Tests of language models.
 
+use super::decode::Decoder;
 use super::generate::{Writing, draw};
 use super::*;
 use gradus_base::random::Stream;
@@ -49,6 +50,7 @@ fn a_later_token_changes_no_earlier_logit() {
 fn kept_keys_and_values_give_what_reading_anew_gives() {
     for tied in [true, false] {
         let fitted = small().tied(tied).fit(&text(6)).unwrap();
+        let decoder = Decoder::new(&fitted.model);
         let tokens: Vec<u32> = fitted.codec.encode(TEXT.as_bytes());
         let near = |found: &[f32], expected: &[f64], what: String| {
             for (a, b) in found.iter().zip(expected) {
@@ -56,7 +58,7 @@ fn kept_keys_and_values_give_what_reading_anew_gives() {
             }
         };
         for first in [1, 5, 12] {
-            let mut writing = Writing::new(&fitted.model);
+            let mut writing = Writing::new(&fitted.model, &decoder);
             let mut logits = writing.read(&tokens[..first]);
             for at in first..13 {
                 let expected = fitted.logits(&tokens[..at]).unwrap();
@@ -67,14 +69,14 @@ fn kept_keys_and_values_give_what_reading_anew_gives() {
             }
         }
         // Behind the context: the last half of it, the new token included, is a context of its own.
-        let mut writing = Writing::new(&fitted.model);
+        let mut writing = Writing::new(&fitted.model, &decoder);
         let mut logits = Vec::new();
         for at in 0..13 {
             logits = writing.read(&tokens[at..at + 1]);
         }
         near(&logits, fitted.logits(&tokens[7..13]).unwrap().row(5), "behind the context".into());
         // A long prompt is read from where it fills the context.
-        let logits = Writing::new(&fitted.model).read(&tokens[..40]);
+        let logits = Writing::new(&fitted.model, &decoder).read(&tokens[..40]);
         near(&logits, fitted.logits(&tokens[28..40]).unwrap().row(11), "a long prompt".into());
     }
 }
