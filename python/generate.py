@@ -103,6 +103,7 @@ ABOUT = {
     "factor": "Recommenders and matrix factorisation.",
     "latent": "Models of latent structure.",
     "linear": "Linear models and support vector machines.",
+    "nn": "Neural networks.",
     "text": "Texts as features, and vectors of words.",
 }
 EXAMPLES = {

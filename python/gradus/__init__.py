@@ -14,7 +14,7 @@ Estimators live in family modules and behave as scikit-learn's do::
 `gradus.compare` tells which model suits your data, `gradus.models()` lists every estimator, `gradus.set_threads` says how many threads they may use.
 """
 
-from gradus import factor, latent, linear, text
+from gradus import factor, latent, linear, nn, text
 from gradus._base import load, models
 from gradus._compare import Comparison, compare
 from gradus._gradus import __version__, get_threads, set_threads
@@ -37,6 +37,7 @@ __all__ = [
     "linear",
     "load",
     "models",
+    "nn",
     "ranking_scorer",
     "read_table",
     "set_threads",

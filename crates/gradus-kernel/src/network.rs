@@ -100,10 +100,10 @@ fn density(x: f32) -> f32 {
 fn tanh_of(x: f32) -> f32 {
     let s = x * x;
     let p = -5.704_988_7e-3;
-    let p = p * s + 2.063_908_9e-2;
+    let p = p * s + 2.063_909e-2;
     let p = p * s - 5.373_971_6e-2;
     let p = p * s + 1.333_144_2e-1;
-    let p = p * s - 3.333_328_2e-1;
+    let p = p * s - 3.333_328e-1;
     let small = p * s * x + x;
     let large = 1.0 - 2.0 / (exp(2.0 * x) + 1.0);
     if x > -0.625 && x < 0.625 { small } else { large }
@@ -112,6 +112,13 @@ fn tanh_of(x: f32) -> f32 {
 #[inline(always)]
 fn sigmoid_of(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
+}
+
+/// The number, or 0 if it is next to nothing. The moments of a weight without gradient (of a unit that is never active) fall to
+/// subnormal numbers, with which a processor takes a hundred times as long: a fit of 4 s took 105 s.
+#[inline(always)]
+fn flushed(x: f32) -> f32 {
+    if x > -1e-30 && x < 1e-30 { 0.0 } else { x }
 }
 
 /// The sum of the lanes, in a fixed order.
@@ -448,8 +455,8 @@ kernels! {
         let AdamStep { betas: (b1, b2), scale, keep, rate, root, epsilon } = step;
         for i in 0..n {
             let g = scale * g[i];
-            m[i] = b1 * m[i] + (1.0 - b1) * g;
-            v[i] = b2 * v[i] + (1.0 - b2) * g * g;
+            m[i] = flushed(b1 * m[i] + (1.0 - b1) * g);
+            v[i] = flushed(b2 * v[i] + (1.0 - b2) * g * g);
             w[i] = w[i] * keep - rate * m[i] / (v[i].sqrt() * root + epsilon);
         }
     }
@@ -460,7 +467,7 @@ kernels! {
         let (m, g) = (&mut m[..n], &g[..n]);
         for i in 0..n {
             let g = scale * g[i];
-            m[i] = momentum * m[i] + g;
+            m[i] = flushed(momentum * m[i] + g);
             w[i] = w[i] * keep - rate * (g + momentum * m[i]);
         }
     }
@@ -556,6 +563,26 @@ mod tests {
         let log = softmax_row(&mut row);
         assert_eq!(row, [0.5, 0.0, 0.5]);
         assert!((log - 1000.6931).abs() < 1e-3);
+    }
+
+    #[test]
+    fn moments_that_are_next_to_nothing_become_zero() {
+        let step = AdamStep {
+            betas: (0.9, 0.999),
+            scale: 1.0,
+            keep: 1.0,
+            rate: 0.1,
+            root: 1.0,
+            epsilon: 1e-8,
+        };
+        let [mut w, mut m, mut v] = [[1.0], [1e-30], [1e-37]];
+        adam(&mut w, &mut m, &mut v, &[0.0], step);
+        assert_eq!((w, m, v), ([1.0], [0.0], [0.0]));
+        let mut m = [1e-30];
+        nesterov(&mut w, &mut m, &[0.0], 0.9, 0.1, 1.0, 1.0);
+        assert_eq!((w, m), ([1.0], [0.0]));
+        nesterov(&mut w, &mut m, &[f32::NAN], 0.9, 0.1, 1.0, 1.0);
+        assert!(w[0].is_nan() && m[0].is_nan());
     }
 
     #[test]

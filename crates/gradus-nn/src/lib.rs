@@ -25,4 +25,5 @@ pub mod train;
 pub mod weights;
 
 pub use device::DeviceKind;
+pub use layers::Activation;
 pub use mlp::{Mlp, MlpRegressor};

@@ -47,6 +47,7 @@ pub use chart::curves::Curves;
 pub use chart::density::Density;
 pub use chart::forest::Forest;
 pub use chart::heat::Heat;
+pub use chart::layers::Layers;
 pub use chart::line::Line;
 pub use chart::marks::Marks;
 pub use chart::path::coefficient_path;

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | [`data`] | ratings, samples, tables and matrices: reading, writing, making them |
 //! | [`model`] | the contract: parameters, fits, what models can do, the model file; to define a model of your own |
-//! | [`recommenders`], [`linear`], [`latent`], [`text`] | the models, by family |
+//! | [`recommenders`], [`linear`], [`latent`], [`text`], [`nn`] | the models, by family |
 //! | [`linalg`] | linear operators and their truncated SVD |
 //! | [`optim`] | losses and optimisers |
 //! | [`metrics`] | metrics, splits, and intervals around a score |
@@ -32,6 +32,7 @@ pub use gradus_latent as latent;
 pub use gradus_linalg as linalg;
 pub use gradus_linear as linear;
 pub use gradus_metrics as metrics;
+pub use gradus_nn as nn;
 pub use gradus_optim as optim;
 pub use gradus_report as report;
 pub use gradus_select as select;
@@ -106,6 +107,7 @@ pub mod prelude {
     pub use gradus_linear::{
         Constant, ElasticNet, Lasso, Linear, LinearModel, Logistic, Majority, Ridge, Svm, Svr,
     };
+    pub use gradus_nn::{Mlp, MlpRegressor};
     pub use gradus_text::{
         Cbow, Counts, Doc2Vec, Documents, FastText, Glove, Ppmi, Sif, Skipgram, TextModel, Tfidf,
         WordVectors,

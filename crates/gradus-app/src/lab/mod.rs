@@ -1,5 +1,6 @@
 //! Experiments that show how things work, one file each: a request, an answer in numbers, and its picture.
 
+pub mod backprop;
 pub mod bias_variance;
 pub mod optimize;
 pub mod recovery;

@@ -9,6 +9,7 @@ pub(crate) mod curves;
 pub(crate) mod density;
 pub(crate) mod forest;
 pub(crate) mod heat;
+pub(crate) mod layers;
 pub(crate) mod line;
 pub(crate) mod marks;
 pub(crate) mod path;

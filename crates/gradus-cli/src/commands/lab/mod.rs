@@ -1,5 +1,6 @@
 //! `gradus lab …`: experiments that show how things work, one file each.
 
+mod backprop;
 mod bias_variance;
 mod optimize;
 mod recovery;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 const LABS: &[Entry] = &[
     (optimize::command, optimize::run),
+    (backprop::command, backprop::run),
     (bias_variance::command, bias_variance::run),
     (recovery::command, recovery::run),
 ];
