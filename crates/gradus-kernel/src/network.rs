@@ -414,6 +414,65 @@ kernels! {
         }
     }
 
+    /// The largest of each square of 2 × 2 pixels of two rows of an image whose channels are the last dimension, and which of the four it
+    /// is: the first of several. What is no number is taken and stays.
+    pub fn largest_of_squares<'a>(
+        rows: (&'a [f32], &'a [f32]),
+        channels: usize,
+        to: &'a mut [f32],
+        taken: &'a mut [u8],
+    ) {
+        let (above, below) = rows;
+        let c = channels.max(1);
+        let places = to.chunks_exact_mut(c).zip(taken.chunks_exact_mut(c));
+        let rows = above.chunks_exact(2 * c).zip(below.chunks_exact(2 * c));
+        for ((to, taken), (above, below)) in places.zip(rows) {
+            let ((first, second), (third, fourth)) = (above.split_at(c), below.split_at(c));
+            let (first, second, third, fourth) =
+                (&first[..c], &second[..c], &third[..c], &fourth[..c]);
+            let (to, taken) = (&mut to[..c], &mut taken[..c]);
+            for i in 0..c {
+                let (mut most, mut which) = (first[i], 0);
+                let more = second[i] > most || second[i].is_nan();
+                most = if more { second[i] } else { most };
+                which = if more { 1 } else { which };
+                let more = third[i] > most || third[i].is_nan();
+                most = if more { third[i] } else { most };
+                which = if more { 2 } else { which };
+                let more = fourth[i] > most || fourth[i].is_nan();
+                most = if more { fourth[i] } else { most };
+                which = if more { 3 } else { which };
+                to[i] = most;
+                taken[i] = which;
+            }
+        }
+    }
+
+    /// Sends gradients back to the pixels that were the largest of their squares; the others get 0.
+    pub fn largest_of_squares_gradient<'a>(
+        gradient: &'a [f32],
+        taken: &'a [u8],
+        channels: usize,
+        above: &'a mut [f32],
+        below: &'a mut [f32],
+    ) {
+        let c = channels.max(1);
+        let places = gradient.chunks_exact(c).zip(taken.chunks_exact(c));
+        let rows = above.chunks_exact_mut(2 * c).zip(below.chunks_exact_mut(2 * c));
+        for ((g, taken), (above, below)) in places.zip(rows) {
+            let ((first, second), (third, fourth)) = (above.split_at_mut(c), below.split_at_mut(c));
+            let (first, second) = (&mut first[..c], &mut second[..c]);
+            let (third, fourth) = (&mut third[..c], &mut fourth[..c]);
+            let (g, taken) = (&g[..c], &taken[..c]);
+            for i in 0..c {
+                first[i] = if taken[i] == 0 { g[i] } else { 0.0 };
+                second[i] = if taken[i] == 1 { g[i] } else { 0.0 };
+                third[i] = if taken[i] == 2 { g[i] } else { 0.0 };
+                fourth[i] = if taken[i] == 3 { g[i] } else { 0.0 };
+            }
+        }
+    }
+
     /// `to = x` times 0 with the probability `limit / 65536`, else times `keep`. The random numbers are those of `seed` behind `first`.
     pub fn drop_out<'a>(x: &'a [f32], seed: u64, first: usize, limit: u32, keep: f32, to: &'a mut [f32]) {
         for (at, (x, to)) in x.iter().zip(to).enumerate() {
