@@ -191,7 +191,7 @@ array(['yes'], dtype='<U3')
 >>> from gradus.{family} import {name}
 >>> texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"] * 10
 >>> model = {name}(dimension=8).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
->>> list(model.predict(["the next meeting", "cheap cheap"]))
+>>> model.predict(["the next meeting", "cheap cheap"]).tolist()
 ['ham', 'spam']
 >>> model.predict_proba(["cheap"]).shape
 (1, 2)

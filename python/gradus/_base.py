@@ -1,4 +1,4 @@
-"""What every estimator shares: parameters, the report, files, pickles."""
+"""Shared parts of every estimator: parameters, the report, files, pickles."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Estimator(BaseEstimator):
     # Fitting.
 
     def _progress(self) -> Any:
-        """What shows the iterations: a line on the terminal that is written over, or cell output."""
+        """Returns the display of iterations: a line on the terminal that is written over, or cell output."""
         if not self.verbose:
             return None
         return _Progress(type(self).__name__)

@@ -3,6 +3,7 @@
 use super::targets::{Units, doubles, softmax};
 use super::{Network, Scaler};
 use crate::device::{numbers, tensor};
+use crate::images::check_shape;
 use crate::layers::Pass;
 use crate::weights::{Layout, Weights};
 use burn::tensor::Device;
@@ -13,6 +14,7 @@ use gradus_core::predict::{Outputs, Predict, check_features};
 use gradus_core::transform::Gradient;
 use gradus_data::{Dense, Inputs, Matrix, Samples};
 use gradus_file::{Reader, Writer};
+use gradus_text::Documents;
 use std::borrow::Cow;
 
 /// Rows that are predicted at once.
@@ -21,14 +23,14 @@ const ROWS: usize = 1024;
 /// A fitted network that predicts numbers or classes from features.
 #[derive(Clone, Debug)]
 pub struct NetworkModel<N: Network> {
-    pub(super) inputs: Inputs,
+    pub(crate) inputs: Inputs,
     pub(super) outputs: Outputs,
-    pub(super) scaler: Scaler,
+    pub(crate) scaler: Scaler,
     pub(super) units: Units,
-    pub(super) architecture: N::Architecture,
+    pub(crate) architecture: N::Architecture,
     pub(super) layout: Layout,
-    pub(super) network: N,
-    pub(super) weights: Weights,
+    pub(crate) network: N,
+    pub(crate) weights: Weights,
 }
 
 impl<N: Network> NetworkModel<N> {
@@ -92,8 +94,14 @@ impl<N: Network> Predict for NetworkModel<N> {
     }
 
     fn samples<'a>(&self, data: &'a dyn Dataset) -> Result<Cow<'a, Samples>> {
+        if let Some(documents) = data.downcast_ref::<Documents>() {
+            return super::samples_of("the model", &self.inputs, documents).map(Cow::Owned);
+        }
         match data.downcast_ref::<ImageSet>() {
-            Some(images) => Ok(Cow::Owned(images.images().to_samples(Some(true))?)),
+            Some(images) => {
+                check_shape(&self.inputs, images)?;
+                Ok(Cow::Owned(images.images().to_samples(Some(true))?))
+            }
             None => Ok(Cow::Borrowed(data.of_kind::<Samples>()?)),
         }
     }
@@ -207,6 +215,6 @@ impl<N: Network> Model for NetworkModel<N> {
     }
 
     fn gradient(&self) -> Option<&dyn Gradient> {
-        Some(self)
+        N::HAS_GRADIENT.then_some(self as &dyn Gradient)
     }
 }

@@ -1,6 +1,7 @@
 //! The report of a fitted model as a page: one HTML file that needs nothing else. [`page`] is for
 //! recommenders, [`samples_page`] for models of features, [`topics_page`] for topic models, [`words_page`] for vectors of words, [`comparison_page`] for several models compared.
 
+mod attention;
 mod autoencoder;
 mod choice;
 mod clusters;
@@ -97,7 +98,7 @@ fn stats(
     stats
 }
 
-/// What every page ends with.
+/// Adds the end of every page.
 fn close(page: Page, fitted: &AnyFitted) -> Page {
     page.section("Parameters", |section| {
         let mut table =
