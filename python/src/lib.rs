@@ -23,10 +23,12 @@ mod text;
 mod threads;
 mod topics;
 
+use gradus_base::memory::LargePages;
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
 #[global_allocator]
-static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages;
+static MEMORY: LargePages<MiMalloc> = LargePages::over(MiMalloc);
 
 /// The compiled part of gradus.
 #[pymodule]
