@@ -532,7 +532,6 @@ kernels! {
     }
 }
 
-
 /// The numbers of a step of AdamW.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {
