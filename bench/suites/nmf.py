@@ -49,7 +49,7 @@ def run(options):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number, ratio
+    from report import Section, median, number, ratio, wanted
 
     build = ["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"]
     processes.run(build)
@@ -70,6 +70,8 @@ def run(options):
             say(f"nmf: {title} skipped: not in {DATA}")
             continue
         for loss in ("frobenius", "kl"):
+            if not wanted(options, section.title, f"{title}, {loss}"):
+                continue
 
             def one(side, goal=0.0, steps=1):
                 command = [sys.executable, "-c", WORK, side, path, loss, "20", repr(goal), str(steps), threads]
@@ -105,6 +107,7 @@ def ratings(options):
     """Folds of MovieLens: gradus by default and without biases, LIBMF's and Surprise's as they come, LIBMF's tuned."""
     import datasets
     from progress import say
+    from report import wanted
     from suites.quality import Setting
 
     tuned = {"rank": 20, "regularization": 0.05, "iterations": 30}
@@ -120,7 +123,7 @@ def ratings(options):
         ("ml-100k", "ML-100K, published splits u1–u5", lambda fold: datasets.ml_100k(fold + 1)),
         ("ml-1m", "ML-1M, five random folds", lambda fold: datasets.ml_1m(fold, folds=5)),
     ):
-        if name not in options.data:
+        if name not in options.data or not wanted(options, "Non-negative factors of ratings", title):
             continue
         try:
             # Of ML-1M one fold, all of them with --slow.

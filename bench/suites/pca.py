@@ -83,13 +83,16 @@ ALIKE = 1e-6
 
 def run(options):
     import processes
-    from report import Section, busy, number, ratio
+    from report import Section, busy, number, ratio, wanted
 
     processes.run(["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"])
     library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
     library.unlink(missing_ok=True)
     library.write_bytes((ROOT / "target" / "release" / "lib_gradus.so").read_bytes())
     for title, (what, methods) in TABLES.items():
+        methods = [method for method in methods if wanted(options, title, method)]
+        if not methods:
+            continue
         best = {}
         for _ in range(options.repeat):
             for method in methods:
@@ -112,7 +115,7 @@ def run(options):
             "the share is that of the best of the table; the number of a method is gradus's `tol`, scikit-learn's `n_iter`",
         ]
         yield section
-    if options.gradus:
+    if options.gradus and wanted(options, "Incremental PCA", "a file of 4 GB"):
         yield large(options)
 
 
