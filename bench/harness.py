@@ -12,7 +12,7 @@ import report
 import selftest
 from progress import say
 from suites import als, bayes, cold, completion, curve, defaults, fasttext, formats, glm, glove, gmm, grid, ials, implicit, kmeans, lda, linear, load
-from suites import metrics, nmf, pca, python, quality, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
+from suites import metrics, nmf, nn, pca, python, quality, sentences, stream, svdpp, svm, svmgrid, text, top, versions, words
 
 SUITES = {
     "als": als,
@@ -39,6 +39,7 @@ SUITES = {
     "glove": glove,
     "kmeans": kmeans,
     "nmf": nmf,
+    "nn": nn,
     "completion": completion,
     "lda": lda,
     "words": words,
@@ -78,7 +79,7 @@ def options(arguments):
     parser.add_argument("--seeds", type=int, default=5, help="words: fits behind each score")
     parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
-    parser.add_argument("--part", type=re.compile, help="kmeans, gmm, lda, text: only rows that this regular expression finds in 'table: row'")
+    parser.add_argument("--part", type=re.compile, help="pca, nmf, kmeans, gmm, lda, nn, text: only rows that this regular expression finds in 'table: row'")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}

@@ -1,4 +1,4 @@
-"""Which model for this data: all that fit it, compared within a time budget."""
+"""The comparison of all models that suit the data, within a time budget."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from gradus._base import _seed, warn
 from gradus._features import Classifier, Regressor, _classes, _labels, _target_names
 from gradus._ratings import _ratings_and_kind
 
-#: At most so many different whole numbers look like classes.
-_CLASSES = 20
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found; printing it shows the leaderboard.
+    """The result of a comparison; printing it shows the leaderboard.
 
     Attributes
     ----------
     metric : str
-        What the score measures.
+        The metric of the score.
     higher_is_better : bool
         Whether a larger score is better.
     rows : list of dict
@@ -151,14 +148,14 @@ def compare(
         Whether ratings are signs of interest, such as clicks: models are then compared by their rankings. Values, if
         there are any, are their strength.
     task : {"regression", "classification"}, optional
-        What features are for; by default what ``y`` looks like: words, truth values and at most 20 different whole
+        The task of features; by default it follows from ``y``: words, truth values and at most 20 different whole
         numbers (of ten samples each) are classes.
     models : list of str, optional
         The models to compare, as in ``gradus.models()``; baselines take part in any case.
     without : list of str
         Models to leave out.
     budget : str, float or None
-        How long it may take: ``"90s"``, ``"10m"``, ``"1h"``, or a number of seconds. None for no limit and no race, so
+        The time budget: ``"90s"``, ``"10m"``, ``"1h"``, or a number of seconds. None for no limit and no race, so
         that the result does not depend on the clock.
     metric : str, optional
         ``rmse`` (default) or ``mae`` of ratings and regression; ``ndcg`` (default), ``recall``, ``precision`` or
@@ -166,19 +163,19 @@ def compare(
     holdout : float
         The share of the data that is the test part.
     split : {"random", "per-user", "cold"}
-        What is held out of ratings.
+        The hold-out scheme of ratings.
     groups : array, optional
         Samples of the same group are held out together.
     sample_weight : array, optional
-        How much each rating or sample counts.
+        The weight of each rating or sample.
     random_state : int, generator or None
         Seed of the split and of the fits.
     refit : bool
         Whether the best model is fitted on all the data in the end, if time allows.
     duplicates : {"last", "mean", "sum", "error"}
-        What counts for a pair of user and item that is there twice.
+        The value of a pair of user and item that occurs twice.
     missing : str
-        What stands for a missing feature, as of the estimators.
+        The substitute for a missing feature, as in the estimators.
     verbose : bool
         Whether to show on standard error what is being fitted.
 
@@ -193,7 +190,7 @@ def compare(
     >>> X = rng.normal(size=(300, 3))
     >>> found = gradus.compare(X, X @ [1.0, 2.0, 0.0] + rng.normal(size=300), models=["ridge", "lasso"])
     >>> sorted(row["model"] for row in found.rows)
-    ['lasso', 'ridge']
+    ['constant', 'lasso', 'ridge']
     >>> found.best_estimator_.predict(X[:2]).shape
     (2,)
     """
@@ -262,10 +259,7 @@ def _looks_like_classes(y: np.ndarray) -> bool:
         return False
     if y.dtype.kind not in "iuf":
         return True
-    if y.dtype.kind == "f" and not np.all(y == np.trunc(y)):
-        return False
-    different = np.unique(y).size
-    return different <= _CLASSES and y.size >= 10 * different
+    return _gradus.looks_like_classes(np.asarray(y, dtype=np.float64).ravel())
 
 
 def _names(what: str, names: Any) -> list[str]:

@@ -31,9 +31,9 @@ _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class _FeatureEstimator(Estimator):
-    """What regressors and classifiers share."""
+    """Shared parts of regressors and classifiers."""
 
-    #: What stands for a missing value: see the constructors of the estimators.
+    #: The substitute for a missing value: see the constructors of the estimators.
     missing: str
 
     #: Whether the fit was given `float32`, which coefficients and predictions then are, too.
@@ -42,7 +42,7 @@ class _FeatureEstimator(Estimator):
     #: Whether the model is a baseline, which learns nothing from the features.
     _is_baseline = False
 
-    #: What the model turns into features by itself: the columns of a "frame", or those of an "array"
+    #: The data that the model encodes itself: the columns of a "frame", or those of an "array"
     #: with missing values.
     _encodes: str | None = None
 
@@ -107,8 +107,8 @@ class _FeatureEstimator(Estimator):
         return features, y, single
 
     def _ready(self, X: Any, y: Any) -> tuple[Any, Any, bool] | None:
-        """What `_features` gives, of arrays that need no more than the checks of the compiled part, and of pandas
-        frames of one type of numbers: scikit-learn's checks take longer than a fit of a few hundred samples."""
+        """Returns what `_features` returns, for arrays that need no more than the checks of the compiled part, and for
+        pandas frames of one type of numbers: scikit-learn's checks take longer than a fit of a few hundred samples."""
         y = _numbers_behind(y)
         if self.missing != "refuse" or type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "fiub":
             return None
@@ -200,7 +200,7 @@ class _FeatureEstimator(Estimator):
         return array if _is_matrix(array) and array.flags.aligned else X
 
     def _predicted(self, X: Any, of_array: str, of_features: str) -> Any:
-        """What a method of the model makes of the features."""
+        """Applies a method of the model to the features."""
         model = self._fitted
         frame, X = X, self._numbers_of(X)
         if frame is not X or self._plain(X):
@@ -519,7 +519,7 @@ class Classifier(ClassifierMixin, _FeatureEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """How strongly each class is held to be the one.
+        """Returns the decision score of each class.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a file holds, as the command line shows it."""
+"""The description of a file, as the command line shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradus import _gradus
 
 
 def info(path: str | os.PathLike[str], *, verify: bool = False, table: bool = False) -> dict[str, Any]:
-    """Tells what a model file, a checkpoint, a table or a file of ratings holds, as ``gradus info --json`` does.
+    """Describes a model file, a checkpoint, a table or a file of ratings, as ``gradus info --json`` does.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def info(path: str | os.PathLike[str], *, verify: bool = False, table: bool = Fa
     Returns
     -------
     dict
-        Of a model its kind, facts, parameters, report and coefficients; of a table its columns; of ratings their
+        Of a model its kind, summary, parameters, report and coefficients; of a table its columns; of ratings their
         numbers and range.
 
     Examples

@@ -106,7 +106,7 @@ class PrincipalComponents(WithDensity, Transformer):
         dtype = np.float32 if self._single else np.float64
         self.components_ = self._tensor("components").astype(dtype, copy=False)
         self.n_components_ = k = len(self.components_)
-        self.n_samples_ = int(self._fitted.facts["samples"])
+        self.n_samples_ = int(self._fitted.summary["samples"])
         self.mean_ = self._tensor("mean").astype(dtype, copy=False)
         variances = variances[:k]
         self.explained_variance_ = variances.astype(dtype)

@@ -13,7 +13,7 @@ from gradus._features import Classifier, Regressor
 
 
 class _Machine:
-    """What both machines share.
+    """Shared parts of both machines.
 
     A kernel that is a function is called on all samples of training, and the machine is fitted to the
     matrix it gives: kernel `precomputed`.
@@ -40,7 +40,7 @@ class _Machine:
         return super()._features(X, reset=reset, y=y, **checks)
 
     def _kernel_values(self, X: Any, reset: bool) -> np.ndarray:
-        """What the function gives for these samples and those of training."""
+        """Returns the values of the kernel function for these samples and those of training."""
         values = self.kernel(X, self._samples)
         values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
         values = check_array(values, dtype=np.float64, ensure_all_finite=False, input_name="kernel values")
@@ -63,7 +63,7 @@ class _Machine:
             self.intercept_ = self._signs(self._tensor("intercepts"))
 
     def _signs(self, of_machines: np.ndarray) -> np.ndarray:
-        """What belongs to the machines, last axis, in the order of scikit-learn."""
+        """Returns values of machines (last axis) in the order and with the signs of scikit-learn."""
         return of_machines
 
     def _learned(self, attribute: str, tensor: str) -> np.ndarray:
@@ -83,7 +83,7 @@ class _Machine:
 
     @property
     def support_(self) -> np.ndarray:
-        """Which samples of training are support vectors; of a classifier, class after class."""
+        """The indices of the support vectors in the training data; of a classifier, class after class."""
         return self._learned("support_", "support")[self._places()].astype(np.int32)
 
     @property
@@ -132,7 +132,7 @@ class SupportVectorClassifier(_Machine, Classifier):
     decision_function_shape: str
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """How strongly each class is held to be the one.
+        """Returns the decision score of each class.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class NonNegativeFactors(Transformer):
         return self.fit(X, y, sample_weight=sample_weight, entry_weight=entry_weight).transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
-        """How much of each component samples have; each is fitted by the entries it has.
+        """Returns the weights of the components in each sample, fitted to the entries that the sample has.
 
         Parameters
         ----------

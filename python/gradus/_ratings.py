@@ -269,7 +269,7 @@ class Recommender(Estimator):
         return model.predict_pairs(*_pairs(X))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Where the ratings will lie with probability ``level``, pairs × 2, of a model that knows it."""
+        """Returns intervals that contain the ratings with probability ``level``: pairs × 2."""
         model = self._fitted
         found = model.intervals(*_pairs(X), float(level))
         if found is None:
@@ -277,7 +277,7 @@ class Recommender(Estimator):
         return found
 
     def score(self, X: Any, y: Any = None) -> float:
-        """How good the model is on held-out ratings; larger is better.
+        """Returns the score on held-out ratings; larger is better.
 
         R² of the predicted values for a model of values; NDCG@10 of the lists for a model of
         interactions, which ranks. `gradus.ranking_scorer` makes scorers of other ranking measures.
@@ -293,9 +293,9 @@ class Recommender(Estimator):
         return float(r2_score(values, self.predict((users, items))))
 
     def ranking(self, X: Any, y: Any = None, *, at: int = 10, threshold: float | None = None) -> dict[str, float]:
-        """How well the model ranks what its users went on to like.
+        """Evaluates the ranking of held-out items.
 
-        Every item that a user does not have in training is ranked; the held-out items are the right
+        Every item that a user does not have in training is ranked; the held-out items are the relevant
         ones. Users and items that training did not see are left out.
 
         Parameters
@@ -305,7 +305,7 @@ class Recommender(Estimator):
         at : int
             The length of the lists.
         threshold : float, optional
-            Only ratings of at least this value are right; by default the upper quarter of the scale of a model of
+            Only ratings of at least this value are relevant; by default the upper quarter of the scale of a model of
             ratings (4 of 1–5), and all of a model of interactions, as in ``gradus evaluate --ranking``.
 
         Returns
@@ -443,7 +443,7 @@ class Recommender(Estimator):
         return found
 
     def set_output(self, *, transform: str | None = None) -> Any:
-        """Which frame lists come as: ``"default"`` (arrays), ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
+        """Sets the type of the returned lists: ``"default"`` (arrays), ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
         if transform is None:
             return self
         if transform not in ("default", "pandas", "polars", "pyarrow"):

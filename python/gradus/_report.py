@@ -1,4 +1,4 @@
-"""What happened in a fit, as an object to look at."""
+"""The report of a fit."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Report:
     validation : float or None
         The score on held-out data, if there were any.
     metric : str
-        What that score measures.
+        The metric of that score.
     seconds : float
         Wall time of the fit; 0 in a model that was loaded from a file.
     certificate : dict or None
-        How far from the best the model can be: name, value and tolerance.
+        A bound on the distance from the optimum: name, value and tolerance.
     chosen : list of dict
-        What was taken for parameters that were left out: ``parameter``, ``value`` and ``reason``.
+        The values chosen for parameters that were left out: ``parameter``, ``value`` and ``reason``.
     notes : list of str
-        Things worth knowing that are no errors.
+        Remarks that are no errors.
     cautions : list of str
-        Those of them that say why the result may not be what was wanted; `fit` warns of them.
+        The notes that say why the result may not be what was wanted; `fit` warns of them.
     trace : list of dict
-        The whole course: ``iteration``, ``objective``, ``validation``.
+        The course of the fit: ``iteration``, ``objective``, ``validation``.
     baselines : list of dict
         The held-out score of simpler models.
     """

@@ -14,7 +14,7 @@ from gradus._features import _FeatureEstimator, _aligned
 
 
 class _Unsupervised(_FeatureEstimator):
-    """What transformers and clusterings share."""
+    """Shared parts of transformers and clusterings."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -61,7 +61,7 @@ class _Unsupervised(_FeatureEstimator):
         self._read_coefficients()
 
     def _of_features(self, X: Any, method: str) -> Any:
-        """What a method of the model makes of samples."""
+        """Applies a method of the model to samples."""
         model = self._fitted
         frame, X = X, self._numbers_of(X)
         if frame is not X or self._plain(X):
@@ -133,7 +133,7 @@ class Transformer(TransformerMixin, _Unsupervised):
 
 
 class WithDensity:
-    """What models have that know the density of samples."""
+    """The methods of models that know the density of samples."""
 
     def score_samples(self, X: Any) -> np.ndarray:
         """The natural logarithm of the density of each sample.

@@ -109,16 +109,17 @@ class Als(Recommender):
         Whether ratings are brought to a common mean and spread before the fit (and back on
         prediction). With biases there is little left for it to do; it is for people who use the
         scale very differently, and for models without biases.
-        - None: Nothing: ratings are fitted as they are.
+        - None: No normalisation: ratings are fitted as they are.
         - "user": Each user's mean and standard deviation.
         - "item": Each item's mean and standard deviation.
-        - "both": Those of each user, then those of each item in what is left.
+        - "both": The mean and standard deviation of each user, then those of each item in the
+          residuals.
     solver : {"cholesky", "cg"}, default 'cholesky'
         How a row is solved while the other side is held fixed.
         - "cholesky": Exactly, by a Cholesky factor of its normal equations: users folded in get
           their very factors.
-        - "cg": By a few conjugate gradient steps from where it is: cheaper from a rank of about 64
-          on.
+        - "cg": A few conjugate gradient steps from the last solution: cheaper from a rank of about
+          64 on.
     cg_steps : int, default 3
         Conjugate gradient steps for each row in an iteration (`solver = cg`). Must be an integer
         from 1 to 1000.
@@ -129,8 +130,8 @@ class Als(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -265,7 +266,7 @@ class Svdpp(Recommender):
         rows share them, so they need a stronger penalty than a row's own factors. Must be a finite
         number at least 0.
     scaling : {"count", "sqrt", None}, default 'sqrt'
-        How the penalties of a row grow with its number of ratings.
+        The growth of the penalties of a row with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
         - "sqrt": λ times the root of that number: between the two others, and better than both on
@@ -280,10 +281,11 @@ class Svdpp(Recommender):
     normalize : {"user", "item", "both", None}, default None
         Whether ratings are brought to a common mean and spread before the fit (and back on
         prediction).
-        - None: Nothing: ratings are fitted as they are.
+        - None: No normalisation: ratings are fitted as they are.
         - "user": Each user's mean and standard deviation.
         - "item": Each item's mean and standard deviation.
-        - "both": Those of each user, then those of each item in what is left.
+        - "both": The mean and standard deviation of each user, then those of each item in the
+          residuals.
     implicit_steps : int, default 8
         Steps of conjugate gradients that an iteration takes for the implicit factors of each side.
         They go on from where they were, so few are enough; with fewer than 8 the error falls more
@@ -295,8 +297,8 @@ class Svdpp(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -440,9 +442,9 @@ class Bayes(Recommender):
         Draws that the model keeps, evenly spread over those that count. More make better means and
         a larger file. Must be an integer from 1 to 65536.
     patience : int, default 0
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. An average rarely gets worse, so this is of use only to save time. Must be
-        an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. An average rarely gets worse, so this is of use only to save time.
+        Must be an integer from 0 to 1000000.
     clip : bool, default True
         Whether predictions and intervals are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -552,7 +554,7 @@ class Sgd(Recommender):
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
-        How the penalty of a row grows with its number of ratings.
+        The growth of the penalty of a row with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
         - "sqrt": λ times the root of that number: between the two others, and better than both on
@@ -589,8 +591,8 @@ class Sgd(Recommender):
         Stop when an epoch lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 5
-        With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns
-        this off. Must be an integer from 0 to 1000000.
+        The number of epochs without a better error on held-out ratings after which the fit stops; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -711,7 +713,7 @@ class Ccd(Recommender):
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
-        How the penalty of a row grows with its number of ratings.
+        The growth of the penalty of a row with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
         - "sqrt": λ times the root of that number: between the two others, and better than both on
@@ -720,7 +722,7 @@ class Ccd(Recommender):
     biases : bool, default True
         Whether users and items have biases.
     order : {"dimension", "element"}, default 'element'
-        In which order the coordinates are visited.
+        The order in which the coordinates are visited.
         - "dimension": One latent dimension at a time, over all items and then all users (CCD++): a
           dimension is the best rank-one fit of what the others leave.
         - "element": One row at a time, over all its dimensions: each scalar is minimised in closed
@@ -734,8 +736,8 @@ class Ccd(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -852,7 +854,7 @@ class Gd(Recommender):
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
-        How the penalty of a row grows with its number of ratings.
+        The growth of the penalty of a row with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
         - "sqrt": λ times the root of that number: between the two others, and better than both on
@@ -892,8 +894,8 @@ class Gd(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 10
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -978,7 +980,7 @@ class Gd(Recommender):
 
 
 class NmfRatings(Recommender):
-    """Non-negative matrix factorisation of ratings: tastes that only add up.
+    """Non-negative matrix factorisation of ratings: factors of 0 or more that add up.
 
     The model is that of `als`, `r̂ = α + β_u + β_i + γ_u·γ_i`, with factors of 0 or more, and the fit minimises
 
@@ -1016,7 +1018,7 @@ class NmfRatings(Recommender):
         item has in addition. Left out, it is estimated from the data, for each side, as by `bias`.
         Must be a finite number at least 0, or left out.
     scaling : {"count", "sqrt", None}, default 'sqrt'
-        How the penalty of a row grows with its number of ratings.
+        The growth of the penalty of a row with its number of ratings.
         - "count": λ times the number of the row's ratings (the sum of their weights): the choice of
           the literature.
         - "sqrt": λ times the root of that number: between the two others, and better than both on
@@ -1031,8 +1033,8 @@ class NmfRatings(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 5
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -1161,8 +1163,8 @@ class SoftImpute(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 5
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -1264,8 +1266,8 @@ class Svp(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 5
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -1357,9 +1359,9 @@ class Svt(Recommender):
         is the authors' choice; larger ones are nearer to the smallest nuclear norm and take longer.
         Must be a number at least 0.001 and at most 1000000.
     residual : float or None, default None
-        What is left of the observed entries when the fit ends: the root mean square of the
-        residuals relative to that of the entries. Left out, it is chosen on held-out ratings. Must
-        be a number at least 0 and at most 1, or left out.
+        The residual at which the fit ends: the root mean square of the residuals relative to that
+        of the entries. Left out, it is chosen on held-out ratings. Must be a number at least 0 and
+        at most 1, or left out.
     max_rank : int, default 256
         The largest rank of an iterate. Singular values past it are lost, and the note of the report
         says so. Must be an integer from 1 to 4096.
@@ -1369,8 +1371,8 @@ class Svt(Recommender):
     max_iter : int, default 500
         Largest number of iterations. Must be an integer from 1 to 1000000.
     patience : int, default 10
-        With held-out ratings: stop when their error has not fallen for this many iterations; 0
-        turns this off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better error on held-out ratings after which the fit
+        stops; 0 turns this off. Must be an integer from 0 to 1000000.
     clip : bool, default True
         Whether predictions are clipped to the range of the training ratings.
     keep_history : bool, default True
@@ -1494,11 +1496,11 @@ class Ials(Recommender):
         none more than 1; where λ is left out as well, 4, 16, … times are tried on held-out data.
         Must be a finite number at least 0, or left out.
     unobserved_on : {"all", "rest"}, default 'all'
-        Which pairs the weight α₀ lies on.
+        The pairs that have the weight α₀.
         - "all": All pairs: the target of an observed pair is c/(c + α₀), with weight c + α₀.
         - "rest": All other pairs: the target of an observed pair is 1, with weight c + α₀.
     confidence : {"constant", "linear", "log"}, default 'constant'
-        How the confidence c(r) in an observed pair grows with its value.
+        The confidence c(r) in an observed pair as a function of its value.
         - "constant": c(r) = 1: it matters whether there was interest, not how often.
         - "linear": c(r) = αr: proportional to the value.
         - "log": c(r) = α ln(1 + r/ε): large values level off.
@@ -1518,7 +1520,7 @@ class Ials(Recommender):
         - "auto": Cholesky up to rank 32, cg up to 512, blocks above: the quickest to a given
           quality.
         - "cholesky": Exactly.
-        - "cg": By a few steps of conjugate gradients from the last solution.
+        - "cg": A few steps of conjugate gradients from the last solution.
         - "blocks": A block of coordinates after another (iALS++).
     block : int, default 64
         Coordinates solved together by `blocks`: more take fewer iterations, each of them slower.
@@ -1532,8 +1534,8 @@ class Ials(Recommender):
         Stop when an iteration lowers the objective by less than this share of it; 0 turns this off.
         Must be a number at least 0 and at most 1.
     patience : int, default 3
-        With held-out data: stop when its score has not risen for this many iterations; 0 turns this
-        off. Must be an integer from 0 to 1000000.
+        The number of iterations without a better score on held-out data after which the fit stops;
+        0 turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is one, else by
         objective. Must be an integer from 1 to 1000.
@@ -1686,8 +1688,8 @@ class Bpr(Recommender):
         Stop when an epoch lowers the objective by less than this share of it; 0 turns this off. The
         objective is of random pairs and wavers. Must be a number at least 0 and at most 1.
     patience : int, default 10
-        With held-out data: stop when the score has not risen for this many epochs; 0 turns this
-        off. Must be an integer from 0 to 1000000.
+        The number of epochs without a better score on held-out data after which the fit stops; 0
+        turns this off. Must be an integer from 0 to 1000000.
     restarts : int, default 1
         Number of random starts; the best is kept, by held-out score if there is any, else by
         objective. Must be an integer from 1 to 1000.
@@ -1881,7 +1883,7 @@ class Ease(Recommender):
         that are there or not, the λ of the paper. Left out, it is chosen by held-out items; it is
         mostly between 30 and 1000. Must be a finite number at least 0.000001, or left out.
     strength : {"presence", "log", "value"}, default 'presence'
-        How the strength of an interaction follows from its value.
+        The strength of an interaction as a function of its value.
         - "presence": `x = w` for every value above 0: that there was an interaction counts, not how
           much.
         - "log": `x = w ln(1 + r)`: counts that level off.
@@ -1974,7 +1976,7 @@ class Slim(Recommender):
         weights. Left out, it is chosen by held-out items. Must be a finite number at least 0, or
         left out.
     strength : {"presence", "log", "value"}, default 'presence'
-        How the strength of an interaction follows from its value.
+        The strength of an interaction as a function of its value.
         - "presence": `x = w` for every value above 0: that there was an interaction counts, not how
           much.
         - "log": `x = w ln(1 + r)`: counts that level off.
@@ -2103,7 +2105,7 @@ class Spectral(Recommender):
         Left out, it is chosen in steps of 0.1 where a try costs little, and is the papers' 0.5
         otherwise. Must be a number at least 0 and at most 2, or left out.
     strength : {"presence", "log", "value"}, default 'presence'
-        How the strength of an interaction follows from its value.
+        The strength of an interaction as a function of its value.
         - "presence": `x = w` for every value above 0: that there was an interaction counts, not how
           much.
         - "log": `x = w ln(1 + r)`: counts that level off.
@@ -2287,7 +2289,7 @@ class Bias(Recommender):
 
 
 class Popular(Recommender):
-    """What most people chose: recommends the most popular items that the user has not seen.
+    """The popularity baseline: recommends the most popular items that the user has not seen.
 
     The score of an item is the number of users who chose it, `Σ_u w_ui`, as a share of all pairs
     unless `measure` says otherwise; it is the same for everyone. As shares the scores are the

@@ -88,7 +88,7 @@ class KMeans(CentreClusterer):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -205,12 +205,12 @@ class Nmf(NonNegativeFactors):
         larger than the numbers of samples and of features. Must be an integer from 1 to 100000, or
         left out.
     loss : {"frobenius", "kl"}, default 'frobenius'
-        What is minimised.
+        The loss that is minimised.
         - "frobenius": Half the sum of the squared errors: errors alike in size everywhere.
         - "kl": The Kullback–Leibler divergence `Σ x ln(x / y) − x + y`: for counts, whose errors
           grow with their size. Its cost grows with the entries that are not 0.
     solver : {"auto", "hals", "projected_als", "multiplicative", "newton"}, default 'auto'
-        How it is minimised.
+        The solver.
         - "auto": `hals` for `frobenius`, `newton` for `kl`.
         - "hals": Hierarchical alternating least squares, which is coordinate descent: one entry of
           a row at a time, eight sweeps for each product with the data. For `frobenius`.
@@ -218,11 +218,11 @@ class Nmf(NonNegativeFactors):
           row that this does not improve takes a sweep of `hals` instead. For `frobenius`.
         - "multiplicative": The multiplicative updates of Lee and Seung: slow, and an entry that is
           0 stays 0. For both losses.
-        - "newton": A Newton step for each row of a factor in its entries that are not held at 0,
+        - "newton": A Newton step for each row of a factor in its entries that are not stored at 0,
           the quadratic model minimised over non-negative rows by coordinate descent, with a line
           search. For `kl`.
     init : {"nndsvd", "nndsvda", "random"} or array, clusters × features, default 'nndsvda'
-        Where the iterations begin.
+        The start of the iterations.
         - "nndsvd": The positive parts of singular vectors (NNDSVD), with zeros. For `kl`, which
           needs products above 0, zeros are replaced by a millionth of the mean of the data. Past
           the rank of the data components are random.
@@ -230,7 +230,7 @@ class Nmf(NonNegativeFactors):
         - "random": Absolute values of normal deviates, such that products have the mean of the
           data.
     absent : {"zero", "missing"}, default 'zero'
-        What entries are that sparse features do not store.
+        The meaning of entries that sparse features do not store.
         - "zero": 0, as usual.
         - "missing": Not known: only the entries that are stored count, zeros among them included.
     l1 : float, default 0.0
@@ -250,7 +250,7 @@ class Nmf(NonNegativeFactors):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -350,9 +350,9 @@ class Pca(PrincipalComponents):
         finite number greater than 0, or left out.
     solver : {"auto", "covariance", "svd", "power", "randomized"}, default 'auto'
         How the components are found.
-        - "auto": By the shape of the data: `svd` for little data, `covariance` for up to 1000
-          features (or samples), `randomized` beyond that and for sparse data with more than 300
-          features.
+        - "auto": The solver is chosen by the shape of the data: `svd` for little data, `covariance`
+          for up to 1000 features (or samples), `randomized` beyond that and for sparse data with
+          more than 300 features.
         - "covariance": The eigenvectors of the covariance matrix, or of the products of samples if
           there are fewer of those: one pass over the data. Variances are right to about 1e-15 of
           the largest.
@@ -380,7 +380,7 @@ class Pca(PrincipalComponents):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -513,7 +513,7 @@ class LinearAutoencoder(Autoencoder):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -614,7 +614,7 @@ class GaussianMixture(MixtureClusterer):
         Number of components. Left out, the number with the lowest BIC is taken, from 1 upwards
         until three in a row are no better. Must be an integer from 1 to 100000, or left out.
     covariance_type : {"full", "tied", "diag", "spherical", "unit"}, default 'full'
-        What covariances the components have.
+        The structure of the covariances.
         - "full": A matrix for each component: ellipsoids of any shape and direction.
         - "tied": One matrix for all components.
         - "diag": A variance for each component and feature: ellipsoids along the axes.
@@ -640,13 +640,13 @@ class GaussianMixture(MixtureClusterer):
         bit.
     missing : {"refuse", "mean", "median", "category", "keep"}, default 'keep'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
           feature that is 1 where the value is missing. In columns where training has no missing
           value, the mean and the encoding of an unseen word.
-        - "keep": Nothing: a number stays missing (NaN), for models that take missing entries. A
+        - "keep": None: a number stays missing (NaN), for models that take missing entries. A
           missing word has the encoding of an unseen word.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
@@ -734,7 +734,7 @@ class Lda(OnlineTopics):
     in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
 
     `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
-    each step; `online` takes steps by batches of documents, and `Batches` fits it to a stream that is never held. Their
+    each step; `online` takes steps by batches of documents, and `Batches` fits it to a stream that is not kept in memory. Their
     objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
     times the number of topics.
 
@@ -781,8 +781,8 @@ class Lda(OnlineTopics):
         Words to leave out. `english` alone stands for a built-in list of English function words,
         and `@FILE` for the words of a file. Must be a list of words.
     max_ngram : int, default 1
-        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
-        to 20.
+        Terms have at most this many words: 2 for words and pairs of words. Must be an integer from
+        1 to 20.
     min_df : float or None, default None
         Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
         of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
@@ -792,7 +792,7 @@ class Lda(OnlineTopics):
         number of documents. Left out, half of 100 documents or more, else all. Must be a finite
         number at least 0, or left out.
     max_features : int or None, default None
-        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        Keep this many terms, those that occur most often. Must be an integer of at least 1, or left
         out.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
@@ -907,8 +907,8 @@ class Plsa(TopicModel):
         Words to leave out. `english` alone stands for a built-in list of English function words,
         and `@FILE` for the words of a file. Must be a list of words.
     max_ngram : int, default 1
-        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
-        to 20.
+        Terms have at most this many words: 2 for words and pairs of words. Must be an integer from
+        1 to 20.
     min_df : float or None, default None
         Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
         of documents. Left out, 2 of 100 documents or more, else 1. Must be a finite number at least
@@ -918,7 +918,7 @@ class Plsa(TopicModel):
         number of documents. Left out, half of 100 documents or more, else all. Must be a finite
         number at least 0, or left out.
     max_features : int or None, default None
-        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        Keep this many terms, those that occur most often. Must be an integer of at least 1, or left
         out.
     verbose : int, default 0
         1 shows the steps of a fit as they are made.

@@ -92,7 +92,7 @@ class Linear(Regressor):
         to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -207,7 +207,7 @@ class Ridge(Regressor):
         Must be an integer from 1 to 1000000.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -336,7 +336,7 @@ class Lasso(Regressor):
         The penalties that cross-validation chooses from, instead of `n_lambdas` of its own. Must be
         a list of finite numbers at least 0, or left out.
     rule : {"min", "one_se"}, default 'min'
-        Which penalty the cross-validation chooses.
+        The rule by which cross-validation chooses the penalty.
         - "min": The one with the least error on held-out folds.
         - "one_se": The largest whose error is within one standard error of the least: fewer
           features at little loss.
@@ -345,7 +345,7 @@ class Lasso(Regressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -490,7 +490,7 @@ class ElasticNet(Regressor):
         The penalties that cross-validation chooses from, instead of `n_lambdas` of its own. Must be
         a list of finite numbers at least 0, or left out.
     rule : {"min", "one_se"}, default 'min'
-        Which penalty the cross-validation chooses.
+        The rule by which cross-validation chooses the penalty.
         - "min": The one with the least error on held-out folds.
         - "one_se": The largest whose error is within one standard error of the least: fewer
           features at little loss.
@@ -499,7 +499,7 @@ class ElasticNet(Regressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -620,7 +620,7 @@ class Logistic(Classifier):
         for the features as they are, either way.
     class_weight : {"balanced", None} or dict of class to weight, default None
         Whether classes count by their samples, or all equally.
-        - None: As much as its samples weigh.
+        - None: A class weighs as much as its samples.
         - "balanced": All classes the same: samples of rare ones count more.
     solver : {"auto", "newton", "lbfgs", "coordinate", "saga"}, default 'auto'
         The solver.
@@ -640,7 +640,7 @@ class Logistic(Classifier):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -797,7 +797,7 @@ class Svm(SupportVectorClassifier):
           Hinge loss, by the dual; the intercepts are penalised.
     class_weight : {"balanced", None} or dict of class to weight, default None
         Weights of the classes, multiplied with the weights of the samples.
-        - None: As much as its samples weigh.
+        - None: A class weighs as much as its samples.
         - "balanced": All classes the same: samples of rare ones count more.
     fit_intercept : bool, default True
         Whether there is an intercept b. Kernel machines always have one.
@@ -831,7 +831,7 @@ class Svm(SupportVectorClassifier):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -1021,7 +1021,7 @@ class Svr(SupportVectorRegressor):
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -1123,7 +1123,7 @@ class Constant(Regressor):
     ----------
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -1183,7 +1183,7 @@ class Majority(Classifier):
     ----------
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second

@@ -46,10 +46,10 @@ class Counts(TextTransformer):
         Words to leave out. `english` alone stands for a built-in list of English function words,
         and `@FILE` for the words of a file. Must be a list of words.
     min_ngram : int, default 1
-        Terms have at least so many words. Must be an integer from 1 to 20.
+        Terms have at least this many words. Must be an integer from 1 to 20.
     max_ngram : int, default 1
-        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
-        to 20.
+        Terms have at most this many words: 2 for words and pairs of words. Must be an integer from
+        1 to 20.
     min_df : float, default 1.0
         Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
         of documents. Must be a finite number at least 0.
@@ -57,10 +57,10 @@ class Counts(TextTransformer):
         Leave out terms in more documents: a share of the documents if it is at most 1, else a
         number of documents. Must be a finite number at least 0.
     max_features : int or None, default None
-        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        Keep this many terms, those that occur most often. Must be an integer of at least 1, or left
         out.
     n_hashed : int or None, default None
-        Keep no terms, but hash them to so many features. Nothing is learned from the documents
+        Keep no terms, but hash them to this many features. Nothing is learned from the documents
         then, and the model stays small; terms may share a feature. A count is negative where the
         hash says so. Must be an integer from 1 to 16777216, or left out.
     binary : bool, default False
@@ -138,10 +138,10 @@ class Tfidf(TextTransformer):
         Words to leave out. `english` alone stands for a built-in list of English function words,
         and `@FILE` for the words of a file. Must be a list of words.
     min_ngram : int, default 1
-        Terms have at least so many words. Must be an integer from 1 to 20.
+        Terms have at least this many words. Must be an integer from 1 to 20.
     max_ngram : int, default 1
-        Terms have at most so many words: 2 for words and pairs of words. Must be an integer from 1
-        to 20.
+        Terms have at most this many words: 2 for words and pairs of words. Must be an integer from
+        1 to 20.
     min_df : float, default 1.0
         Leave out terms in fewer documents: a share of the documents if it is below 1, else a number
         of documents. Must be a finite number at least 0.
@@ -149,11 +149,11 @@ class Tfidf(TextTransformer):
         Leave out terms in more documents: a share of the documents if it is at most 1, else a
         number of documents. Must be a finite number at least 0.
     max_features : int or None, default None
-        Keep so many terms, those that occur most often. Must be an integer of at least 1, or left
+        Keep this many terms, those that occur most often. Must be an integer of at least 1, or left
         out.
     n_hashed : int or None, default None
-        Keep no terms, but hash them to so many features: the model stays small, and terms may share
-        a feature. Must be an integer from 1 to 16777216, or left out.
+        Keep no terms, but hash them to this many features: the model stays small, and terms may
+        share a feature. Must be an integer from 1 to 16777216, or left out.
     sublinear_tf : bool, default False
         Whether a count `n` is taken as `1 + ln n`, so that a word that is repeated counts less each
         time.
@@ -161,10 +161,10 @@ class Tfidf(TextTransformer):
         Whether document frequencies are counted as if one more document had every term: a term of
         all documents then weighs 1, and no division is by 0.
     norm : {"l2", "l1", None}, default 'l2'
-        To what length the features of a document are scaled.
+        The norm to which the features of a document are scaled.
         - "l2": Sum of squares 1
         - "l1": Sum of absolute values 1
-        - None: As they are
+        - None: No scaling
     verbose : int, default 0
         1 shows the steps of a fit as they are made.
 
@@ -248,12 +248,12 @@ class Ppmi(WordModel):
         The largest distance at which a word still is context of another. Must be an integer from 1
         to 1000.
     context : {"symmetric", "left", "right"}, default 'symmetric'
-        On which side of a word its context is.
+        The side of a word on which its context is.
         - "symmetric": The words before and after
         - "left": The words before
         - "right": The words after
     distance_weights : {"harmonic", "flat", "dynamic"}, default 'dynamic'
-        How much a word of the context counts, by its distance.
+        The weight of a word of the context by its distance.
         - "harmonic": 1 / distance, as GloVe does
         - "flat": 1 at every distance
         - "dynamic": Falls evenly from 1 to 1 / window: the mean of windows of random size, as
@@ -270,13 +270,13 @@ class Ppmi(WordModel):
     min_count : int, default 5
         Leave out words that occur less often. Must be an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
+        Keep this many words at most, the most frequent ones. Must be an integer of at least 1, or
         left out.
     tokens : {"words", "blanks"}, default 'words'
         The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
-        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
-          before
+        - "blanks": A run of characters without blanks, tabs and line ends: for text that was cut
+          into words before
     lowercase : bool, default True
         Whether text is put in lower case first.
     memory_limit : int or None, default None
@@ -374,12 +374,12 @@ class Glove(WordModel):
         The largest distance at which a word still is context of another. Must be an integer from 1
         to 1000.
     context : {"symmetric", "left", "right"}, default 'symmetric'
-        On which side of a word its context is.
+        The side of a word on which its context is.
         - "symmetric": The words before and after
         - "left": The words before
         - "right": The words after
     distance_weights : {"harmonic", "flat", "dynamic"}, default 'harmonic'
-        How much a word of the context counts, by its distance.
+        The weight of a word of the context by its distance.
         - "harmonic": 1 / distance, as GloVe does
         - "flat": 1 at every distance
         - "dynamic": Falls evenly from 1 to 1 / window: the mean of windows of random size, as
@@ -410,13 +410,13 @@ class Glove(WordModel):
     min_count : int, default 5
         Leave out words that occur less often. Must be an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer of at least 1, or
+        Keep this many words at most, the most frequent ones. Must be an integer of at least 1, or
         left out.
     tokens : {"words", "blanks"}, default 'words'
         The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
-        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
-          before
+        - "blanks": A run of characters without blanks, tabs and line ends: for text that was cut
+          into words before
     lowercase : bool, default True
         Whether text is put in lower case first.
     memory_limit : int or None, default None
@@ -631,8 +631,8 @@ class Doc2Vec(DocumentTransformer):
     min_count : int, default 5
         Words that are there fewer times are left out. Must be an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
-        or left out.
+        Keep this many words at most, the most frequent ones. Must be an integer from 2 to
+        4000000000, or left out.
     lowercase : bool, default True
         Whether text is put in lower case first.
     learning_rate : float, default 0.025
@@ -753,15 +753,15 @@ class Skipgram(WordModel):
         Words that are there fewer times are left out: their vectors would be of little use. Must be
         an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
-        or left out.
+        Keep this many words at most, the most frequent ones. Must be an integer from 2 to
+        4000000000, or left out.
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
         The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
-        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
-          before
+        - "blanks": A run of characters without blanks, tabs and line ends: for text that was cut
+          into words before
     phrases : {"off", "word2phrase", "npmi"}, default 'off'
         Whether pairs of words that stand together more often than by chance become one word, as
         `new_york`, and by which score.
@@ -915,15 +915,15 @@ class Cbow(WordModel):
         Words that are there fewer times are left out: their vectors would be of little use. Must be
         an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
-        or left out.
+        Keep this many words at most, the most frequent ones. Must be an integer from 2 to
+        4000000000, or left out.
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
         The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
-        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
-          before
+        - "blanks": A run of characters without blanks, tabs and line ends: for text that was cut
+          into words before
     phrases : {"off", "word2phrase", "npmi"}, default 'off'
         Whether pairs of words that stand together more often than by chance become one word, as
         `new_york`, and by which score.
@@ -1082,15 +1082,15 @@ class FastText(TextClassifier):
     min_count : int, default 1
         Words that are there fewer times are left out. Must be an integer of at least 1.
     max_words : int or None, default None
-        Keep so many words at most, the most frequent ones. Must be an integer from 2 to 4000000000,
-        or left out.
+        Keep this many words at most, the most frequent ones. Must be an integer from 2 to
+        4000000000, or left out.
     lowercase : bool, default True
         Whether text is put in lower case first.
     tokens : {"words", "blanks"}, default 'words'
         The rule that cuts text into words.
         - "words": A run of letters, numbers and underscores; everything else stands between words
-        - "blanks": What stands between blanks, tabs and line ends: for text that was cut into words
-          before
+        - "blanks": A run of characters without blanks, tabs and line ends: for text that was cut
+          into words before
     learning_rate : float, default 0.5
         Length of a step at the beginning; it falls in a straight line to 0. Must be a number at
         least 0.000001 and at most 10.
@@ -1101,7 +1101,7 @@ class FastText(TextClassifier):
         File of vectors of words to start from, with as many coordinates: a model of words that
         gradus saved, or a file of word2vec, GloVe or fastText. Must be text, or left out.
     cutoff : int or None, default None
-        Keep so many words and n-grams at most, those with the longest vectors. They are chosen in
+        Keep this many words and n-grams at most, those with the longest vectors. They are chosen in
         the course of the fit, and the rest of it is theirs. Must be an integer from 1 to
         4000000000, or left out.
     quantize : bool, default False
@@ -1129,7 +1129,7 @@ class FastText(TextClassifier):
     >>> from gradus.text import FastText
     >>> texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"] * 10
     >>> model = FastText(dimension=8).fit(texts, ["spam", "ham", "spam", "ham"] * 10)
-    >>> list(model.predict(["the next meeting", "cheap cheap"]))
+    >>> model.predict(["the next meeting", "cheap cheap"]).tolist()
     ['ham', 'spam']
     >>> model.predict_proba(["cheap"]).shape
     (1, 2)

@@ -14,13 +14,13 @@ pub fn to_json(answer: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What gradus does for a user, with the models of gradus.
+/// The application layer, with the models of gradus.
 pub fn app() -> &'static App {
     static APP: LazyLock<App> = LazyLock::new(|| App::new(gradus::registry().clone()));
     &APP
 }
 
-/// What a file holds, as `gradus info --json` prints it, and remarks on it.
+/// Describes a file, as `gradus info --json` prints it, with remarks on it.
 #[pyfunction]
 #[pyo3(signature = (path, verify=false, table=false))]
 pub fn info(

@@ -51,7 +51,7 @@ impl Batches {
         inside(py, || batches.push_matrix(matrix, weights.as_deref()))?.map_err(raise)
     }
 
-    /// What was learned so far, as numbers.
+    /// Returns the state as numbers.
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_vec(py, self.batches.to_numbers())
     }

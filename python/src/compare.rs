@@ -7,7 +7,8 @@ use crate::model::Model;
 use crate::threads::Place;
 use gradus_app::compare::{CompareOptions, compare_json, compare_page, parse_budget};
 use gradus_base::Error;
-use gradus_core::dataset::Dataset;
+use gradus_core::dataset::{Dataset, number_of_classes};
+
 use gradus_core::progress::Stop;
 use gradus_data::{Buffer, Dense, Samples, Target};
 use gradus_select::compare::{Compared, FitStage, RaceStep};
@@ -23,10 +24,17 @@ use std::time::Duration;
 /// How often Python is asked whether someone pressed Ctrl-C, and progress is shown.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a comparison gives: the leaderboard as JSON, the winner, its page and remarks.
+/// Whether a target of numbers looks like classes.
+#[pyfunction]
+pub fn looks_like_classes(target: PyReadonlyArray1<'_, f64>) -> bool {
+    let values: Vec<f64> = target.as_array().iter().copied().collect();
+    number_of_classes(&values).is_some()
+}
+
+/// The result of a comparison: the leaderboard as JSON, the winner, its page and remarks.
 type Answer = (String, Option<Model>, String, Vec<String>);
 
-/// What is done, for Python to show: model, stage, share of the data, which one of how many.
+/// The progress for Python to show: model, stage, share of the data, which one of how many.
 type Latest = Arc<Mutex<Option<(String, &'static str, f64, usize, usize)>>>;
 
 /// Compares the models of gradus on ratings (`implicit` for signs of interest) or on samples. `options` are

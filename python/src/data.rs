@@ -172,7 +172,7 @@ impl<T: Element + Copy + Into<f64>> Strided<T> {
     }
 }
 
-/// What a matrix of either precision is multiplied to.
+/// The element type that a matrix of either precision is multiplied to.
 pub trait Score: Element + Copy + Send + Sync {
     fn of(x: f64) -> Self;
 }
@@ -316,7 +316,7 @@ impl Strided<f64> {
 /// Rows of columns that are worked on together: their sums stay in the nearest cache.
 const ROWS_OF_COLUMNS: usize = 2048;
 
-/// So many values are worked on together, and no other thread is woken for fewer.
+/// The number of values that are worked on together; no other thread is woken for fewer.
 pub const SMALL: usize = 1 << 15;
 
 fn block_rows(n_cols: usize) -> usize {
@@ -589,7 +589,7 @@ pub fn option<P: Params, T: DeserializeOwned>(name: &str, word: &str) -> PyResul
     })
 }
 
-/// What may stand for a missing value in an array or a frame: rows cannot be dropped there.
+/// Parses the substitute for a missing value in an array or a frame: rows cannot be dropped there.
 fn fill(missing: &str) -> PyResult<Fill> {
     match option::<SamplesFile, Fill>("missing", missing) {
         Ok(fill) if fill != Fill::Drop => Ok(fill),
@@ -602,7 +602,7 @@ fn fill(missing: &str) -> PyResult<Fill> {
     }
 }
 
-/// What may stand for a missing value: the word for it, and what it means.
+/// Returns the substitutes for a missing value, each with its meaning.
 #[pyfunction]
 pub fn missing_choices() -> Vec<(String, String)> {
     let spec = specs::<SamplesFile>().into_iter().find(|spec| spec.name == "missing");
@@ -689,7 +689,7 @@ fn sorted(matrix: &Csr<f64>) -> gradus::Result<Option<Csr<f64>>> {
     Csr::from_buffers(matrix.n_cols(), starts, columns, values).map(Some)
 }
 
-/// Who rated what how much.
+/// Ratings of items by users.
 #[pyclass(frozen)]
 pub struct Ratings {
     /// Shared with the fits that learn from them.
@@ -740,7 +740,7 @@ impl Ratings {
     }
 }
 
-/// What counts for a pair that is there twice, by its name.
+/// Parses the treatment of a pair that is there twice.
 pub fn which(duplicates: &str) -> PyResult<Duplicates> {
     option::<RatingsFile, _>("duplicates", duplicates)
 }

@@ -177,7 +177,7 @@ pub fn watched(
     finished(outcome)
 }
 
-/// What a fit gave, or why it gave nothing.
+/// Returns the outcome of a fit, or its error.
 fn finished(outcome: std::thread::Result<gradus::Result<AnyFitted>>) -> PyResult<AnyFitted> {
     outcome
         .map_err(|panic| {

@@ -1,4 +1,4 @@
-//! What the Python package is built on: fitting, models and data in their dynamic form.
+//! The native part of the Python package: fitting, models and data in their dynamic form.
 //!
 //! Nothing here knows a model by name, but for the two that make features of texts (`text`), whose fit gives the
 //! features as well, for topic models (`topics`), which take texts or counts, and for given centres of k-means
@@ -23,10 +23,12 @@ mod text;
 mod threads;
 mod topics;
 
+use gradus_base::memory::LargePages;
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
 #[global_allocator]
-static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages;
+static MEMORY: LargePages<MiMalloc> = LargePages::over(MiMalloc);
 
 /// The compiled part of gradus.
 #[pymodule]
@@ -36,7 +38,7 @@ mod _gradus {
     #[pymodule_export]
     use super::batches::Batches;
     #[pymodule_export]
-    use super::compare::compare;
+    use super::compare::{compare, looks_like_classes};
     #[pymodule_export]
     use super::data::{Features, Ratings, missing_choices, rating_columns};
     #[pymodule_export]

@@ -27,7 +27,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 
-/// Whether a linear model takes no other thread for so many samples and features.
+/// Whether a linear model takes no other thread for this many samples and features.
 fn few(n: usize, d: usize) -> bool {
     n <= 4096 && n * d <= SMALL
 }
@@ -53,7 +53,7 @@ fn to_array(py: Python<'_>, values: Dense<f64>) -> PyResult<Bound<'_, PyArray2<f
 }
 
 impl Model {
-    /// What it takes of a sample, if it is a model of features.
+    /// Returns the inputs of the model, if it is a model of features.
     pub fn inputs(&self) -> PyResult<&Inputs> {
         let model = self.fitted.model.as_ref();
         let transforms = || model.transformer().map(|model| model.inputs());
@@ -165,26 +165,26 @@ impl Model {
         self.fitted.kind
     }
 
-    /// Its parameters, as JSON.
+    /// Returns the parameters as JSON.
     #[getter]
     fn params(&self) -> String {
         serde_json::Value::Object(self.fitted.params.clone()).to_string()
     }
 
-    /// What happened in the fit, as JSON.
+    /// Returns the report of the fit as JSON.
     #[getter]
     fn report(&self) -> String {
         self.fitted.report.to_json().to_string()
     }
 
-    /// Its shape in a few words and numbers.
+    /// Returns the shape of the model in a few words and numbers.
     #[getter]
-    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facts = PyDict::new(py);
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = PyDict::new(py);
         for (name, value) in self.fitted.model.summary() {
-            facts.set_item(name, value)?;
+            summary.set_item(name, value)?;
         }
-        Ok(facts)
+        Ok(summary)
     }
 
     /// The page of the model, as `gradus report` writes it.
@@ -193,12 +193,12 @@ impl Model {
         inside(py, || report(&self.fitted, &request, &mut Remarks::ignored()))?.map_err(raise)
     }
 
-    /// What there is to say about the model, as `gradus info --json` prints it.
+    /// Describes the model, as `gradus info --json` prints it.
     fn info(&self) -> PyResult<String> {
         to_json(&gradus_app::info::model(&self.fitted, None))
     }
 
-    /// What it learned, by the names in the model file: `(dtype, shape, bytes)`, or `None`.
+    /// Returns a tensor by its name in the model file: `(dtype, shape, bytes)`, or `None`.
     fn tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Tensor<'py>>> {
         let file = self.fitted.to_writer();
         Ok(file
@@ -213,7 +213,7 @@ impl Model {
 
     // Models of features.
 
-    /// How many features it takes.
+    /// Returns the number of features.
     #[getter]
     fn n_features(&self) -> PyResult<usize> {
         Ok(self.inputs()?.n_features())
@@ -278,7 +278,7 @@ impl Model {
         labels.map(|labels| ids_to_python(py, labels)).transpose()
     }
 
-    /// The numbers predicted, or how strongly each class is held to be the one.
+    /// Predicted numbers, or one decision score for each class.
     fn scores<'py>(
         &self,
         py: Python<'py>,

@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// The values, column indices and row starts of a sparse matrix, and its number of columns.
 pub type Sparse<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
 
-/// With the integers that SciPy takes without a copy: of 32 bits, unless there are too many entries for them.
+/// Converts to SciPy's form, with the integers that it takes without a copy: of 32 bits, unless there are too many
+/// entries for them.
 fn to_python(py: Python<'_>, matrix: Csr<f64>) -> Sparse<'_> {
     fn whole<T: numpy::Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyAny> {
         PyArray1::from_vec(py, values).into_any()

@@ -20,7 +20,7 @@ static ASKED: AtomicUsize = AtomicUsize::new(0);
 /// The pools of the process that used them last.
 static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
 
-/// How many pools of one thread are kept for later.
+/// The number of pools of one thread that are kept for later.
 const IDLE: usize = 16;
 
 struct Pools {
@@ -58,7 +58,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was asked for, else what the environment says, else every processor there is.
+/// Returns the number of threads that was asked for, else that of the environment, else the number of processors.
 ///
 /// joblib sets `OMP_NUM_THREADS` for its workers: heeding it, they do not fight over processors.
 fn wanted() -> usize {
@@ -145,7 +145,7 @@ pub fn inside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyRes
     Ok(py.detach(|| place.pool.install(work)))
 }
 
-/// Use so many threads from now on; `None` leaves it to GRADUS_THREADS, then OMP_NUM_THREADS, then
+/// Use this many threads from now on; `None` leaves it to GRADUS_THREADS, then OMP_NUM_THREADS, then
 /// the number of processors. Results do not depend on it.
 #[pyfunction]
 #[pyo3(signature = (n_threads=None))]

@@ -1,4 +1,4 @@
-//! Which model for this data: comparing them within a time budget.
+//! Comparison of models on one data set within a time budget.
 
 use crate::App;
 use crate::data::Source;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// How long a comparison may take if nothing is said: five minutes.
 pub const BUDGET: f64 = 300.0;
 
-/// Which models to compare, and on what data.
+/// A comparison of models: the models, the data and the budget.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CompareRequest {
     /// The data; a table of features if its options name a `target`, ratings otherwise.
@@ -37,15 +37,15 @@ pub struct CompareOptions {
     pub models: Vec<String>,
     /// Models to leave out.
     pub without: Vec<String>,
-    /// How long it may take, in seconds; no limit if it is none.
+    /// The time budget in seconds; no limit if absent.
     pub budget: Option<f64>,
-    /// What models are compared by; the default of the task if it is left out.
+    /// The metric by which models are compared; left out, the default of the task.
     pub metric: Option<String>,
-    /// What a table is for: `regression` or `classification`; what the target looks like if left out.
+    /// The task of a table: `regression` or `classification`; left out, it is taken from the type of the target.
     pub task: Option<String>,
     /// How much of the data is the test part.
     pub holdout: f64,
-    /// What is held out; see the schemes of the kind of data.
+    /// The hold-out scheme; see the schemes of the kind of data.
     pub split: String,
     /// Column whose samples with the same word are held out together.
     pub group: Option<String>,
@@ -255,7 +255,7 @@ impl App {
         Ok((compare, left_out))
     }
 
-    /// That every model that is named exists.
+    /// Checks that every named model exists.
     fn check_names(&self, how: &CompareOptions) -> Result<()> {
         how.models
             .iter()

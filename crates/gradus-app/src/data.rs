@@ -13,7 +13,7 @@ use std::time::Instant;
 pub struct Source {
     /// The file; `-` for standard input.
     pub path: PathBuf,
-    /// How it is read: options of its kind of data.
+    /// The reading options of the kind of data.
     #[serde(default)]
     pub options: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! What an embedding is asked: the names nearest to a name, analogies, the odd one out; and files of vectors.
+//! Queries to an embedding: the names nearest to a name, analogies, the odd one out; and files of vectors.
 
 use crate::App;
 use gradus::text::{
@@ -22,7 +22,7 @@ use std::path::Path;
 pub struct SimilarNames<'a> {
     /// The name, as it was asked for.
     pub name: String,
-    /// The names nearest to it, nearest first.
+    /// The nearest names, nearest first.
     pub similar: Vec<SimilarName<'a>>,
 }
 
@@ -53,12 +53,12 @@ pub fn similar_names<'a>(model: &'a dyn Embed, name: &str, n: usize) -> Result<S
     Ok(SimilarNames { name: name.to_owned(), similar: named(model, &near) })
 }
 
-/// What completes an analogy.
+/// The names that complete an analogy.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnalogyAnswer<'a> {
     /// The three names: the first is to the second as the answer to the third.
     pub names: [String; 3],
-    /// The names that complete it, best first.
+    /// The names that complete the analogy, best first.
     pub answers: Vec<SimilarName<'a>>,
 }
 
@@ -207,7 +207,7 @@ impl Embedding {
         }
     }
 
-    /// How many vectors there are, and how many coordinates they have, for people to read.
+    /// Returns the number of vectors and of their coordinates, for people to read.
     pub fn size(&self) -> (usize, usize) {
         let any: &dyn std::any::Any = self.model();
         if let Some(model) = any.downcast_ref::<FastTextModel>() {

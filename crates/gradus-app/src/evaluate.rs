@@ -25,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// What to measure a model on, and by what.
+/// An evaluation of a model: the data and the measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EvaluateRequest {
     /// Data the model has not seen; `-` for standard input.
     pub data: PathBuf,
-    /// How it is read; of a model of features its table alone.
+    /// The reading options; of a model of features its table alone.
     #[serde(default)]
     pub options: RatingsFile,
     /// Options of another kind of data.
@@ -39,7 +39,7 @@ pub struct EvaluateRequest {
     /// The columns that hold the truth, for a model of features; as in training by default.
     #[serde(default)]
     pub target: Vec<String>,
-    /// What the model is called beside another one; its kind by default.
+    /// The name of the model beside another one; left out, its kind.
     #[serde(default)]
     pub name: Option<String>,
     /// Another model of features to compare with, sample by sample: its file.
@@ -63,7 +63,7 @@ pub struct RankingRequest {
     /// Test ratings of at least this count as relevant; by default all, or the upper quarter of the
     /// scale of a model of ratings.
     pub threshold: Option<f32>,
-    /// Rank each relevant item among so many random items instead of all items.
+    /// Rank each relevant item among this many random items instead of all items.
     pub sampled: Option<usize>,
     /// Seed of that draw.
     pub seed: u64,
@@ -89,19 +89,19 @@ impl Default for RankingRequest {
     }
 }
 
-/// How good a model is, by what it can do.
+/// The evaluation of a model, by its capability.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Evaluation {
     /// The errors of predicted ratings.
     Ratings(RatingsAnswer),
-    /// How well it ranks.
+    /// The ranking of held-out items.
     Ranking(RankingAnswer),
-    /// How well it predicts numbers.
+    /// The prediction of numbers.
     Values(ValuesAnswer),
-    /// How well it predicts classes.
+    /// The prediction of classes.
     Classes(ClassesAnswer),
-    /// How far it is off at each unit of the data.
+    /// The loss at each unit of the data.
     Units(UnitsAnswer),
     /// How well vectors of words agree with people, or complete analogies.
     Words(WordsAnswer),
@@ -145,8 +145,7 @@ impl App {
 /// A remark is made if at least this share of the data was trained on.
 const KNOWN: f64 = 0.5;
 
-/// Says if much of the data is what the model was fitted to: its error there is no estimate of its
-/// error on new data.
+/// Warns if the model was fitted to much of the data: its error there is no estimate of its error on new data.
 fn remark_on_training_data(share: Option<f64>, path: &Path, remarks: &mut Remarks<'_>) {
     let Some(share) = share.filter(|&share| share >= KNOWN) else { return };
     let how_much = match share {

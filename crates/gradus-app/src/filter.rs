@@ -1,4 +1,4 @@
-//! Which items may be recommended, by lists in files.
+//! The filter of recommended items, read from lists in files.
 
 use crate::lists::Rows;
 use gradus_base::text::grouped;
@@ -19,28 +19,28 @@ pub const USER_NAMES: &[&str] = &["user", "userid", "customer", "customerid", "u
 /// The names that a column of categories may have.
 const CATEGORY_NAMES: &[&str] = &["category", "categories", "genre"];
 
-/// Which items may be recommended.
+/// The filter of recommended items.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilterRequest {
-    /// Also items that the user has already rated.
+    /// Include items that the user has already rated.
     pub include_seen: bool,
-    /// Only items listed in this file, one id a line.
+    /// Recommend only items listed in this file, one id a line.
     pub allow: Option<PathBuf>,
     /// Never items listed in this file.
     pub deny: Option<PathBuf>,
-    /// Only items with at least so many ratings in the training data.
+    /// Recommend only items with at least this many ratings in the training data.
     pub min_count: usize,
-    /// Only items with at most so many, if given.
+    /// Recommend only items with at most this many ratings, if given.
     pub max_count: Option<usize>,
     /// The category of each item: a table with the columns item and category.
     pub categories: Option<PathBuf>,
-    /// At most so many items of one category in a list.
+    /// The largest number of items of one category in a list.
     pub max_per_category: Option<usize>,
 }
 
 impl FilterRequest {
-    /// The files it names.
+    /// Returns the files it names.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.allow, &self.deny, &self.categories].into_iter().flatten()
     }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// What to fit, and to what.
+/// A fit: the model, its parameters and the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FitRequest {
     /// The name of the model.
     pub model: String,
-    /// Its parameters; what is left out takes its default.
+    /// The parameters; those left out take their defaults.
     #[serde(default)]
     pub params: Map<String, Value>,
     /// The data.
@@ -24,10 +24,10 @@ pub struct FitRequest {
     /// How much of the data to hold out: scored after every iteration, reason to stop early.
     #[serde(default)]
     pub holdout: Option<f64>,
-    /// What is held out; see the schemes of the kind of data.
+    /// The hold-out scheme; see the schemes of the kind of data.
     #[serde(default = "random")]
     pub split: String,
-    /// Held-out data in a file of its own.
+    /// Held-out data from a file of its own.
     #[serde(default)]
     pub validation: Option<Source>,
 }
@@ -43,10 +43,10 @@ pub struct FitData {
     pub file: String,
     /// The size of the training data.
     #[serde(flatten)]
-    pub facts: Map<String, Value>,
+    pub size: Map<String, Value>,
     /// The number of units that were held out.
     pub held_out: Option<usize>,
-    /// What was held out, if anything was.
+    /// The hold-out scheme, if data was held out.
     pub split: Option<String>,
     /// Bad rows that were left out.
     pub skipped: u64,
@@ -59,15 +59,15 @@ pub struct Fit {
     model: &'static dyn Estimator,
     params: Map<String, Value>,
     train: Training,
-    /// What it is scored on.
+    /// The held-out data that scores the fit.
     pub validation: Option<Box<dyn Dataset>>,
     /// All data that was read, in words.
     pub description: String,
-    /// What is reported of the data.
+    /// The description of the data in the answer.
     pub data: FitData,
 }
 
-/// What a fit learns from.
+/// The training data of a fit.
 enum Training {
     InMemory(Box<dyn Dataset>),
     /// A matrix that is read while the fit runs.
@@ -106,7 +106,7 @@ impl App {
         };
         let data = FitData {
             file: request.data.path.display().to_string(),
-            facts: train.summary(),
+            size: train.summary(),
             held_out: validation.as_ref().map(|data| data.len()),
             split: request.holdout.map(|_| request.split.clone()),
             skipped: remarks.skipped,
@@ -117,7 +117,7 @@ impl App {
     }
 }
 
-/// The fit of a model that need not hold its data to a matrix of NumPy, of which nothing is held out.
+/// The fit of a model that need not keep its data in memory to a matrix of NumPy, of which nothing is held out.
 fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Option<Fit>> {
     let path = &request.data.path;
     let all = request.holdout.is_none() && request.validation.is_none();
@@ -132,19 +132,19 @@ fn streamed(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
     }
     let rows = NpyRows::open(path)?;
     let (n, d) = (rows.n_rows(), rows.n_cols());
-    let mut facts = Map::new();
-    facts.insert("samples".into(), n.into());
-    facts.insert("features".into(), d.into());
+    let mut size = Map::new();
+    size.insert("samples".into(), n.into());
+    size.insert("features".into(), d.into());
     let description =
         format!("{} samples, {} features, read while the model is fitted", grouped(n), grouped(d));
     let file = path.display().to_string();
-    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let data = FitData { file, size, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
     let train = Training::Streamed(path.clone());
     let params = request.params.clone();
     Ok(Some(Fit { model, params, train, validation: None, description, data }))
 }
 
-/// The fit of a model that need not hold its data to a file that is read in parts, of which nothing is held out.
+/// The fit of a model that need not keep its data in memory to a file that is read in parts, of which nothing is held out.
 fn in_parts(model: &'static dyn Estimator, request: &FitRequest) -> Result<Option<Fit>> {
     let Source { path, options } = &request.data;
     let all = request.holdout.is_none() && request.validation.is_none();
@@ -157,10 +157,10 @@ fn in_parts(model: &'static dyn Estimator, request: &FitRequest) -> Result<Optio
         bytes as f64 / 1e6,
         model.data().name()
     );
-    let mut facts = Map::new();
-    facts.insert("bytes".into(), bytes.into());
+    let mut size = Map::new();
+    size.insert("bytes".into(), bytes.into());
     let file = path.display().to_string();
-    let data = FitData { file, facts, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
+    let data = FitData { file, size, held_out: None, split: None, skipped: 0, load_seconds: 0.0 };
     let train = Training::Parts(request.data.clone());
     let params = request.params.clone();
     Ok(Some(Fit { model, params, train, validation: None, description, data }))

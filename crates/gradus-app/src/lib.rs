@@ -1,4 +1,4 @@
-//! What gradus does for a user, as plain requests and answers.
+//! The application layer of gradus: plain requests and answers.
 //!
 //! The command line, the server and other languages only translate: flags, routes or arguments into a
 //! request, and its answer into a table, JSON or an object. Column names, defaults, encodings and
@@ -13,7 +13,9 @@
 //! | [`predict`] | predicts numbers, classes or clusters; transforms features |
 //! | [`recommend`] | recommends items, users to an item, and what is similar |
 //! | [`filter`], [`lists`] | which items may be recommended, and lists of ids in files |
+//! | [`translate`] | makes texts of texts |
 //! | [`update`] | adds new ratings to a model without a new fit |
+//! | [`generate`] | draws new data, or goes on with a text |
 //! | [`info`] | tells what a file holds: a model, a checkpoint, a table, ratings |
 //! | [`split`] | splits data into parts to train and to test on |
 //! | [`make`] | makes data with a known truth behind it |
@@ -30,6 +32,7 @@ pub mod embed;
 pub mod evaluate;
 pub mod filter;
 pub mod fit;
+pub mod generate;
 pub mod info;
 pub mod lab;
 pub mod lists;
@@ -40,6 +43,7 @@ pub mod report;
 pub mod select;
 pub mod split;
 pub mod topics;
+pub mod translate;
 pub mod update;
 
 use gradus_core::registry::Registry;
@@ -52,7 +56,7 @@ pub struct App {
 }
 
 impl App {
-    /// With these models.
+    /// Makes an application with the models of a registry.
     pub fn new(registry: Registry) -> Self {
         Self { registry }
     }

@@ -7,7 +7,7 @@ use gradus_data::{Dense, Id};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// What to make.
+/// The data set to make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MakeRequest {
     /// The kind of data, and its truth.
@@ -32,7 +32,7 @@ pub enum MakeData {
 
 /// Data that is made, ready to be written.
 pub struct Made {
-    /// What its units are called: `ratings`.
+    /// The name of the units: `ratings`.
     pub units: &'static str,
     /// The number of units.
     pub count: usize,

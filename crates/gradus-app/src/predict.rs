@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct RowsRequest {
     /// The file; `-` for standard input.
     pub path: PathBuf,
-    /// How it is read.
+    /// The reading options of the table.
     #[serde(default)]
     pub table: TableFile,
     /// Whether the columns of the file stand before the results.
@@ -30,7 +30,7 @@ pub struct RowsRequest {
     /// Whether the probability of each class is wanted, of a model that knows it.
     #[serde(default)]
     pub probabilities: bool,
-    /// So many of the most probable classes of each row are wanted, each with its probability.
+    /// The number of most probable classes to give for each row, each with its probability.
     #[serde(default)]
     pub top: Option<usize>,
     /// Whether transformed features are taken back.
@@ -47,9 +47,9 @@ pub struct RowsRequest {
 /// Transformed features.
 #[derive(Debug)]
 pub struct Transformed {
-    /// One row for each of `rows`; held sparse by models that give mostly zeros.
+    /// One row for each of `rows`; stored sparse by models that give mostly zeros.
     pub matrix: Matrix,
-    /// The names of its columns.
+    /// The names of the columns.
     pub names: Vec<String>,
     /// The file, if it has columns.
     pub table: Option<Table>,
@@ -61,7 +61,7 @@ pub struct Transformed {
 const MOST_CELLS: usize = 50_000_000;
 
 impl Transformed {
-    /// As a table, with the columns of the file before the results if they are kept.
+    /// Turns the predictions into a table, with the columns of the file before the results if `keep`.
     ///
     /// # Errors
     /// If it is too large for that.
@@ -174,7 +174,9 @@ pub(crate) fn lines(
     remarks: &mut Remarks<'_>,
 ) -> Result<Option<Documents>> {
     let Inputs::Columns(columns) = inputs else { return Ok(None) };
-    let [Input { kind: InputKind::Bag(_), .. }] = &columns[..] else { return Ok(None) };
+    let [Input { kind: InputKind::Bag(_) | InputKind::Tokens(_), .. }] = &columns[..] else {
+        return Ok(None);
+    };
     let file = DocumentsFile { table: table.clone(), ..DocumentsFile::default() };
     if file.is_table(path) {
         return Ok(None);
@@ -346,7 +348,9 @@ impl App {
 /// The column of text that a model learned from, where its kind of data takes the name of one and the file has columns.
 pub(crate) fn text_column(inputs: &Inputs, kind: &dyn AnyKind, path: &Path) -> Option<String> {
     let Inputs::Columns(columns) = inputs else { return None };
-    let [Input { name, kind: InputKind::Text(_) | InputKind::Bag(_) }] = &columns[..] else {
+    let [Input { name, kind: InputKind::Text(_) | InputKind::Bag(_) | InputKind::Tokens(_) }] =
+        &columns[..]
+    else {
         return None;
     };
     let takes_one = kind.options().iter().any(|spec| spec.name == "text");

@@ -45,9 +45,9 @@ pub struct RecommendAnswer<'a> {
 pub struct ScoredItem<'a> {
     /// The item, as the data called it.
     pub item: Id<'a>,
-    /// Its score.
+    /// The score of the item.
     pub score: f32,
-    /// Its title, if it has one.
+    /// The title of the item, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<&'a str>,
     /// Why, if that was asked for.
@@ -55,49 +55,49 @@ pub struct ScoredItem<'a> {
     pub explanation: Option<Explained<'a>>,
 }
 
-/// What a score is made of.
+/// The terms of a score.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained<'a> {
     /// The score.
     pub score: f32,
     /// The part that is the same for anyone.
     pub base: f32,
-    /// What each rating adds, the largest first.
+    /// The contribution of each rating, the largest first.
     pub contributions: Vec<Contribution<'a>>,
-    /// What each feature of the user adds, the largest first.
+    /// The contribution of each feature of the user, the largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_features: Vec<FeaturePart>,
-    /// What each feature of the item adds, the largest first: another account of the same score.
+    /// The contribution of each feature of the item, the largest first: another decomposition of the same score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub item_features: Vec<FeaturePart>,
 }
 
-/// What one feature adds to a score.
+/// The contribution of one feature to a score.
 #[derive(Clone, Debug, Serialize)]
 pub struct FeaturePart {
     /// The feature: `age`, `genres=Comedy`.
     pub feature: String,
-    /// What it adds.
+    /// The contribution.
     pub adds: f32,
 }
 
 /// Items for someone described by features.
 #[derive(Clone, Debug, Serialize)]
 pub struct DescribedAnswer<'a> {
-    /// What the table calls them.
+    /// The id in the table of features.
     pub user: String,
     /// The items, best first.
     pub recommendations: Vec<ScoredItem<'a>>,
 }
 
-/// What one rating adds to a score.
+/// The contribution of one rating to a score.
 #[derive(Clone, Debug, Serialize)]
 pub struct Contribution<'a> {
     /// The item that was rated.
     pub item: Id<'a>,
-    /// How it was rated.
+    /// The rating.
     pub rated: f32,
-    /// What that adds.
+    /// The contribution.
     pub adds: f32,
     /// The title of the item, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct UserScore<'a> {
 pub struct SimilarItems<'a> {
     /// The item.
     pub item: Id<'a>,
-    /// The items most like it, with their similarity.
+    /// The most similar items, with their similarity.
     pub similar: Vec<ScoredItem<'a>>,
     /// The title of the item, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct SimilarItems<'a> {
 pub struct SimilarUsers<'a> {
     /// The user.
     pub user: Id<'a>,
-    /// The users most like them, with their similarity.
+    /// The most similar users, with their similarity.
     pub similar: Vec<UserScore<'a>>,
 }
 

@@ -14,7 +14,7 @@ use gradus_core::estimator::AnyFitted;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What the page shows besides the fit.
+/// The parts of the page besides the fit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReportRequest {
     /// The title of the page.
@@ -22,7 +22,7 @@ pub struct ReportRequest {
     /// Data the model has not seen, to show predictions against; analogies, of vectors of words.
     #[serde(default)]
     pub data: Option<PathBuf>,
-    /// How that is read; of a model of features its table alone.
+    /// The reading options of the data; of a model of features its table alone.
     #[serde(default)]
     pub options: RatingsFile,
     /// The columns that hold the truth, for a model of features; as in training by default.

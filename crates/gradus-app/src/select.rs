@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// What to choose from, and by what data.
+/// A search for parameters: the candidates and the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SelectRequest {
     /// The name of the model.
@@ -52,12 +52,12 @@ pub struct SelectRequest {
     /// gains from it.
     #[serde(default)]
     pub warm: Option<bool>,
-    /// Seed of the folds and of what is drawn at random; that of the model if it is left out.
+    /// Seed of the folds and of random draws; left out, the seed of the model.
     #[serde(default)]
     pub seed: Option<u64>,
 }
 
-/// What varies within a budget of time when no parameter is named, of models that have these parameters.
+/// The parameters that vary within a time budget when none is named, for models that have them.
 const USUAL_SPACE: &[(&str, &str)] = &[
     ("learning_rate", "0.05..1:log"),
     ("max_iter", "4..60:log"),
@@ -80,9 +80,9 @@ fn folds() -> usize {
 pub struct Selection {
     /// The search.
     pub search: Search<'static>,
-    /// What is drawn at random, if anything is.
+    /// The parameters drawn at random, if any are.
     pub random: Option<Random>,
-    /// How long combinations are drawn, if time is what limits them.
+    /// The time limit of random draws, if there is one.
     pub budget: Option<Duration>,
     /// The data.
     pub data: Box<dyn Dataset>,
@@ -110,7 +110,7 @@ pub fn usual(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
     })
 }
 
-/// The number of clusters, of a clustering of samples, and over what it varies when no parameter is named.
+/// The parameter for the number of clusters of a clustering, and its candidates when no parameter is named.
 pub fn usual_clusters(model: &dyn Estimator) -> Option<(ParamSpec, &'static str)> {
     let specs = Some(model.specs()).filter(|_| by_clusters(model))?;
     let number = |name: &str| specs.iter().find(|spec| spec.name == name);
@@ -130,7 +130,7 @@ pub fn is_of_samples(model: &dyn Estimator) -> bool {
     model.data().name() == Samples::NAME
 }
 
-/// What stays as it is, and what varies.
+/// The fixed and the varied parameters.
 #[derive(Default)]
 struct Varied {
     fixed: Map<String, Value>,
@@ -163,7 +163,7 @@ impl Varied {
     }
 }
 
-/// What a search varies, before its data is read.
+/// The candidates of a search, before its data is read.
 pub struct Candidates {
     model: &'static dyn Estimator,
     varied: Varied,
@@ -171,7 +171,7 @@ pub struct Candidates {
 }
 
 impl App {
-    /// What a request varies.
+    /// Returns the candidates of a request.
     ///
     /// # Errors
     /// If there is no such model or parameter, or nothing to choose from.
@@ -316,7 +316,7 @@ impl Selection {
         Ok(fitted)
     }
 
-    /// How many fits it takes to choose by criteria for clusters.
+    /// Returns the number of fits of a choice by criteria for clusters.
     pub fn fits_clusters(&self) -> usize {
         self.search.fits_clusters()
     }

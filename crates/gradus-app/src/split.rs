@@ -10,19 +10,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What to split, and how.
+/// A split: the file, the scheme and the outputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SplitRequest {
     /// The ratings, `-` for standard input; or a table.
     pub data: PathBuf,
-    /// How it is read; of a table its table alone.
+    /// The reading options; of a table its table alone.
     pub options: RatingsFile,
     /// Whether the rows of any table are split, each kept byte for byte.
     pub rows: bool,
-    /// Of rows: a column of classes, each of which gets its share on both sides.
+    /// For rows: a column of classes, each of which gets its share on both sides.
     pub target: Option<String>,
-    /// What is held out of ratings; see the schemes of that kind of data.
+    /// The hold-out scheme for ratings; see the schemes of that kind of data.
     pub by: String,
     /// How much is held out: a share below 1, or a number of each user's ratings.
     pub holdout: f64,
@@ -55,7 +55,7 @@ pub const COLD: &str = "cold";
 
 /// Data that was split.
 pub struct Split {
-    /// What its units are called: `ratings` or `rows`.
+    /// The name of the units: `ratings` or `rows`.
     pub units: &'static str,
     /// The parts: `train`, `test`, and of cold users `fold_in`.
     pub parts: Vec<Part>,
@@ -65,7 +65,7 @@ pub struct Split {
 pub struct Part {
     /// `train`, `test` or `fold_in`.
     pub name: &'static str,
-    /// The number of its units.
+    /// The number of units.
     pub count: usize,
     content: Content,
 }
@@ -83,7 +83,7 @@ struct Text {
 }
 
 impl Part {
-    /// Writes it as it was read: ratings as CSV, rows byte for byte.
+    /// Writes the part as it was read: ratings as CSV, rows byte for byte.
     ///
     /// # Errors
     /// If the system refuses.

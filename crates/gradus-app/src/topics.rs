@@ -23,15 +23,15 @@ pub struct TopicsAnswer<'a> {
 /// One topic.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopicAnswer<'a> {
-    /// Its number.
+    /// The number of the topic.
     pub topic: usize,
-    /// Its share of the words of training, if it is known.
+    /// The share of the training words in this topic, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// The NPMI of its ten top words in the documents of training, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coherence: Option<f64>,
-    /// Its most probable words, most probable first.
+    /// The most probable words, in descending order.
     pub words: Vec<WordAnswer<'a>>,
     /// Documents that have most of it, if documents were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,11 +41,11 @@ pub struct TopicAnswer<'a> {
 /// A document of a topic, or one like another.
 #[derive(Clone, Debug, Serialize)]
 pub struct DocumentAnswer {
-    /// Its id, or its number in the file, from 0.
+    /// The id of the document, or its position in the file, from 0.
     pub document: String,
-    /// The share of the topic in it, or how much alike it is.
+    /// The share of the topic in the document, or its similarity.
     pub share: f64,
-    /// How its text begins.
+    /// The start of the text.
     pub text: String,
 }
 
@@ -64,7 +64,7 @@ const SHOWN: usize = 80;
 pub struct WordAnswer<'a> {
     /// The word.
     pub word: &'a str,
-    /// Its probability in the topic.
+    /// The probability of the word in the topic.
     pub probability: f64,
 }
 

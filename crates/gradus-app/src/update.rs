@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What to add to a model.
+/// New data for a model.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UpdateRequest {
     /// The new ratings: new pairs, changed values, new users, new items; `-` for standard input.
     pub events: PathBuf,
-    /// How they are read. `duplicates` also says what counts for a pair that was rated before; features are
+    /// The reading options. `duplicates` also says what counts for a pair that was rated before; features are
     /// those of new users and items, and newer ones of known ones.
     #[serde(default)]
     pub options: RatingsFile,
@@ -23,14 +23,14 @@ pub struct UpdateRequest {
     pub items: bool,
 }
 
-/// What came of an update.
+/// The result of an update.
 #[derive(Clone, Debug, Serialize)]
 pub struct UpdateAnswer {
     /// The kind of model.
     pub model: &'static str,
-    /// What was added.
+    /// The counts of added ratings, users and items.
     pub updated: Updated,
-    /// How long it took, without reading.
+    /// The time in seconds, without reading.
     pub update_seconds: f64,
 }
 

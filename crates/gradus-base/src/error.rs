@@ -6,7 +6,7 @@
 use crate::text::{printable, printable_lines};
 use std::path::{Path, PathBuf};
 
-/// What went wrong, in words a user can act on.
+/// An error, described in words that a user can act on.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -34,14 +34,14 @@ pub enum Error {
         line: u64,
         /// The column's name or 1-based position, if one is to blame.
         column: Option<String>,
-        /// What is wrong with it, with the offending text.
+        /// The fault, with the offending text.
         reason: String,
     },
 
     /// Two shapes that must agree do not.
     #[error("{what}: expected {expected}, got {got}")]
     Shape {
-        /// Which quantity.
+        /// The quantity.
         what: String,
         /// The shape asked for.
         expected: String,
@@ -63,7 +63,7 @@ pub enum Error {
     /// A name (of a model, a column, a file format) that is not one of those known.
     #[error("unknown {what} `{}`; known: {}", printable(name), printable(known))]
     UnknownName {
-        /// What kind of name.
+        /// The kind of name.
         what: &'static str,
         /// The name as given.
         name: String,
@@ -78,7 +78,7 @@ pub enum Error {
         model: String,
         /// The verb asked for.
         capability: &'static str,
-        /// What it can do instead.
+        /// The capabilities of the model.
         instead: String,
     },
 
@@ -87,7 +87,7 @@ pub enum Error {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 
@@ -96,9 +96,9 @@ pub enum Error {
     OtherKind {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The actual kind of the file.
         found: String,
-        /// What would have been written.
+        /// The kind of output that was to be written.
         wanted: String,
     },
 

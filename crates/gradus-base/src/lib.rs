@@ -1,4 +1,4 @@
-//! What every crate of gradus stands on: errors, seeds and the parallel loop.
+//! The foundation of every crate of gradus: errors, seeds and the parallel loop.
 //!
 //! | module | what lives there |
 //! |---|---|

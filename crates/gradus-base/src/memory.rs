@@ -6,7 +6,7 @@
 //!
 //! ```
 //! #[global_allocator]
-//! static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages;
+//! static MEMORY: gradus_base::memory::LargePages = gradus_base::memory::LargePages::SYSTEM;
 //! # fn main() {}
 //! ```
 
@@ -15,36 +15,48 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// Allocations from this size on are advised: smaller ones hold hardly any whole large page.
 const LARGE: usize = 4 << 20;
 
-/// The system's allocator; on Linux the kernel is advised to back large allocations by large pages.
+/// An allocator; on Linux the kernel is advised to back large allocations by large pages.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LargePages;
+pub struct LargePages<A = System>(A);
 
-// SAFETY: memory comes from the system's allocator as it is, and advice changes nothing of what it holds.
-unsafe impl GlobalAlloc for LargePages {
+impl LargePages {
+    /// The system's allocator with this advice.
+    pub const SYSTEM: Self = Self(System);
+}
+
+impl<A> LargePages<A> {
+    /// Another allocator with this advice.
+    pub const fn over(allocator: A) -> Self {
+        Self(allocator)
+    }
+}
+
+// SAFETY: memory comes from the other allocator as it is, and advice changes nothing of what it holds.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for LargePages<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        let memory = unsafe { System.alloc(layout) };
+        let memory = unsafe { self.0.alloc(layout) };
         advise(memory, layout.size());
         memory
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        let memory = unsafe { System.alloc_zeroed(layout) };
+        let memory = unsafe { self.0.alloc_zeroed(layout) };
         advise(memory, layout.size());
         memory
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`.
-        let memory = unsafe { System.realloc(memory, layout, size) };
+        let memory = unsafe { self.0.realloc(memory, layout, size) };
         advise(memory, size);
         memory
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(memory, layout) }
+        unsafe { self.0.dealloc(memory, layout) }
     }
 }
 
@@ -91,15 +103,15 @@ mod tests {
         let small = Layout::array::<u8>(1000).unwrap();
         // SAFETY: every layout is the one the memory was last given, and sizes are above 0.
         unsafe {
-            let memory = LargePages.alloc(small);
+            let memory = LargePages::SYSTEM.alloc(small);
             (0..1000).for_each(|at| *memory.add(at) = at as u8);
-            let memory = LargePages.realloc(memory, small, 3 * LARGE);
+            let memory = LargePages::SYSTEM.realloc(memory, small, 3 * LARGE);
             (0..1000).for_each(|at| assert_eq!(*memory.add(at), at as u8));
             *memory.add(3 * LARGE - 1) = 7;
             let large = Layout::array::<u8>(3 * LARGE).unwrap();
-            let memory = LargePages.realloc(memory, large, 1000);
+            let memory = LargePages::SYSTEM.realloc(memory, large, 1000);
             (0..1000).for_each(|at| assert_eq!(*memory.add(at), at as u8));
-            LargePages.dealloc(memory, small);
+            LargePages::SYSTEM.dealloc(memory, small);
         }
     }
 
@@ -108,9 +120,9 @@ mod tests {
         let layout = Layout::from_size_align(2 * LARGE + 5, 64).unwrap();
         // SAFETY: the layout has a size above 0 and is the one the memory is given back with.
         unsafe {
-            let memory = LargePages.alloc_zeroed(layout);
+            let memory = LargePages::SYSTEM.alloc_zeroed(layout);
             assert!(std::slice::from_raw_parts(memory, layout.size()).iter().all(|x| *x == 0));
-            LargePages.dealloc(memory, layout);
+            LargePages::SYSTEM.dealloc(memory, layout);
         }
     }
 }

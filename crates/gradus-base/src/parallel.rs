@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// Rows of a matrix that make a piece.
 const ROWS: usize = 32;
 
-/// The numbers below `n`, so many in a block; the last block may be shorter.
+/// The numbers below `n`, this many in a block; the last block may be shorter.
 pub fn blocks(n: usize, block: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(block).map(move |first| first..n.min(first + block))
 }
@@ -79,7 +79,7 @@ pub fn cut<T>(
     })
 }
 
-/// What `work` makes of every piece, in order.
+/// Applies `work` to every piece and returns the results in order.
 pub fn map<T: Send, R: Send>(
     pieces: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
@@ -90,13 +90,14 @@ pub fn map<T: Send, R: Send>(
     results.into_vec()
 }
 
-/// What `work` makes of every number below `n`, in order; so many of them are a piece.
+/// Applies `work` to every number below `n` and returns the results in order; a piece has `block` numbers.
 pub fn map_below<R: Send>(n: usize, block: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let parts = map(blocks(n, block), |numbers| numbers.map(&work).collect::<Vec<R>>());
     parts.into_iter().flatten().collect()
 }
 
-/// What `work` makes of every row of a matrix whose rows have `width` values, in order; it gets the number of the row.
+/// Applies `work` to every row of a matrix whose rows have `width` values, with the number of the row, and returns the
+/// results in order.
 pub fn map_rows<T: Send, R: Send>(
     values: &mut [T],
     width: usize,
@@ -110,7 +111,8 @@ pub fn map_rows<T: Send, R: Send>(
     parts.into_iter().flatten().collect()
 }
 
-/// What `work` makes of every piece, in order; `state` makes what a thread uses from one piece to the next.
+/// Applies `work` to every piece and returns the results in order; `state` makes the scratch memory that a thread keeps
+/// between pieces.
 pub fn map_with<S: Send, T: Send, R: Send>(
     pieces: impl IntoIterator<Item = T>,
     state: impl Fn() -> S + Sync,
@@ -122,7 +124,7 @@ pub fn map_with<S: Send, T: Send, R: Send>(
     results.into_vec()
 }
 
-/// What `work` makes of every piece, in order, or the first error in that order.
+/// Applies `work` to every piece and returns the results in order, or the first error in that order.
 ///
 /// # Errors
 /// That of the first piece whose work failed. Pieces after it may be left undone.

@@ -38,7 +38,7 @@ pub struct CheckpointArgs {
 /// The names of those flags.
 pub const FLAGS: [&str; 4] = ["checkpoint", "checkpoint_every", "resume", "keep_checkpoint"];
 
-/// What became of the checkpoint.
+/// The history of the checkpoint file.
 #[derive(Default)]
 struct Log {
     resumed: Option<usize>,
@@ -183,7 +183,7 @@ impl CheckpointObserver {
         })
     }
 
-    /// Says again what could not be written.
+    /// Repeats the failures to write.
     fn say_failures(&self) {
         let log = self.log();
         if log.failed > 0 {
@@ -195,8 +195,7 @@ impl CheckpointObserver {
         }
     }
 
-    /// After a fit that came to its end: removes the checkpoint if this fit wrote it or went on from
-    /// it.
+    /// Removes the checkpoint after a completed fit, if this fit wrote it or resumed from it.
     pub fn finish(&self) -> Outcome {
         self.say_failures();
         let ours = {
@@ -209,8 +208,7 @@ impl CheckpointObserver {
         }
     }
 
-    /// After a fit that was interrupted before it came to anything: a state of this fit is of no use
-    /// to anyone, one that it went on from is.
+    /// Removes the checkpoint of a fit that was interrupted before its first result, unless the fit resumed from it.
     pub fn discard(&self) {
         let useless = {
             let log = self.log();
@@ -222,7 +220,7 @@ impl CheckpointObserver {
         }
     }
 
-    /// After a fit that was interrupted: says how to go on.
+    /// Prints how to resume an interrupted fit.
     pub fn report_interruption(&self, model: &str, output: &Path) {
         self.say_failures();
         let saved = format!("interrupted: the best model so far is in {}", output.display());

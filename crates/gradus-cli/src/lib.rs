@@ -33,7 +33,7 @@ use std::sync::OnceLock;
 
 static APP: OnceLock<App> = OnceLock::new();
 
-/// What the commands work with.
+/// The application layer of the commands.
 fn app() -> &'static App {
     APP.get_or_init(|| App::new(gradus::registry().clone()))
 }

@@ -1,4 +1,4 @@
-//! What the command prints: tables for people, JSON for programs, and how it fails.
+//! The output of a command: tables for people, JSON for programs, and errors.
 
 pub use gradus_base::text::grouped;
 use gradus_base::text::{printable, printable_json, printable_lines};
@@ -15,7 +15,7 @@ pub enum Failure {
     Gradus(gradus::Error),
     /// The command line contradicts itself: exit code 2, as for any usage error.
     Usage(String),
-    /// Nothing could be printed.
+    /// Printing failed.
     Output(io::Error),
     /// Ctrl-C; what could be saved is saved: exit code 130.
     Interrupted,
@@ -29,7 +29,7 @@ impl Failure {
         ExitCode::from(self.code())
     }
 
-    /// Whether whoever read what was written has left.
+    /// Whether the reader of the output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
         match self {
             Self::Output(error) | Self::Gradus(gradus::Error::Io { source: error, .. }) => {
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// What kind of failure it is, for a program.
+    /// Returns the kind of failure, for programs.
     fn kind(&self) -> &'static str {
         use gradus::Error;
         match self {
@@ -120,7 +120,7 @@ fn print_json(value: &Value) -> Outcome {
     Ok(writeln!(io::stdout().lock(), "{}", printable_json(&text))?)
 }
 
-/// What every command takes: the flags that all of them take.
+/// The flags common to all commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Print JSON.
@@ -212,7 +212,7 @@ pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.0} s") }
 }
 
-/// The largest amount of memory this process has held, where the system tells.
+/// The largest amount of memory that this process has used, where the system tells.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! Where a command writes: every output is checked before the work, against what the command reads.
+//! The outputs of a command: each is checked, against the inputs too, before the work starts.
 
 use crate::output::{Failure, Outcome};
 use clap::Args;

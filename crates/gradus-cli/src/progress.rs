@@ -39,7 +39,7 @@ pub fn width() -> u16 {
     terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0)
 }
 
-/// A line that fits so many columns: what comes last is cut off at the edge.
+/// A line that fits this many columns: what comes last is cut off at the edge.
 fn template(width: u16) -> String {
     match width {
         ..40 => "{prefix} {wide_msg}".to_owned(),

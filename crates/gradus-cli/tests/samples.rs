@@ -169,7 +169,7 @@ fn groups_and_times_hold_samples_together() {
     let (_, points) = score("--ignore who --time day");
     assert!(points < 60, "{points}");
     folder.out(&format!("{line} --group who --ignore day -o m.gradus -q"));
-    assert_eq!(folder.json("info m.gradus")["facts"]["features"], "1");
+    assert_eq!(folder.json("info m.gradus")["summary"]["features"], "1");
 }
 
 #[test]

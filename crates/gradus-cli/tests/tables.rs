@@ -129,7 +129,7 @@ fn missing_values_are_refused_filled_or_left_out() {
     };
     assert!(fit("drop").contains("2 rows left out because a value is missing"));
     let info = folder.json("info m.gradus");
-    assert_eq!(info["facts"]["features"], "3");
+    assert_eq!(info["summary"]["features"], "3");
     let said = folder.err("predict m.gradus t.csv");
     assert!(said.contains("line 9, column `size`: missing value"), "{said}");
     let out = folder.out("predict m.gradus t.csv --on-error skip");
@@ -137,7 +137,7 @@ fn missing_values_are_refused_filled_or_left_out() {
     assert_eq!(out.lines().nth(8), Some("r7,,blue,21,"));
     assert_eq!(folder.json("evaluate m.gradus t.csv --on-error skip")["count"], 28);
     assert!(fit("category").contains("2 missing values filled in"));
-    assert_eq!(folder.json("info m.gradus")["facts"]["features"], "5");
+    assert_eq!(folder.json("info m.gradus")["summary"]["features"], "5");
     assert_eq!(folder.out("predict m.gradus t.csv").lines().count(), 31);
     let said =
         folder.remarks("fit logistic t.csv --target y --missing mean --ignore id -o m.gradus");

@@ -61,7 +61,7 @@ fn fit(model: &dyn Estimator, params: &Map<String, Value>) -> gradus_base::Resul
     model.fit(params, data.as_ref(), None, &Run::default())
 }
 
-/// What a kind of model declares is what its fitted models implement.
+/// Checks that fitted models implement the capabilities that their kind declares.
 fn capable(model: &dyn Estimator) -> Finding {
     let mut fitted = fit(model, &Map::new()).map_err(|error| error.to_string())?;
     let mut can = fitted.capabilities();
@@ -81,6 +81,7 @@ fn capable(model: &dyn Estimator) -> Finding {
         (Capability::Embed, fitted.embedding().err()),
         (Capability::Density, fitted.density().err()),
         (Capability::Generate, fitted.generator().err()),
+        (Capability::Translate, fitted.translator().err()),
         (Capability::Gradient, fitted.gradient().err()),
     ];
     for (missing, error) in refused {

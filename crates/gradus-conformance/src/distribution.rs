@@ -1,7 +1,7 @@
-//! Models that tell how probable data is, or make data.
+//! Models that tell how probable data is, or make data or texts.
 
 use crate::data::made;
-use crate::{Check, Finding, ensure, found, quick};
+use crate::{Check, Finding, ensure, error_text, found, quick};
 use gradus_core::estimator::{AnyFitted, Estimator, Run};
 
 /// The checks on models that tell how probable data is.
@@ -15,6 +15,35 @@ pub const GENERATING: &[Check] = &[
     Check { name: "it draws as many as asked for, of its kind of data", run: number },
     Check { name: "a draw depends on the seed alone", run: seed },
 ];
+
+/// The checks on models that make texts of texts.
+pub const TRANSLATING: &[Check] = &[
+    Check { name: "a text is translated alone as among others", run: text_by_text },
+    Check { name: "a number of beams that is not possible is refused by number", run: beams },
+];
+
+fn text_by_text(model: &dyn Estimator) -> Finding {
+    let fitted = fitted(model)?;
+    let translator = found(fitted.translator())?;
+    let texts = ["abc", "", "hga", "\u{e9}z", "ffffff"];
+    for beams in [1, 3] {
+        let all = found(translator.translate(&texts, beams))?;
+        ensure!(all.len() == texts.len(), "{} of {} texts", all.len(), texts.len());
+        for (text, expected) in texts.iter().zip(&all) {
+            let one = found(translator.translate(&[text], beams))?;
+            ensure!(one == [expected.as_str()], "{text:?} became {one:?} and {expected:?}");
+        }
+    }
+    ensure!(found(translator.translate(&[], 1))?.is_empty(), "no texts became some");
+    Ok(())
+}
+
+fn beams(model: &dyn Estimator) -> Finding {
+    let fitted = fitted(model)?;
+    let text = error_text(found(fitted.translator())?.translate(&["abc"], 0))?;
+    ensure!(text.contains("beams") && text.contains('0'), "{text:?}");
+    Ok(())
+}
 
 fn fitted(model: &dyn Estimator) -> Result<AnyFitted, String> {
     found(model.fit(&quick(model), made(model, 90, 1)?.as_ref(), None, &Run::default()))

@@ -1,4 +1,4 @@
-//! Fits, whatever the data and the model: what the contract promises of all of them.
+//! Laws of fits: what the contract promises for every model and every kind of data.
 
 use crate::data::made;
 use crate::ratings::Notes;
@@ -99,7 +99,7 @@ fn stopped(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
-/// That a model which says that it cannot be resumed leaves no file behind that promises it.
+/// Checks that a model which cannot be resumed leaves no checkpoint behind.
 fn keeps_no_checkpoint(model: &dyn Estimator, data: &dyn Dataset) -> Finding {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("checkpoint");

@@ -44,7 +44,7 @@ use gradus_core::estimator::Estimator;
 use gradus_core::params::ParamKind;
 use serde_json::{Map, Value, json};
 
-/// What a check finds: nothing, or what is wrong.
+/// The result of a check: nothing, or a description of the failure.
 pub type Finding = Result<(), String>;
 
 /// A named law.
@@ -68,6 +68,7 @@ pub fn of_capability(capability: Capability) -> Option<&'static [Check]> {
         Capability::Embed => Some(embeddings::CHECKS),
         Capability::Density => Some(distribution::DENSITY),
         Capability::Generate => Some(distribution::GENERATING),
+        Capability::Translate => Some(distribution::TRANSLATING),
         _ => None,
     }
 }

@@ -262,7 +262,7 @@ fn empty(model: &dyn Estimator) -> Finding {
     Ok(())
 }
 
-/// Notes the events, and may raise a flag after so many iterations.
+/// Notes the events, and may raise a flag after this many iterations.
 pub(crate) struct Notes {
     events: Mutex<Vec<&'static str>>,
     after: Option<(usize, Stop)>,

@@ -1,4 +1,4 @@
-//! What a fitted model can do.
+//! The capabilities of a fitted model.
 //!
 //! A model has a capability if it implements the trait of it, which the dynamic form asks for by a method of
 //! [`Model`](crate::estimator::Model). A kind of model declares its capabilities beforehand
@@ -32,6 +32,8 @@ pub enum Capability {
     Density,
     /// Make data like that it learned from: [`Generate`](crate::density::Generate).
     Generate,
+    /// Make texts of texts: [`Translate`](crate::translate::Translate).
+    Translate,
     /// Give the gradient of its outputs with respect to its inputs:
     /// [`Gradient`](crate::transform::Gradient).
     Gradient,
@@ -50,10 +52,11 @@ impl Capability {
         Self::Embed,
         Self::Density,
         Self::Generate,
+        Self::Translate,
         Self::Gradient,
     ];
 
-    /// Its name for programs: `predict_classes`.
+    /// Returns the name for programs: `predict_classes`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Recommend => "recommend",
@@ -66,11 +69,12 @@ impl Capability {
             Self::Embed => "embed",
             Self::Density => "density",
             Self::Generate => "generate",
+            Self::Translate => "translate",
             Self::Gradient => "gradient",
         }
     }
 
-    /// What it is, as the end of "it can …".
+    /// Returns the description that completes "it can …".
     pub fn verb(self) -> &'static str {
         match self {
             Self::Recommend => "recommend items to users",
@@ -83,6 +87,7 @@ impl Capability {
             Self::Embed => "give vectors of names",
             Self::Density => "tell how probable data is",
             Self::Generate => "generate data",
+            Self::Translate => "translate texts",
             Self::Gradient => "give the gradient with respect to its features",
         }
     }

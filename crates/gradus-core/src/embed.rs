@@ -1,4 +1,4 @@
-//! What an embedding can do: give vectors of named things, and tell which are near each other.
+//! The capability of embeddings: vectors of named things, and their nearest neighbours.
 
 use gradus_base::{Error, Result};
 use gradus_data::{Id, Ids};
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A model that has a vector for each of many names: words, items, nodes of a graph.
 pub trait Embed: Send + Sync {
-    /// What the names are: `word`.
+    /// Returns the kind of the names: `word`.
     fn what(&self) -> &'static str;
 
     /// The names, ascending.
@@ -21,7 +21,7 @@ pub trait Embed: Send + Sync {
     /// If there are not so many names.
     fn vector(&self, at: usize) -> &[f32];
 
-    /// How often each name was there in training, if that is known.
+    /// Returns the count of each name in training, if known.
     fn counts(&self) -> Option<&[u64]> {
         None
     }
@@ -166,8 +166,8 @@ pub trait Embed: Send + Sync {
         }
     }
 
-    /// Which of these names is least like the others: the one whose vector has the smallest cosine with the sum of all, each
-    /// of length 1. Of equal ones the first.
+    /// Returns the index of the name that is least like the others: the one whose vector has the smallest cosine with
+    /// the sum of all, each of length 1. Of equal ones the first.
     ///
     /// # Errors
     /// If there are fewer than three names, or the model has no vector of one.

@@ -30,6 +30,7 @@ pub mod registry;
 pub mod report;
 pub mod topics;
 pub mod transform;
+pub mod translate;
 pub mod update;
 
 pub use gradus_base::{Error, Result};

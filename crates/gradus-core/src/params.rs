@@ -108,7 +108,7 @@ pub struct ParamSpec {
     pub name: String,
     /// The doc comment.
     pub doc: String,
-    /// What values it takes.
+    /// The type of the values.
     pub kind: ParamKind,
     /// The default, as JSON.
     pub default: Value,
@@ -116,7 +116,7 @@ pub struct ParamSpec {
     pub optional: bool,
 }
 
-/// What values a parameter takes.
+/// The type of the values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParamKind {
     /// `true` or `false`.
@@ -419,7 +419,7 @@ mod tests {
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Scaling {
-        /// With the count.
+        /// A number of values.
         Count,
         /// Not at all.
         None,

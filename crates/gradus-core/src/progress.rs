@@ -25,9 +25,9 @@ pub enum Event<'a> {
     Choosing {
         /// The name of the model.
         model: &'a str,
-        /// Which trial it is, from 1.
+        /// The number of the trial, from 1.
         trial: usize,
-        /// What is tried: `regularization = 1.2, rank = 16`.
+        /// The parameters of the trial: `regularization = 1.2, rank = 16`.
         what: &'a str,
     },
     /// The fit goes on from a checkpoint; comes before [`Started`](Self::Started).
@@ -48,7 +48,7 @@ pub enum Event<'a> {
     Iteration {
         /// The point of the trace: objective, held-out score and further measures.
         point: &'a Iteration,
-        /// What the held-out score measures.
+        /// The metric of the held-out score.
         metric: &'a str,
         /// Seconds since the fit started.
         seconds: f64,

@@ -58,9 +58,9 @@ pub struct PredictionInterval {
 /// The contribution of a feature to a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureContribution {
-    /// Whose feature it is.
+    /// The side of the feature: user or item.
     pub of: Entity,
-    /// Its name: `age`, `genres=Comedy`.
+    /// The name of the feature: `age`, `genres=Comedy`.
     pub feature: String,
     /// The amount added to the score.
     pub contribution: f32,

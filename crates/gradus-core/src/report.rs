@@ -1,4 +1,4 @@
-//! What happened in a fit: returned beside every model, and kept in its file.
+//! The report of a fit: returned beside every model, and kept in its file.
 
 use gradus_data::Sketch;
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,9 @@ impl fmt::Display for StopReason {
 /// One point of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Which random start, from 0.
+    /// The number of the random start, from 0.
     pub restart: usize,
-    /// Which iteration of it, from 1.
+    /// The number of the iteration, from 1.
     pub iteration: usize,
     /// The objective after it.
     pub objective: f64,
@@ -55,9 +55,9 @@ pub struct Iteration {
 /// A named measure of an iteration, beside the objective and the held-out score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// What it measures: `training accuracy`, `perplexity`.
+    /// The name of the measure: `training accuracy`, `perplexity`.
     pub name: String,
-    /// Its value.
+    /// The value of the measure.
     pub value: f64,
 }
 
@@ -77,9 +77,9 @@ impl Measure {
 /// The held-out score of a simpler model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// What it is.
+    /// The name of the baseline.
     pub name: String,
-    /// Its score on the same held-out data.
+    /// The score of the baseline on the same held-out data.
     pub score: f64,
 }
 
@@ -112,9 +112,9 @@ impl fmt::Display for Choice {
 /// A bound on how far the solution is from the optimum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// What it is: `duality gap`, `gradient norm`.
+    /// The name of the certificate: `duality gap`, `gradient norm`.
     pub name: String,
-    /// Its value; 0 would be the exact solution.
+    /// The value of the certificate; 0 certifies the exact solution.
     pub value: f64,
     /// The tolerance: the fit converged if the value is at most this.
     pub tolerance: f64,
@@ -149,12 +149,12 @@ pub struct Report {
     pub objective: f64,
     /// The held-out score of the model kept.
     pub validation: Option<f64>,
-    /// What the held-out score measures, `rmse` for one.
+    /// The metric of the held-out score, such as `rmse`.
     pub metric: String,
     /// Whether a larger held-out score is better.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub higher_is_better: bool,
-    /// Which point of the trace the model was taken from.
+    /// The point of the trace that the model was taken from.
     pub best: usize,
     /// The seed of the random numbers.
     pub seed: u64,

@@ -7,7 +7,7 @@ use gradus_data::Dense;
 /// Document completion: the words of each document are cut in two halves, and the second is predicted from the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    /// For each document: the natural logarithm of the probability of its second half, and the number of words there.
+    /// For each document, the natural logarithm of the probability of its second half, and the number of words there.
     pub documents: Vec<(f64, f64)>,
 }
 

@@ -18,7 +18,7 @@ pub trait Transform: Send + Sync {
     /// If the number of features is not that of training.
     fn transform(&self, features: &Matrix) -> Result<Dense<f64>>;
 
-    /// The transformed features, held sparse where most of them are 0.
+    /// The transformed features, stored sparse where most of them are 0.
     ///
     /// # Errors
     /// As [`transform`](Self::transform).

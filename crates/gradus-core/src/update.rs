@@ -21,7 +21,7 @@ pub struct UpdateOptions {
 pub struct Updated {
     /// New ratings.
     pub events: usize,
-    /// How many of them were of a pair that was rated before.
+    /// The number of new ratings whose pair was rated before.
     pub changed: usize,
     /// Users with new ratings, new users included.
     pub users: usize,

@@ -277,7 +277,7 @@ impl IdVec {
         }
     }
 
-    /// The list as text, converted first if it held integers.
+    /// The list as text, converted first from integers.
     pub(crate) fn as_text(&mut self) -> &mut TextIds {
         if let Self::Int(ids) = self {
             let mut text = TextIds::new();

@@ -1,6 +1,6 @@
-//! What a model gets of a sample, and how the columns of a table become numbers.
+//! The inputs of a model, and the encoding of table columns as numbers.
 
-use super::{ImageShape, TableLayout, TextBag, Vectorizer};
+use super::{ImageShape, TableLayout, TextBag, TokenInput, Vectorizer};
 use gradus_base::{Error, Result};
 use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ mod encode;
 pub(crate) use encode::complete;
 pub use encode::{EncodeOptions, Encoded, Fill};
 
-/// What a model gets of a sample: so many plain numbers, or the columns of a table.
+/// The inputs of a model: a number of plain features, or the columns of a table.
 ///
 /// A model keeps it, so that a table is turned into the same numbers ever after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
-    /// So many numbers without names.
+    /// Features without names; their number.
     Plain(usize),
     /// Columns of a table.
     Columns(InputColumns),
@@ -80,7 +80,7 @@ impl FromIterator<Input> for InputColumns {
 pub struct Input {
     /// The column's name.
     pub name: String,
-    /// How it becomes numbers.
+    /// The encoding of the column.
     #[serde(flatten)]
     pub kind: InputKind,
 }
@@ -89,9 +89,9 @@ pub struct Input {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InputKind {
-    /// It is a number.
+    /// A numeric column.
     Number {
-        /// What stands for a missing value; `None` refuses one.
+        /// The substitute for a missing value; `None` refuses one.
         fill: Option<f64>,
         /// Whether a second feature is 1 where the value is missing and 0 elsewhere.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -100,7 +100,7 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keep: bool,
     },
-    /// It is one of several words: a feature for each, 1 where it is that word.
+    /// A categorical column: a feature for each word, 1 where the value is that word.
     Category {
         /// The words, ascending.
         levels: Vec<String>,
@@ -108,8 +108,7 @@ pub enum InputKind {
         /// with.
         #[serde(default)]
         drop_first: bool,
-        /// Which word stands for a missing value; `None` refuses one, unless `missing` says
-        /// otherwise.
+        /// The substitute for a missing value; `None` refuses one, unless `missing` says otherwise.
         fill: Option<String>,
         /// How a missing value is encoded.
         #[serde(default, skip_serializing_if = "MissingWord::is_fill")]
@@ -122,13 +121,15 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shares: Vec<f64>,
     },
-    /// It is text: features by its words. A missing value is an empty text.
+    /// A column of text: features by its words. A missing value is an empty text.
     Text(Vectorizer),
     /// Text: a feature for each word and each bucket of hashed n-grams, how often it is there. Stored like [`Text`](Self::Text).
     Bag(TextBag),
-    /// It is a list of words, [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list
-    /// has it. Words that training did not have are left aside; a missing list, and one without any
-    /// known word, takes the shares.
+    /// Text: its first tokens in their order, by their numbers.
+    Tokens(TokenInput),
+    /// A column of lists of words with [`LIST_SEPARATOR`] between them: a feature for each word, 1 where the list has
+    /// it. Words that training did not have are left aside; a missing list, and one without any known word, takes the
+    /// shares.
     List {
         /// The words, ascending.
         levels: Vec<String>,
@@ -138,19 +139,19 @@ pub enum InputKind {
     },
 }
 
-/// What stands between the words of a list in a cell.
+/// The separator of the words of a list in a cell.
 pub const LIST_SEPARATOR: char = '|';
 
 /// How a missing value of a column of words is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingWord {
-    /// As the word that stands for it; refused if there is none.
+    /// The missing value takes the encoding of the fill word; it is refused if there is none.
     #[default]
     Fill,
-    /// As a level of its own, the last feature of the column.
+    /// The missing value is a level of its own, the last feature of the column.
     Level,
-    /// As a word that training did not have.
+    /// The missing value takes the encoding of a word that training did not have.
     Unseen,
 }
 
@@ -179,6 +180,7 @@ impl Input {
             }
             InputKind::Text(vectorizer) => vectorizer.n_features(),
             InputKind::Bag(bag) => bag.n_features(),
+            InputKind::Tokens(tokens) => tokens.length,
             InputKind::List { levels, .. } => levels.len(),
         }
     }
@@ -219,6 +221,7 @@ impl Inputs {
                                 .extend(terms.iter().map(|term| format!("{}={term}", column.name)));
                         }
                         InputKind::Bag(bag) => names.extend(bag.feature_names()),
+                        InputKind::Tokens(tokens) => names.extend(tokens.feature_names()),
                         InputKind::List { levels, .. } => {
                             names.extend(levels.iter().map(|l| format!("{}={l}", column.name)));
                         }
@@ -342,6 +345,11 @@ impl Inputs {
                 }
                 InputKind::Text(vectorizer) => {
                     if let Err(error) = vectorizer.check() {
+                        return fault(&error.to_string());
+                    }
+                }
+                InputKind::Tokens(tokens) => {
+                    if let Err(error) = tokens.check() {
                         return fault(&error.to_string());
                     }
                 }

@@ -81,9 +81,9 @@ pub use table::{
     TableSource, TextColumn, TextColumns,
 };
 pub use text::{
-    BagOptions, Bags, CharNgrams, ENGLISH_STOP_WORDS, LINE_END, TextBag, TextFile, TextNorm,
-    TextOptions, TextWeights, TokenRule, Tokenizer, Vectorizer, fasttext_hash, is_binary,
-    text_blocks, text_hash,
+    BagOptions, Bags, CharNgrams, END_TOKEN, ENGLISH_STOP_WORDS, LINE_END, TextBag, TextFile,
+    TextNorm, TextOptions, TextWeights, TokenCodec, TokenDecoder, TokenInput, TokenKind, TokenRule,
+    Tokenizer, Vectorizer, fasttext_hash, is_binary, text_blocks, text_hash,
 };
 pub use titles::Titles;
 

@@ -16,9 +16,9 @@ const BLOCK: usize = 1 << 14;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Matrix {
-    /// Every entry is held, row after row.
+    /// Every entry is stored, row after row.
     Dense(Dense<f64>),
-    /// Entries that are not held are 0.
+    /// Entries that are not stored are 0.
     Sparse(Csr<f64>),
 }
 
@@ -76,7 +76,7 @@ impl Matrix {
         }
     }
 
-    /// The entries that are held.
+    /// The entries that are stored.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Dense(matrix) => matrix.values(),
@@ -122,7 +122,7 @@ impl Matrix {
             .collect()
     }
 
-    /// The same entries, all of them held.
+    /// The same entries in a dense matrix.
     pub fn to_dense(&self) -> Dense<f64> {
         match self {
             Self::Dense(matrix) => matrix.clone(),
@@ -139,7 +139,7 @@ impl Matrix {
         }
     }
 
-    /// The same matrix held sparse: without the entries that are 0.
+    /// The same matrix stored sparse: without the entries that are 0.
     ///
     /// # Errors
     /// If it has more columns than a sparse matrix can have.

@@ -13,11 +13,11 @@ pub struct Kept<'a> {
     pub items: &'a Ids,
     /// The ratings, `users × items`.
     pub ratings: &'a Csr,
-    /// Their weights, if there are any.
+    /// The weights of the new ratings, if there are any.
     pub weights: Option<&'a [f32]>,
 }
 
-/// What came of adding new ratings to others.
+/// Ratings with new ones added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
     /// The ids of all users.
@@ -26,17 +26,17 @@ pub struct Merged {
     pub items: Ids,
     /// All ratings.
     pub ratings: Csr,
-    /// Their weights, if either had any; ratings without count as 1.
+    /// The weights, if either had any; ratings without count as 1.
     pub weights: Option<Vec<f32>>,
-    /// Where each of the old users is now.
+    /// The new position of each old user.
     pub user_places: Vec<u32>,
-    /// Where each of the old items is now.
+    /// The new position of each old item.
     pub item_places: Vec<u32>,
     /// Users with new ratings, ascending.
     pub touched_users: Vec<u32>,
     /// Items with new ratings, ascending.
     pub touched_items: Vec<u32>,
-    /// How many of the new ratings are of a pair that was rated before.
+    /// The number of new ratings whose pair was rated before.
     pub changed: usize,
 }
 
@@ -235,7 +235,7 @@ impl Rows {
 /// The ids of one axis, old and new.
 pub(crate) struct Union {
     pub(crate) ids: Ids,
-    /// Where each known id is now,
+    /// The new position of each known id,
     pub(crate) known: Vec<u32>,
     /// and each of the new ones.
     pub(crate) new: Vec<u32>,

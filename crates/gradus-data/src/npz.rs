@@ -175,7 +175,7 @@ impl<W: Write + Seek> NpzWriter<W> {
         self.add("data", &NpyArray::new(vec![matrix.nnz()], matrix.values().to_vec())?)
     }
 
-    /// Begins an array of about so many bytes.
+    /// Begins an array of about this many bytes.
     fn start(&mut self, name: &str, size: u64) -> Result<()> {
         if self.names.iter().any(|taken| taken == name) {
             return Err(Error::parameter("name", name, "another array has it already"));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Rows decoded at a time: enough to keep the threads busy, few enough to bound the memory.
 const BATCH: usize = 1 << 18;
 
-/// What the cells of a column mean.
+/// The meaning of the cells of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -92,9 +92,9 @@ impl std::fmt::Display for Kind {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Its place among the leaves of the schema.
+    /// The position among the leaves of the schema.
     leaf: usize,
-    /// What stored integers of a decimal are divided by; [`HALF`] for numbers in half precision.
+    /// The divisor of stored integers of a decimal; [`HALF`] for numbers in half precision.
     divisor: i64,
     /// The level of a cell that holds a value; 0 if all do.
     optional: i16,
@@ -430,7 +430,7 @@ impl Growing {
     }
 }
 
-/// What pandas noted about the frame that a file was written from.
+/// The notes of pandas about the frame that a file was written from.
 #[derive(Default)]
 struct Frame {
     /// The columns that hold the index.
@@ -520,7 +520,7 @@ impl ChunkReader for SharedFile {
     }
 }
 
-/// What a column means, and what its stored integers are divided by.
+/// Returns the meaning of a column, and the divisor of its stored integers.
 fn meaning(column: &ColumnDescriptor) -> (Kind, i64) {
     let per_second = |unit: &TimeUnit| match unit {
         TimeUnit::MILLIS => 1_000,

@@ -1,4 +1,4 @@
-//! Who rated what, how much: the data of every recommender.
+//! Ratings of items by users: the data of every recommender.
 
 use super::{Csr, Features, Id, Ids, RatingsBuilder, builder};
 use gradus_base::text::csv_field;
@@ -6,7 +6,7 @@ use gradus_base::{Error, Result};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// What to do with a (user, item) pair that occurs more than once.
+/// The treatment of a (user, item) pair that occurs more than once.
 #[derive(
     Clone,
     Copy,
@@ -42,11 +42,11 @@ pub struct Rating {
     pub item: u32,
     /// The value.
     pub value: f32,
-    /// Its weight; 1 where the data has none.
+    /// The weight of the rating; 1 where the data has none.
     pub weight: f32,
 }
 
-/// A set of ratings, held by user and by item.
+/// A set of ratings, stored by user and by item.
 ///
 /// Canonical: both [`Ids`] are sorted, every pair occurs once, the entries of each row are sorted
 /// by column. Two files with the same ratings in another order give equal `Ratings` (the
@@ -284,9 +284,9 @@ impl Ratings {
         self.weights.as_ref().map(|(_, by_item)| by_item.as_slice())
     }
 
-    /// When each rating was given, in the order of `by_user().values()`, if that was read: see
-    /// [`ReadOptions::times`](super::ReadOptions::times). Any number that grows with time; seconds
-    /// since 1970 where the file has dates.
+    /// Returns the time of each rating, in the order of `by_user().values()`, if times were read: see
+    /// [`ReadOptions::times`](super::ReadOptions::times). Any number that grows with time; seconds since 1970 where the
+    /// file has dates.
     pub fn times(&self) -> Option<&[i64]> {
         self.times.as_deref()
     }

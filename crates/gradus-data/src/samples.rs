@@ -7,7 +7,7 @@ mod table;
 
 pub use table::SamplesOptions;
 
-/// What is to be predicted.
+/// The target of supervised samples.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// Numbers, samples × targets.
@@ -16,7 +16,7 @@ pub enum Target {
     Classes {
         /// The class of each sample, as an index into `labels`.
         codes: Vec<u32>,
-        /// What the classes are called.
+        /// The names of the classes.
         labels: Ids,
     },
 }
@@ -180,7 +180,7 @@ impl Samples {
         Self::new(features, Target::Classes { codes, labels })
     }
 
-    /// Says how much each sample counts.
+    /// Sets the weight of each sample.
     ///
     /// # Errors
     /// If there is not one for each sample, or one is negative or not finite, or all are 0.
@@ -206,8 +206,8 @@ impl Samples {
         Ok(self)
     }
 
-    /// Says to which fold each sample belongs, for models that choose by cross-validation: samples of
-    /// one fold are evaluated by a fit to all others.
+    /// Sets the fold of each sample, for models that choose by cross-validation: samples of one fold are evaluated by a
+    /// fit to all others.
     ///
     /// # Errors
     /// If there is not one for each sample.
@@ -223,7 +223,7 @@ impl Samples {
         Ok(self)
     }
 
-    /// Says where the features came from.
+    /// Sets the source of the features.
     ///
     /// # Errors
     /// If that is another number of features.
@@ -264,7 +264,7 @@ impl Samples {
         self.features.n_cols()
     }
 
-    /// Where the features came from.
+    /// Returns the source of the features.
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
     }
@@ -279,17 +279,17 @@ impl Samples {
         !self.target_names.is_empty()
     }
 
-    /// What is to be predicted; [`has_target`](Self::has_target) says whether that is anything.
+    /// Returns the target; [`has_target`](Self::has_target) tells whether there is one.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// What the targets are called.
+    /// Returns the names of the targets.
     pub fn target_names(&self) -> &[String] {
         &self.target_names
     }
 
-    /// How much each sample counts, if they do not all count 1.
+    /// Returns the weight of each sample, if they do not all count 1.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
@@ -327,7 +327,7 @@ impl Samples {
         }
     }
 
-    /// What the classes are called, if the target is one.
+    /// Returns the names of the classes, if the target is a class.
     pub fn labels(&self) -> Option<&Ids> {
         self.classes().ok().map(|(_, labels)| labels)
     }

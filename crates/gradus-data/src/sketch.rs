@@ -20,7 +20,7 @@ const NAME: &str = "training.sketch";
 pub struct Sketch {
     /// Number of rows.
     rows: u64,
-    /// In ascending order, each once.
+    /// The smallest hashes in ascending order, each once.
     smallest: Vec<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Sketch {
         Self { rows, smallest: found.hashes }
     }
 
-    /// The sketch of the rows that are cut into so many blocks; `hashes` gives those of a block.
+    /// The sketch of the rows that are cut into this many blocks; `hashes` gives those of a block.
     fn of_blocks<I: Iterator<Item = u64>>(
         rows: usize,
         blocks: usize,
@@ -153,7 +153,7 @@ fn mix(hash: u64, word: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The hash of an id, the same whether it is held as a number or as text.
+/// The hash of an id, the same whether it is stored as a number or as text.
 fn of_id(id: Id<'_>) -> u64 {
     match id {
         Id::Int(number) => mix(1, number as u64),
@@ -179,7 +179,7 @@ fn of_rating(user: u64, item: u64, value: f32) -> u64 {
 }
 
 impl Ratings {
-    /// What is remembered of these ratings; see [`Sketch`].
+    /// Returns the sketch of these ratings; see [`Sketch`].
     pub fn sketch(&self) -> Sketch {
         let (users, items) = (of_ids(self.users()), of_ids(self.items()));
         let by_user = self.by_user();
@@ -205,7 +205,7 @@ impl Ratings {
 }
 
 impl Samples {
-    /// What is remembered of these samples; see [`Sketch`].
+    /// Returns the sketch of these samples; see [`Sketch`].
     pub fn sketch(&self) -> Sketch {
         let (hash, n, size) = (self.row_hash(), self.len(), 8192);
         Sketch::of_blocks(n, n.div_ceil(size), |block| {
@@ -218,7 +218,7 @@ impl Samples {
         sketch.share((0..self.len()).map(self.row_hash()))
     }
 
-    /// The hash of a sample: its features, whether held dense or sparse, and its target.
+    /// The hash of a sample: its features, whether stored dense or sparse, and its target.
     fn row_hash(&self) -> impl Fn(usize) -> u64 + Sync + '_ {
         let feature = |sum: u64, column: usize, x: f64| match x {
             0.0 => sum,

@@ -101,7 +101,7 @@ impl<T: Copy + Default> Csr<T> {
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// Where row `row` lies in [`indices`](Self::indices) and [`values`](Self::values).
+    /// Returns the range of row `row` in [`indices`](Self::indices) and [`values`](Self::values).
     ///
     /// # Panics
     /// If `row >= n_rows()`.

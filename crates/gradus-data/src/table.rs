@@ -25,7 +25,7 @@ use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What to do with a value that is not there.
+/// The treatment of a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
@@ -62,7 +62,7 @@ pub struct Table {
     places: HashMap<String, usize>,
     n_rows: usize,
     source: Option<Arc<TableSource>>,
-    /// Which rows of the source these are; `None` is all of them.
+    /// The rows of the source; `None` is all of them.
     rows: Option<Vec<u32>>,
 }
 
@@ -230,7 +230,7 @@ impl Table {
         Dense::new(n_rows, n_cols, values)
     }
 
-    /// Where the table came from, if a file was read.
+    /// Returns the source of the table, if a file was read.
     pub fn source(&self) -> Option<&TableSource> {
         self.source.as_deref()
     }
@@ -313,7 +313,7 @@ impl Table {
     }
 }
 
-/// What is wrong if two of the names are the same.
+/// Returns the error if two of the names are the same.
 pub(crate) fn same_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let mut seen = HashSet::new();
     for name in names.clone() {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of ratings in a block, about.
 const BLOCK: usize = 1 << 14;
 
-/// How often a pass over the rows reports its progress.
+/// The number of reports of progress in a pass over the rows.
 const REPORTS: usize = 50;
 
 /// Rows cut into consecutive blocks of about equal work.
@@ -126,14 +126,14 @@ impl<'w> Progress<'w> {
         result
     }
 
-    /// Whether so many blocks are done; fewer if the fit was asked to stop.
+    /// Whether this many blocks are done; fewer if the fit was asked to stop.
     pub(crate) fn has_done(&self, count: usize) -> bool {
         self.done.load(Ordering::Relaxed) >= count
     }
 }
 
-/// What `work` makes of each block, in order, with progress reported; `state` is what a thread keeps
-/// from one block to the next. `None` if the fit was asked to stop.
+/// Applies `work` to each block and returns the results in order, with progress reported; `state` makes the scratch
+/// memory that a thread keeps between blocks. `None` if the fit was asked to stop.
 pub(crate) fn map_watched<S: Send, T: Send, R: Send + Default>(
     blocks: Vec<T>,
     watch: &Watch<'_>,

@@ -9,7 +9,7 @@ use gradus_file::{Reader, Writer};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What the users rated in training.
+/// The training ratings of the users.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) ratings: Arc<Csr>,

@@ -6,12 +6,12 @@ use gradus_base::random::Stream;
 use gradus_core::report::Choice;
 use gradus_data::Ratings;
 
-/// At most this many users are scored on held-out items: the NDCG of so many is known to about 0.005, and the
+/// The largest number of users that are scored on held-out items: the NDCG of so many is known to about 0.005, and the
 /// differences between parameters, on the same users, to about a fifth of that.
 const USERS: u64 = 2000;
 /// The least number of users whose held-out items say anything.
 const LEAST_USERS: usize = 20;
-/// The share of the items of such a user that is held out, as one in so many.
+/// The share of the items of such a user that is held out, as one in this many.
 const ONE_IN: usize = 5;
 /// Seed of the sample. It is not that of the fit, so that a refit chooses the same.
 const SEED: u64 = 0;
@@ -148,7 +148,7 @@ impl Climb {
         }
     }
 
-    /// What the report says of it.
+    /// Returns the entry of the report.
     pub(crate) fn choice(&self, parameter: &str) -> Choice {
         let tried: Vec<String> =
             self.tried.iter().map(|(value, score)| format!("{value:.3}: {score:.4}")).collect();
@@ -159,14 +159,15 @@ impl Climb {
     }
 }
 
-/// Where the parabola through three scores is largest, in steps from the one in the middle; at most half a step.
+/// Returns the position of the maximum of the parabola through three scores, in steps from the one in the middle; at
+/// most half a step.
 pub(crate) fn vertex([below, here, above]: [f64; 3]) -> f64 {
     let bend = below - 2.0 * here + above;
     let shift = if bend < 0.0 { 0.5 * (below - above) / bend } else { 0.0 };
     shift.clamp(-0.5, 0.5)
 }
 
-/// What a fit says whose data are too few to choose a parameter by.
+/// Returns the entry of the report for data that is too small to choose a parameter by.
 pub(crate) fn too_few(parameter: &str, value: f64) -> Choice {
     let reason = format!(
         "by default: fewer than {LEAST_USERS} users have two items, too few to choose it by held-out items"

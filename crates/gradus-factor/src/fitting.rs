@@ -1,5 +1,5 @@
-//! What the fits of all recommenders share: checks of the input, the options of the loop, and remarks
-//! in the report.
+//! Shared parts of the fits of all recommenders: checks of the input, the options of the loop, and remarks in the
+//! report.
 
 use crate::baseline;
 use crate::catalogue::Catalogue;
@@ -24,7 +24,7 @@ pub(crate) struct Stopping {
 
 /// The parameters of a recommender that is fitted by the shared loop.
 pub(crate) trait Iterative: Fit<Data = Ratings> {
-    /// When the loop ends.
+    /// Returns the stopping rule of the loop.
     fn stopping(&self) -> Stopping;
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn closed_form_options<P: Fit<Data = Ratings>>(
     }
 }
 
-/// What the fits in closed form to signs of interest begin with.
+/// The preparation of fits in closed form to signs of interest.
 pub(crate) struct Interest {
     pub(crate) held_out: Option<HeldOutItems>,
     pub(crate) options: LoopOptions<'static>,

@@ -23,7 +23,7 @@ impl<'a> Side<'a> {
         Self::with_row_cost(rows, weights, ROW_COST)
     }
 
-    /// With another cost of a row; see [`Blocks::new`].
+    /// Sets another cost of a row; see [`Blocks::new`].
     pub(crate) fn with_row_cost(
         rows: &'a Csr,
         weights: Option<&'a [f32]>,
@@ -67,9 +67,9 @@ impl Sums {
 pub(crate) enum Method {
     /// Exactly.
     Cholesky,
-    /// By so many conjugate gradient steps from where it is.
+    /// A number of conjugate gradient steps from the last solution.
     Cg(usize),
-    /// By so many rounds over its coordinates from where it is.
+    /// A number of rounds over the coordinates from the last solution.
     Coordinates(usize),
     /// The same with factors of 0 or more.
     NonNegative(usize),

@@ -6,7 +6,7 @@ use gradus_data::{Csr, Ratings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the strength `x` of an interaction follows from its value `r` and its weight `w`.
+/// The strength `x` of an interaction as a function of its value `r` and its weight `w`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Strength {

@@ -26,7 +26,7 @@ pub enum RatingLoss {
     Logistic,
 }
 
-/// What a solver that follows a gradient fits: the rank, the loss and the penalty, in the units of the ratings.
+/// The problem of a gradient solver: the rank, the loss and the penalty, in the units of the ratings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) rank: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Problem {
     pub(crate) rule: Squares,
 }
 
-/// A value so many times the spread of the others from their median is taken for wild.
+/// A value this many times the spread of the others from their median is taken for wild.
 const WILD: f64 = 5.0;
 
 /// The variances that penalties and `delta` are measured by. Under a robust loss a few wild values must

@@ -27,7 +27,7 @@ macro_rules! shared {
     };
     (scaling $($rest:tt)*) => {
         gradus_core::params! { @field {
-            /// How the penalty of a row grows with its number of ratings.
+            /// The growth of the penalty of a row with its number of ratings.
             pub scaling: Scaling,
         } $($rest)* }
     };
@@ -74,7 +74,8 @@ macro_rules! shared {
     };
     (patience $($rest:tt)*) => {
         gradus_core::params! { @field {
-            /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off.
+            /// The number of iterations without a better error on held-out ratings after which the fit stops; 0 turns
+            /// this off.
             #[schemars(range(max = 1_000_000))]
             pub patience: usize,
         } $($rest)* }

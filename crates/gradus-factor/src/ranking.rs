@@ -1,4 +1,4 @@
-//! Held-out items, and how well a model ranks them: how models of implicit feedback are evaluated.
+//! The ranking of held-out items: how models of implicit feedback are evaluated.
 //!
 //! The protocol is that of [`gradus_select::evaluate_ranking`], so that the validation score of a
 //! fit, the score of a search and that of an evaluation on the same data are the same number:
@@ -45,7 +45,7 @@ const RELEVANT: u32 = 1 << 31;
 /// A user and the held-out items relevant to them, ascending.
 type Case = (u32, Vec<u32>);
 
-/// Which users a score is taken over.
+/// The users over which a score is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// The sample that iterations are compared on.

@@ -1,10 +1,10 @@
-//! What the tests of several models share.
+//! Shared helpers of the tests of several models.
 
 use gradus_core::estimator::Fit;
 use gradus_data::make::RatingsSpec;
 use gradus_data::{Duplicates, Ratings};
 
-/// Does this work on so many threads.
+/// Does this work on this many threads.
 pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }

@@ -26,9 +26,9 @@ use gradus_core::report::Choice;
 use gradus_data::{Duplicates, Entity, Ids, Ratings, split};
 use std::sync::Arc;
 
-/// Ratings of which the choice is made, at most about so many.
+/// Ratings of which the choice is made, at most about this many.
 const SAMPLE: usize = 1_000_000;
-/// Held-out ratings that are enough to tell strengths apart.
+/// The number of held-out ratings that is enough to tell strengths apart.
 const ENOUGH: usize = 20_000;
 /// The share of the ratings that is held out at once, as a number of parts.
 const PARTS: usize = 10;
@@ -83,20 +83,20 @@ pub(crate) trait Tunable: Iterative {
         None
     }
 
-    /// These parameters with a value for that one, so many steps from the first; the value; and the ratio by
-    /// which the strength changes with it.
+    /// Returns these parameters with a value of the parameter of strength, `step` steps from the first; the value; and
+    /// the ratio by which the strength changes with it.
     fn variant(&self, data: &Ratings, step: i32) -> (Self, f32, f32) {
         let _ = (data, step);
         (self.clone(), 0.0, 1.0)
     }
 
-    /// These parameters with both set, for a trial: one start, with no more iterations than by default.
+    /// Returns these parameters with both set, for a trial: one start, with no more iterations than by default.
     fn trial(&self, rank: usize, regularization: f32) -> Self;
 }
 
 /// The parameters of a latent factor model of ratings with a penalty, as the shared parts of a fit read them.
 pub(crate) trait LatentParams: Tunable {
-    /// What the strength that is tried first is multiplied by, against that of `als`.
+    /// The ratio of the strength that is tried first to that of `als`.
     const STRENGTH: f32 = 1.0;
 
     /// The most iterations of a trial, and the least share of the objective at which it ends: by default those of a
@@ -169,7 +169,7 @@ macro_rules! latent {
 }
 pub(crate) use latent;
 
-/// What a trial is made with.
+/// The parameters of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
     rank: usize,
@@ -179,13 +179,13 @@ struct Point {
     step: i32,
 }
 
-/// What a fit is to use.
+/// The chosen parameters of a fit.
 pub(crate) struct Chosen {
     pub(crate) rank: usize,
     pub(crate) regularization: f32,
     /// Steps of the further parameter, for [`Tunable::variant`].
     pub(crate) further: i32,
-    /// What was not given, for the report.
+    /// The parameters that were not given, for the report.
     pub(crate) choices: Vec<Choice>,
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn choose<P: Tunable>(
     Ok(search.chosen(best))
 }
 
-/// What the fit that a checkpoint belongs to goes on with.
+/// Returns the choices of the checkpoint that the fit resumes.
 fn resumed<P: Tunable>(
     params: &P,
     data: &Ratings,
@@ -367,7 +367,7 @@ impl<'s, P: Tunable> Search<'s, P> {
         loss
     }
 
-    /// What a trial is made with, in words.
+    /// Describes the parameters of a trial in words.
     fn words(&self, point: Point) -> String {
         let strength = self.value(point);
         let further = self.params.further().map(|name| {

@@ -1,2 +1,2 @@
-//! Nothing to call: the manifest of this crate names features of shared dependencies, so that the command, the tests
-//! and the Python package build each dependency once.
+//! An empty crate whose manifest names features of shared dependencies, so that the command, the tests and the Python
+//! package build each dependency once.

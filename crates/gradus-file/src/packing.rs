@@ -19,7 +19,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// How the file that begins with these bytes is packed, if it is.
+    /// Returns the compression of a file that begins with these bytes, if it is compressed.
     pub fn of(start: &[u8]) -> Option<Self> {
         match start {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -28,7 +28,7 @@ impl Packing {
         }
     }
 
-    /// How a file of this name is packed when it is written.
+    /// Returns the compression of a file to write, by its name.
     pub fn named(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "gz" => Some(Self::Gzip),
@@ -37,7 +37,7 @@ impl Packing {
         }
     }
 
-    /// What messages call it.
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -45,7 +45,7 @@ impl Packing {
         }
     }
 
-    /// What the packed bytes hold.
+    /// Decompresses packed bytes.
     pub fn unpack<'a>(
         self,
         packed: impl BufRead + Send + 'a,

@@ -39,7 +39,7 @@ const ROUND: f32 = 12_582_912.0;
 /// `ln 2` in two parts, the first with so few digits that whole multiples of it are exact.
 const LN2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
 
-/// From here on `exp ψ(x) = x − ½` in single precision.
+/// The number from which on `exp ψ(x) = x − ½` in single precision.
 const LARGE: f32 = 2e4;
 
 /// Below, the result is taken as 0.

@@ -38,7 +38,7 @@ impl Gram {
         Self::with_block(k, level, (BLOCK_BYTES / (4 * padded(k).max(1))).max(16))
     }
 
-    /// A workspace that gathers so many rows at a time.
+    /// A workspace that gathers this many rows at a time.
     pub(super) fn with_block(k: usize, level: Level, block: usize) -> Gram {
         Gram {
             level,
@@ -250,7 +250,7 @@ impl Kernel for Accumulate<'_> {
     }
 }
 
-/// What to ask the cache for while a block is multiplied, spread over its tiles.
+/// The memory to prefetch while a block is multiplied, spread over its tiles.
 ///
 /// A tile steps through the rows of its block, and at each step asks for one line of one row of the
 /// next block. Memory then works while the registers do, and never has more to do at once than it
@@ -261,7 +261,7 @@ pub(super) struct Fetch<'a> {
     /// The rows to ask for, and how many of them one tile has steps for.
     next: &'a [u32],
     depth: usize,
-    /// One tile in so many asks.
+    /// One tile in this many asks.
     every: usize,
     tile: usize,
 }
@@ -432,13 +432,13 @@ fn at_once(vectors: usize) -> usize {
     if vectors == 4 { 2 } else { vectors.min(3) }
 }
 
-/// How many vectors go into a tile that starts with half a one.
+/// Returns the number of vectors in a tile that starts with half a vector.
 #[inline(always)]
 fn beside_half(vectors: usize) -> usize {
     if vectors == 3 { 1 } else { vectors.min(2) }
 }
 
-/// How many tiles [`row_block`] cuts one block of rows into.
+/// Returns the number of tiles into which [`row_block`] cuts a block of rows.
 #[inline(always)]
 fn n_tiles<L: Lanes>(stride: usize, row: usize) -> usize {
     let mut vectors = (stride - row) / L::N;

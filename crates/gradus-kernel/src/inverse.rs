@@ -10,7 +10,7 @@ const BLOCK: usize = 128;
 /// Why a matrix was not inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInverted {
-    /// It is not positive definite, as far as double precision can tell.
+    /// The matrix is not positive definite, to double precision.
     NotPositive,
     /// The caller asked to stop.
     Stopped,

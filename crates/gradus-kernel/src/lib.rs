@@ -33,7 +33,7 @@
 //! | `inverse.rs` | [`invert_positive`], the inverse of a large positive definite matrix on all threads |
 //! | `linalg.rs` | [`linalg`], dense factorisations in double precision |
 //! | `bags.rs` | [`bags`], means of rows and changes of shared rows |
-//! | `words.rs` | [`words`], steps of word vectors by logistic losses |
+//! | `words/` | [`words`], steps of word vectors by logistic losses |
 //! | `softmax.rs` | [`softmax_steps`], the same by the whole softmax |
 //! | `screen/` | [`screen::Screen`], which dot products can be large, by integers and a bound |
 //!
@@ -104,7 +104,7 @@ use lanes::{Four, Lanes};
 /// that the processor lacks runs at the highest one it has, so any value is safe to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// What the compilation target guarantees; no fused multiply-add is assumed.
+    /// The instructions that the compilation target guarantees; no fused multiply-add is assumed.
     Portable,
     /// AVX2 with fused multiply-add: 8 lanes.
     Avx2,

@@ -49,19 +49,19 @@ pub struct Centres {
     largest: f32,
 }
 
-/// What [`Centres::nearest`] finds, a value for each sample.
+/// The result of [`Centres::nearest`], a value for each sample.
 #[derive(Clone, Debug, Default)]
 pub struct Nearest {
     /// The largest score.
     pub best: Vec<f32>,
-    /// Which centre has it; of several, the first.
+    /// The centre with the largest score; of several, the first.
     pub at: Vec<f32>,
     /// The second largest score, which may be equal; −∞ where there is one centre.
     pub second: Vec<f32>,
 }
 
 impl Nearest {
-    /// Room for so many samples.
+    /// Room for this many samples.
     pub fn new(n: usize) -> Self {
         Self { best: vec![0.0; n], at: vec![0.0; n], second: vec![0.0; n] }
     }
@@ -147,7 +147,7 @@ impl Centres {
 /// Writes samples into a block.
 ///
 /// # Shapes
-/// `block` holds `d` values of [`Level::samples_at_once`] samples; `rows` gives at most so many rows of `d` values.
+/// `block` holds `d` values of [`Level::samples_at_once`] samples; `rows` gives at most this many rows of `d` values.
 pub fn pack<'a>(width: usize, block: &mut [f32], rows: impl Iterator<Item = &'a [f32]>) {
     block.fill(0.0);
     for (at, row) in rows.enumerate() {
@@ -184,7 +184,7 @@ fn tile<L: Lanes, const R: usize>(
 
 struct Search<'a> {
     centres: &'a Centres,
-    /// How many of them.
+    /// The number of samples.
     some: usize,
     samples: &'a [f32],
     to: &'a mut Nearest,

@@ -100,10 +100,10 @@ fn density(x: f32) -> f32 {
 fn tanh_of(x: f32) -> f32 {
     let s = x * x;
     let p = -5.704_988_7e-3;
-    let p = p * s + 2.063_908_9e-2;
+    let p = p * s + 2.063_909e-2;
     let p = p * s - 5.373_971_6e-2;
     let p = p * s + 1.333_144_2e-1;
-    let p = p * s - 3.333_328_2e-1;
+    let p = p * s - 3.333_328e-1;
     let small = p * s * x + x;
     let large = 1.0 - 2.0 / (exp(2.0 * x) + 1.0);
     if x > -0.625 && x < 0.625 { small } else { large }
@@ -112,6 +112,13 @@ fn tanh_of(x: f32) -> f32 {
 #[inline(always)]
 fn sigmoid_of(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
+}
+
+/// The number, or 0 if it is next to nothing. The moments of a weight without gradient (of a unit that is never active) fall to
+/// subnormal numbers, with which a processor takes a hundred times as long: a fit of 4 s took 105 s.
+#[inline(always)]
+fn flushed(x: f32) -> f32 {
+    if x > -1e-30 && x < 1e-30 { 0.0 } else { x }
 }
 
 /// The sum of the lanes, in a fixed order.
@@ -407,6 +414,65 @@ kernels! {
         }
     }
 
+    /// The largest of each square of 2 × 2 pixels of two rows of an image whose channels are the last dimension, and which of the four it
+    /// is: the first of several. What is no number is taken and stays.
+    pub fn largest_of_squares<'a>(
+        rows: (&'a [f32], &'a [f32]),
+        channels: usize,
+        to: &'a mut [f32],
+        taken: &'a mut [u8],
+    ) {
+        let (above, below) = rows;
+        let c = channels.max(1);
+        let places = to.chunks_exact_mut(c).zip(taken.chunks_exact_mut(c));
+        let rows = above.chunks_exact(2 * c).zip(below.chunks_exact(2 * c));
+        for ((to, taken), (above, below)) in places.zip(rows) {
+            let ((first, second), (third, fourth)) = (above.split_at(c), below.split_at(c));
+            let (first, second, third, fourth) =
+                (&first[..c], &second[..c], &third[..c], &fourth[..c]);
+            let (to, taken) = (&mut to[..c], &mut taken[..c]);
+            for i in 0..c {
+                let (mut most, mut which) = (first[i], 0);
+                let more = second[i] > most || second[i].is_nan();
+                most = if more { second[i] } else { most };
+                which = if more { 1 } else { which };
+                let more = third[i] > most || third[i].is_nan();
+                most = if more { third[i] } else { most };
+                which = if more { 2 } else { which };
+                let more = fourth[i] > most || fourth[i].is_nan();
+                most = if more { fourth[i] } else { most };
+                which = if more { 3 } else { which };
+                to[i] = most;
+                taken[i] = which;
+            }
+        }
+    }
+
+    /// Sends gradients back to the pixels that were the largest of their squares; the others get 0.
+    pub fn largest_of_squares_gradient<'a>(
+        gradient: &'a [f32],
+        taken: &'a [u8],
+        channels: usize,
+        above: &'a mut [f32],
+        below: &'a mut [f32],
+    ) {
+        let c = channels.max(1);
+        let places = gradient.chunks_exact(c).zip(taken.chunks_exact(c));
+        let rows = above.chunks_exact_mut(2 * c).zip(below.chunks_exact_mut(2 * c));
+        for ((g, taken), (above, below)) in places.zip(rows) {
+            let ((first, second), (third, fourth)) = (above.split_at_mut(c), below.split_at_mut(c));
+            let (first, second) = (&mut first[..c], &mut second[..c]);
+            let (third, fourth) = (&mut third[..c], &mut fourth[..c]);
+            let (g, taken) = (&g[..c], &taken[..c]);
+            for i in 0..c {
+                first[i] = if taken[i] == 0 { g[i] } else { 0.0 };
+                second[i] = if taken[i] == 1 { g[i] } else { 0.0 };
+                third[i] = if taken[i] == 2 { g[i] } else { 0.0 };
+                fourth[i] = if taken[i] == 3 { g[i] } else { 0.0 };
+            }
+        }
+    }
+
     /// `to = x` times 0 with the probability `limit / 65536`, else times `keep`. The random numbers are those of `seed` behind `first`.
     pub fn drop_out<'a>(x: &'a [f32], seed: u64, first: usize, limit: u32, keep: f32, to: &'a mut [f32]) {
         for (at, (x, to)) in x.iter().zip(to).enumerate() {
@@ -448,8 +514,8 @@ kernels! {
         let AdamStep { betas: (b1, b2), scale, keep, rate, root, epsilon } = step;
         for i in 0..n {
             let g = scale * g[i];
-            m[i] = b1 * m[i] + (1.0 - b1) * g;
-            v[i] = b2 * v[i] + (1.0 - b2) * g * g;
+            m[i] = flushed(b1 * m[i] + (1.0 - b1) * g);
+            v[i] = flushed(b2 * v[i] + (1.0 - b2) * g * g);
             w[i] = w[i] * keep - rate * m[i] / (v[i].sqrt() * root + epsilon);
         }
     }
@@ -460,7 +526,7 @@ kernels! {
         let (m, g) = (&mut m[..n], &g[..n]);
         for i in 0..n {
             let g = scale * g[i];
-            m[i] = momentum * m[i] + g;
+            m[i] = flushed(momentum * m[i] + g);
             w[i] = w[i] * keep - rate * (g + momentum * m[i]);
         }
     }
@@ -556,6 +622,26 @@ mod tests {
         let log = softmax_row(&mut row);
         assert_eq!(row, [0.5, 0.0, 0.5]);
         assert!((log - 1000.6931).abs() < 1e-3);
+    }
+
+    #[test]
+    fn moments_that_are_next_to_nothing_become_zero() {
+        let step = AdamStep {
+            betas: (0.9, 0.999),
+            scale: 1.0,
+            keep: 1.0,
+            rate: 0.1,
+            root: 1.0,
+            epsilon: 1e-8,
+        };
+        let [mut w, mut m, mut v] = [[1.0], [1e-30], [1e-37]];
+        adam(&mut w, &mut m, &mut v, &[0.0], step);
+        assert_eq!((w, m, v), ([1.0], [0.0], [0.0]));
+        let mut m = [1e-30];
+        nesterov(&mut w, &mut m, &[0.0], 0.9, 0.1, 1.0, 1.0);
+        assert_eq!((w, m), ([1.0], [0.0]));
+        nesterov(&mut w, &mut m, &[f32::NAN], 0.9, 0.1, 1.0, 1.0);
+        assert!(w[0].is_nan() && m[0].is_nan());
     }
 
     #[test]

@@ -9,12 +9,12 @@ use super::{Kernel, Level};
 /// Samples looked at side by side.
 const WIDE: usize = 16;
 
-/// What a pass over all samples found.
+/// The result of a pass over all samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
     /// The largest gain of moving a sample up.
     pub most: f64,
-    /// Where it is; the first of equals.
+    /// The position of the value; the first of equals.
     pub at: usize,
     /// The smallest cost of moving a sample down.
     pub least: f64,

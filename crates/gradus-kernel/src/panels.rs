@@ -13,7 +13,7 @@ pub const WIDTH: usize = 24;
 /// Rows that are best packed together: a panel of them fills half of the nearest cache.
 pub const ROWS: usize = 128;
 
-/// The width of the panels of a matrix of so many columns: few columns fill a narrow one.
+/// The width of the panels of a matrix of this many columns: few columns fill a narrow one.
 pub fn width(n_cols: usize) -> usize {
     WIDTH.min(n_cols.max(1).next_multiple_of(8))
 }
@@ -23,7 +23,7 @@ pub fn width(n_cols: usize) -> usize {
 ///
 /// # Shapes
 /// `rows` holds rows of `center.len()` values, `weights` one for each, `sums` one for each column. `packed` has a
-/// panel of [`width`] columns for every so many columns, the last one filled up by zeros. Panics on other lengths.
+/// panel of [`width`] columns for every this many columns, the last one filled up by zeros. Panics on other lengths.
 pub fn pack(
     level: Level,
     rows: &[f64],
@@ -50,7 +50,7 @@ pub fn pack(
 ///
 /// # Shapes
 /// `a` and `b` hold panels of `n` rows of `width` values each (a [`width`]); `out` has a row for each column of `a`, a
-/// column for each of `b`, and so many values from one row to the next. Panics on other lengths.
+/// column for each of `b`, and this many values from one row to the next. Panics on other lengths.
 pub fn add_products(
     level: Level,
     (n, width): (usize, usize),

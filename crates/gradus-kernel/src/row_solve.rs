@@ -26,7 +26,7 @@ const PIVOT_SHARE_F64: f64 = 1e-13;
 pub struct RowProblem<'a> {
     /// The rows of the fixed side.
     pub factors: &'a [f32],
-    /// Which of them this row touches.
+    /// The indices of the rows that this row has ratings with.
     pub indices: &'a [u32],
     /// The value to predict at each of them.
     pub targets: &'a [f32],
@@ -49,7 +49,7 @@ pub struct RowProblem<'a> {
     pub upcoming: &'a [u32],
 }
 
-/// What [`RowSolver::solve`] found, beside the factors it wrote.
+/// The result of [`RowSolver::solve`], beside the factors it wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowSolution {
     /// The bias `β`; zero where none was asked for.
@@ -190,7 +190,7 @@ impl RowSolver {
         self.found(problem, out, bias, fallback)
     }
 
-    /// What was found, with the residuals if they are asked for.
+    /// Returns the solution, with the residuals if they are asked for.
     pub(super) fn found(
         &self,
         problem: &RowProblem<'_>,

@@ -71,7 +71,7 @@ impl Kernel for Steps<'_> {
     }
 }
 
-/// What a step works on: the products with all outputs, which become what the rows are moved by.
+/// The buffer of a step: the products with all outputs, which become what the rows are moved by.
 struct Work {
     rule: Rule,
     tiles: Vec<[[f32; INPUTS]; OUTPUTS]>,

@@ -47,7 +47,7 @@ impl Totals {
         };
         let starts: Vec<usize> = (0..n_rows).step_by(CHUNK).collect();
         let block = BLOCK_BYTES / (4 * stride.max(1));
-        // A few chunks at a time, so that only a few matrices are held; joined in order.
+        // A few chunks at a time, so that only a few matrices are in memory; joined in order.
         for wave in starts.chunks(2 * rayon::current_num_threads()) {
             let parts: Vec<Gram> = parallel::map(wave, |&start| {
                 let end = n_rows.min(start + CHUNK);

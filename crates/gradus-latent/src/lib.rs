@@ -9,7 +9,7 @@
 //! | [`nmf`] | non-negative matrix factorisation |
 //! | [`pca`] | principal component analysis, and its probabilistic model |
 //! | [`plsa`] | probabilistic latent semantic analysis |
-//! | [`topics`] | what topic models share |
+//! | [`topics`] | shared parts of topic models |
 //! | [`moments`] | the mean and the scatter of samples, batch by batch |
 //!
 //! ```
@@ -32,6 +32,7 @@ pub mod moments;
 pub mod nmf;
 pub mod pca;
 pub mod plsa;
+mod read_ahead;
 pub mod topics;
 
 pub use autoencoder::{AutoencoderModel, LinearAutoencoder};

@@ -39,7 +39,7 @@ pub struct Moments {
     weight: f64,
     count: u64,
     mean: Vec<f64>,
-    /// What values are multiplied by before they are squared: a power of 2, 1 of usual data.
+    /// The multiplier of values before they are squared: a power of 2, 1 for usual data.
     scale: f64,
     /// Columns of a tile, whole panels, and the lower triangle of tiles, each by rows. What is above the diagonal is
     /// anything.
@@ -60,7 +60,7 @@ impl Moments {
         Self::scaled(n_features, centred, 1.0)
     }
 
-    /// As [`new`](Self::new), with values multiplied by `scale` before they are squared.
+    /// Makes empty moments like [`new`](Self::new), with values multiplied by `scale` before they are squared.
     fn scaled(n_features: usize, centred: bool, scale: f64) -> Self {
         let width = panels::width(n_features);
         let all = n_features.div_ceil(width);
@@ -374,7 +374,7 @@ impl Moments {
         &self.mean
     }
 
-    /// What values were multiplied by before they were squared.
+    /// Returns the multiplier of values before they are squared.
     pub(crate) fn scale(&self) -> f64 {
         self.scale
     }
@@ -415,8 +415,8 @@ impl Moments {
     }
 }
 
-/// What is kept from one chunk of rows to the next: packed rows, the sums of their columns by block, and the products
-/// of parts of the rows.
+/// The scratch memory kept from one chunk of rows to the next: packed rows, the sums of their columns by block, and the
+/// products of parts of the rows.
 #[derive(Default)]
 struct Scratch {
     packed: Vec<f64>,

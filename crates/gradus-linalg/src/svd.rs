@@ -78,7 +78,7 @@ pub fn truncated(matrix: &dyn Operator, k: usize, options: &Options) -> Result<S
     found.ok_or_else(|| Error::data("svd: stopped"))
 }
 
-/// As [`truncated`], until `stopped` says to stop: the result is then the best so far, or `None` before
+/// Computes what [`truncated`] does until `stopped` returns true: the result is then the best so far, or `None` before
 /// the first restart.
 ///
 /// # Errors
@@ -92,8 +92,8 @@ pub fn truncated_until(
     decompose(matrix, k, options, stopped, |n, _, aim| Lanczos::start(n, aim))
 }
 
-/// As [`truncated`], from columns that span a space near that of the leading vectors, as those of a matrix near this
-/// one: left ones by rows, right ones by rows, and the number of each.
+/// Computes what [`truncated`] does from columns that span a space near that of the leading vectors, as those of a
+/// matrix near this one: left ones by rows, right ones by rows, and the number of each.
 ///
 /// # Errors
 /// As [`truncated`].

@@ -1,7 +1,7 @@
 //! Preconditioned conjugate gradients for a symmetric positive semidefinite matrix that is only
 //! multiplied with vectors.
 
-/// When [`solve`] ends.
+/// The stopping rule of [`solve`].
 pub(crate) struct Limits<'a> {
     /// The squared norm of the residual to reach (in the metric of the preconditioner), as a share of
     /// that of the right-hand side.

@@ -1,4 +1,4 @@
-//! What is known of the target alone: the mean of numbers, the shares of classes.
+//! Baselines that know the target alone: the mean of numbers, the shares of classes.
 
 use crate::fitting::{
     check_held_out, check_samples, class_weights, held_out_log_loss, held_out_rmse, loop_options,

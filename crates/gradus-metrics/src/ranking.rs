@@ -197,7 +197,7 @@ pub struct AtK {
 }
 
 impl AtK {
-    /// From the places of the hits, ascending from 0, and the number of relevant items.
+    /// Computes the measures from the places of the hits, ascending from 0, and the number of relevant items.
     pub fn of(hits: &[usize], n_relevant: usize, k: usize) -> Self {
         if k == 0 || n_relevant == 0 {
             return Self::default();

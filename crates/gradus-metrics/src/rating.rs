@@ -10,7 +10,7 @@ pub struct RatingErrors {
     pub rmse: f64,
     /// Mean absolute error.
     pub mae: f64,
-    /// How many pairs it was taken over.
+    /// The number of pairs.
     pub count: usize,
     /// Standard error of the first, from the spread of the squared errors (delta method). Not a
     /// number (null in JSON) for one pair.
@@ -20,7 +20,7 @@ pub struct RatingErrors {
 }
 
 impl RatingErrors {
-    /// Where the root mean squared error of ever more such pairs would lie, 95 times out of 100.
+    /// Returns the 95 % interval of the root mean squared error over ever more such pairs.
     ///
     /// Both intervals are normal, and take the pairs as independent. Ratings of the same user or
     /// item are not quite, so the truth is a little wider.

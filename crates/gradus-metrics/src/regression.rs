@@ -19,7 +19,7 @@ use serde::Serialize;
 pub struct RegressionErrors {
     /// Mean squared error.
     pub mse: f64,
-    /// Its root, in the unit of the target.
+    /// The root of the mean squared error, in the unit of the target.
     pub rmse: f64,
     /// Mean absolute error.
     pub mae: f64,

@@ -1,4 +1,4 @@
-//! What measures over rows share: checks of what came in, and sums that do not drift.
+//! Shared parts of measures over rows: checks of the input, and sums with compensated rounding.
 
 use gradus_base::{Error, Result};
 
@@ -37,7 +37,7 @@ impl Sum {
     }
 }
 
-/// That `what` has a value for each of the `expected` rows.
+/// Checks that `what` has a value for each of the `expected` rows.
 pub fn same_length(what: &str, expected: usize, got: usize) -> Result<()> {
     if got == expected {
         return Ok(());
@@ -49,7 +49,7 @@ pub fn same_length(what: &str, expected: usize, got: usize) -> Result<()> {
     })
 }
 
-/// That every value is finite; rows count from 1 in the message.
+/// Checks that every value is finite; rows count from 1 in the message.
 pub fn finite(what: &str, values: &[f64]) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),

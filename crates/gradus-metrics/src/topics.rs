@@ -1,4 +1,4 @@
-//! How good topics are: the coherence of their top words.
+//! The coherence of the top words of topics.
 //!
 //! A topic is coherent if its words occur together. The measures compare how often pairs of its top words occur in the same
 //! document, or in the same window of a text, with how often each occurs; they agree with those of gensim's
@@ -28,7 +28,7 @@ pub const NPMI_WINDOW: usize = 10;
 /// The window of `c_v`.
 pub const CV_WINDOW: usize = 110;
 
-/// In which documents, or windows of texts, words occur.
+/// The documents, or windows of texts, in which words occur.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cooccurrence {
     /// The units that have each word: disjoint ranges, ascending.
@@ -68,7 +68,7 @@ impl Cooccurrence {
         found
     }
 
-    /// The windows of so many words that have each of the words of topics. A text is a list of numbers of words, with
+    /// The windows of this many words that have each of the words of topics. A text is a list of numbers of words, with
     /// [`OTHER`] for any other word; one that is shorter than a window is a window.
     ///
     /// Windows are counted as gensim counts them, so that figures can be compared: a word that leaves a window at its

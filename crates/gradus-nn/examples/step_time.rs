@@ -4,6 +4,7 @@
 //! last loss as JSON.
 
 use burn::tensor::{Device, Tensor};
+use gradus_base::memory::LargePages;
 use gradus_base::random::Stream;
 use gradus_nn::device::tensor;
 use gradus_nn::layers::pool::{max_pool, mean_pool};
@@ -13,10 +14,11 @@ use gradus_nn::layers::{
 use gradus_nn::ops;
 use gradus_nn::optimizer::{OptimizerKind, StepSettings, Trained};
 use gradus_nn::weights::{Init, Layout, Role, WeightId, Weights};
+use mimalloc::MiMalloc;
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: LargePages<MiMalloc> = LargePages::over(MiMalloc);
 
 /// A network and a batch: the mean loss from weights.
 type Loss = Box<dyn Fn(&Weights, &Pass) -> Tensor<1>>;

@@ -231,10 +231,6 @@ macro_rules! image_model {
             fn patience_and_restarts(&self) -> (usize, usize) {
                 (self.patience, self.restarts)
             }
-
-            fn device(&self) -> $crate::device::DeviceKind {
-                self.device
-            }
         }
 
         impl gradus_core::estimator::Fit for $Params {

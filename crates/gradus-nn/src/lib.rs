@@ -2,13 +2,16 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`device`] | the processor that a network runs on |
+//! | [`device`] | tensors and their numbers |
 //! | [`weights`] | named weights, their shapes and initial values |
 //! | [`layers`] | layers: what a network is made of |
 //! | [`ops`] | operations with gradients of their own, faster on the CPU than those of burn |
 //! | [`optimizer`] | the update rules: AdamW and stochastic gradient descent with momentum |
 //! | [`train`] | the training loop that all networks share |
 //! | [`supervised`] | networks that predict numbers or classes from features: what models of tables and of images share |
+//! | [`lm`] | language models: decoders that write texts |
+//! | [`seq2seq`] | transformers that make texts of texts |
+//! | [`textclassifier`] | transformers that predict classes of texts |
 //! | [`mlp`] | multi-layer perceptrons for tables |
 //! | [`images`] | what networks for images share |
 //! | [`cnn`] | convolutional networks for images |
@@ -21,18 +24,23 @@ pub mod cnn;
 pub mod device;
 pub mod images;
 pub mod layers;
+pub mod lm;
 pub mod mlp;
 pub mod ops;
 pub mod optimizer;
 pub mod parameters;
+pub mod seq2seq;
 pub mod supervised;
+pub mod textclassifier;
 pub mod train;
 pub mod vit;
 pub mod weights;
 
 pub use cnn::Cnn;
-pub use device::DeviceKind;
 pub use images::Augment;
 pub use layers::Activation;
+pub use lm::Lm;
 pub use mlp::{Mlp, MlpRegressor};
+pub use seq2seq::Seq2Seq;
+pub use textclassifier::TextClassifier;
 pub use vit::Vit;

@@ -90,7 +90,7 @@ impl Trained {
                     on_cpu(settings.kind, state, &gradient, &rates, (*scale, decay))
                 }
                 Scale::Tensor(scale) => {
-                    on_device(settings.kind, state, gradient * scale.clone(), &rates, decay);
+                    on_device(settings.kind, state, gradient * Tensor::clone(scale), &rates, decay);
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Trained {
 /// What gradients are multiplied by to keep their norm within the limit.
 enum Scale {
     Number(f32),
-    Tensor(Tensor<1>),
+    Tensor(Box<Tensor<1>>),
 }
 
 impl Scale {
@@ -110,11 +110,11 @@ impl Scale {
         let device = first.device();
         if !is_cpu(&device) {
             if limit == 0.0 {
-                return Self::Tensor(Tensor::ones([1], &device));
+                return Self::Tensor(Box::new(Tensor::ones([1], &device)));
             }
             let squares = gradients.iter().flatten().map(|one| (one.clone() * one.clone()).sum());
             let norm = Tensor::cat(squares.collect(), 0).sum().sqrt();
-            return Self::Tensor((norm.recip() * limit).clamp_max(1.0));
+            return Self::Tensor(Box::new((norm.recip() * limit).clamp_max(1.0)));
         }
         if limit == 0.0 {
             return Self::Number(1.0);

@@ -126,12 +126,6 @@ macro_rules! shared {
             pub validation_fraction: f64,
         } $($rest)* }
     };
-    (device $($rest:tt)*) => {
-        gradus_core::params! { @field {
-            /// Processor that the network is trained on.
-            pub device: DeviceKind,
-        } $($rest)* }
-    };
     (seed $($rest:tt)*) => {
         gradus_core::params! { @field {
             /// Seed of the initial weights, of the order of the data and of dropout.

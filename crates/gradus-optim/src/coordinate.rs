@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// An objective whose partial derivatives are cheap, given a quantity that is kept up to date, such as
 /// the residuals of a regression.
 pub trait CoordinateWise: Objective {
-    /// What is kept up to date while `x` moves.
+    /// The quantities kept up to date while `x` moves.
     type Kept;
 
     /// Computes the maintained quantity for a point.
@@ -32,7 +32,7 @@ pub trait CoordinateWise: Objective {
 /// The order in which coordinates are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// From first to last.
+    /// Coordinates from first to last.
     #[default]
     Cyclic,
     /// A new random order for each sweep.
@@ -69,7 +69,7 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
-    /// From first to last, 1000 sweeps at most.
+    /// Makes a solver that visits coordinates from first to last, in 1000 sweeps at most.
     pub fn new() -> Self {
         Self::default()
     }

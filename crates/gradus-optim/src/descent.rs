@@ -54,7 +54,7 @@ pub struct Descent {
 }
 
 impl Descent {
-    /// By this rule, with these rates.
+    /// Makes a solver with this rule and these rates.
     pub fn new(rule: UpdateRule, schedule: Schedule) -> Self {
         let step_size = StepSize::Scheduled(schedule);
         Self { rule, step_size, control: Control::default() }

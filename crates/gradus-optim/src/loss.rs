@@ -53,7 +53,7 @@ pub enum Loss {
     Exponential,
 }
 
-/// Where the exponential loss goes over into a straight line.
+/// The margin below which the exponential loss is continued by its tangent.
 const STEEPEST: f64 = 300.0;
 
 impl Loss {
@@ -114,7 +114,7 @@ impl Loss {
         }
     }
 
-    /// Its derivative with respect to the prediction; at a kink, the subgradient of smallest size.
+    /// Returns the derivative with respect to the prediction; at a kink, the subgradient of smallest size.
     #[inline]
     pub fn derivative(self, z: f64, y: f64) -> f64 {
         let r = z - y;
@@ -152,8 +152,8 @@ impl Loss {
         }
     }
 
-    /// Its second derivative with respect to the prediction, where that is of any use: `None` for
-    /// losses made of straight lines. Where it jumps, either side.
+    /// Returns the second derivative with respect to the prediction; `None` for piecewise linear losses, where it is of
+    /// no use. Where it jumps, either side.
     #[inline]
     pub fn second_derivative(self, z: f64, y: f64) -> Option<f64> {
         let r = z - y;

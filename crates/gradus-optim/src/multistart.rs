@@ -34,7 +34,7 @@ pub struct MultiStart {
 pub struct MultiOutcome {
     /// Every run, in the order of the starts.
     pub runs: Vec<Outcome>,
-    /// Which has the smallest value.
+    /// The index of the run with the smallest value.
     pub best: usize,
 }
 
@@ -46,7 +46,7 @@ impl MultiOutcome {
 }
 
 impl MultiStart {
-    /// This many starts.
+    /// Makes a search with this many starts.
     pub fn new(starts: usize) -> Self {
         Self { starts, seed: 0 }
     }

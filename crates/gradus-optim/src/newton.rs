@@ -90,7 +90,7 @@ struct Cg {
 
 struct Solved {
     ended: Ended,
-    /// By how much the quadratic model falls.
+    /// The decrease of the quadratic model.
     fall: f64,
     /// Length of the step in the norm of the preconditioner.
     length: f64,
@@ -306,7 +306,7 @@ impl Run<'_> {
     }
 }
 
-/// Where an iteration begins.
+/// The start of an iteration.
 struct Here<'a> {
     f: &'a Counted<'a>,
     x: &'a [f64],

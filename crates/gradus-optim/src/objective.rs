@@ -32,13 +32,13 @@ use std::cell::{Cell, RefCell};
 /// # Ok::<(), gradus_base::Error>(())
 /// ```
 pub trait Objective {
-    /// How many numbers it is a function of.
+    /// Returns the number of variables.
     fn dim(&self) -> usize;
 
-    /// Its value at `x`. Not finite where it has none.
+    /// Returns the value at `x`. Not finite where it is undefined.
     fn value(&self, x: &[f64]) -> f64;
 
-    /// Its value at `x`, and its gradient there into `out`.
+    /// Returns the value at `x`, and writes its gradient there into `out`.
     ///
     /// Both at once, because most objectives share the work. `out` holds anything on entry.
     /// Where the function has a kink, any subgradient.
@@ -232,7 +232,7 @@ impl<'a> Differences<'a> {
         Self { objective, x, scale, scratch, gradients: Cell::new(0) }
     }
 
-    /// How many gradients it took so far.
+    /// Returns the number of gradients computed so far.
     pub(crate) fn gradients(&self) -> usize {
         self.gradients.get()
     }

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The outcome of a run.
 
 use crate::vector;
 use serde::{Deserialize, Serialize};
@@ -58,11 +58,11 @@ impl fmt::Display for Reason {
 /// How often an objective was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluations {
-    /// For its value alone.
+    /// Evaluations of the value alone.
     pub values: usize,
-    /// For value and gradient (over the whole sum, where that is the mean of terms).
+    /// Evaluations of value and gradient (over the whole sum, where the function is the mean of terms).
     pub gradients: usize,
-    /// For a product with its Hessian.
+    /// Products with the Hessian.
     pub hessian_products: usize,
 }
 
@@ -102,7 +102,7 @@ impl Trace {
     }
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The point found.

@@ -16,7 +16,7 @@ pub struct Distance<'a> {
 }
 
 impl<'a> Distance<'a> {
-    /// From this set, of points with `dim` coordinates.
+    /// Makes the distance from this set, for points with `dim` coordinates.
     ///
     /// # Errors
     /// If the set is not one of such points.
@@ -45,12 +45,12 @@ impl Objective for Distance<'_> {
     }
 }
 
-/// What a function must be at a solution.
+/// The condition on a function at a solution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Exactly 0.
     Zero,
-    /// At most 0.
+    /// 0 at most.
     AtMostZero,
 }
 
@@ -58,12 +58,12 @@ pub enum Kind {
 pub struct Constraint<'a> {
     /// The function.
     pub function: &'a dyn Objective,
-    /// What it must be.
+    /// The condition on the function.
     pub kind: Kind,
 }
 
 impl Constraint<'_> {
-    /// By how much a value of the function breaks it.
+    /// Returns the violation of the constraint at a value of the function.
     fn broken(&self, value: f64) -> f64 {
         if self.kind == Kind::AtMostZero { value.max(0.0) } else { value }
     }
@@ -79,7 +79,7 @@ pub struct Penalised<'a> {
 }
 
 impl<'a> Penalised<'a> {
-    /// With this weight and no multipliers.
+    /// Makes a penalised objective with this weight and no multipliers.
     pub fn new(
         objective: &'a dyn Objective,
         constraints: &'a [Constraint<'a>],
@@ -144,7 +144,7 @@ impl Objective for Penalised<'_> {
 pub struct PenaltyMethod {
     /// The first weight. Default 10.
     pub weight: f64,
-    /// What the weight is multiplied by when constraints are hardly better kept. Default 10.
+    /// The factor by which the weight grows when constraints are hardly better kept. Default 10.
     pub growth: f64,
     /// Rounds at most. Default 30.
     pub max_rounds: usize,
@@ -158,12 +158,12 @@ impl Default for PenaltyMethod {
     }
 }
 
-/// What a penalty method came to.
+/// The outcome of a penalty method.
 #[derive(Clone, Debug)]
 pub struct PenaltyOutcome {
     /// The last round; its value is that of the objective alone.
     pub outcome: Outcome,
-    /// By how much the worst constraint is broken.
+    /// The violation of the worst constraint.
     pub broken: f64,
     /// The multipliers: how much the value would fall if a constraint were eased by 1.
     pub multipliers: Vec<f64>,

@@ -14,7 +14,7 @@ pub struct Quadratic {
 }
 
 impl Quadratic {
-    /// With this matrix and vector.
+    /// Makes a quadratic from this matrix and vector.
     ///
     /// # Errors
     /// If the matrix is not square and symmetric, or the vector not as long as it is wide.
@@ -34,14 +34,14 @@ impl Quadratic {
         Ok(Self { a, b })
     }
 
-    /// With this diagonal and `b = 0`.
+    /// Makes a quadratic with this diagonal and `b = 0`.
     pub fn diagonal(values: &[f64]) -> Self {
         let n = values.len();
         let a = Dense::from_fn(n, n, |i, j| if i == j { values[i] } else { 0.0 });
         Self { a, b: vec![0.0; n] }
     }
 
-    /// With these eigenvalues, along random orthogonal directions, and `b = 0`.
+    /// Makes a quadratic with these eigenvalues, along random orthogonal directions, and `b = 0`.
     pub fn with_spectrum(values: &[f64], seed: u64) -> Self {
         let n = values.len();
         let mut a = Self::diagonal(values).a;
@@ -140,7 +140,7 @@ pub struct Rosenbrock {
 }
 
 impl Rosenbrock {
-    /// In this many dimensions, at least 2.
+    /// Makes the function of this many variables, at least 2.
     pub fn new(dim: usize) -> Self {
         Self { dim: dim.max(2) }
     }
@@ -210,7 +210,7 @@ pub struct Factorisation {
 }
 
 impl Factorisation {
-    /// Of this number.
+    /// Makes the factorisation of this number.
     pub fn new(a: f64) -> Self {
         Self { a }
     }
@@ -255,7 +255,7 @@ pub struct LeastSquares {
 }
 
 impl LeastSquares {
-    /// Over the rows of `x` with targets `y` and the penalty λ.
+    /// Makes the objective over the rows of `x` with targets `y` and the penalty λ.
     ///
     /// # Errors
     /// If there are no rows, not as many targets as rows, or λ is negative.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 /// A function that is simple enough for its proximal step to be known:
 /// `prox(x) = argmin over z of h(z) + ‖z − x‖² / (2 step)`.
 pub trait Penalty {
-    /// Its value; infinite where it is not allowed.
+    /// Returns the value of the penalty; infinite outside its domain.
     fn value(&self, x: &[f64]) -> f64;
 
     /// Replaces `x` by its proximal step of this length.
@@ -189,7 +189,7 @@ impl Proximal {
         Self { accelerated: false, restart: true, first_step: 1.0, control: Control::default() }
     }
 
-    /// With momentum.
+    /// Makes the method with momentum.
     pub fn fista() -> Self {
         Self { accelerated: true, ..Self::ista() }
     }
@@ -350,7 +350,7 @@ impl Projected {
         Self::default()
     }
 
-    /// With momentum.
+    /// Makes the method with momentum.
     pub fn accelerated() -> Self {
         Self { inner: Proximal::fista() }
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub struct Schedule {
     /// The rate at first (after the warm-up).
     pub rate: f64,
-    /// How it changes.
+    /// The shape of the schedule.
     pub shape: Shape,
     /// Steps over which the rate rises from near 0 in a straight line. Adam on a network wants
     /// some hundreds; 0 for none.
@@ -49,7 +49,7 @@ pub enum Shape {
     Steps {
         /// Steps between two changes.
         every: usize,
-        /// What the rate is multiplied by.
+        /// The multiplier of the rate.
         factor: f64,
     },
 }
@@ -84,7 +84,7 @@ impl Schedule {
         Self::new(rate, Shape::Steps { every, factor })
     }
 
-    /// With a warm-up of so many steps before.
+    /// Adds a warm-up of this many steps before.
     #[must_use]
     pub const fn warm_up(mut self, steps: usize) -> Self {
         self.warm_up = steps;

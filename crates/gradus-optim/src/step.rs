@@ -311,7 +311,7 @@ pub struct Stepper<F> {
 }
 
 impl<F: Real> Stepper<F> {
-    /// For `dim` coordinates.
+    /// Makes the state of the rule for `dim` coordinates.
     pub fn new(rule: UpdateRule, dim: usize) -> Self {
         Self { rule, memory: vec![vec![F::default(); dim]; rule.memories()], moves: 0 }
     }

@@ -48,7 +48,7 @@ pub struct Stochastic {
 }
 
 impl Stochastic {
-    /// By this rule with these rates, in batches of 32; 100 epochs at most.
+    /// Makes a solver with this rule and these rates, in batches of 32 and 100 epochs at most.
     pub fn new(rule: UpdateRule, schedule: Schedule) -> Self {
         let control = Control { max_iter: 100, ..Control::default() };
         Self { rule, schedule, batch: 32, evaluate_every: 1, seed: 0, control }

@@ -7,7 +7,7 @@ use gradus_base::parallel;
 const BLOCK: usize = 1 << 14;
 /// Shorter vectors are not worth the threads.
 const PARALLEL: usize = 1 << 17;
-/// Sums of a block are kept in so many parts, which a compiler can put into vector registers.
+/// Sums of a block are kept in this many parts, which a compiler can put into vector registers.
 const LANES: usize = 8;
 
 #[inline]

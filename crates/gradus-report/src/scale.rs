@@ -2,7 +2,7 @@
 
 /// Values beyond this magnitude are treated like infinities: differences of them may overflow.
 const LARGEST: f64 = 1e300;
-/// On a logarithmic axis, values below this are treated like zero.
+/// The value below which a logarithmic axis treats values like zero.
 const SMALLEST: f64 = 1e-300;
 
 /// Whether a value can be placed on an axis.
@@ -90,7 +90,7 @@ impl Scale {
         Self { domain, from, to }
     }
 
-    /// Where `value` is drawn.
+    /// Returns the position of `value`.
     pub(crate) fn map(&self, value: f64) -> f64 {
         let Domain { lo, hi, log, .. } = self.domain;
         let share = if log {
@@ -101,7 +101,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// At most `max` ticks with their labels.
+    /// Returns at most `max` ticks with their labels.
     pub(crate) fn ticks(&self, max: usize) -> Vec<Tick> {
         let Domain { lo, hi, log, integer } = self.domain;
         let (values, step) = if log {

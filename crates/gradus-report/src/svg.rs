@@ -45,14 +45,14 @@ pub(crate) fn coord(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
-/// What lies behind a standalone drawing.
+/// The background of a standalone drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Background {
     /// White in a light theme, near black in a dark one (the default: legible wherever it is shown).
     #[default]
     Theme,
-    /// Nothing: the page shows through.
+    /// No background: the page shows through.
     Transparent,
 }
 
@@ -130,7 +130,7 @@ impl Drawing {
     }
 }
 
-/// Where text sits relative to its point.
+/// The position of text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Anchor {
     Start,

@@ -8,12 +8,12 @@ use crate::svg::escape;
 /// How the cells of a column are aligned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
-    /// To the left: words.
+    /// Left, for words.
     #[default]
     Left,
-    /// To the right: numbers.
+    /// Right, for numbers.
     Right,
-    /// In the middle.
+    /// Centred.
     Center,
 }
 
@@ -65,7 +65,7 @@ impl<S: Into<String>> From<S> for TableColumn {
     }
 }
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words, shown as they are.

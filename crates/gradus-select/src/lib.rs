@@ -16,7 +16,7 @@ pub mod samples;
 pub mod search;
 mod units;
 
-pub use units::{NO_LOSS, UnitLosses, further_losses, unit_losses};
+pub use units::{NO_LOSS, PER_TOKEN, UnitLosses, further_losses, unit_losses};
 
 pub use evaluate::{
     Estimate, RankingAt, RankingOptions, RankingReport, RatingScale, Skipped, evaluate_ranking,

@@ -23,20 +23,20 @@ const DRAWN: usize = 20_000_000;
 /// A score by its name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NamedScore {
-    /// What it is: `accuracy`.
+    /// The name of the score: `accuracy`.
     pub name: &'static str,
-    /// Its value.
+    /// The value of the score.
     pub value: f64,
-    /// Where the truth is with 95 % confidence, if the rows can tell.
+    /// The 95 % interval of the true value, if the rows can tell.
     pub interval: Option<Interval>,
 }
 
 /// A loss at every sample; smaller is better.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SampleLosses {
-    /// Of numbers: the mean squared error over the targets.
+    /// Losses of numbers: the mean squared error over the targets.
     Squared(Vec<f64>),
-    /// Of classes.
+    /// Losses of classes.
     Classes {
         /// 1 where the predicted class is wrong, else 0.
         wrong: Vec<f64>,
@@ -77,14 +77,14 @@ pub fn sample_losses(model: &dyn Predict, samples: &Samples) -> Result<SampleLos
     Ok(SampleLosses::Classes { wrong, log })
 }
 
-/// How well a model predicts one target.
+/// The evaluation of the predictions of one target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesEvaluation {
     /// The target.
     pub target: String,
     /// The truth, row by row.
     pub truth: Vec<f64>,
-    /// What was predicted.
+    /// The predicted values.
     pub predicted: Vec<f64>,
     /// All errors.
     pub errors: RegressionErrors,
@@ -95,8 +95,7 @@ pub struct ValuesEvaluation {
 /// How well a model predicts classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassesEvaluation {
-    /// What the classes are called; the last is `(unknown)` if there are rows of classes that the
-    /// model does not know.
+    /// The names of the classes; the last is `(unknown)` if there are rows of classes that the model does not know.
     pub names: Vec<String>,
     /// Rows of such classes.
     pub unknown: usize,
@@ -104,15 +103,15 @@ pub struct ClassesEvaluation {
     pub truth: Vec<u32>,
     /// The predicted class of each row.
     pub predicted: Vec<u32>,
-    /// How strongly each class is held to be the one, as [`Predict::scores`] has it.
+    /// The decision score of each class; see [`Predict::scores`].
     pub decisions: Dense<f64>,
     /// The probability of each class, of a model that knows it.
     pub probabilities: Option<Dense<f64>>,
-    /// What was taken for what.
+    /// The confusion matrix.
     pub confusion: Confusion,
     /// The scores, with intervals.
     pub scores: Vec<NamedScore>,
-    /// Where the accuracy is by Hoeffding's inequality.
+    /// The interval of the accuracy by Hoeffding's inequality.
     pub sure: Interval,
 }
 
@@ -263,7 +262,7 @@ pub fn evaluate_classes(model: &dyn Predict, samples: &Samples) -> Result<Classe
     })
 }
 
-/// What is measured of scores and probabilities.
+/// Returns the measures of scores and probabilities.
 fn of_scores(
     truth: &[u32],
     n_classes: usize,

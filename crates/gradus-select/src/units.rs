@@ -12,7 +12,7 @@ use gradus_metrics::regression::squared_errors;
 /// How far a model is off at each unit of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitLosses {
-    /// What they add up to: `negative log density`.
+    /// The name of the measure: `negative log density`.
     pub metric: &'static str,
     /// One a unit; smaller is better.
     pub values: Vec<f64>,
@@ -39,7 +39,15 @@ pub fn unit_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<UnitLosses>
         return Ok(UnitLosses { metric: "log perplexity", values, root: false });
     }
     if let Some(model) = fitted.model.density() {
-        let values = model.log_density(data)?.into_iter().map(|log| -log).collect();
+        let logs = model.log_density(data)?;
+        if let Some(counts) = model.n_tokens(data) {
+            // Such that their mean is the loss of a token: documents count by their tokens.
+            let tokens: usize = counts?.into_iter().sum();
+            let mean = tokens.max(1) as f64 / logs.len().max(1) as f64;
+            let values = logs.into_iter().map(|log| -log / mean).collect();
+            return Ok(UnitLosses { metric: PER_TOKEN, values, root: false });
+        }
+        let values = logs.into_iter().map(|log| -log).collect();
         return Ok(UnitLosses { metric: "negative log density", values, root: false });
     }
     let losses = match (fitted.model.transformer(), fitted.model.clusterer()) {
@@ -70,7 +78,10 @@ pub fn further_losses(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Vec<Unit
     }
 }
 
-/// What a model without losses lacks; see [`unit_losses`].
+/// The loss of language models: the mean negative log probability of a token.
+pub const PER_TOKEN: &str = "nats per token";
+
+/// The ability that a model without losses lacks; see [`unit_losses`].
 pub const NO_LOSS: &str = "be measured on data it has not seen";
 
 fn reconstruction(model: &dyn Transform, data: &Samples) -> Result<Option<UnitLosses>> {

@@ -10,15 +10,15 @@ use std::path::Path;
 /// How counts are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// As David Blei's LDA-C has them: every line is a document.
+    /// The format of David Blei's LDA-C: every line is a document.
     Ldac,
-    /// As UCI's bags of words have them: every line is an entry.
+    /// The format of UCI's bags of words: every line is an entry.
     Uci,
-    /// As SciPy's `save_npz` writes a matrix.
+    /// The format of SciPy's `save_npz`.
     Npz,
 }
 
-/// How counts are written in a file, by its name; `None` of a file of texts.
+/// Returns the format of a file of counts, by its name; `None` for a file of texts.
 pub(crate) fn kind(path: &Path, has_vocabulary: bool) -> Option<Kind> {
     let name = plain_name(path);
     if name.ends_with(".npz") {

@@ -4,6 +4,7 @@ use crate::file::DocumentsFile;
 use gradus_base::random::Stream;
 use gradus_base::text::grouped;
 use gradus_base::{Error, Result};
+use gradus_core::capability::Capability;
 use gradus_core::dataset::{DataKind, Dataset, HoldOut, Purpose, RANDOM, Remarks};
 use gradus_core::estimator::Traits;
 use gradus_data::split::rows::{self, RowSplit};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// The classes of documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocumentClasses {
-    /// What the class is called: the name of its column, or `folder`.
+    /// The name of the class: that of its column, or `folder`.
     pub name: String,
     /// The class of each document, as an index into `labels`; of several the first.
     pub codes: Vec<u32>,
@@ -41,8 +42,8 @@ impl DocumentClasses {
 pub struct Documents {
     name: String,
     texts: TextIds,
-    /// Of documents that were counted elsewhere: the terms, ascending, and how often each is in each document.
-    /// Their texts are empty.
+    /// For documents that were counted elsewhere: the terms, ascending, and how often each is in each document. Their
+    /// texts are empty.
     counts: Option<Arc<(TextIds, Csr<f64>)>>,
     ids: Option<TextIds>,
     classes: Option<DocumentClasses>,
@@ -113,7 +114,7 @@ impl Documents {
         Ok(Self { counts: Some(Arc::new((list, counts))), ..documents })
     }
 
-    /// Says what the text is called, as a column of a table is.
+    /// Sets the name of the text, as a column of a table has one.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -196,7 +197,7 @@ impl Documents {
         })
     }
 
-    /// What the text is called.
+    /// Returns the name of the text.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -281,7 +282,7 @@ impl Documents {
     }
 }
 
-/// What a text is called that has no name.
+/// The name of a text without a name.
 pub(crate) const TEXT: &str = "text";
 
 /// The way to hold out the documents that came last.
@@ -435,9 +436,13 @@ impl DataKind for Documents {
     fn read(
         path: &Path,
         options: &Self::Options,
-        _purpose: &Purpose<'_>,
+        purpose: &Purpose<'_>,
         remarks: &mut Remarks<'_>,
     ) -> Result<Self> {
+        // A model that writes texts learns where lines end.
+        if purpose.traits.can(Capability::Generate) && options.is_plain_text(path) {
+            return options.whole(path, remarks);
+        }
         options.read(path, remarks)
     }
 

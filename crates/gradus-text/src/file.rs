@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::path::Path;
 
-/// What a column of texts may be called, best first.
+/// The usual names of a column of texts, best first.
 const NAMES: &[&str] = &[TEXT, "body", "document", "content", "message", "review", "abstract"];
 
 /// Files of more bytes are read in parts by models that need not hold them.
@@ -22,7 +22,7 @@ const LARGE: u64 = 1 << 30;
 /// Bytes of a part.
 const PART: usize = 8 << 20;
 
-/// So many names of files are shown in a remark.
+/// The number of file names shown in a remark.
 const SHOWN: usize = 3;
 
 /// How documents are read: from a folder of files, a file with a document a line, or a column of a table.
@@ -38,7 +38,7 @@ pub struct DocumentsFile {
     pub label_column: Option<String>,
     /// The same as `label_column`, as tables of features have it.
     pub target: Option<String>,
-    /// What stands between several classes in a cell of `label_column`. Left out, a cell is one class.
+    /// The separator of several classes in a cell of `label_column`. Left out, a cell is one class.
     pub label_separator: Option<String>,
     /// Column of the times of documents, of a table: numbers, or dates like 2001-12-31.
     pub time_column: Option<String>,
@@ -90,7 +90,8 @@ impl DocumentsFile {
     /// - Counts as UCI's bags of words have them, by their name (`docword….txt`): three lines with the numbers of documents, of
     ///   terms and of entries, and then a document, a term (both from 1) and a count in each line.
     /// - A matrix of counts, documents × terms, as SciPy's `save_npz` writes it (`.npz`).
-    /// - Any other file: every line is a document, an empty line an empty one. If the first one begins with `__label__`, lines
+    /// - Any other file, for a model that writes texts: the file is one document, unless `lines` is set.
+    /// - Any other file, for other models: every line is a document, an empty line an empty one. If the first one begins with `__label__`, lines
     ///   begin with their classes, as in fastText's files: every `__label__x` of a line is a class of it, and all lines have one.
     ///
     /// What is not UTF-8 is read as UTF-16 if it begins with a byte order mark, else as Windows-1252, and remarked on.
@@ -289,6 +290,21 @@ impl DocumentsFile {
         Ok(documents)
     }
 
+    /// Whether a file is neither a table, nor counts, nor one whose lines are asked for.
+    pub(crate) fn is_plain_text(&self, path: &Path) -> bool {
+        let counted = || counts::kind(path, self.vocabulary.is_some()).is_some();
+        !self.lines && !path.is_dir() && !self.is_table(path) && !counted()
+    }
+
+    /// Reads a file as one document.
+    pub(crate) fn whole(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
+        let text = text(path, remarks)?;
+        if text.trim().is_empty() {
+            return Err(Error::format(path, "holds no text but blanks"));
+        }
+        Ok(Documents::new([text]))
+    }
+
     fn folder(&self, path: &Path, remarks: &mut Remarks<'_>) -> Result<Documents> {
         let columns = [&self.text, &self.id_column, self.labels(), &self.time_column];
         if let Some(name) = columns.into_iter().flatten().next() {
@@ -362,7 +378,8 @@ fn first_row(text: &[u8]) -> &[u8] {
     &text[..end.map_or(text.len(), |at| at + 1)]
 }
 
-fn lines(path: &Path, asked: bool, remarks: &mut Remarks<'_>) -> Result<Documents> {
+/// The text of a file; its encoding is remarked on if it is an unusual one.
+fn text(path: &Path, remarks: &mut Remarks<'_>) -> Result<String> {
     let Some(file) = TextFile::read(path)? else {
         return Err(Error::format(path, "holds no text: there is a zero byte in it"));
     };
@@ -372,10 +389,15 @@ fn lines(path: &Path, asked: bool, remarks: &mut Remarks<'_>) -> Result<Document
     if file.text.is_empty() {
         return Err(Error::format(path, "holds no documents"));
     }
-    if file.text.trim_start().starts_with(LABEL) {
-        return labelled(path, &file.text);
+    Ok(file.text)
+}
+
+fn lines(path: &Path, asked: bool, remarks: &mut Remarks<'_>) -> Result<Documents> {
+    let text = text(path, remarks)?;
+    if text.trim_start().starts_with(LABEL) {
+        return labelled(path, &text);
     }
-    if !asked && let Some(tabs) = tabs_of_all(&file.text) {
+    if !asked && let Some(tabs) = tabs_of_all(&text) {
         let columns = tabs + 1;
         let path = path.display();
         remarks.push(format!(
@@ -383,7 +405,7 @@ fn lines(path: &Path, asked: bool, remarks: &mut Remarks<'_>) -> Result<Document
              the one with the texts"
         ));
     }
-    Ok(Documents::new(file.text.lines()))
+    Ok(Documents::new(text.lines()))
 }
 
 /// Lines with their classes, as fastText has them. Empty lines are left out.

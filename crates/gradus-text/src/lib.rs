@@ -38,6 +38,7 @@ mod documents;
 mod fasttext;
 mod file;
 mod glove;
+mod pairs;
 mod parameters;
 mod ppmi;
 mod sif;
@@ -55,6 +56,7 @@ pub use fasttext::{
 };
 pub use file::DocumentsFile;
 pub use glove::{Glove, GloveSolver};
+pub use pairs::{TextPairs, TextPairsFile};
 pub use ppmi::Ppmi;
 pub use sif::{SentenceVectors, SentenceWeights, Sif};
 pub use skipgram::{Cbow, Skipgram};

@@ -61,10 +61,10 @@ pub struct Ppmi {
     #[schemars(range(min = 1, max = 1000))]
     pub window: usize,
 
-    /// On which side of a word its context is.
+    /// The side of a word on which its context is.
     pub context: ContextSide,
 
-    /// How much a word of the context counts, by its distance.
+    /// The weight of a word of the context by its distance.
     pub distance_weights: DistanceWeights,
 
     /// The exponent α of the context distribution: below 1 it takes from rare contexts their advantage.
@@ -84,7 +84,7 @@ pub struct Ppmi {
     #[schemars(range(min = 1))]
     pub min_count: u64,
 
-    /// Keep so many words at most, the most frequent ones.
+    /// Keep this many words at most, the most frequent ones.
     #[schemars(range(min = 1))]
     pub max_words: Option<usize>,
 

@@ -379,7 +379,7 @@ mod tests {
         Documents::new(texts)
     }
 
-    /// From the definition, in another way.
+    /// Computes the features from the definition, in another way.
     fn slow(params: &Sif, documents: &Documents, words: &WordVectors) -> Vec<Vec<f64>> {
         let split = |text: &str| -> Vec<usize> {
             let words = text.split(' ').filter_map(|word| words.find(word).ok());

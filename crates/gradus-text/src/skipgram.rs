@@ -55,7 +55,7 @@ macro_rules! word2vec_params {
             #[schemars(range(min = 1))]
             pub min_count: u64,
 
-            /// Keep so many words at most, the most frequent ones.
+            /// Keep this many words at most, the most frequent ones.
             #[schemars(range(min = 2, max = 4_000_000_000_u64))]
             pub max_words: Option<usize>,
 
@@ -309,7 +309,7 @@ impl Fit for Cbow {
     }
 }
 
-/// Fits a model to documents that are held, or to parts that are read once.
+/// Fits a model to documents in memory, or to parts that are read once.
 fn fit<P: Fit<Data = Documents, Model = WordVectors>>(
     params: &P,
     (words, options, keep_context): (Words, Options, bool),

@@ -1,4 +1,4 @@
-//! What models that take one column of text and count its words have in common.
+//! Shared parts of models that take one column of text and count its words.
 
 use gradus_base::Result;
 use gradus_data::{
@@ -6,7 +6,7 @@ use gradus_data::{
 };
 use gradus_file::Reader;
 
-/// The words of `counts` have at least so many letters.
+/// The words of `counts` have at least this many letters.
 pub(crate) const SHORTEST: usize = 2;
 
 /// Counts of these words, which ascend.
@@ -40,7 +40,7 @@ pub(crate) fn read(file: &mut Reader) -> Result<(Inputs, Vectorizer)> {
     }
 }
 
-/// The number of columns of a tensor that is a matrix of so many rows.
+/// The number of columns of a tensor that is a matrix of this many rows.
 ///
 /// # Errors
 /// If it is none.

@@ -38,7 +38,7 @@ gradus_core::params! { [crate::parameters::shared]
     pub struct Counts {
         [lowercase, stop_words, min_ngram, max_ngram, min_df, max_df, max_features],
 
-        /// Keep no terms, but hash them to so many features. Nothing is learned from the documents then, and the model
+        /// Keep no terms, but hash them to this many features. Nothing is learned from the documents then, and the model
         /// stays small; terms may share a feature. A count is negative where the hash says so.
         #[schemars(range(min = 1, max = 16_777_216))]
         pub n_hashed: Option<usize>,
@@ -116,7 +116,7 @@ gradus_core::params! { [crate::parameters::shared]
     pub struct Tfidf {
         [lowercase, stop_words, min_ngram, max_ngram, min_df, max_df, max_features],
 
-        /// Keep no terms, but hash them to so many features: the model stays small, and terms may share a feature.
+        /// Keep no terms, but hash them to this many features: the model stays small, and terms may share a feature.
         #[schemars(range(min = 1, max = 16_777_216))]
         pub n_hashed: Option<usize>,
 
@@ -127,7 +127,7 @@ gradus_core::params! { [crate::parameters::shared]
         /// weighs 1, and no division is by 0.
         pub smooth_idf: bool,
 
-        /// To what length the features of a document are scaled.
+        /// The norm to which the features of a document are scaled.
         pub norm: TextNorm,
     }
 }

@@ -50,7 +50,7 @@ pub mod model {
     pub use gradus_core::capability::Capability;
     pub use gradus_core::cluster::Cluster;
     pub use gradus_core::dataset::{AnyKind, DataKind, Dataset, HoldOut, Purpose, Remarks};
-    pub use gradus_core::density::{Density, Generate};
+    pub use gradus_core::density::{Continue, Density, Generate, Sampling};
     pub use gradus_core::embed::{Analogy, Embed, Neighbour, Query};
     pub use gradus_core::estimator::{
         AnyFitted, Entry, Estimator, Fit, Fitted, Job, Model, RecommenderTraits, Run, Traits,
@@ -64,6 +64,7 @@ pub mod model {
     pub use gradus_core::report::{Measure, Report, StopReason};
     pub use gradus_core::topics::{Completion, Topics};
     pub use gradus_core::transform::{Gradient, Transform};
+    pub use gradus_core::translate::Translate;
     pub use gradus_core::update::{Update, UpdateOptions, Updated};
     pub use gradus_file::{Reader, Writer};
 }
@@ -86,7 +87,7 @@ mod book {
     struct Spectra;
 }
 
-/// What most programs need.
+/// The names that most programs need.
 pub mod prelude {
     pub use gradus_base::{Error, Result};
     pub use gradus_core::cluster::Cluster;
@@ -107,7 +108,7 @@ pub mod prelude {
     pub use gradus_linear::{
         Constant, ElasticNet, Lasso, Linear, LinearModel, Logistic, Majority, Ridge, Svm, Svr,
     };
-    pub use gradus_nn::{Mlp, MlpRegressor};
+    pub use gradus_nn::{Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier};
     pub use gradus_text::{
         Cbow, Counts, Doc2Vec, Documents, FastText, Glove, Ppmi, Sif, Skipgram, TextModel, Tfidf,
         WordVectors,

@@ -10,7 +10,7 @@ use gradus_factor::{
 };
 use gradus_latent::{Gmm, KMeans, Lda, LinearAutoencoder, Nmf, Pca, Plsa};
 use gradus_linear::{Constant, ElasticNet, Lasso, Linear, Logistic, Majority, Ridge, Svm, Svr};
-use gradus_nn::{Cnn, Mlp, MlpRegressor, Vit};
+use gradus_nn::{Cnn, Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier, Vit};
 use gradus_text::{
     Cbow, Counts, Doc2Vec, FastText, Glove, Ppmi, Sif, Skipgram, Tfidf, open_fasttext,
 };
@@ -50,6 +50,9 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .with::<MlpRegressor>()
         .with::<Cnn>()
         .with::<Vit>()
+        .with::<Lm>()
+        .with::<TextClassifier>()
+        .with::<Seq2Seq>()
         .with::<Constant>()
         .with::<Majority>()
         .with::<KMeans>()

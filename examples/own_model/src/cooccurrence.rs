@@ -43,7 +43,7 @@ pub struct WordVectors {
     vectors: Vec<f32>,
 }
 
-/// The largest vocabulary: its square is held in memory.
+/// The largest vocabulary: its square is kept in memory.
 const MOST_WORDS: usize = 20_000;
 
 impl Fit for Cooccurrence {

@@ -23,7 +23,7 @@ pub struct Markov {
     /// Number of words that a word depends on.
     #[schemars(range(min = 1, max = 10))]
     pub order: usize,
-    /// What is added to every count.
+    /// The number added to every count.
     #[schemars(range(min = 1e-6, max = 1e6))]
     pub smoothing: f64,
 }
@@ -36,7 +36,7 @@ impl Default for Markov {
 
 impl Params for Markov {}
 
-/// What a Markov chain learned.
+/// A fitted Markov chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkovChain {
     order: usize,
@@ -47,7 +47,7 @@ pub struct MarkovChain {
     counts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// What stands before the first word, and for the end. No word of a file has a line break in it.
+/// The word before the first one, and for the end. No word of a file has a line break in it.
 const EDGE: &str = "\n";
 
 /// The longest sequence that is drawn.

@@ -23,7 +23,7 @@ pub struct Mixture {
     /// Number of topics.
     #[schemars(range(min = 1, max = 10_000))]
     pub n_topics: usize,
-    /// What is added to every count of a word in a topic.
+    /// The number added to every count of a word in a topic.
     #[schemars(range(min = 1e-6, max = 1e6))]
     pub smoothing: f64,
     /// Largest number of iterations of each start.

@@ -364,7 +364,7 @@ class _Kernel:
         self._intercept_ = -inner.intercept_ if two else inner.intercept_
         # scikit-learn has a function of one target return an array, too.
         self.intercept_ = np.atleast_1d(inner.intercept_)
-        self._gamma = float(inner.model_.facts["gamma"])
+        self._gamma = float(inner.model_.summary["gamma"])
         self._probA = self._probB = np.empty(0)
 
 

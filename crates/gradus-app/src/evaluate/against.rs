@@ -27,9 +27,9 @@ pub struct Compared {
     pub loss: &'static str,
     /// The two models: the one that is evaluated, and the file of the other.
     pub models: [String; 2],
-    /// Their mean losses.
+    /// The mean losses of the two models.
     pub means: Vec<f64>,
-    /// Where these are, both at once with 95 % confidence.
+    /// The intervals of the mean losses, which hold together with 95 % confidence.
     pub intervals: Vec<Interval>,
     /// The better one.
     pub best: String,

@@ -22,7 +22,7 @@ pub const SAMPLED_CAUTION: &str =
 pub struct RatingsAnswer {
     /// The kind of model.
     pub model: String,
-    /// Its errors.
+    /// The errors of the model.
     #[serde(flatten)]
     pub errors: Errors,
     /// The number of ratings.
@@ -40,9 +40,9 @@ pub struct RatingsAnswer {
 /// The errors of a simpler model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Baseline {
-    /// What it is.
+    /// The name of the baseline.
     pub name: &'static str,
-    /// Its errors.
+    /// The errors of the baseline.
     #[serde(flatten)]
     pub errors: Errors,
 }
@@ -52,15 +52,15 @@ pub struct Baseline {
 pub struct Errors {
     /// Root of the mean squared error.
     pub rmse: f64,
-    /// Its standard error.
+    /// The standard error of the root mean squared error.
     pub rmse_error: f64,
-    /// Where it is.
+    /// The 95 % interval of the root mean squared error.
     pub rmse_interval: (f64, f64),
     /// Mean absolute error.
     pub mae: f64,
-    /// Its standard error.
+    /// The standard error of the mean absolute error.
     pub mae_error: f64,
-    /// Where it is.
+    /// The 95 % interval of the mean absolute error.
     pub mae_interval: (f64, f64),
 }
 
@@ -143,7 +143,7 @@ pub fn baselines(
     Ok(vec![baseline("global mean", &mean)?, baseline("biases only", &biases)?])
 }
 
-/// How well a model ranks what its users went on to like.
+/// The ranking of the items that users went on to like.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankingAnswer {
     /// The kind of model.
@@ -165,7 +165,7 @@ pub struct Ranking {
     /// The scale of the ratings, where the threshold is the upper quarter of it.
     #[serde(skip)]
     pub scale: Option<RatingScale>,
-    /// What not to do with the figures.
+    /// A caution about the figures, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

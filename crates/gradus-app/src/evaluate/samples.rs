@@ -26,22 +26,22 @@ pub struct ValuesAnswer {
     pub count: usize,
     /// The scores of each target.
     pub targets: Vec<TargetAnswer>,
-    /// Beside another model, loss by loss.
+    /// The comparison with another model, loss by loss.
     pub against: Option<Vec<Compared>>,
     /// The share of the data that the model was fitted to, if it is known.
     pub trained_on: Option<f64>,
 }
 
-/// How well a model predicts one target.
+/// The errors of the predictions of one target.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetAnswer {
     /// The target.
     pub target: String,
     /// All errors.
     pub errors: RegressionErrors,
-    /// Where the root mean squared error is with 95 % confidence.
+    /// The 95 % interval of the root mean squared error.
     pub rmse_interval: Option<Interval>,
-    /// Where the mean absolute error is.
+    /// The 95 % interval of the mean absolute error.
     pub mae_interval: Option<Interval>,
     /// The scores by name, with intervals.
     #[serde(serialize_with = "by_name")]
@@ -60,24 +60,24 @@ pub struct ClassesAnswer {
     /// The scores by name, with intervals.
     #[serde(serialize_with = "by_name")]
     pub scores: Vec<NamedScore>,
-    /// Where the accuracy is by Hoeffding's inequality, whatever the distribution.
+    /// The interval of the accuracy by Hoeffding's inequality, which holds for any distribution.
     pub accuracy_hoeffding: Interval,
     /// The scores of each class.
     pub classes: Vec<ClassAnswer>,
-    /// What was taken for what: a row for each true class.
+    /// The confusion matrix: a row for each true class, a column for each predicted class.
     pub confusion: Vec<Vec<f64>>,
-    /// Beside another model, loss by loss.
+    /// The comparison with another model, loss by loss.
     pub against: Option<Vec<Compared>>,
     /// The share of the data that the model was fitted to, if it is known.
     pub trained_on: Option<f64>,
 }
 
-/// How well a model predicts one class.
+/// The scores of the predictions of one class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
     /// The class as the data called it, a number or text.
     pub class: Value,
-    /// Its scores.
+    /// The scores of the class.
     pub scores: ClassScores,
 }
 

@@ -12,7 +12,7 @@ use gradus_data::{Samples, Target};
 use gradus_metrics::bounds::{Bootstrap, Interval};
 use gradus_metrics::clustering::{Agreement, Shape, Silhouette};
 use gradus_metrics::topics::{Coherence, OTHER};
-use gradus_select::{UnitLosses, further_losses, unit_losses};
+use gradus_select::{PER_TOKEN, UnitLosses, further_losses, unit_losses};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -23,18 +23,18 @@ pub struct UnitsAnswer {
     pub model: String,
     /// The number of units.
     pub count: usize,
-    /// What units are called: `samples`.
+    /// The name of the units: `samples`.
     pub units: &'static str,
-    /// What is measured.
+    /// The name of the measure.
     pub metric: &'static str,
-    /// Its value; smaller is better.
+    /// The value of the measure; smaller is better.
     pub value: f64,
-    /// Where the truth is with 95 % confidence.
+    /// The 95 % interval of the true value.
     pub interval: Interval,
-    /// Facts without an interval: of a topic model the perplexity, and the mean coherence of its topics in these
+    /// Measures without an interval: of a topic model the perplexity, and the mean coherence of its topics in these
     /// documents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub facts: Vec<(&'static str, f64)>,
+    pub point_estimates: Vec<(&'static str, f64)>,
     /// Further measures, where the model has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<UnitsScore>,
@@ -56,7 +56,7 @@ pub struct ClustersAnswer {
     /// The column that holds the classes, if one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// How well the clusters agree with it.
+    /// The agreement of the clusters with it.
     #[serde(flatten)]
     pub agreement: Option<Agreement>,
 }
@@ -91,11 +91,11 @@ fn clusters(fitted: &AnyFitted, data: &dyn Dataset) -> Result<Option<ClustersAns
 /// One measure of a model.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitsScore {
-    /// What is measured.
+    /// The name of the measure.
     pub metric: &'static str,
-    /// Its value; smaller is better.
+    /// The value of the measure; smaller is better.
     pub value: f64,
-    /// Where the truth is with 95 % confidence.
+    /// The 95 % interval of the true value.
     pub interval: Interval,
 }
 
@@ -154,26 +154,39 @@ pub(super) fn evaluate(
     let UnitsScore { metric, value, interval } = score(&losses)?;
     let further = further_losses(fitted, data.as_ref())?;
     let further = further.iter().map(score).collect::<Result<_>>()?;
-    let facts = topic_facts(fitted, data.as_ref(), value)?;
+    let mut point_estimates = topic_measures(fitted, data.as_ref(), value)?;
+    if metric == PER_TOKEN {
+        point_estimates.push(("perplexity", value.exp()));
+    }
     let (count, units) = (losses.values.len(), data.kind());
     let model = fitted.kind.to_owned();
     let clusters = clusters(fitted, data.as_ref())?;
-    Ok(UnitsAnswer { model, count, units, metric, value, interval, facts, further, clusters })
+    Ok(UnitsAnswer {
+        model,
+        count,
+        units,
+        metric,
+        value,
+        interval,
+        point_estimates,
+        further,
+        clusters,
+    })
 }
 
 /// Words of a topic that its coherence is computed from.
 const COHERENT: usize = 10;
 
 /// The perplexity of a topic model, and the mean coherence of its topics in these documents.
-fn topic_facts(
+fn topic_measures(
     fitted: &AnyFitted,
     data: &dyn Dataset,
     log_perplexity: f64,
 ) -> Result<Vec<(&'static str, f64)>> {
     let Some(topics) = fitted.model.topics() else { return Ok(Vec::new()) };
-    let mut facts = Vec::new();
+    let mut point_estimates = Vec::new();
     if topics.completion(data).is_some() {
-        facts.push(("perplexity", log_perplexity.exp()));
+        point_estimates.push(("perplexity", log_perplexity.exp()));
     }
     if let Some(texts) = topics.word_sequences(data, OTHER) {
         let place: std::collections::HashMap<&str, u32> =
@@ -185,9 +198,9 @@ fn topic_facts(
             .collect();
         let found = Coherence::new(&tops, &texts?);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        facts.push(("coherence UMass", mean(&found.umass)));
-        facts.push(("coherence NPMI", mean(&found.npmi)));
-        facts.push(("coherence C_V", mean(&found.cv)));
+        point_estimates.push(("coherence UMass", mean(&found.umass)));
+        point_estimates.push(("coherence NPMI", mean(&found.npmi)));
+        point_estimates.push(("coherence C_V", mean(&found.cv)));
     }
-    Ok(facts)
+    Ok(point_estimates)
 }

@@ -21,12 +21,12 @@ pub enum WordsAnswer {
     Analogies(AnalogiesAnswer),
 }
 
-/// How well similarities agree with those of people.
+/// The agreement of similarities with human judgements.
 #[derive(Clone, Debug, Serialize)]
 pub struct SimilarityAnswer {
     /// Spearman's rank correlation of the cosines and the similarities people gave.
     pub spearman: f64,
-    /// Where it is with 95 % confidence; none of fewer than four pairs.
+    /// The 95 % interval; absent for fewer than four pairs.
     pub interval: Option<(f64, f64)>,
     /// Pairs that were compared: the model has vectors of both words.
     pub compared: usize,
@@ -39,7 +39,7 @@ pub struct SimilarityAnswer {
 /// How many analogies are completed rightly.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnalogiesAnswer {
-    /// By section, in the order of the file.
+    /// The scores of each section, in the order of the file.
     pub sections: Vec<SectionAnswer>,
     /// All sections together.
     pub total: SectionAnswer,
@@ -48,7 +48,7 @@ pub struct AnalogiesAnswer {
 /// A section of a set of analogies.
 #[derive(Clone, Debug, Serialize)]
 pub struct SectionAnswer {
-    /// Its name.
+    /// The name of the section.
     pub section: String,
     /// Analogies that were completed rightly.
     pub right: u64,

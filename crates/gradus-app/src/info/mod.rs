@@ -1,4 +1,4 @@
-//! What a file holds: a model, a checkpoint, a table or ratings.
+//! The content of a file: a model, a checkpoint, a table or ratings.
 
 mod table;
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// Which file to look into.
+/// The file to describe.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct InfoRequest {
     /// A model, a checkpoint, a table or a file of ratings.
@@ -35,7 +35,7 @@ pub struct InfoRequest {
     pub options: RatingsFile,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum InfoAnswer {
@@ -82,17 +82,17 @@ pub struct CheckpointInfo {
 /// A model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelInfo {
-    /// Its kind.
+    /// The kind of model.
     pub model: &'static str,
     /// The file, if it is in one.
     pub file: Option<String>,
-    /// What it can do.
+    /// The capabilities of the model.
     pub capabilities: Vec<&'static str>,
-    /// Its shape in a few words and numbers.
-    pub facts: Map<String, Value>,
-    /// Its parameters.
+    /// The shape of the model in a few words and numbers.
+    pub summary: Map<String, Value>,
+    /// The parameters of the model.
     pub params: Map<String, Value>,
-    /// What happened in the fit.
+    /// The report of the fit.
     pub report: Report,
     /// The number of titles kept beside it, if any are.
     pub titles: Option<usize>,
@@ -107,11 +107,11 @@ pub struct Coefficients {
     pub features: Vec<String>,
     /// The number of all features.
     pub n_features: usize,
-    /// What each score (of a target or a class) is made of.
+    /// The coefficients of each score (of a target or a class).
     pub scores: Vec<ScoreCoefficients>,
 }
 
-/// What a score of a linear model is made of.
+/// The coefficients of one score of a linear model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreCoefficients {
     /// The target, or the class that the score is in favour of.
@@ -175,7 +175,7 @@ pub struct RatingsInfo {
     pub density: f64,
     /// The smallest rating.
     pub min: f32,
-    /// Their mean.
+    /// The mean of the ratings.
     pub mean: f64,
     /// The largest rating.
     pub max: f32,
@@ -186,7 +186,7 @@ pub struct RatingsInfo {
 }
 
 impl App {
-    /// What a file holds, by its content.
+    /// Describes a file by its content.
     ///
     /// # Errors
     /// If the file cannot be read as what it seems to be.
@@ -238,14 +238,14 @@ fn checkpoint(path: &Path) -> Result<CheckpointInfo> {
     })
 }
 
-/// What there is to say about a model; `path` is its file, if it is in one.
+/// Describes a model; `path` is its file, if it has one.
 pub fn model(fitted: &AnyFitted, path: Option<&Path>) -> ModelInfo {
-    let facts = fitted.model.summary().into_iter();
+    let summary = fitted.model.summary().into_iter();
     ModelInfo {
         model: fitted.kind,
         file: path.map(|path| path.display().to_string()),
         capabilities: fitted.capabilities().iter().map(|one| one.name()).collect(),
-        facts: facts.map(|(name, fact)| (name.to_owned(), fact.into())).collect(),
+        summary: summary.map(|(name, value)| (name.to_owned(), value.into())).collect(),
         params: fitted.params.clone(),
         report: fitted.report.clone(),
         titles: fitted.titles.as_ref().map(gradus_data::Titles::len),

@@ -1,4 +1,4 @@
-//! What a table holds: the type, the missing values and the range of each column.
+//! The description of a table: the type, the missing values and the range of each column.
 
 use gradus_base::Result;
 use gradus_core::dataset::{Remarks, TableFile, remark_on_source};
@@ -6,10 +6,10 @@ use gradus_data::{Column, TableLayout};
 use serde::Serialize;
 use std::path::Path;
 
-/// So many words of a column are listed.
+/// The number of words of a column that are listed.
 const MOST_FREQUENT: usize = 4;
 
-/// What a table holds.
+/// The description of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct TableInfo {
     /// The file.
@@ -20,18 +20,18 @@ pub struct TableInfo {
     pub layout: Option<TableLayout>,
     /// Bad rows that were left out.
     pub skipped: u64,
-    /// What was noticed when the file was read.
+    /// Remarks from reading the file.
     pub remarks: Vec<String>,
     /// The columns, in the order of the file.
     pub columns: Vec<ColumnInfo>,
 }
 
-/// What there is to say about a column.
+/// The description of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ColumnInfo {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// What it holds: `integer`, `number`, `boolean`, `words`, or `empty`.
+    /// The type of the values: `integer`, `number`, `boolean`, `words`, or `empty`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Missing values.
@@ -112,7 +112,7 @@ impl ColumnInfo {
     }
 }
 
-/// What a table holds.
+/// Describes a table.
 pub(super) fn info(
     path: &Path,
     options: &TableFile,

@@ -130,7 +130,11 @@ impl BackpropRequest {
             }
         }
         if self.hidden.len() > 4 || self.hidden.iter().any(|units| !(1..=8).contains(units)) {
-            return wrong("hidden", format!("{:?}", self.hidden), "at most 4 layers of 1 to 8 units");
+            return wrong(
+                "hidden",
+                format!("{:?}", self.hidden),
+                "at most 4 layers of 1 to 8 units",
+            );
         }
         Ok(())
     }
@@ -163,8 +167,7 @@ impl BackpropRequest {
         let loss = 0.5 * off.iter().map(|off| off * off).sum::<f64>();
         let mut gradient = off;
         for at in (0..layers.len()).rev() {
-            let before =
-                if at == 0 { input.to_vec() } else { layers[at - 1].outputs.clone() };
+            let before = if at == 0 { input.to_vec() } else { layers[at - 1].outputs.clone() };
             let layer = &mut layers[at];
             let of_sums: Vec<f64> = gradient.iter().zip(&slopes[at]).map(|(g, s)| g * s).collect();
             layer.weight_gradients =
@@ -237,7 +240,8 @@ impl BackpropAnswer {
         );
         let last = self.layers.len() - 1;
         for (at, layer) in self.layers.iter().enumerate() {
-            let name = if at == last { "output".to_owned() } else { format!("hidden layer {}", at + 1) };
+            let name =
+                if at == last { "output".to_owned() } else { format!("hidden layer {}", at + 1) };
             let units = (0..layer.outputs.len()).map(|unit| {
                 let lines = vec![
                     format!("z {} → {}", two(layer.sums[unit]), two(layer.outputs[unit])),
@@ -248,7 +252,8 @@ impl BackpropAnswer {
             chart = chart.layer(name, units.collect::<Vec<_>>());
             for (unit, row) in layer.weights.iter().enumerate() {
                 for (j, weight) in row.iter().enumerate() {
-                    let text = format!("{} ({})", two(*weight), two(layer.weight_gradients[unit][j]));
+                    let text =
+                        format!("{} ({})", two(*weight), two(layer.weight_gradients[unit][j]));
                     chart = chart.connect((at, j), (at + 1, unit), *weight, text);
                 }
             }
@@ -307,7 +312,9 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
-        for activation in [Activation::Identity, Activation::Sigmoid, Activation::Tanh, Activation::Gelu] {
+        for activation in
+            [Activation::Identity, Activation::Sigmoid, Activation::Tanh, Activation::Gelu]
+        {
             let request = BackpropRequest {
                 hidden: vec![4, 3],
                 target: vec![1.0, -2.0],
@@ -315,7 +322,11 @@ mod tests {
                 ..BackpropRequest::default()
             };
             let answer = request.run().unwrap();
-            assert!(answer.largest_difference < 1e-8, "{activation:?} {}", answer.largest_difference);
+            assert!(
+                answer.largest_difference < 1e-8,
+                "{activation:?} {}",
+                answer.largest_difference
+            );
             assert!(answer.input_gradient.iter().any(|g| *g != 0.0));
         }
     }

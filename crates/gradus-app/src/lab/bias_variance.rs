@@ -24,15 +24,15 @@ const POOL: usize = 50;
 /// Planted samples to test on.
 const TESTED: usize = 500;
 
-/// Which model is fitted, along which parameter, on which data.
+/// The model, the parameter that varies, and the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BiasVarianceRequest {
     /// The model: one that predicts from features.
     pub model: String,
-    /// The parameter that makes it more or less complex.
+    /// The parameter that controls the complexity of the model.
     pub parameter: String,
-    /// Its values: `1e-4..10:9`, or `1,2,3`.
+    /// The values of the parameter: `1e-4..10:9`, or `1,2,3`.
     pub values: String,
     /// Other parameters and their values.
     pub set: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub struct BiasVarianceRequest {
     pub seed: u64,
     /// A file of samples to resample; without it, planted data.
     pub data: Option<PathBuf>,
-    /// How that is read.
+    /// The reading options of the data.
     pub options: SamplesFile,
     /// Share of the file that is tested on.
     pub holdout: f64,
@@ -88,7 +88,7 @@ pub struct BiasVarianceAnswer {
     pub noise_known: bool,
     /// The parts for each value.
     pub points: Vec<ErrorParts>,
-    /// What the data are.
+    /// A description of the data.
     pub description: String,
 }
 
@@ -101,7 +101,7 @@ pub struct ErrorParts {
     pub bias: f64,
     /// The variance.
     pub variance: f64,
-    /// What variance saves, of classes.
+    /// The errors that variance removes (classes only).
     pub helpful_variance: f64,
     /// The variance of the noise.
     pub noise: f64,
@@ -109,7 +109,7 @@ pub struct ErrorParts {
     pub total: f64,
 }
 
-/// What is learned from, and what is tested on.
+/// The training and test data.
 struct Data {
     pool: Samples,
     test: Samples,

@@ -1,4 +1,4 @@
-//! Where exact recovery begins: planted matrices of many ranks, completed from few entries.
+//! The limits of exact recovery: planted matrices of many ranks, completed from few entries.
 
 use super::{Drawn, standalone};
 use gradus::recommenders::recovery::{self, RecoveryMethod, Trial};
@@ -7,7 +7,7 @@ use gradus_report::{Heat, Page, number};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Which matrices are completed, and how.
+/// The matrices and the methods that complete them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecoveryRequest {
@@ -47,22 +47,22 @@ pub struct RecoveryAnswer {
     pub rounds: usize,
     /// The relative error up to which a matrix counts as recovered.
     pub tolerance: f64,
-    /// What each method recovered.
+    /// The results of each method.
     pub methods: Vec<MethodRecovery>,
-    /// For each rank the share of the entries that equals the degrees of freedom.
+    /// For each rank, the share of the entries that equals the degrees of freedom.
     pub degrees_of_freedom: Vec<f64>,
-    /// For each rank the share at which theory puts the transition of the nuclear norm.
+    /// For each rank, the share at which theory puts the transition of the nuclear norm.
     pub nuclear_norm: Vec<f64>,
 }
 
-/// What one method recovered.
+/// The results of one method.
 #[derive(Clone, Debug, Serialize)]
 pub struct MethodRecovery {
     /// The method.
     pub method: &'static str,
     /// The share of matrices recovered, by rank, then by share observed.
     pub success: Vec<Vec<f64>>,
-    /// How long it took.
+    /// The time in seconds.
     pub seconds: f64,
 }
 

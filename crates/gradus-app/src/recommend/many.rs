@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Lists of users are held in memory for so many recommendations at most.
+/// Lists of users are kept in memory for this many recommendations at most.
 const HELD: usize = 1 << 20;
 /// Users in a block at most; enough that preparing the items is little beside the work.
 const BLOCK: usize = 1 << 15;
 
-/// Whose lists are wanted, and how many items in each.
+/// Lists for many users: the users, and the number of items in each list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ManyRequest {
     /// A file of users: one id a line, or a column of a table; without it, every user of the model.
@@ -24,14 +24,14 @@ pub struct ManyRequest {
     /// The column of the users in their file, by name or position from 1.
     #[serde(default)]
     pub user_column: Option<String>,
-    /// What to do with a listed user that the model does not know.
+    /// The treatment of a listed user whom the model does not know.
     #[serde(default)]
     pub on_unknown: OnUnknown,
     /// How many items in a list.
     pub n: usize,
 }
 
-/// What to do with a user that the model does not know.
+/// The treatment of a user whom the model does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnknown {
@@ -73,7 +73,7 @@ pub struct UserList {
     pub items: Vec<Scored>,
 }
 
-/// How many lists there are, and what they took.
+/// The number of lists, and the time they took.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ManyAnswer {
     /// Lists made.
@@ -133,7 +133,7 @@ impl ManyLists<'_> {
         self.request.users.is_none().then(|| self.recommender.model.users().len())
     }
 
-    /// How far it has come.
+    /// Returns the counts so far.
     pub fn done(&self) -> ManyAnswer {
         self.done
     }

@@ -17,7 +17,7 @@ struct AnalogyArgs {
     #[arg(value_name = "WORD", num_args = 3.., required = true)]
     words: Vec<String>,
 
-    /// How many answers
+    /// Number of answers
     #[arg(short, value_name = "N", default_value_t = 5)]
     n: usize,
 

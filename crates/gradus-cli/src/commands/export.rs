@@ -13,8 +13,8 @@ struct ExportArgs {
     /// The model: vectors of words or a classifier `fasttext`, of gradus or as word2vec, GloVe and fastText write them
     model: PathBuf,
 
-    /// Where to write it: vectors as text, or binary if it ends in .bin; a model of fastText if it ends in .ftz, or in .bin and
-    /// the model has n-grams or classes; compressed if so named (.gz, .zst)
+    /// Output file: vectors as text, or binary if it ends in .bin; a model of fastText if it ends in .ftz, or in .bin
+    /// and the model has n-grams or classes; compressed if so named (.gz, .zst)
     output: PathBuf,
 
     /// Format: text (word2vec, fastText's .vec), binary (word2vec), glove, or fasttext (its binary model) [default: by the name]

@@ -99,7 +99,7 @@ fn split(kind: &dyn AnyKind) -> Option<Arg> {
         .requires("holdout")
         .value_parser(PossibleValuesParser::new(choices))
         .help(
-            "What is held out; where it is counted for each user, --holdout may also be a number",
+            "Hold-out scheme; with a scheme that counts for each user, --holdout may also be a number",
         );
     (kind.schemes().len() > 1).then_some(flag)
 }

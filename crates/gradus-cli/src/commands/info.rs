@@ -81,8 +81,8 @@ fn checkpoint(found: &CheckpointInfo) -> Table {
 fn model(found: &ModelInfo, context: Context) -> Outcome {
     let report = &found.report;
     let mut table = Table::new(&["model", found.model]);
-    for (name, fact) in &found.facts {
-        table.row([name.as_str(), fact.as_str().unwrap_or_default()]);
+    for (name, value) in &found.summary {
+        table.row([name.as_str(), value.as_str().unwrap_or_default()]);
     }
     table.row(["iterations".to_owned(), report.iterations.to_string()]);
     table.row(["ended".to_owned(), report.stop_reason.to_string()]);

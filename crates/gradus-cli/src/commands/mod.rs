@@ -21,6 +21,7 @@ mod split;
 pub mod titles;
 mod topics;
 mod transform;
+mod translate;
 mod update;
 
 use crate::output::{Context, Failure, Outcome};
@@ -45,6 +46,7 @@ const COMMANDS: &[Entry] = &[
     (transform::command, transform::run),
     (topics::command, topics::run),
     (generate::command, generate::run),
+    (translate::command, translate::run),
     (info::command, info::run),
     (report::command, report::run),
     (models::command, models::run),

@@ -27,15 +27,16 @@ struct PredictArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Also the interval that holds the rating with this probability, for models that know how sure they are (`bayes`)
+    /// Add the interval that contains the rating with this probability, for models that know their uncertainty
+    /// (`bayes`)
     #[arg(long, value_name = "LEVEL")]
     interval: Option<f64>,
 
-    /// Also the probability of each class or cluster, for models that know it
+    /// Add the probability of each class or cluster, for models that know it
     #[arg(long)]
     probabilities: bool,
 
-    /// Also so many of the most probable classes with their probabilities, for models that know them
+    /// Add this number of most probable classes with their probabilities, for models that know them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
 

@@ -52,7 +52,7 @@ struct SimilarArgs {
     #[arg(long, value_name = "DOCUMENTS", requires = "document")]
     among: Option<PathBuf>,
 
-    /// How these documents are read: an option of their kind of data, such as text=body
+    /// Reading option of these documents, an option of their kind of data, such as text=body
     #[arg(long, value_name = "NAME=VALUE", requires = "among")]
     option: Vec<String>,
 

@@ -26,11 +26,11 @@ struct SplitArgs {
     #[arg(long, value_name = "COLUMN", requires = "rows")]
     target: Option<String>,
 
-    /// What is held out
+    /// Hold-out scheme
     #[arg(long, value_parser = PossibleValuesParser::new(schemes()), default_value = SplitRequest::default().by)]
     by: String,
 
-    /// How much to hold out: a share below 1, or, for per-user and last, a number of each user's
+    /// Amount to hold out: a share below 1, or, for per-user and last, a number of each user's
     /// ratings
     #[arg(long, value_name = "X", default_value_t = SplitRequest::default().holdout)]
     holdout: f64,
@@ -51,7 +51,7 @@ struct SplitArgs {
     #[arg(long, value_name = "FILE")]
     test: PathBuf,
 
-    /// Where to write what cold users are folded in by, CSV
+    /// Where to write the ratings by which cold users are folded in, CSV
     #[arg(long, value_name = "FILE", required_if_eq("by", COLD))]
     fold_in: Option<PathBuf>,
 

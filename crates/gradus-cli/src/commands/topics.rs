@@ -20,11 +20,11 @@ struct TopicsArgs {
     /// Documents whose mixtures of topics are wanted; `-` for standard input
     documents: Option<PathBuf>,
 
-    /// How many words of each topic to show [default: 10]
+    /// Number of words of each topic to show [default: 10]
     #[arg(short, value_name = "N")]
     n: Option<usize>,
 
-    /// Show the topics, and so many of the documents that have most of each, instead of mixtures
+    /// Show the topics, and this many of the documents that have most of each, instead of mixtures
     #[arg(long, value_name = "N", requires = "documents", conflicts_with = "output")]
     examples: Option<usize>,
 
@@ -32,7 +32,7 @@ struct TopicsArgs {
     #[arg(short, long, value_name = "FILE", requires = "documents")]
     output: Option<PathBuf>,
 
-    /// How the documents are read: an option of their kind of data
+    /// Reading option of the documents, an option of their kind of data
     #[arg(
         long,
         value_name = "NAME=VALUE",

@@ -54,7 +54,7 @@ struct TransformArgs {
     )]
     text: Option<String>,
 
-    /// How other data than features is read: an option of its kind of data
+    /// Reading option of other data than features, an option of its kind of data
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Reading the data")]
     option: Vec<String>,
 
@@ -71,7 +71,7 @@ pub fn command() -> Command {
     .after_help(outputs::RULE)
 }
 
-/// What the transformed features are written as.
+/// The format of the transformed features.
 enum Target {
     Table(Destination),
     /// Arrays of NumPy, sparse ones as SciPy has them.

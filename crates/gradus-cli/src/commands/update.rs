@@ -22,7 +22,7 @@ struct UpdateArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Also solve the known items with new ratings again, not only the users and the new items
+    /// Solve the known items with new ratings again, too, not only the users and the new items
     #[arg(long)]
     items: bool,
 

@@ -23,7 +23,7 @@ mod table;
 
 pub use images::{ImageSet, ImagesFile};
 pub use ratings::{RatingsFile, in_file, read_side_table};
-pub use samples::{FileFeatures, SamplesFile, is_npy};
+pub use samples::{FileFeatures, SamplesFile, is_npy, number_of_classes};
 pub use table::{FileFormat, TableFile, ranks, remark_on_source};
 
 use crate::estimator::Traits;
@@ -40,27 +40,27 @@ use std::path::Path;
 
 /// A data set of any kind.
 pub trait Dataset: Any + Debug + Send + Sync {
-    /// The name of its kind: `ratings`.
+    /// The name of the kind of data: `ratings`.
     fn kind(&self) -> &'static str;
 
     /// The number of its units: ratings, samples, documents. A unit is what can be held out.
     fn len(&self) -> usize;
 
-    /// Whether it has no units.
+    /// Whether the data has no units.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its size in words: `100,000 ratings of 1,682 items by 943 users`.
+    /// Describes the size in words: `100,000 ratings of 1,682 items by 943 users`.
     fn describe(&self) -> String;
 
-    /// Its size for programs: `{"users": 943, …}`.
+    /// Returns the size for programs: `{"users": 943, …}`.
     fn summary(&self) -> Map<String, Value>;
 
     /// About how many bytes a copy takes.
     fn bytes(&self) -> usize;
 
-    /// What a model remembers of it, to recognise it by; see
+    /// Returns a sketch, by which a model recognises its training data; see
     /// [`Report::training`](crate::report::Report::training).
     fn sketch(&self) -> Sketch;
 
@@ -132,9 +132,9 @@ impl dyn Dataset {
 /// Data that was cut in two.
 #[derive(Debug)]
 pub struct HoldOut {
-    /// What to learn from.
+    /// The training part.
     pub train: Box<dyn Dataset>,
-    /// What to test on.
+    /// The held-out part.
     pub held_out: Box<dyn Dataset>,
 }
 
@@ -143,10 +143,10 @@ pub const RANDOM: (&str, &str) = ("random", "A share of the data, at random");
 
 /// A kind of data set.
 pub trait DataKind: Dataset + Sized {
-    /// Its name in commands and help texts: `ratings`.
+    /// The name in commands and help texts: `ratings`.
     const NAME: &'static str;
 
-    /// How a file of it is read. Its fields are flags of the command line.
+    /// The reading options of a file. The fields are flags of the command line.
     type Options: Params;
 
     /// The ways to hold out a part, by name, each with an explanation.
@@ -177,7 +177,7 @@ pub trait DataKind: Dataset + Sized {
         _options: &Self::Options,
         _take: &mut dyn FnMut(Self) -> Result<bool>,
     ) -> Result<()> {
-        Err(Error::format(path, format!("cannot be read in parts: {} are held", Self::NAME)))
+        Err(Error::format(path, format!("cannot be read in parts: {} are read whole", Self::NAME)))
     }
 
     /// Planted data of about `n` units that a model with these traits can learn from, for tests.
@@ -226,12 +226,12 @@ pub struct Purpose<'a> {
     pub traits: Traits,
     /// The training data, where the file is held-out data: it is encoded as that is.
     pub like: Option<&'a dyn Dataset>,
-    /// Whether the times of its units are looked at.
+    /// Whether the times of the units are read.
     pub times: bool,
 }
 
 impl Purpose<'_> {
-    /// To be learned from by a model with these traits.
+    /// The purpose of training a model with these traits.
     pub fn training(traits: Traits) -> Self {
         Self { traits, like: None, times: false }
     }
@@ -239,9 +239,9 @@ impl Purpose<'_> {
 
 /// A kind of data in its dynamic form.
 pub trait AnyKind: Send + Sync {
-    /// Its name: `ratings`.
+    /// Returns the name: `ratings`.
     fn name(&self) -> &'static str;
-    /// How a file of it is read.
+    /// Returns the reading options of a file.
     fn options(&self) -> Vec<ParamSpec>;
     /// The ways to hold out a part, by name, each with an explanation.
     fn schemes(&self) -> &'static [(&'static str, &'static str)];

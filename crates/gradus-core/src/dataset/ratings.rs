@@ -36,8 +36,8 @@ pub struct RatingsFile {
     pub time_column: Option<String>,
     /// Read no ratings: every row counts as 1.
     pub implicit: bool,
-    /// What counts for a pair of user and item that occurs twice: the last, the mean, the sum (as for a
-    /// log of events), or it is an error.
+    /// The value of a pair of user and item that occurs twice: the last, the mean or the sum (as for a log of events),
+    /// or an error.
     pub duplicates: Duplicates,
     /// A table of features of the users (side information), for models that learn from them: a column of
     /// ids, and any others; lists like `Action|Comedy` have a feature for each word.

@@ -31,8 +31,9 @@ pub struct SamplesFile {
     pub categories: Vec<String>,
     /// Columns of codes with zeros in front to take as numbers; by default they are categories.
     pub numbers: Vec<String>,
-    /// What stands for a missing value: nothing, so that it is refused (or kept as missing, by a model that takes missing
-    /// values); the mean or the median of its column (the most frequent word); a category of its own; or drop the row.
+    /// The substitute for a missing value: none, so that it is refused (or kept as missing, by a model that takes
+    /// missing values); the mean or the median of its column (the most frequent word); a category of its own; or drop
+    /// the row.
     pub missing: Fill,
     /// Give the first word of every category no coefficient of its own: all others are compared
     /// with it.
@@ -41,7 +42,7 @@ pub struct SamplesFile {
     pub text: Vec<String>,
     /// How the words of text become features.
     pub text_weights: TextWeights,
-    /// Count terms of up to so many words of text in a row; 1 by default.
+    /// Count terms of up to this many words of text in a row; 1 by default.
     #[schemars(range(min = 1, max = 20))]
     pub text_ngrams: Option<usize>,
     /// Leave out terms in fewer texts: a share if it is below 1, else a number of texts; 2 by default.
@@ -50,10 +51,10 @@ pub struct SamplesFile {
     /// Leave out terms in more texts: a share if it is at most 1, else a number of texts; 1 by default.
     #[schemars(range(min = 0.0))]
     pub text_max_df: Option<f64>,
-    /// Keep so many terms of a column of text, those that occur most often; all by default.
+    /// Keep this many terms of a column of text, those that occur most often; all by default.
     #[schemars(range(min = 1))]
     pub text_max_features: Option<usize>,
-    /// Hash the terms of a column of text to so many features instead of keeping them.
+    /// Hash the terms of a column of text to this many features instead of keeping them.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub text_n_hashed: Option<usize>,
     /// Words of text to leave out: `english` for a built-in list, `@FILE` for the words of a file.
@@ -82,8 +83,27 @@ fn text_option(name: &str) -> String {
     }
 }
 
-/// At most so many different whole numbers look like classes.
+/// The largest number of different whole numbers that look like classes.
 const CLASSES: usize = 20;
+
+/// Returns the number of different values if a target of numbers looks like classes: at most 20 different whole numbers,
+/// with ten samples or more for each on average. Missing values (NaN) do not count.
+pub fn number_of_classes(target: &[f64]) -> Option<usize> {
+    let mut different: Vec<f64> = Vec::new();
+    let known = target.iter().copied().filter(|value| !value.is_nan());
+    for value in known.clone() {
+        if value.fract() != 0.0 {
+            return None;
+        }
+        if let Err(at) = different.binary_search_by(|other| other.total_cmp(&value)) {
+            different.insert(at, value);
+            if different.len() > CLASSES {
+                return None;
+            }
+        }
+    }
+    (known.count() >= 10 * different.len()).then_some(different.len())
+}
 
 /// Any kind of file.
 enum Source {
@@ -323,29 +343,14 @@ impl SamplesFile {
             // Several targets are numbers; none is an error later.
             (Source::Table(_) | Source::Array(_), _) => return Ok(false),
         };
-        let mut different: Vec<f64> = Vec::new();
-        let known = values.iter().copied().filter(|value| !value.is_nan());
-        let n = known.clone().count();
-        for value in known {
-            if value.fract() != 0.0 {
-                return Ok(false);
-            }
-            if let Err(at) = different.binary_search_by(|other| other.total_cmp(&value)) {
-                different.insert(at, value);
-                if different.len() > CLASSES {
-                    return Ok(false);
-                }
-            }
-        }
-        let classes = n >= 10 * different.len();
-        if classes {
+        let found = number_of_classes(values);
+        if let Some(n) = found {
             remarks.push(format!(
-                "{name} has {} different whole numbers and is taken as classes; option `task` = \
-                 regression takes it as a number",
-                different.len()
+                "{name} has {n} different whole numbers and is taken as classes; option `task` = \
+                 regression takes it as a number"
             ));
         }
-        Ok(classes)
+        Ok(found.is_some())
     }
 
     fn read_from<const N: usize>(
@@ -435,7 +440,7 @@ impl SamplesFile {
         }
     }
 
-    /// What is to be predicted: of images their label, where the model predicts.
+    /// Returns the target columns: of images their label, where the model predicts.
     fn target(&self, source: &Source, traits: &Traits) -> Vec<String> {
         match source {
             Source::Images(_) if self.target.is_empty() && traits.predicts() => {
@@ -445,7 +450,7 @@ impl SamplesFile {
         }
     }
 
-    /// That a column to predict is named, where the model predicts.
+    /// Checks that a target column is named, where the model predicts.
     fn check_target(&self, path: &Path, source: &Source, traits: &Traits) -> Result<()> {
         let table = match source {
             Source::Table(table) => table,

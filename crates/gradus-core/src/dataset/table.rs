@@ -1,4 +1,4 @@
-//! How a table is read, whatever becomes of its columns.
+//! Reading options of tables.
 
 use super::Remarks;
 use gradus_base::text::grouped;
@@ -32,8 +32,7 @@ pub enum FileFormat {
 pub struct TableFile {
     /// Format of the file; by default by its content, then its name.
     pub format: Option<FileFormat>,
-    /// What stands between columns: a character, one twice (`::`), `tab` or `blanks`; detected by
-    /// default.
+    /// The delimiter of columns: a character, one twice (`::`), `tab` or `blanks`; detected by default.
     pub delimiter: Option<String>,
     /// Whether the first row holds names; detected by default.
     pub header: Option<bool>,
@@ -43,7 +42,7 @@ pub struct TableFile {
     pub quotes: Option<bool>,
     /// Further words that mean a missing value, besides NA, N/A, NaN, null, None, ?, - and the like.
     pub missing_values: Vec<String>,
-    /// What to do with a row that cannot be read: fail at the first, or skip and count them.
+    /// The treatment of a row that cannot be read: fail at the first, or skip and count them.
     pub on_error: OnError,
     /// Column of the weights.
     pub weight_column: Option<String>,
@@ -55,7 +54,7 @@ pub struct TableFile {
 impl crate::params::Params for TableFile {}
 
 impl TableFile {
-    /// What stands between columns.
+    /// Returns the delimiter of columns.
     ///
     /// # Errors
     /// If it is not a delimiter.

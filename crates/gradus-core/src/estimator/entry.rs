@@ -13,17 +13,17 @@ use std::path::Path;
 pub trait Estimator: Send + Sync {
     /// The name of the model: `als`.
     fn name(&self) -> &'static str;
-    /// The name of its type in Rust and of its class in other languages: `Als`.
+    /// The name of the type in Rust and of the class in other languages: `Als`.
     fn class(&self) -> &'static str;
-    /// The family it belongs to: `factor`.
+    /// The family of the model: `factor`.
     fn family(&self) -> &'static str;
     /// First paragraph of its docs, and the rest.
     fn docs(&self) -> (String, String);
     /// The parameters of the model.
     fn specs(&self) -> Vec<params::ParamSpec>;
-    /// The kind of data it learns from.
+    /// The kind of training data.
     fn data(&self) -> &'static dyn AnyKind;
-    /// What can be expected of it.
+    /// Returns the declared properties of the kind of model.
     fn traits(&self) -> Traits;
     /// Fits the model.
     fn fit(
@@ -33,7 +33,7 @@ pub trait Estimator: Send + Sync {
         validation: Option<&dyn Dataset>,
         run: &Run<'_>,
     ) -> Result<AnyFitted>;
-    /// Fits the model to rows of features that are read once and not held; `None` of a model that has to hold them.
+    /// Fits the model to rows of features that are read once and not kept in memory; `None` for a model that needs them in memory.
     fn fit_rows(
         &self,
         _params: &Map<String, Value>,

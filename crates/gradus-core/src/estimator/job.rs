@@ -4,9 +4,9 @@ use super::Model;
 use crate::iterate::Checkpoint;
 use crate::progress::{Observer, Silent, Stop};
 
-/// How a fit is run. Only `validation` and `warm` change its result.
+/// The options of a fit. Only `validation` and `warm` change the result.
 pub struct Job<'a, D> {
-    /// Held-out data: scored after every iteration, and reason to stop early.
+    /// Held-out data: scored after every iteration, for early stopping.
     pub validation: Option<&'a D>,
     /// A fitted model to start from instead of at random, where it is of the same type and fits
     /// the data; otherwise it is left aside.
@@ -15,7 +15,7 @@ pub struct Job<'a, D> {
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
     pub stop: Stop,
-    /// Where to keep the state, so that a killed fit can go on to the same result.
+    /// The checkpoint, from which a killed fit can go on to the same result.
     pub checkpoint: Option<Checkpoint>,
     /// Whether the held-out score is compared with those of simpler models. A fit that is one of many
     /// trials has no use for it.
@@ -87,7 +87,7 @@ pub struct Run<'a> {
     pub observer: &'a dyn Observer,
     /// A flag that ends the fit with the best model so far.
     pub stop: Stop,
-    /// Where to keep the state.
+    /// The checkpoint.
     pub checkpoint: Option<Checkpoint>,
 }
 

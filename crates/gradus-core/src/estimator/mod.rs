@@ -32,15 +32,15 @@ use gradus_data::RowBlocks;
 pub trait Fit: Params {
     /// The model's name on the command line and in the file: `als`.
     const NAME: &'static str;
-    /// The name of its type in Rust and of its class in other languages: `Als`.
+    /// The name of the type in Rust and of the class in other languages: `Als`.
     const CLASS: &'static str;
     /// The family it belongs to, after which modules are called: `factor`.
     const FAMILY: &'static str;
-    /// What it learns from.
+    /// The kind of training data.
     type Data: DataKind;
-    /// What it learns.
+    /// The fitted model.
     type Model: Model;
-    /// What can be expected of it.
+    /// The declared properties of the kind of model.
     const TRAITS: Traits;
 
     /// Fits the model, with everything a long run may want: see [`Job`].
@@ -58,7 +58,7 @@ pub trait Fit: Params {
         self.fit_job(data, &Job::default())
     }
 
-    /// Fits the model to rows of features that are read once and not held; `None` of a model that has to hold them.
+    /// Fits the model to rows of features that are read once and not kept in memory; `None` for a model that needs them in memory.
     fn fit_rows(
         &self,
         _rows: &mut dyn RowBlocks,
@@ -72,7 +72,7 @@ pub trait Fit: Params {
         false
     }
 
-    /// Fits the model to data that is read part by part, as often as it is asked for, and never held.
+    /// Fits the model to data that is read part by part, as often as it is asked for, and never kept in memory.
     ///
     /// # Errors
     /// If the model has to hold its data; else as [`fit_job`](Self::fit_job).

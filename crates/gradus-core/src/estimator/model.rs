@@ -1,4 +1,4 @@
-//! The fitted model: what it can do, saved and loaded, with its type and without.
+//! The fitted model, typed and dynamic: its capabilities, saving and loading.
 
 use super::Fit;
 use crate::capability::{self, Capability};
@@ -11,6 +11,7 @@ use crate::recommend::Recommend;
 use crate::report::Report;
 use crate::topics::Topics;
 use crate::transform::{Gradient, Transform};
+use crate::translate::Translate;
 use crate::update::{Update, UpdateOptions, Updated};
 use gradus_base::{Error, Result};
 use gradus_data::{Ratings, Sketch, Titles};
@@ -80,6 +81,11 @@ pub trait Model: std::any::Any + Send + Sync {
         None
     }
 
+    /// The interface of models that translate, if supported.
+    fn translator(&self) -> Option<&dyn Translate> {
+        None
+    }
+
     /// The interface for incremental updates, if supported.
     fn updater(&mut self) -> Option<&mut dyn Update> {
         None
@@ -91,9 +97,9 @@ pub trait Model: std::any::Any + Send + Sync {
 pub struct Fitted<P: Fit> {
     /// The parameters.
     pub params: P,
-    /// What was learned. `Fitted` dereferences to it.
+    /// The fitted model. `Fitted` dereferences to it.
     pub model: P::Model,
-    /// What happened.
+    /// The report of the fit.
     pub report: Report,
 }
 
@@ -218,11 +224,11 @@ macro_rules! interfaces {
 pub struct AnyFitted {
     /// The name of the kind.
     pub kind: &'static str,
-    /// Its parameters.
+    /// The parameters of the fit.
     pub params: Map<String, Value>,
-    /// What happened.
+    /// The report of the fit.
     pub report: Report,
-    /// What was learned.
+    /// The fitted model.
     pub model: Box<dyn Model>,
     /// Titles of the items, for people to read; kept in the file beside the model.
     pub titles: Option<Titles>,
@@ -234,7 +240,7 @@ impl AnyFitted {
         self.to_writer().save(path.as_ref())
     }
 
-    /// As [`save`](Self::save), to a place that was checked before.
+    /// Saves like [`save`](Self::save), to an output that was checked before.
     pub fn save_to(&self, output: &Output) -> Result<()> {
         self.to_writer().save_to(output)
     }
@@ -244,7 +250,7 @@ impl AnyFitted {
         self.to_writer().to_bytes()
     }
 
-    /// What [`save`](Self::save) writes, to look into.
+    /// Returns the content that [`save`](Self::save) writes, for inspection.
     pub fn to_writer(&self) -> Writer<'_> {
         let mut file = write(self.kind, &self.params, &self.report, self.model.as_ref());
         if let Some(titles) = &self.titles {
@@ -283,6 +289,8 @@ impl AnyFitted {
         density: Density as Density,
         /// The interface of models that generate data.
         generator: Generate as Generate,
+        /// The interface of models that translate.
+        translator: Translate as Translate,
         /// The gradient of the outputs with respect to the inputs.
         gradient: Gradient as Gradient,
     }
@@ -293,7 +301,7 @@ impl AnyFitted {
     }
 }
 
-/// What a model can do without being changed.
+/// Returns the capabilities that need no change of the model.
 fn capabilities(model: &dyn Model) -> Vec<Capability> {
     let recommends = model.recommend().map(|_| Capability::Recommend);
     let predicts = model.predictor().map(|model| match model.outputs() {
@@ -306,9 +314,12 @@ fn capabilities(model: &dyn Model) -> Vec<Capability> {
     let embeds = model.embedding().map(|_| Capability::Embed);
     let density = model.density().map(|_| Capability::Density);
     let generates = model.generator().map(|_| Capability::Generate);
+    let translates = model.translator().map(|_| Capability::Translate);
     let gradient = model.gradient().map(|_| Capability::Gradient);
-    let all =
-        [recommends, predicts, transforms, clusters, topics, embeds, density, generates, gradient];
+    let all = [
+        recommends, predicts, transforms, clusters, topics, embeds, density, generates, translates,
+        gradient,
+    ];
     all.into_iter().flatten().collect()
 }
 

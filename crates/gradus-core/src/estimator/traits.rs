@@ -1,12 +1,12 @@
-//! What can be expected of a kind of model.
+//! Declared properties of a kind of model.
 
 use crate::capability::Capability;
 
-/// What can be expected of a kind of model. The conformance suite holds it to this, and the
-/// command line chooses what to show by it.
+/// Declared properties of a kind of model. The conformance suite checks them, and the command line chooses by them what
+/// to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// What a fitted model can do.
+    /// The capabilities of a fitted model.
     pub capabilities: &'static [Capability],
     /// The fit is iterative and can be interrupted. False of a closed form.
     pub iterative: bool,
@@ -34,21 +34,21 @@ pub struct Traits {
     pub non_negative: bool,
     /// Entries of the features may be missing (NaN), and count for nothing. Others refuse them.
     pub missing: bool,
-    /// What only recommenders have; `None` of other models.
+    /// Properties of recommenders; `None` for other models.
     pub recommender: Option<RecommenderTraits>,
 }
 
-/// What can be expected of a recommender.
+/// Declared properties of a recommender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecommenderTraits {
-    /// Its values are signs of interest (clicks, plays), not opinions: they cannot be negative, a
-    /// pair that is absent means something too, and it is evaluated by ranking.
+    /// Implicit feedback: values are signs of interest (clicks, plays), not opinions. They cannot be negative, an
+    /// absent pair carries information too, and the model is evaluated by ranking.
     pub implicit: bool,
     /// Folding in a user by their training data gives the very user of the model.
     pub exact_fold_in: bool,
-    /// It can say which items are alike.
+    /// The model offers similar items.
     pub similar: bool,
-    /// It learns from features of users and items (side information). Others refuse data with features.
+    /// The model learns from features of users and items (side information). Others refuse data with features.
     pub features: bool,
 }
 

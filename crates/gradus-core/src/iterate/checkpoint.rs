@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where and how often the state of a fit is written.
+/// A file for the state of a fit, and how often it is written.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// The file. Whoever asked for it removes it when the fit is done: [`Checkpoint::remove`].
@@ -46,9 +46,8 @@ impl Checkpoint {
         output::remove(&self.path)
     }
 
-    /// What the fit to be resumed took for parameters that were left out; empty where it starts anew. It
-    /// goes on with these values, whatever would be chosen now. Whether the file belongs to the fit is seen
-    /// when the loop reads it.
+    /// Returns the values that the fit to be resumed chose for parameters that were left out; empty where the fit
+    /// starts anew. A resumed fit goes on with these values. The loop checks whether the file belongs to the fit.
     ///
     /// # Errors
     /// If the file is there and is not a checkpoint, or cannot be read.

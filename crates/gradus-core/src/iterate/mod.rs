@@ -65,7 +65,7 @@ impl Step {
 ///    middle of a step before there is something to fall back to: [`Watch::stopped`] stays false, and the
 ///    iteration is finished.
 pub trait Solver {
-    /// Everything that changes from step to step.
+    /// The state: everything that changes from step to step.
     type State: Clone;
 
     /// The initial state; `restart` counts the random starts from 0.
@@ -139,7 +139,7 @@ pub trait Solver {
     fn read_state(&self, prefix: &str, file: &mut Reader) -> Result<Self::State>;
 }
 
-/// What a step may ask and report while it runs.
+/// The interface of a running step: requests to stop, and progress.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     stop: &'a Stop,
@@ -171,11 +171,11 @@ impl Watch<'_> {
 /// The options of the loop: when it ends, and what the report and the checkpoint say about the fit.
 #[derive(Clone, Debug, Default)]
 pub struct LoopOptions<'a> {
-    /// When the fit started, if before the loop: the time of its preparations counts.
+    /// The start of the fit, if before the loop: the time of its preparations counts.
     pub started: Option<Instant>,
     /// The model's name.
     pub model: &'a str,
-    /// What the held-out score measures.
+    /// The metric of the held-out score.
     pub metric: &'a str,
     /// Whether a larger held-out score is better: true of NDCG, false of RMSE.
     pub higher_is_better: bool,
@@ -183,7 +183,7 @@ pub struct LoopOptions<'a> {
     pub max_iter: usize,
     /// The loop ends when the objective falls by less than this share of itself.
     pub tol: f64,
-    /// The loop ends when the held-out score has not improved for so many iterations; 0 turns that off.
+    /// The loop ends when the held-out score has not improved for this many iterations; 0 turns that off.
     pub patience: usize,
     /// Number of random starts; the best is kept.
     pub restarts: usize,
@@ -193,12 +193,12 @@ pub struct LoopOptions<'a> {
     pub params: Map<String, Value>,
     /// A fingerprint of the data, for the same reason.
     pub fingerprint: u64,
-    /// What was taken for parameters that were left out, for the report and the checkpoint.
+    /// The values chosen for parameters that were left out, for the report and the checkpoint.
     pub chosen: Vec<Choice>,
 }
 
 impl LoopOptions<'_> {
-    /// These options, with what was taken for parameters that were left out.
+    /// Sets the values chosen for parameters that were left out.
     pub fn chosen(self, chosen: Vec<Choice>) -> Self {
         Self { chosen, ..self }
     }

@@ -26,7 +26,7 @@ pub fn direct<T, D>(
     Ok((solution, report))
 }
 
-/// What a fit with a loop of its own asks and reports while it runs; see [`own_loop`].
+/// The interface of a fit with a loop of its own: requests to stop, and progress; see [`own_loop`].
 pub struct OwnLoop<'a> {
     options: &'a LoopOptions<'a>,
     watch: Watch<'a>,
@@ -74,7 +74,7 @@ impl OwnLoop<'_> {
     }
 }
 
-/// How a fit with a loop of its own ended; see [`own_loop`].
+/// The outcome of a fit with a loop of its own; see [`own_loop`].
 pub struct LoopOutcome {
     /// Why it ended.
     pub stop_reason: StopReason,
@@ -82,7 +82,7 @@ pub struct LoopOutcome {
     pub objective: f64,
     /// The held-out score at the end, if there was held-out data.
     pub validation: Option<f64>,
-    /// How far from the best it can be.
+    /// A bound on the distance from the optimum.
     pub certificate: Option<Certificate>,
     /// Remarks for the report.
     pub notes: Vec<String>,

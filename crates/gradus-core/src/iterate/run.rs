@@ -9,7 +9,7 @@ use gradus_file::{Reader, Writer};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Where the loop stands; kept in the checkpoint.
+/// The state of the loop, kept in the checkpoint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LoopState {
     /// The current start, from 0.
@@ -24,7 +24,7 @@ pub(super) struct LoopState {
 }
 
 impl LoopState {
-    /// What is minimised over the points of the trace: the held-out score (negated if higher is better)
+    /// Returns the quantity minimised over the points of the trace: the held-out score (negated if higher is better)
     /// where there is one, else the objective.
     fn loss(&self, at: usize, options: &LoopOptions<'_>) -> f64 {
         let point = &self.trace[at];

@@ -167,7 +167,7 @@ fn a_fit_resumed_at_any_point_ends_the_same() {
             let path = folder.path().join("c");
             let _ = std::fs::remove_file(&path);
             let checkpoint = Checkpoint { path, every: Duration::ZERO, resume: true };
-            /// Raises the flag after so many iterations.
+            /// Raises the flag after this many iterations.
             struct After(usize, std::sync::atomic::AtomicUsize, Stop);
             impl Observer for After {
                 fn notice(&self, event: &Event<'_>) {

@@ -1,27 +1,27 @@
-//! Which items may be recommended: one filter for every model.
+//! The filter of recommended items, one for every model.
 
 use super::{Scored, Shortlist};
 use gradus_base::{Error, Result};
 use gradus_data::Csr;
 
-/// Which items may be recommended.
+/// The filter of recommended items.
 ///
 /// A model asks [`allowed`](Self::allowed) once for what does not depend on the user, and
 /// [`unseen`](Self::unseen) for each user; [`best`](Self::best) does the rest for a model that has
 /// a score for every item.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only these, if given.
+    /// The items that may be recommended; all if absent.
     pub allow: Option<Vec<u32>>,
     /// Never these.
     pub deny: Vec<u32>,
-    /// Also what the user has already rated.
+    /// Include items that the user has already rated.
     pub include_seen: bool,
-    /// Only items with at least so many ratings in the training data.
+    /// The smallest number of training ratings of a recommended item.
     pub min_count: usize,
-    /// Only items with at most so many, if given.
+    /// The largest number of training ratings of a recommended item, if given.
     pub max_count: Option<usize>,
-    /// At most so many items of each category, if given.
+    /// The largest number of items of each category, if given.
     pub categories: Option<Categories>,
 }
 
@@ -30,7 +30,7 @@ pub struct Filter {
 pub struct Categories {
     /// The category of each item, by index; `None` is an item of no category, which is not limited.
     pub of_item: Vec<Option<u32>>,
-    /// How many items of one category a list may hold.
+    /// The largest number of items of one category in a list.
     pub max: usize,
 }
 
@@ -62,7 +62,7 @@ impl Filter {
         }
     }
 
-    /// Which items it lets through whoever the user is, by index; `None` is all of them.
+    /// Returns for each item whether the filter admits it, whoever the user is; `None` admits all.
     ///
     /// # Errors
     /// If it speaks of items that there are not, or of counts where no history was kept.
@@ -96,7 +96,7 @@ impl Filter {
         Ok(Some(allowed))
     }
 
-    /// What to leave out for a user who has rated `seen`; `None` is a model that does not know.
+    /// Returns the items to leave out for a user who has rated `seen`; `None` stands for a model without histories.
     pub fn unseen<'a>(&self, seen: Option<&'a [u32]>) -> Result<&'a [u32]> {
         match seen {
             _ if self.include_seen => Ok(&[]),

@@ -3,7 +3,7 @@
 use super::{Categories, Scored};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Keeps the best `n` of what it is shown; ties go to the smaller index.
+/// Keeps the best `n` of the items pushed; ties go to the smaller index.
 #[derive(Clone, Debug)]
 pub struct TopN {
     n: usize,
@@ -51,7 +51,7 @@ impl TopN {
         if self.heap.len() < self.n { None } else { self.heap.peek().map(|worst| worst.0.score) }
     }
 
-    /// Takes it if it is among the best.
+    /// Keeps the item if it is among the best.
     pub fn push(&mut self, scored: Scored) {
         let scored = Worst(scored);
         if self.heap.len() < self.n {
@@ -90,7 +90,7 @@ struct Limited<'a> {
     n: usize,
     categories: &'a Categories,
     all: BTreeSet<Worst>,
-    /// Those of `all` that are of each category.
+    /// The members of `all` of each category.
     of: BTreeMap<u32, BTreeSet<Worst>>,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Shortlist<'a> {
         }
     }
 
-    /// Takes it if it is among the best.
+    /// Keeps the item if it is among the best.
     pub fn push(&mut self, scored: Scored) {
         match &mut self.kind {
             Kind::Plain(top) => top.push(scored),

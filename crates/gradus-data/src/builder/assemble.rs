@@ -1,4 +1,4 @@
-//! From chunks of rows to both matrices, by counting sorts.
+//! Assembly of both matrices from chunks of rows, by counting sorts.
 //!
 //! Rows go to their user in order of arrival, each user's rows are sorted by item (most files have
 //! them so already), and the matrix by item is the transpose of the one by user. Every step is a
@@ -40,7 +40,7 @@ pub(super) fn assemble(
     ))
 }
 
-/// What a rating may have beside its value.
+/// The optional parts of a rating beside its value.
 struct Beside {
     weights: Option<Vec<f32>>,
     times: Option<Vec<i64>>,
@@ -391,7 +391,7 @@ fn atomic_u32(slice: &mut [u32]) -> &[AtomicU32] {
     unsafe { &*(std::ptr::from_mut(slice) as *const [AtomicU32]) }
 }
 
-/// As [`atomic_u32`].
+/// Views a slice as atomics, like [`atomic_u32`].
 fn atomic_u64(slice: &mut [u64]) -> &[AtomicU64] {
     // SAFETY: as in `atomic_u32`.
     unsafe { &*(std::ptr::from_mut(slice) as *const [AtomicU64]) }

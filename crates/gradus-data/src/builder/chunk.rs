@@ -11,11 +11,11 @@ pub(super) const CHUNK_ROWS: usize = 1 << 18;
 
 enum Pages {
     Mapped(MmapMut),
-    /// Where mapping is refused or there is none. Words of 8 bytes, for the times among them.
+    /// Heap memory, where mapping is refused or does not exist. Words of 8 bytes, because the chunk holds times too.
     Heap(Vec<u64>),
 }
 
-/// What rows have beside user, item and value.
+/// The optional columns of rows beside user, item and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extras {
     pub weights: bool,

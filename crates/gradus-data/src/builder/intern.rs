@@ -1,4 +1,4 @@
-//! From ids to consecutive numbers, in order of first appearance.
+//! Interning of ids: consecutive numbers in order of first appearance.
 
 use crate::ids::parse_canonical_int;
 use crate::{Id, IdSlice, Ids, TextIds};
@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 /// Integers below this go through a table instead of a hash: at most 16 MiB of it.
 const DIRECT: usize = 1 << 22;
-/// An empty place of that table. So many ids are refused before the number is given out.
+/// An empty place of that table. This many ids are refused before the number is given out.
 const NONE: u32 = u32::MAX;
 
 /// Numbers the ids of one axis.

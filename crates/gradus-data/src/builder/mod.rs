@@ -1,4 +1,4 @@
-//! From columns of ids and values to [`Ratings`].
+//! Building [`Ratings`] from columns of ids and values.
 
 mod assemble;
 mod chunk;

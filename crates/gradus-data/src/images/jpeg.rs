@@ -9,7 +9,7 @@ use super::{ImageShape, Picture, Pixels, png::checked_len};
 /// How a JPEG file begins.
 pub(super) const SIGNATURE: &[u8] = b"\xff\xd8\xff";
 
-/// Where the coefficients of a block stand, in the order of the file.
+/// The positions of the coefficients of a block, in the order of the file.
 #[rustfmt::skip]
 const ZIGZAG: [usize; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -126,7 +126,7 @@ struct Component {
     dc: i32,
 }
 
-/// What a scan codes: a band of coefficients, and with how many bits.
+/// The content of a scan: a band of coefficients, and the number of bits of each.
 #[derive(Clone, Copy)]
 struct Band {
     start: usize,

@@ -79,9 +79,9 @@ pub(crate) struct Picture {
 /// The numbers of images, one image after another, row by row, pixel by pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pixels {
-    /// From 0 (black) to 255 (white).
+    /// Values from 0 (black) to 255 (white).
     Bytes(Vec<u8>),
-    /// As they are; pictures of more than 8 bits from 0 to 1.
+    /// Values as given; pictures of more than 8 bits have values from 0 to 1.
     Floats(Vec<f32>),
 }
 

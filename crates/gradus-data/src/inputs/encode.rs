@@ -9,19 +9,19 @@ use std::borrow::Cow;
 /// A column of words with more than this is refused: it is mostly a name or an id.
 const LEVELS: usize = 10_000;
 
-/// So many of the most frequent words have a share in the encoding of an unseen word.
+/// The number of most frequent words with a share in the encoding of an unseen word.
 const SHARED: usize = 1_000;
 
-/// The matrix is held sparse when fewer entries than this share are not 0, and it is wide.
+/// The matrix is stored sparse when fewer entries than this share are not 0, and it is wide.
 const DENSITY: f64 = 0.2;
 
-/// A narrower matrix is always held dense.
+/// A narrower matrix is always stored dense.
 const WIDE: usize = 32;
 
 /// Entries of a dense matrix written at a time.
 const BLOCK: usize = 1 << 14;
 
-/// What stands for a missing value.
+/// The substitute for a missing value.
 #[derive(
     Clone,
     Copy,
@@ -35,7 +35,7 @@ const BLOCK: usize = 1 << 14;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
-    /// Nothing: it is refused.
+    /// None: a missing value is refused.
     #[default]
     Refuse,
     /// The mean of a number, the most frequent word of a category.
@@ -46,9 +46,9 @@ pub enum Fill {
     /// where the value is missing. In columns where training has no missing value, the mean and the
     /// encoding of an unseen word.
     Category,
-    /// Nothing: rows with a missing value are left out.
+    /// None: rows with a missing value are left out.
     Drop,
-    /// Nothing: a number stays missing (NaN), for models that take missing entries. A missing word has the encoding of an
+    /// None: a number stays missing (NaN), for models that take missing entries. A missing word has the encoding of an
     /// unseen word.
     Keep,
 }
@@ -58,7 +58,7 @@ pub enum Fill {
 pub struct EncodeOptions {
     /// Columns to leave out.
     pub leave_out: Vec<String>,
-    /// What stands for a missing value.
+    /// The substitute for a missing value.
     pub fill: Fill,
     /// Whether the first word of a category has no feature of its own. By default every word has
     /// one; together they add up to 1, as the intercept does, which penalised models and
@@ -78,7 +78,7 @@ pub struct EncodeOptions {
     pub lists: bool,
 }
 
-/// What had to be done to turn a table into numbers.
+/// What the encoding of a table had to replace or leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoded {
     /// Missing values that were filled in.
@@ -216,6 +216,10 @@ impl Inputs {
                     let column = table.words(&column.name)?;
                     Ok(Part::Sparse(bag.encode(&texts_of(column.as_ref()))?))
                 }
+                InputKind::Tokens(tokens) => {
+                    let column = table.words(&column.name)?;
+                    Ok(Part::Sparse(tokens.encode(&texts_of(column.as_ref()))?))
+                }
                 InputKind::List { levels, shares } => {
                     lists(table, &column.name, (levels, shares), &mut encoded)
                 }
@@ -246,7 +250,7 @@ impl Inputs {
                             fill.is_none() && *missing == MissingWord::Fill
                         }
                         // It is an empty text, but the column must be there.
-                        InputKind::Text(_) | InputKind::Bag(_) => {
+                        InputKind::Text(_) | InputKind::Bag(_) | InputKind::Tokens(_) => {
                             table.column(&input.name)?;
                             false
                         }
@@ -278,17 +282,17 @@ enum Part<'a> {
     Places {
         /// [`NONE`] where no feature is 1, [`MEAN`] where all features take their shares.
         places: Vec<u32>,
-        /// By feature.
+        /// Shares by feature.
         shares: Vec<f64>,
     },
     /// Text, a row each.
     Sparse(Csr<f64>),
     Lists {
-        /// For each row an index into `sets`; [`MEAN`] where all features take their shares.
+        /// For each row, an index into `sets`; [`MEAN`] where all features take their shares.
         codes: Vec<u32>,
         /// The places of the words of each different list, ascending.
         sets: Vec<Vec<u32>>,
-        /// By feature.
+        /// Shares by feature.
         shares: Vec<f64>,
     },
 }

@@ -58,7 +58,8 @@ pub struct MadeBlobs {
 }
 
 impl BlobsSpec {
-    /// So many points, coordinates and centres, the rest as by default.
+    /// Makes a generator with these numbers of points, coordinates and centres, and the other options at their
+    /// defaults.
     pub fn new(n_samples: usize, n_features: usize, n_centers: usize) -> Self {
         Self { n_samples, n_features, n_centers, ..Self::default() }
     }

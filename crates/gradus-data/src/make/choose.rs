@@ -1,4 +1,4 @@
-//! Who rates how many, and which: the pattern of a planted set of ratings.
+//! The sparsity pattern of planted ratings: how many ratings each user gives, and of which items.
 
 use gradus_base::random::{Alias, Stream};
 use gradus_base::{Error, Result};

@@ -13,7 +13,7 @@ const BLOCK: usize = 1 << 16;
 /// The part of an item factor's square that its genre makes up.
 const GENRE_PART: f64 = 0.7;
 
-/// What the items of a made set are called.
+/// The naming of the items of a made set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemIds {
@@ -81,7 +81,7 @@ pub struct RatingsSpec {
     pub range: Option<(f64, f64)>,
     /// Values are rounded to multiples of this; `None` leaves them as they are. Default 0.5.
     pub step: Option<f64>,
-    /// What items are called. Default film titles.
+    /// The naming of items. Default film titles.
     pub ids: ItemIds,
 }
 
@@ -110,7 +110,7 @@ impl Default for RatingsSpec {
 }
 
 impl RatingsSpec {
-    /// So many users, items and ratings, the rest as by default.
+    /// Makes a generator with these numbers of users, items and ratings, and the other options at their defaults.
     pub fn new(users: usize, items: usize, count: usize) -> Self {
         Self { users, items, count, ..Self::default() }
     }
@@ -216,11 +216,11 @@ impl RatingsSpec {
 pub struct MadeRatings {
     /// The ratings.
     pub ratings: Ratings,
-    /// What they were made from; its rows are those of [`Ratings::users`] and [`Ratings::items`].
+    /// The planted parameters; their rows are those of [`Ratings::users`] and [`Ratings::items`].
     pub truth: RatingsTruth,
 }
 
-/// What a set of ratings was made from.
+/// The planted parameters of a made set of ratings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatingsTruth {
     /// The mean `α`.
@@ -306,7 +306,7 @@ pub struct RatingsMaker {
     items: Ids,
     truth: RatingsTruth,
     catalogue: Catalogue,
-    /// Where each user's ratings start among all, and the total at the end.
+    /// The position of each user's first rating among all, and the total at the end.
     starts: Vec<usize>,
     /// The items in random order: the `j`-th is promised to whoever has rating
     /// `j * count / items`, so that every item occurs.
@@ -410,7 +410,7 @@ impl RatingsMaker {
         &self.items
     }
 
-    /// What the ratings are made from.
+    /// Returns the planted parameters.
     pub fn truth(&self) -> &RatingsTruth {
         &self.truth
     }

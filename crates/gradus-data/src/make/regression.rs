@@ -5,7 +5,7 @@ use crate::Dense;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 
-/// What the target of a planted linear data set is.
+/// The type of the target of a planted linear data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
@@ -88,7 +88,7 @@ pub struct MadeRegression {
 }
 
 impl RegressionSpec {
-    /// So many samples and features, the rest as by default.
+    /// Makes a generator with these numbers of samples and features, and the other options at their defaults.
     pub fn new(n_samples: usize, n_features: usize) -> Self {
         Self { n_samples, n_features, ..Self::default() }
     }

@@ -10,7 +10,7 @@ pub(super) enum Kind {
     Bool,
 }
 
-/// How one value lies in the file.
+/// The layout of one value in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub kind: Kind,
@@ -41,7 +41,7 @@ impl Header {
     }
 }
 
-/// What `numpy.save` writes before the values: padded so that they start at a multiple of 64.
+/// Returns the bytes that `numpy.save` writes before the values: padded so that they start at a multiple of 64.
 pub(crate) fn write(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (");
     for (axis, size) in shape.iter().enumerate() {

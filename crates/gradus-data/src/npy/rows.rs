@@ -7,7 +7,7 @@ use gradus_file::packing::open_decompressed;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Rows of numbers that are read block by block, and not held.
+/// Rows of numbers that are read block by block, and not kept in memory.
 pub trait RowBlocks: Send {
     /// Number of columns.
     fn n_cols(&self) -> usize;

@@ -130,7 +130,7 @@ impl CsvParser {
         (text.get(end) == Some(&b'\n') && end - start <= MAX_RECORD).then_some((row, end + 1))
     }
 
-    /// Where the field after the one at `at` starts, if neither a quote nor a line end is in the way.
+    /// Returns the start of the field after the one at `at`, if neither a quote nor a line end is in the way.
     fn pass(&self, text: &[u8], at: usize) -> Option<usize> {
         let end = self.delimiter.find(text, at)?;
         memchr2(b'\n', b'"', &text[at..end]).is_none().then_some(end + self.delimiter.len())
@@ -188,7 +188,7 @@ impl CsvParser {
         Ok(())
     }
 
-    /// What is wrong with a row of so many cells.
+    /// Describes the fault of a row of this many cells.
     fn odd(&self, n: usize, line: &[u8]) -> String {
         let more = if n > self.n_columns { "more" } else { "fewer" };
         let expected = self.n_columns;
@@ -255,7 +255,7 @@ pub(crate) struct Field<'a> {
 /// The fields of one record, or why one cannot be read.
 pub(crate) struct Fields<'a> {
     pub text: &'a [u8],
-    /// Where the next field starts.
+    /// The start of the next field.
     pub at: Option<usize>,
     pub dialect: Dialect,
 }

@@ -1,11 +1,11 @@
-//! What stands between the columns of delimited text.
+//! The delimiter of columns in text.
 
 use gradus_base::{Error, Result};
 use memchr::memchr;
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands between columns: a byte, the same byte twice (`::`), or any number of blanks.
+/// The delimiter of columns: a byte, the same byte twice (`::`), or any number of blanks.
 ///
 /// ```
 /// use gradus_data::Delimiter;

@@ -1,4 +1,4 @@
-//! What a file holds: format, delimiter, header, and which columns are which.
+//! Detection of format, delimiter, header and the roles of columns.
 
 use super::blocks::{Dialect, MAX_RECORD, Record, record};
 use super::csv::Fields;
@@ -9,10 +9,10 @@ use super::source::Input;
 use super::time::looks_like_time;
 use gradus_base::{Error, Result};
 
-/// Between the columns of some MovieLens files.
+/// The delimiter of some MovieLens files.
 const DOUBLE_COLON: Delimiter = Delimiter::twice(b':');
 
-/// What a column is to us.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     User,
@@ -135,7 +135,7 @@ impl Role {
     }
 }
 
-/// Which columns have to be there.
+/// The required columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// User, item and rating.
@@ -149,7 +149,7 @@ pub(super) enum Need {
 /// A column that will be read.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
-    /// From 0.
+    /// The position of the column, from 0.
     pub position: usize,
     /// The name, or the position from 1.
     pub name: String,
@@ -372,14 +372,14 @@ pub(super) fn adjacency(input: &Input<'_>, options: &ReadOptions) -> Layout {
     }
 }
 
-/// What the first row says of columns that have no names.
+/// A guess at the roles of columns without names, from the first row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guess {
     pub third_is_number: bool,
     pub fourth_is_time: bool,
 }
 
-/// Which column is which: as given, or by name, or by place.
+/// Chooses the column of each role: as given, or by name, or by position.
 pub(super) fn choose(
     file: &str,
     options: &ReadOptions,

@@ -16,9 +16,9 @@ use std::fmt;
 
 pub(super) struct JsonParser {
     by_name: bool,
-    /// By role.
+    /// Names by role.
     names: ByRole<Option<String>>,
-    /// By role.
+    /// Positions by role.
     positions: ByRole<Option<usize>>,
 }
 
@@ -202,7 +202,7 @@ impl<'de> Visitor<'de> for Row<'_> {
     }
 }
 
-/// Which wanted column a key names.
+/// The wanted column that a key names.
 struct Key<'a>(&'a ByRole<Option<String>>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {

@@ -1,4 +1,4 @@
-//! From a file to [`Ratings`] or [`Pairs`].
+//! Reading [`Ratings`] or [`Pairs`] from a file.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -76,7 +76,7 @@ impl pipeline::Rows for RatingRows {
     }
 }
 
-/// Where the rows go, block by block and in order.
+/// The consumer of rows, block by block and in order.
 type Sink<'a> = pipeline::Sink<'a, RatingRows>;
 
 /// Reads the ratings in a file: CSV, TSV or with another delimiter, JSON Lines, Parquet; plain or

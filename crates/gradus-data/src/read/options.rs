@@ -1,4 +1,4 @@
-//! How to read a file, and what came of it.
+//! Options of reading a file, and the summary of a read.
 
 use super::delimiter::Delimiter;
 use crate::Duplicates;
@@ -58,7 +58,7 @@ impl FromStr for Format {
     }
 }
 
-/// What to do with a bad row.
+/// The treatment of a bad row.
 #[derive(
     Clone,
     Copy,
@@ -184,8 +184,8 @@ impl ReadOptions {
         self
     }
 
-    /// What stands between columns; by default the one of tab, comma, semicolon, bar, `::` and space
-    /// that cuts the first lines into equally many columns.
+    /// Sets the delimiter; by default the one of tab, comma, semicolon, bar, `::` and space that cuts the first lines
+    /// into equally many columns.
     pub fn delimiter(mut self, delimiter: impl Into<Delimiter>) -> Self {
         self.delimiter = Some(delimiter.into());
         self
@@ -272,13 +272,13 @@ impl ReadOptions {
         self
     }
 
-    /// What to do with a bad row; by default fail.
+    /// Sets the treatment of a bad row; by default reading fails.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
     }
 
-    /// What to do with a pair that occurs more than once; by default the last row counts.
+    /// Sets the treatment of a pair that occurs more than once; by default the last row counts.
     pub fn duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
         self
@@ -338,7 +338,7 @@ pub struct Columns {
     pub time: Option<String>,
 }
 
-/// What reading a file came to.
+/// A summary of reading a file.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct ReadSummary {
@@ -354,7 +354,7 @@ pub struct ReadSummary {
     pub bytes: u64,
     /// Seconds spent, the building of the matrices included.
     pub seconds: f64,
-    /// Those of them spent on sorting ids and building the matrices.
+    /// Seconds spent on sorting ids and building the matrices, included in `seconds`.
     pub build_seconds: f64,
     /// The format of the file.
     pub format: Format,

@@ -250,7 +250,7 @@ fn columns(cells: RowCells) -> Result<RatingRows, Box<RowCells>> {
     })
 }
 
-/// What is wrong with a row, if anything.
+/// Returns the fault of a row, if there is one.
 fn fault(row: usize, cells: &RowCells) -> Option<(Role, String)> {
     for (role, cells) in Role::ALL.into_iter().zip(cells) {
         let Some(cells) = cells else { continue };

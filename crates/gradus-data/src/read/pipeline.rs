@@ -33,7 +33,7 @@ pub(crate) trait Rows: Default + Send {
     fn cleared(self) -> Self;
 }
 
-/// Where the rows go, block by block and in order, with the number of lines before the block.
+/// The consumer of rows, block by block and in order, with the number of lines before the block.
 pub(crate) type Sink<'a, R> = &'a mut (dyn FnMut(&mut R, u64) -> Result<()> + Send);
 
 /// A block, parsed.
@@ -64,7 +64,7 @@ pub(crate) trait Parser<R>: Sync {
     fn parse(&self, text: &[u8], room: R, on_error: OnError) -> Parsed<R>;
 }
 
-/// What the blocks handed on so far came to.
+/// The totals of the blocks handed on so far.
 struct Progress<'a, R> {
     sink: Sink<'a, R>,
     name: String,
@@ -108,9 +108,9 @@ struct Queue<'a, R> {
     spare: Vec<R>,
     /// The block whose turn it is.
     turn: u64,
-    /// How it ended, once it has to.
+    /// The error that ends reading, if there is one.
     failed: Option<Error>,
-    /// Nothing more to do: failed, or a worker panicked.
+    /// There is nothing more to do: reading failed, or a worker panicked.
     stop: bool,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Plan {
     pub on_error: OnError,
 }
 
-/// What reading came to.
+/// The totals of reading.
 #[derive(Debug)]
 pub(crate) struct Totals {
     pub rows: u64,

@@ -26,7 +26,7 @@ pub(crate) struct Input<'a> {
     /// The plain file, where there is one: formats that jump about need it.
     #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub file: Option<File>,
-    /// How the text was written, if not in UTF-8 with line feeds: it is read as if it were.
+    /// The original encoding of the text, if not UTF-8 with line feeds: the text is converted.
     pub encoding: &'static str,
     rest: Box<dyn Read + Send + 'a>,
     packing: Option<Packing>,
@@ -53,7 +53,7 @@ impl Input<'_> {
         Ok(got < wanted)
     }
 
-    /// Makes the sample longer, until it has so many line ends or bytes, or is all there is.
+    /// Makes the sample longer, until it has this many line ends or bytes, or is all there is.
     pub(crate) fn grow_sample(&mut self, lines: usize, most: usize) -> Result<()> {
         let mut sample = std::mem::take(&mut self.sample);
         while !self.is_whole
@@ -175,7 +175,7 @@ enum Recode {
 }
 
 impl Recode {
-    /// What has to be done to a text that starts so, if anything.
+    /// Returns the conversion that a text which starts so needs, if any.
     fn of(sample: &[u8]) -> Option<Self> {
         match sample {
             [0xff, 0xfe, ..] => Some(Self::Utf16 { big_endian: false }),

@@ -120,7 +120,7 @@ fn digits(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// Year, month and day of the Gregorian calendar so many days after 1970-01-01.
+/// Year, month and day of the Gregorian calendar this many days after 1970-01-01.
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     // Eras of 400 years, and years counted from March, so that the leap day is the last of its year.
     let days = days + DAYS_TO_1970;

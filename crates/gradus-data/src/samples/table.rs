@@ -5,7 +5,7 @@ use crate::{Dense, EncodeOptions, Encoded, Fill, Id, Inputs, Missing, Table};
 use gradus_base::{Error, Result};
 use std::borrow::Cow;
 
-/// Which columns of a table are what.
+/// The roles of the columns of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplesOptions {
     /// The columns to predict; none if there is nothing to predict.

@@ -9,7 +9,7 @@
 //!
 //! Columns become features by the rule of all tables ([`Inputs`]): a number is a feature, a word has one of
 //! its own, and so has every word of a list such as `Action|Comedy`. Numbers are brought to variance 1.
-//! Features are held sparse. A model takes them about their means, so that someone with average features, and
+//! Features are stored sparse. A model takes them about their means, so that someone with average features, and
 //! someone whose features are missing, is like someone without any.
 
 mod align;
@@ -370,7 +370,7 @@ impl SideTable {
         &self.features
     }
 
-    /// How they were made.
+    /// Returns the encoder of the features.
     pub fn encoder(&self) -> &Arc<FeatureEncoder> {
         &self.encoder
     }
@@ -416,7 +416,7 @@ fn ids_of(table: &Table, id: &str) -> Result<IdVec> {
 pub struct FeatureRow {
     /// The numbers of the features, ascending.
     pub indices: Vec<u32>,
-    /// Their values.
+    /// The values of the features.
     pub values: Vec<f32>,
 }
 
@@ -455,17 +455,17 @@ impl Features {
         self.known[row]
     }
 
-    /// For each row whether the side table has it.
+    /// Returns for each row whether the side table has it.
     pub fn known(&self) -> &[bool] {
         &self.known
     }
 
-    /// How they were made.
+    /// Returns the encoder of the features.
     pub fn encoder(&self) -> &Arc<FeatureEncoder> {
         &self.encoder
     }
 
-    /// These rows, in this order.
+    /// Returns the given rows, in the given order.
     ///
     /// # Panics
     /// If there is no such row.

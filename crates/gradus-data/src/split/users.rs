@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Amount {
     /// A share of them, rounded to whole ratings, but never all of them: between 0 and 1.
     Share(f64),
-    /// So many of them; a user who has no more than that is left alone.
+    /// A number of ratings; a user who has no more than that keeps all of them.
     Count(usize),
 }
 
@@ -141,14 +141,14 @@ fn split(ratings: &Ratings, amount: Amount, held_out: &[bool]) -> Result<(Rating
     Ok(ratings.partition(|at| !held_out[at]))
 }
 
-/// What [`cold_users`] sets apart.
+/// The parts of the split [`cold_users`].
 #[derive(Clone, Debug)]
 pub struct ColdUsers {
     /// The ratings of all other users, to learn from.
     pub train: Ratings,
-    /// What is known of the held-out users when the model meets them, to fold them in by.
+    /// The ratings by which the held-out users are folded in.
     pub fold_in: Ratings,
-    /// Their other ratings, to test on.
+    /// The other ratings of the held-out users, to test on.
     pub test: Ratings,
 }
 

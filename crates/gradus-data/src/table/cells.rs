@@ -175,7 +175,7 @@ pub(super) struct Chunk {
     pub names: Vec<String>,
     pub n_cols: usize,
     pub n_rows: usize,
-    /// By row while they are read, then by column.
+    /// Cells by row while they are read, then by column.
     pub cells: Vec<u64>,
     pub texts: Vec<Texts>,
     /// Row and line, counted from 0 at the start of the block, wherever a line is not the one after
@@ -187,7 +187,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Makes room for so many columns.
+    /// Makes room for this many columns.
     pub(super) fn start(&mut self, n_cols: usize) {
         self.n_cols = n_cols;
         self.texts.resize_with(n_cols, Texts::default);
@@ -250,7 +250,7 @@ impl Rows for Chunk {
     }
 }
 
-/// Which line each row stands on.
+/// The line of each row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines(Vec<(usize, u64)>);
 
@@ -295,14 +295,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// For columns of these names; there may come more.
+    /// Makes a collector for columns of these names; there may come more.
     pub(super) fn new(names: Vec<String>) -> Self {
         let columns = names.iter().map(|_| RawColumn::default()).collect();
         let places = names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
         Self { names, places, columns, ..Self::default() }
     }
 
-    /// Appends the rows of a block that has so many lines before it.
+    /// Appends the rows of a block that has this many lines before it.
     pub(super) fn take(&mut self, chunk: &mut Chunk, lines_before: u64) -> Result<()> {
         let named = !chunk.names.is_empty();
         let (before, n) = (self.n_rows, chunk.n_rows);

@@ -16,7 +16,7 @@ pub enum Column {
     Booleans(Vec<Option<bool>>),
     /// Words from a list of different ones.
     Words {
-        /// For each row an index into `levels`; [`MISSING_WORD`] is a missing value.
+        /// For each row, an index into `levels`; [`MISSING_WORD`] is a missing value.
         codes: Vec<u32>,
         /// The different words, in any order. Readers list them in the order of first appearance.
         levels: Vec<String>,

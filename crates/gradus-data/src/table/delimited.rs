@@ -15,7 +15,7 @@ use std::fmt;
 
 /// The longest row of a table.
 pub(super) const MAX_ROW: usize = 1 << 26;
-/// So many rows at the start are looked at.
+/// The number of rows at the start that are examined.
 const LOOKED_AT: usize = 200;
 
 /// How the rows of a file are laid out.
@@ -27,7 +27,7 @@ pub(super) struct Layout {
     pub n_cols: usize,
     /// Lines up to and with the header.
     pub lines_before: u64,
-    /// What stands before the fraction of a number.
+    /// The decimal mark.
     pub mark: u8,
     /// Lines before the table that belong to nothing.
     pub preamble: u64,
@@ -56,7 +56,7 @@ impl Layout {
 /// A row at the start of a file.
 struct Row {
     cells: Vec<String>,
-    /// Where the next one starts.
+    /// The start of the next record.
     end: usize,
     is_comment: bool,
 }
@@ -396,7 +396,7 @@ fn sniff(input: &Input<'_>, format: Format, options: &TableOptions) -> Delimiter
     }
 }
 
-/// What is wrong with the quotes of a row, and the text from there on.
+/// A fault in the quotes of a row, and the text from there on.
 enum QuoteFault {
     NotClosed(String),
     TextAfter(String),
@@ -487,7 +487,7 @@ pub(super) struct DelimitedParser {
     missing: Vec<Vec<u8>>,
 }
 
-/// What is wrong with a row: a column, if one is to blame, and the reason.
+/// A fault of a row: a column, if one is to blame, and the reason.
 type Fault = (Option<String>, String);
 
 impl DelimitedParser {

@@ -1,4 +1,4 @@
-//! What the columns of a text table hold, decided when all rows have been read.
+//! Inference of the column types of a text table, after all rows have been read.
 
 use super::cells::{Gathered, MISSING, RawColumn, code};
 use super::column::{Column, Interner, MISSING_WORD};
@@ -6,7 +6,7 @@ use super::options::CellMode;
 use gradus_base::{Result, parallel};
 use hashbrown::HashMap;
 
-/// A column with so many different texts among its numbers is not one of numbers.
+/// A column with this many different texts among its numbers is not one of numbers.
 const MOST_STRAYS: usize = 10;
 
 /// A cell that is not a number in a column of numbers.
@@ -16,7 +16,7 @@ pub struct Stray {
     pub column: String,
     /// The row, from 0.
     pub row: u32,
-    /// What stands there.
+    /// The text of the cell.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ fn text_of(column: &RawColumn) -> Result<Inferred> {
     Ok(Inferred { column: Column::from_words(words)?, strays: vec![], remark: None })
 }
 
-/// What a text of a column may be besides a word.
+/// The meaning of a text besides a word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Spelling {
     Word,
@@ -204,7 +204,7 @@ fn settle_groups(spellings: &mut [Spelling], cells: &[u64]) -> bool {
     true
 }
 
-/// What a text that is no plain number may be.
+/// Returns the meaning of a text that is no plain number.
 fn spelling(text: &str, mark: u8) -> Spelling {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() {

@@ -1,4 +1,4 @@
-//! How to read a table, and what was found out about it.
+//! Options of reading a table, and what was detected.
 
 use super::cells::Lines;
 use super::infer::Stray;
@@ -6,7 +6,7 @@ use crate::{Delimiter, Format, OnError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What becomes of the cells of a text table.
+/// The interpretation of the cells of a text table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CellMode {
     /// A column holds numbers, truth values or words, as inferred from all its cells.
@@ -25,8 +25,8 @@ pub enum CellMode {
 pub struct TableOptions {
     /// The format; `None` goes by the content and the name of the file.
     pub format: Option<Format>,
-    /// What stands between columns; `None` takes the one of tab, comma, semicolon, bar, `::` and
-    /// blanks that cuts the first rows into equally many cells.
+    /// The delimiter; `None` takes the one of tab, comma, semicolon, bar, `::` and blanks that cuts the first rows into
+    /// equally many cells.
     pub delimiter: Option<Delimiter>,
     /// Whether the first row names the columns; `None` says so unless it looks like the rows below.
     /// Without names, columns are called `column_1`, `column_2`, ….
@@ -40,14 +40,14 @@ pub struct TableOptions {
     /// Further spellings of missing values, besides the empty cell, `NA`, `N/A`, `#N/A`, `n.a.`, `NaN`,
     /// `null`, `None`, `<NA>` (in any case), `\N`, `-`, `.` and `?`.
     pub missing_values: Vec<String>,
-    /// What to do with a row that cannot be read.
+    /// The treatment of a row that cannot be read.
     pub on_error: OnError,
     /// Names of columns that are expected: if the first row has one of them, it is a header.
     pub names: Vec<String>,
     /// How a file of the same kind was laid out, that a model was trained on. It decides where the
     /// file leaves a choice.
     pub like: Option<TableLayout>,
-    /// What becomes of the cells. Parquet files have types of their own.
+    /// The interpretation of cells. Parquet files have types of their own.
     pub cells: CellMode,
     /// Bytes in a block of text. Nothing but speed and memory depends on it.
     #[doc(hidden)]
@@ -86,12 +86,12 @@ impl TableOptions {
     }
 }
 
-/// How a file was laid out. A model keeps the layout of the file it was trained on.
+/// The layout of a file. A model keeps the layout of the file it was trained on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableLayout {
     /// The format.
     pub format: Format,
-    /// What stood between columns of text.
+    /// The delimiter, for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
     /// Whether the first row named the columns.
@@ -111,7 +111,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// What stood between columns.
+    /// Returns the delimiter.
     pub(super) fn delimiter(&self) -> Option<Delimiter> {
         self.delimiter.as_deref().and_then(|delimiter| delimiter.parse().ok())
     }
@@ -148,14 +148,14 @@ impl fmt::Display for TableLayout {
     }
 }
 
-/// Where a table came from, and what was noticed on the way.
+/// The source of a table, and remarks from reading it.
 #[derive(Clone, Debug)]
 pub struct TableSource {
     /// The file as messages call it.
     pub file: String,
-    /// How it was laid out.
+    /// The layout of the file.
     pub layout: TableLayout,
-    /// What a user should know: how columns with odd cells were taken.
+    /// Remarks for the user: how columns with odd cells were taken.
     pub remarks: Vec<String>,
     /// Cells that are not numbers in columns of numbers; they count as missing.
     pub strays: Vec<Stray>,

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// So many stray cells are shown for each column.
+/// The number of stray cells shown for each column.
 const SHOWN: usize = 3;
 
 impl Table {
@@ -255,9 +255,9 @@ fn json(input: &mut Input<'_>, options: &TableOptions) -> Result<Table> {
     table(input, gathered, totals, found, notes, Vec::new())
 }
 
-/// What there is to know of cells besides their layout.
+/// Facts about cells besides their layout.
 struct Notes {
-    /// What stands before the fraction of a number.
+    /// The decimal mark.
     mark: u8,
     /// Whether the header has no name for the first column.
     unnamed: bool,

@@ -1,4 +1,4 @@
-//! Where the rows of a text table begin and end.
+//! The byte ranges of the rows of a text table.
 
 use super::delimited::{DelimitedParser, MAX_ROW, layout};
 use super::options::{CellMode, TableOptions};
@@ -10,7 +10,7 @@ use gradus_base::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
 
-/// Where the rows of a text table begin and end, in bytes and without their line ends.
+/// The byte ranges of the rows of a text table, without their line ends.
 ///
 /// Rows are cut as [`Table::read`](super::Table::read) cuts them: a quoted field may hold line ends,
 /// and blank lines and comments are no rows.
@@ -26,7 +26,7 @@ use std::path::Path;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRecords {
-    /// What stands above the first row: the header, if there is one, and the lines before it.
+    /// The lines above the first row: the header, if there is one, and the lines before it.
     pub head: Option<Range<usize>>,
     /// The rows.
     pub rows: Vec<Range<usize>>,
@@ -87,7 +87,7 @@ impl TableRecords {
     }
 }
 
-/// What stands above the first row, without its last line end.
+/// Returns the lines above the first row, without the last line end.
 fn head(text: &[u8]) -> Option<Range<usize>> {
     let end = text.trim_ascii_end().len();
     (end > 0 && text != b"\xef\xbb\xbf").then_some(0..end)

@@ -13,7 +13,7 @@ use std::path::Path;
 /// A column to take from a file.
 #[derive(Clone, Copy, Debug)]
 pub struct TextColumn<'a> {
-    /// What it holds, for messages: `users`.
+    /// The content of the file, for messages: `users`.
     pub what: &'a str,
     /// Names it goes by in a header, best first; in lower case, without spaces, `_` and `-`.
     pub names: &'a [&'a str],
@@ -42,7 +42,7 @@ pub struct TextColumns {
     columns: Vec<RawColumn>,
     names: Vec<String>,
     n_rows: usize,
-    /// Which line each row stands on, in a file of text.
+    /// The line of each row, in a file of text.
     lines: Option<Lines>,
     /// The first row below the header.
     first: usize,

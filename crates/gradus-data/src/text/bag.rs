@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 /// Documents that one piece of work reads.
 const BLOCK: usize = 256;
 
-/// What a bag holds of a document.
+/// Options of the bag of a document: its features.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BagOptions {
@@ -103,7 +103,7 @@ impl PartialEq for TextBag {
 /// The bags of documents, feature by feature, in the order of fastText.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bags {
-    /// Where the features of each document end.
+    /// The end of the features of each document.
     pub ends: Vec<usize>,
     /// The features of all documents; one that is there twice is named twice.
     pub features: Vec<u32>,

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Bytes of text in a block, unless one document has more.
 const BLOCK: usize = 1 << 21;
 
-/// Terms are merged in so many shards, a power of two.
+/// Terms are merged in this many shards, a power of two.
 const SHARDS: usize = 32;
 
 /// A hash of a short text: eight bytes at a time, multiplied and folded.
@@ -38,7 +38,7 @@ pub(super) struct Terms<'a> {
     options: &'a TextOptions,
     stop_words: HashSet<&'a str>,
     lowered: String,
-    /// Where the words of a document begin and end, if terms have several words.
+    /// The ranges of the words of a document, if terms have several words.
     spans: Vec<Range<usize>>,
     joined: String,
 }
@@ -103,7 +103,7 @@ struct Term {
     /// The last document it was in, from 1, and its place among the entries.
     document: u32,
     place: usize,
-    /// In how many documents of the block it is, and how often.
+    /// The number of documents of the block that have the term, and of its occurrences.
     n_documents: u32,
     n_times: u64,
 }
@@ -114,7 +114,7 @@ pub(super) struct Block {
     terms: Vec<Term>,
     /// Term and count, document after document.
     entries: Vec<(u32, u32)>,
-    /// Where the entries of each document end.
+    /// The end of the entries of each document.
     ends: Vec<usize>,
     /// Numbers of terms by shard, and where each shard begins.
     by_shard: Vec<u32>,
@@ -263,7 +263,7 @@ pub(super) struct Merged<'a> {
     pub(super) n_different: usize,
 }
 
-/// In place of the column of a term that was not kept.
+/// A column number that marks a term that was not kept.
 pub(super) const DROPPED: u32 = u32::MAX;
 
 /// Merges the terms of all blocks, and keeps those in at least `least` and at most `most` documents; of these the

@@ -7,6 +7,7 @@
 //! | [`TextBag`] | documents as bags of words and hashed n-grams, as fastText makes them |
 //! | [`CharNgrams`] | the character n-grams of a word, hashed as fastText does it |
 //! | [`Tokenizer`] | cuts documents into words in their order |
+//! | [`TokenCodec`] | turns text into tokens (characters, bytes, learned pieces of words) and back without loss |
 //! | [`TextFile`] | the text of a file, decompressed and decoded |
 //! | [`text_blocks`] | the text of a file larger than memory, block by block |
 //!
@@ -16,6 +17,7 @@
 
 mod bag;
 mod blocks;
+mod codec;
 mod count;
 mod source;
 mod stop_words;
@@ -27,6 +29,7 @@ mod words;
 
 pub use bag::{BagOptions, Bags, TextBag};
 pub use blocks::text_blocks;
+pub use codec::{Decoder as TokenDecoder, END as END_TOKEN, TokenCodec, TokenInput, TokenKind};
 pub use source::{TextFile, is_binary};
 pub use stop_words::ENGLISH as ENGLISH_STOP_WORDS;
 pub use subwords::{CharNgrams, LINE_END, fasttext_hash};
@@ -50,7 +53,7 @@ pub enum TextWeights {
     Tfidf,
 }
 
-/// To what length the features of a document are scaled.
+/// The norm to which the features of a document are scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TextNorm {
@@ -59,11 +62,11 @@ pub enum TextNorm {
     L2,
     /// Sum of absolute values 1
     L1,
-    /// As they are
+    /// No scaling
     None,
 }
 
-/// Which words of documents are counted, and how counts become features.
+/// Options of counting words: the words of documents that count, and how counts become features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextOptions {
@@ -72,17 +75,17 @@ pub struct TextOptions {
     /// Words that are left out; `english` alone stands for [`ENGLISH_STOP_WORDS`], and `@FILE` for the words of a file,
     /// set apart by blanks or line ends.
     pub stop_words: Vec<String>,
-    /// Terms have at least so many words.
+    /// Terms have at least this many words.
     pub min_ngram: usize,
-    /// Terms have at most so many words.
+    /// Terms have at most this many words.
     pub max_ngram: usize,
     /// Terms in fewer documents are left out: a share if it is below 1, else a number of documents.
     pub min_df: f64,
     /// Terms in more documents are left out: a share if it is at most 1, else a number of documents.
     pub max_df: f64,
-    /// So many terms are kept, those that occur most often; of equally frequent ones the first.
+    /// The largest number of terms kept: those that occur most often; of equally frequent ones the first.
     pub max_features: Option<usize>,
-    /// Terms are not kept but hashed to so many features (MurmurHash3, with a sign by the hash).
+    /// Terms are not kept but hashed to this many features (MurmurHash3, with a sign by the hash).
     pub n_hashed: Option<usize>,
     /// How counts become features.
     pub weights: TextWeights,
@@ -90,7 +93,7 @@ pub struct TextOptions {
     pub sublinear: bool,
     /// Whether document frequencies are counted as if one more document had every word, of tf-idf.
     pub smooth: bool,
-    /// To what length documents are scaled, of tf-idf.
+    /// The norm of documents, for tf-idf.
     pub norm: TextNorm,
 }
 
@@ -155,7 +158,7 @@ impl TextOptions {
         }
     }
 
-    /// The least and the most documents that a term may be in, of so many.
+    /// The least and the most documents that a term may be in, of this many.
     fn bounds(&self, n_documents: usize) -> Result<(f64, f64)> {
         let n = n_documents as f64;
         let least = if self.min_df < 1.0 { self.min_df * n } else { self.min_df };

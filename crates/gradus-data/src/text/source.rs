@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct TextFile {
     /// The text.
     pub text: String,
-    /// How it was encoded, if not in UTF-8.
+    /// The encoding of the file, if not UTF-8.
     pub encoding: Option<&'static str>,
 }
 

@@ -3,7 +3,7 @@
 use gradus_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What stands before a word, and after it, while its n-grams are found.
+/// The marks before and after a word while its n-grams are found.
 const EDGES: [char; 2] = ['<', '>'];
 
 /// The word that ends every line, in fastText's vocabularies.
@@ -16,7 +16,7 @@ pub fn fasttext_hash(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Which character n-grams a word has, and to how many buckets they are hashed.
+/// The character n-grams of a word, and the number of buckets to which they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CharNgrams {

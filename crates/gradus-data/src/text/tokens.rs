@@ -5,14 +5,14 @@ use super::words::{each_word_of, lower};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a word of a running text is.
+/// The rule that cuts a running text into words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenRule {
     /// A run of letters, numbers and underscores; everything else stands between words
     #[default]
     Words,
-    /// What stands between blanks, tabs and line ends: for text that was cut into words before
+    /// A run of characters without blanks, tabs and line ends: for text that was cut into words before
     Blanks,
 }
 

@@ -46,7 +46,7 @@ struct Inner {
     lookup: OnceLock<HashTable<u32>>,
 }
 
-/// As JSON holds it.
+/// The form in JSON.
 #[derive(Clone, Serialize, Deserialize)]
 struct Stored {
     options: TextOptions,
@@ -229,7 +229,7 @@ impl Vectorizer {
         blocks(documents, &self.inner.options, &self.inner.stop_words)
     }
 
-    /// How it was learned.
+    /// Returns the options of the fit.
     pub fn options(&self) -> &TextOptions {
         &self.inner.options
     }
@@ -353,7 +353,7 @@ impl Vectorizer {
     }
 }
 
-/// The weight of a feature that so many of `n` documents have.
+/// The weight of a feature that this many of `n` documents have.
 fn idf(options: &TextOptions, n: usize, df: u64) -> f64 {
     let more = f64::from(u8::from(options.smooth));
     // A hashed feature that no document has is never looked at without one more document: any weight would do.

@@ -1,4 +1,4 @@
-//! Which characters make words.
+//! The characters that make words.
 
 /// The characters beyond ASCII that make words, as ranges of code points, both ends included: letters (general categories
 /// L*) and numbers (characters with a numeric value) of Unicode 14.0.0, which is what `\w` means in Python. Marks

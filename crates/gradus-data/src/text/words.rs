@@ -14,7 +14,7 @@ static WORD_BITS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     bits
 });
 
-/// What a byte is: part of a word, something between words, or part of a character beyond ASCII.
+/// The class of a byte: part of a word, something between words, or part of a character beyond ASCII.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Between,
@@ -79,7 +79,7 @@ pub(super) fn each_word<'a>(text: &'a str, word: impl FnMut(&'a str)) {
     each_word_of(2, text, word);
 }
 
-/// As [`each_word`], of words of at least so many characters.
+/// Calls `word` like [`each_word`], for words of at least `least` characters.
 #[inline]
 pub(super) fn each_word_of<'a>(least: usize, text: &'a str, mut word: impl FnMut(&'a str)) {
     let bytes = text.as_bytes();

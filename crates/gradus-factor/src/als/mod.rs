@@ -26,7 +26,7 @@ pub enum RowMethod {
     /// Exactly, by a Cholesky factor of its normal equations: users folded in get their very factors.
     #[default]
     Cholesky,
-    /// By a few conjugate gradient steps from where it is: cheaper from a rank of about 64 on.
+    /// A few conjugate gradient steps from the last solution: cheaper from a rank of about 64 on.
     Cg,
 }
 

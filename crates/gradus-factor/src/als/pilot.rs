@@ -13,7 +13,7 @@ use gradus_data::{Entity, Ratings};
 
 /// Iterations of the short fit. What a column is worth is known after a few.
 const ITERATIONS: usize = 8;
-/// Its rank: a few factors tell what a column is worth.
+/// The rank of the pilot fit: a few factors show the worth of a column.
 const RANK: usize = 8;
 
 /// Estimates what was not given, for the model of this name, from a sample of the ratings where they are many. `components`

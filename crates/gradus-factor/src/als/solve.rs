@@ -84,7 +84,7 @@ pub(crate) struct Solver<'a> {
     pub(crate) priors: [Option<Prior<'a>>; 2],
 }
 
-/// What changes from step to step.
+/// The state: everything that changes from step to step.
 pub(crate) struct State {
     pub(crate) mean: f64,
     /// Mean error after the last iteration. The next iteration starts by adding it to the mean.
@@ -151,8 +151,8 @@ impl<'a> Solver<'a> {
         })
     }
 
-    /// With the features of the data. `strength` says how strongly the maps are penalised, given the typical
-    /// penalty of a row.
+    /// Adds the features of the data. `strength` is the relative penalty of the maps, given the typical penalty of a
+    /// row.
     pub(crate) fn with_features(
         mut self,
         strength: impl Fn(Entity, &FeatureEncoder, (f64, f64)) -> Strength,
@@ -200,7 +200,7 @@ impl<'a> Solver<'a> {
         Some((advanced.rows, Some(advanced.map), advanced.sums))
     }
 
-    /// Which rows of a side have no rating, and the bias of a row of which nothing is known.
+    /// Returns which rows of a side have no rating, and the bias of a row of which nothing is known.
     ///
     /// That bias is the mean error, over all ratings, of what is predicted without the row but for its features.
     /// A bias of 0 would do if the mean were that of the ratings. But the penalty on biases makes it that

@@ -7,7 +7,7 @@ use gradus_base::parallel;
 use gradus_core::progress::Stop;
 use gradus_data::Ratings;
 
-/// The variances of so many ratings are known to more digits than any fit needs.
+/// The variances of this many ratings are known to more digits than any fit needs.
 const ENOUGH: usize = 4_000_000;
 /// A sample of fewer users says too little of how much they differ.
 const LEAST_USERS: usize = 1000;

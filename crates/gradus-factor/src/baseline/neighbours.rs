@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How alike two items are, from the users they share.
+/// The similarity of two items, from the users they share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Similarity {
@@ -279,7 +279,7 @@ impl Fit for Neighbours {
 pub struct Similarities {
     /// Row `j` holds the items most like `j` (without itself) and how alike they are.
     matrix: Csr,
-    /// Its transpose: row `i` holds the items that have `i` among their neighbours.
+    /// The transpose: row `i` holds the items that have `i` among their neighbours.
     reach: Csr,
 }
 

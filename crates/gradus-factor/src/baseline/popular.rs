@@ -1,4 +1,4 @@
-//! What most people chose.
+//! Popularity, the baseline of recommenders.
 
 use crate::catalogue::{Catalogue, UserProfile};
 use crate::fitting;
@@ -28,7 +28,7 @@ pub enum PopularityMeasure {
     Sum,
 }
 
-/// What most people chose: recommends the most popular items that the user has not seen.
+/// The popularity baseline: recommends the most popular items that the user has not seen.
 ///
 /// The score of an item is the number of users who chose it, `Σ_u w_ui`, as a share of all pairs
 /// unless `measure` says otherwise; it is the same for everyone. As shares the scores are the

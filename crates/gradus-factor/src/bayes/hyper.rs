@@ -5,7 +5,7 @@ use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use gradus_kernel::Rows;
 
-/// Rows are summed in blocks of so many, block by block, whatever the number of threads.
+/// Rows are summed in blocks of this many, block by block, whatever the number of threads.
 const BLOCK: usize = 512;
 
 /// The weight of the prior of a covariance, in rows for each row there is. It keeps the chain from drifting

@@ -1,4 +1,4 @@
-//! What a row gains from the list of its ratings, whatever the ratings are.
+//! The implicit part of a row: what the list of its ratings adds, whatever the ratings are.
 //!
 //! A user's row has the prior mean `μ + s_u Σ_{j ∈ N(u)} y_j` with `s_u = |N(u)|^-½`: items add to
 //! the rows of those who rated them, whatever the rating. Given the users' rows (precision `Λ`
@@ -18,7 +18,7 @@ use gradus_base::{Error, Result, parallel};
 use gradus_data::Csr;
 use gradus_kernel::{Level, Rows};
 
-/// Rows are mapped in blocks of so many.
+/// Rows are mapped in blocks of this many.
 const BLOCK: usize = 256;
 
 /// Sixteen dimensions of a row.
@@ -53,7 +53,7 @@ pub(super) struct Lists {
     pub(super) gains: Rows,
 }
 
-/// What a sweep draws.
+/// The draws of a sweep.
 pub(super) struct Swept {
     pub(super) lists: Lists,
     /// The mean `μ` that goes with them.
@@ -189,13 +189,13 @@ impl Sweep<'_> {
         }
     }
 
-    /// By how much a row moves when all its sources move by 1.
+    /// Returns how far a row moves when all its sources move by 1.
     fn reach(&self, row: usize) -> f64 {
         (self.lists.range(row).len() as f64).sqrt()
     }
 
-    /// By how much to move the rows' mean, and the sources with theirs: the errors regressed on a
-    /// constant and on the reach, both with their priors.
+    /// Returns the shifts of the rows' mean, and of the sources with theirs: the errors regressed on a constant and on
+    /// the reach, both with their priors.
     fn shifts(
         &self,
         group: &Group,

@@ -1,4 +1,5 @@
-//! What a row gains from its features: the prior mean of a row is `μ + Wᵀ(x − x̄)`, and `W` is drawn as the rest is.
+//! The regression of rows on features: the prior mean of a row is `μ + Wᵀ(x − x̄)`, and `W` is drawn like the other
+//! parameters.
 //!
 //! Given the rows (precision `Λ` about their means), `W_f ~ N(0, diag(v/λ))` for feature `f`, with the variances `v`
 //! that the prior of the rows expects and a strength `λ` for each column of the table, one for its factors and one for its
@@ -27,7 +28,7 @@ pub(super) struct Linked<'a> {
     pub(super) features: &'a Features,
     /// The rows of each feature, of those with features and ratings.
     transposed: Csr,
-    /// For each row whether it has both.
+    /// For each row, whether it has both.
     used: Vec<bool>,
     /// `Σ x` and `Σ (x − x̄)²` of each feature over these rows.
     sums: Vec<f64>,
@@ -44,7 +45,7 @@ pub(super) struct Links {
     pub(super) coefficients: Rows,
     /// The strengths of each column, on factors and on biases.
     pub(super) strengths: Vec<[f64; 2]>,
-    /// What each row gains.
+    /// The gain of each row from its features.
     pub(super) gains: Rows,
 }
 
@@ -192,7 +193,7 @@ impl<'a> Linked<'a> {
         }
     }
 
-    /// What each row gains; nothing without features.
+    /// Adds up the gains of each row; nothing without features.
     fn add_up(&self, links: &mut Links) {
         let d = links.coefficients.k();
         let mean = self.features.encoder().mean();

@@ -101,7 +101,8 @@ pub struct Bayes {
     #[schemars(range(min = 1, max = 65_536))]
     pub keep_samples: usize,
 
-    /// With held-out ratings: stop when their error has not fallen for this many iterations; 0 turns this off. An average rarely gets worse, so this is of use only to save time.
+    /// The number of iterations without a better error on held-out ratings after which the fit stops; 0 turns this off.
+    /// An average rarely gets worse, so this is of use only to save time.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -115,7 +116,7 @@ pub struct Bayes {
     pub seed: u64,
 }
 
-/// Which lists of ratings count besides the ratings themselves.
+/// The lists of ratings that count besides the ratings themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImplicitSide {
@@ -163,7 +164,7 @@ impl Bayes {
 }
 
 impl Bayes {
-    /// Which columns of features say something, by a short fit of `als`.
+    /// Returns which columns of features are informative, by a short fit of `als`.
     fn strengths(&self, data: &Ratings, job: &Job<'_, Ratings>) -> Result<Strengths> {
         if !data.has_features() {
             return Ok(Strengths::default());

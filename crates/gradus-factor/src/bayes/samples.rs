@@ -37,9 +37,9 @@ pub(super) struct Draw<'a> {
     pub(super) means: &'a Vectors,
     pub(super) items: &'a Vectors,
     pub(super) lists: Option<&'a Rows>,
-    /// What each feature adds to users, and to items.
+    /// The coefficients of the features of users, and of items.
     pub(super) links: [Option<&'a Rows>; 2],
-    /// Where users and items without ratings are.
+    /// The rows of users and items without ratings.
     pub(super) typical: &'a [Typical; 2],
     pub(super) noise: f64,
 }
@@ -54,9 +54,9 @@ pub(super) struct Samples {
     pub(super) items: Vec<Bf16>,
     /// The differences of the users' rows from their means, of every [`SPARSE`]-th draw.
     pub(super) deviations: Vec<Bf16>,
-    /// What each item adds to the users who rated it.
+    /// The contribution of each item to the users who rated it.
     pub(super) lists: Vec<Bf16>,
-    /// What each feature adds to users, and to items.
+    /// The coefficients of the features of users, and of items.
     pub(super) links: [Vec<Bf16>; 2],
     /// The typical rows of users and of items: in each draw that of which nothing is known, and with features that
     /// known by these.

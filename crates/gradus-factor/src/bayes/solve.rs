@@ -71,7 +71,7 @@ pub(super) struct Solver<'a> {
     pub(super) linked: [Option<Linked<'a>>; 2],
 }
 
-/// What changes from step to step.
+/// The state: everything that changes from step to step.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) iteration: usize,
@@ -82,7 +82,7 @@ pub(super) struct State {
     /// The sums that users gain from the items they rated, and items from the users who rated them.
     pub(super) to_users: Option<Lists>,
     pub(super) to_items: Option<Lists>,
-    /// What users and items gain from their features.
+    /// The gains of users and items from their features.
     pub(super) links: [Option<Links>; 2],
     pub(super) samples: Samples,
     /// Sums of the held-out predictions of the draws kept so far.

@@ -1,4 +1,4 @@
-//! Where a row without ratings is: the row that all ratings together would give.
+//! The typical row: the row that all ratings together would give, for rows without ratings.
 //!
 //! The mean `μ` of the prior is no place for such a row. Rows with ratings are about `μ` and what their lists add,
 //! near `√n m` for `n` ratings: `μ` is the far end of a line through rows with many ratings, and a row with an empty list
@@ -20,7 +20,7 @@ use gradus_base::parallel;
 use gradus_data::Entity;
 use gradus_kernel::{Rows, solve_semidefinite};
 
-/// Rows are summed in blocks of so many, block by block, whatever the number of threads.
+/// Rows are summed in blocks of this many, block by block, whatever the number of threads.
 const BLOCK: usize = 256;
 
 /// The typical row of one side in a draw, the bias last.
@@ -32,13 +32,13 @@ pub(super) struct Typical {
     pub(super) described: Option<Vec<f64>>,
 }
 
-/// What the typical row of a side is found from.
+/// The data that determines the typical row of a side.
 pub(super) struct Given<'a> {
     /// The ratings of each row of the other side, and these rows.
     pub(super) side: &'a Side<'a>,
     pub(super) fixed: &'a Vectors,
     pub(super) prior: &'a Gaussian,
-    /// What features add to each row of this side.
+    /// The gains of the rows of this side from features.
     pub(super) gains: Option<&'a Rows>,
     pub(super) noise: f64,
 }
@@ -133,7 +133,7 @@ impl Solver<'_> {
         rows.range(row).is_empty()
     }
 
-    /// Where a row without ratings is: at the typical row, and what its features add.
+    /// Returns the mean of a row without ratings: the typical row, and what its features add.
     pub(super) fn unobserved_mean(
         &self,
         of: Entity,

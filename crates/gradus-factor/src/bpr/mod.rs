@@ -100,7 +100,7 @@ pub struct Bpr {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tol: f64,
 
-    /// With held-out data: stop when the score has not risen for this many epochs; 0 turns this off.
+    /// The number of epochs without a better score on held-out data after which the fit stops; 0 turns this off.
     #[schemars(range(max = 1_000_000))]
     pub patience: usize,
 
@@ -145,7 +145,7 @@ impl Params for Bpr {
 const FIRST: f32 = 0.02;
 const RATIO: f64 = 1.5;
 const RANGE: (f64, f64) = (1e-4, 1.0);
-/// A trial takes about so many steps, and at least so many epochs.
+/// A trial takes about this many steps, and at least this many epochs.
 const TRIAL_STEPS: usize = 5_000_000;
 const LEAST_EPOCHS: usize = 20;
 

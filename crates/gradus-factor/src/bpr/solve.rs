@@ -40,7 +40,7 @@ pub(super) struct Solver<'a> {
     popularity: Option<Vec<f64>>,
 }
 
-/// What changes from step to step: users in the order of the partition, items in that of the data.
+/// The state, which changes from step to step: users in the order of the partition, items in that of the data.
 pub(super) struct State {
     restart: usize,
     epoch: usize,
@@ -54,7 +54,7 @@ pub(super) struct State {
 
 clone_in_place!(State { restart, epoch, right, users, items, user_extras, item_extras });
 
-/// That values are signs of interest, and that there are some.
+/// Checks that values are signs of interest, and that there are some.
 pub(super) fn check_values(data: &Ratings) -> Result<()> {
     if let Some(value) = data.by_user().values().iter().find(|value| **value < 0.0) {
         return Err(Error::data(format!(

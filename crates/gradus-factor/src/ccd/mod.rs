@@ -15,7 +15,7 @@ use gradus_data::Ratings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// In which order the coordinates are visited.
+/// The order in which the coordinates are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CcdOrder {
@@ -51,7 +51,7 @@ gradus_core::params! { [crate::parameters::shared]
     pub struct Ccd {
         [rank, regularization, bias_regularization, scaling, biases],
 
-        /// In which order the coordinates are visited.
+        /// The order in which the coordinates are visited.
         pub order: CcdOrder,
 
         /// How often the coordinates of a row (or of a dimension) are visited before the next ones.

@@ -1,4 +1,4 @@
-//! What the methods of matrix completion share that work with singular value decompositions (`svp`, `svt`): the observed
+//! Shared parts of the methods of matrix completion that use singular value decompositions (`svp`, `svt`): the observed
 //! entries, iterates of low rank, and sums of a sparse matrix and one of low rank.
 //!
 //! Nothing here is as large as users × items.
@@ -24,7 +24,7 @@ const ROWS: usize = 256;
 pub(crate) struct Observed<'a> {
     pub(crate) data: &'a Ratings,
     pub(crate) level: Level,
-    /// Where each entry of `by_item` stands in `by_user`.
+    /// The position of each entry of `by_item` in `by_user`.
     places: Vec<usize>,
     mean: f64,
     users: Vec<f32>,
@@ -43,7 +43,7 @@ pub(crate) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// With the biases of `bias` taken off, or the ratings as they are.
+    /// Makes the entries from the residuals of `bias`, or from the ratings as they are.
     pub(crate) fn new(
         model: &str,
         data: &'a Ratings,
@@ -134,7 +134,7 @@ impl<'a> Observed<'a> {
         all
     }
 
-    /// What a matrix of low rank leaves of the entries, and `Σ w e²`.
+    /// Returns the residuals of the entries from a matrix of low rank, and `Σ w e²`.
     pub(crate) fn residuals(&self, x: &LowRank) -> (Vec<f64>, f64) {
         let mut residuals = self.entries(x.rank(), &x.scaled_users(), &x.items);
         residuals.iter_mut().zip(&self.targets).for_each(|(x, t)| *x = t - *x);

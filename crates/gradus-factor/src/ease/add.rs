@@ -6,7 +6,7 @@ use gradus_base::parallel;
 use gradus_data::Csr;
 use gradus_kernel::Rows;
 
-/// Conjugate gradients end when the residual is this share of the right side, or after so many steps.
+/// Conjugate gradients end when the residual is this share of the right side, or after this many steps.
 const TOLERANCE: f64 = 1e-7;
 const STEPS: usize = 2000;
 

@@ -78,7 +78,7 @@ pub struct Ease {
     #[schemars(range(min = 0.000001))]
     pub regularization: Option<f32>,
 
-    /// How the strength of an interaction follows from its value.
+    /// The strength of an interaction as a function of its value.
     pub strength: Strength,
 
     /// The largest number of items: more are refused before any memory is taken. `12 n²` bytes are needed
@@ -192,14 +192,14 @@ impl Fit for Ease {
 pub struct ItemWeights {
     /// Row `i` holds what item `i` adds to the score of each.
     rows: Rows,
-    /// How the strength of an interaction follows from its value.
+    /// The strength of an interaction as a function of its value.
     strength: Strength,
     /// The penalty λ, by which new items are added; older files have none.
     penalty: Option<f64>,
 }
 
 impl ItemWeights {
-    /// What item `from` adds to the score of item `to`, for a strength of 1.
+    /// Returns the weight from item `from` to item `to`: the change of the score of `to` for a strength of 1.
     pub fn weight(&self, from: usize, to: usize) -> f32 {
         self.rows.row(from)[to]
     }
@@ -282,8 +282,8 @@ impl ScoringRule for ItemWeights {
         Ok(change.solve.len())
     }
 
-    /// By the partial correlation of two items, `−P_ij / √(P_ii P_jj)`, which is the geometric mean of the
-    /// two weights.
+    /// Returns the items with the largest partial correlations, `−P_ij / √(P_ii P_jj)`, which are the geometric means
+    /// of the two weights.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let mut best = TopN::new(n);
         for other in (0..self.rows.n_rows()).filter(|&other| other != item) {

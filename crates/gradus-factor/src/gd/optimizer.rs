@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much of the mean squared gradient Adam keeps.
 const ADAM_KEEP: f64 = 0.999;
-/// What keeps a quotient finite where no gradient was seen.
+/// A small number that keeps a quotient finite where no gradient was seen.
 const EPSILON: f64 = 1e-8;
 
 /// How the gradient becomes a step. With the descent direction `d` and the step length `η`:

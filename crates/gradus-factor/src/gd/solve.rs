@@ -17,7 +17,7 @@ use gradus_kernel::{Level, Rows};
 const START: f64 = 0.1;
 /// Halvings of a step before it is given up.
 const HALVINGS: usize = 30;
-/// By what a step grows after one that was taken at once.
+/// The factor by which a step grows after one that was accepted at once.
 const GROWTH: f32 = 1.25;
 /// A move of an optimiser that may rise is taken back where the objective grows by more than this.
 const RUNAWAY: f64 = 2.0;
@@ -65,7 +65,7 @@ impl<'a> Rated<'a> {
     }
 }
 
-/// What changes from step to step, in the units of the fit.
+/// The state, which changes from step to step, in the units of the fit.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) mean: f64,

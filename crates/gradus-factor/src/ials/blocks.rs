@@ -19,10 +19,10 @@ use std::ops::Range;
 /// Rows whose slopes are computed together.
 const BATCH: usize = 32;
 
-/// What all rows of a side share in a step in some of the coordinates.
+/// The terms that all rows of a side share in a step in some of the coordinates.
 struct Step {
     columns: Range<usize>,
-    /// These columns of the fixed side.
+    /// The chosen columns of the fixed side.
     fixed: Rows,
     base: Gram,
     /// `α₀ Σ y y_cᵀ` for each of the columns `c`, then `α₀ Σ y`, over the fixed side.
@@ -74,7 +74,7 @@ impl Half<'_> {
         Some((solved, sums.into_iter().fold(Sums::default(), Sums::add)))
     }
 
-    /// What the rows share in a step in these coordinates.
+    /// Returns the terms that the rows share in a step in these coordinates.
     fn step(&self, columns: Range<usize>) -> Step {
         let (k, width) = (self.from.factors.k(), columns.len());
         let weight = f64::from(self.unobserved);

@@ -86,10 +86,10 @@ gradus_core::params! { [crate::parameters::shared]
         #[schemars(range(min = 0.0))]
         pub unobserved: Option<f32>,
 
-        /// Which pairs the weight α₀ lies on.
+        /// The pairs that have the weight α₀.
         pub unobserved_on: UnobservedOn,
 
-        /// How the confidence c(r) in an observed pair grows with its value.
+        /// The confidence c(r) in an observed pair as a function of its value.
         pub confidence: Confidence,
 
         /// The α of the confidence; a constant one does not look at it.
@@ -120,7 +120,8 @@ gradus_core::params! { [crate::parameters::shared]
 
         [max_iter, tol],
 
-        /// With held-out data: stop when its score has not risen for this many iterations; 0 turns this off.
+        /// The number of iterations without a better score on held-out data after which the fit stops; 0 turns this
+        /// off.
         #[schemars(range(max = 1_000_000))]
         pub patience: usize,
 
@@ -137,7 +138,7 @@ pub enum IalsSolver {
     Auto,
     /// Exactly.
     Cholesky,
-    /// By a few steps of conjugate gradients from the last solution.
+    /// A few steps of conjugate gradients from the last solution.
     Cg,
     /// A block of coordinates after another (iALS++).
     Blocks,

@@ -12,7 +12,7 @@ use gradus_data::{Entity, Ratings};
 
 /// Iterations of the short fit, which starts near its end.
 const ITERATIONS: usize = 8;
-/// Its rank: a few factors tell what a column is worth.
+/// The rank of the pilot fit: a few factors show the worth of a column.
 const RANK: usize = 16;
 
 /// Estimates what was not given, from a sample of the data where they are many. The other parameters are

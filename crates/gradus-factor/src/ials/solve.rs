@@ -33,7 +33,7 @@ pub(super) struct Problem<'a> {
     constant: f64,
 }
 
-/// What changes from step to step.
+/// The state: everything that changes from step to step.
 pub(super) struct State {
     pub(super) users: Vectors,
     pub(super) items: Vectors,
@@ -51,7 +51,7 @@ struct Solved {
     rows: Vectors,
     map: Option<FeatureMap>,
     sums: Sums,
-    /// What the pairs that were not observed added when the errors were summed, if the rows have moved since.
+    /// The share of the pairs that were not observed in the summed errors, if the rows have moved since.
     everywhere: Option<f64>,
 }
 
@@ -98,8 +98,8 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// With the features of the data. `strength` says how strongly the maps are penalised, given the typical
-    /// penalty of a row.
+    /// Adds the features of the data. `strength` is the relative penalty of the maps, given the typical penalty of a
+    /// row.
     pub(super) fn with_features(
         mut self,
         strength: impl Fn(Entity, &FeatureEncoder, (f64, f64)) -> Strength,
@@ -150,7 +150,7 @@ impl Problem<'_> {
         Seen { side, base, biases: self.params.biases }
     }
 
-    /// Which rows were never observed, and the mean of the others about their prior means; none without
+    /// Returns which rows were never observed, and the mean of the others about their prior means; none without
     /// features.
     fn unobserved_rows(&self, of: Entity, state: &State) -> Option<UnobservedRows> {
         let (prior, map) = (self.priors[of as usize].as_ref()?, state.maps[of as usize].as_ref()?);

@@ -272,7 +272,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
     }
 }
 
-/// Raises the flag after so many iterations.
+/// Raises the flag after this many iterations.
 struct After(usize, AtomicUsize, Stop);
 impl Observer for After {
     fn notice(&self, event: &Event<'_>) {

@@ -1,4 +1,4 @@
-//! Which of a user's ratings carried a score.
+//! Explanations of scores by the ratings of the user.
 //!
 //! With the items fixed, a user's bias and factors are `x = A⁻¹ Σ_j w_j y_j v_j`, where `v_j` are
 //! the item's factors with a 1 appended for the bias, `y_j` the rating less mean and item bias,
@@ -104,7 +104,7 @@ impl LatentFactors {
         Ok(Explanation { score, base, contributions, user_features, item_features })
     }
 
-    /// What each rating adds to the score of an item, where users are least squares with these
+    /// Returns the contribution of each rating to the score of an item, where users are least squares with these
     /// targets and weights.
     fn square_contributions(
         &self,
@@ -152,7 +152,7 @@ impl LatentFactors {
             .collect()
     }
 
-    /// What each sign of interest adds to the score of an item.
+    /// Returns the contribution of each sign of interest to the score of an item.
     fn implicit_contributions(
         &self,
         rule: &Implicit,
@@ -255,7 +255,8 @@ impl LatentFactors {
         direction
     }
 
-    /// With orthogonal item factors a rating of `j` adds `r_j Σ_t v_jt v_it / Σ v_t²` to item `i`.
+    /// Returns contributions for orthogonal item factors, where a rating of `j` adds `r_j Σ_t v_jt v_it / Σ v_t²` to
+    /// item `i`.
     fn projected_contributions(
         &self,
         (items, values, weights): Rated<'_>,

@@ -1,5 +1,5 @@
-//! What a fitted model knows of features: the prior means of users and items, known and new, and what each
-//! feature adds to a score.
+//! Features in a fitted model: the prior means of users and items, known and new, and what each feature adds to a
+//! score.
 
 use super::explain::Rated;
 use super::fold_in::Fixed;
@@ -28,9 +28,9 @@ pub(crate) struct SideModel {
 /// Rows of which training observed nothing. They are at their prior mean and what is typical of all rows.
 #[derive(Clone, Debug)]
 pub(crate) struct UnobservedRows {
-    /// For each row whether it is one.
+    /// For each row, whether it is unobserved.
     pub(crate) which: Vec<bool>,
-    /// What a row of which nothing is known differs from 0 by (one row); the penalty does not know of it.
+    /// The offset from 0 of a row of which nothing is known (one row); the penalty does not include it.
     pub(crate) typical: Vectors,
 }
 
@@ -62,7 +62,7 @@ impl UnobservedRows {
 }
 
 impl LatentFactors {
-    /// With the maps from the features of the training data, and the rows of which it observed nothing.
+    /// Adds the maps from the features of the training data, and the rows without observations.
     pub(crate) fn with_maps(
         mut self,
         maps: [Option<FeatureMap>; 2],
@@ -92,7 +92,7 @@ impl LatentFactors {
         self
     }
 
-    /// What is typical of a row of which nothing is known: its bias and its factors.
+    /// Returns the bias and the factors of a row of which nothing is known.
     pub(super) fn typical(&self, of: Entity) -> Option<(f32, &[f32])> {
         let typical = &self.unobserved[of as usize].as_ref()?.typical;
         Some((typical.bias[0], typical.factors.row(0)))
@@ -103,7 +103,8 @@ impl LatentFactors {
         self.side[of as usize].as_ref().map(|side| &side.encoder)
     }
 
-    /// What a feature adds to the prior mean of a row that has it at 1: its bias and its factors.
+    /// Returns the coefficients of a feature: what a value of 1 adds to the bias and to the factors of the prior mean
+    /// of a row.
     ///
     /// # Panics
     /// If there is no such feature.
@@ -155,7 +156,7 @@ impl LatentFactors {
         Ok(self.solve_user(&items, &values, None, Some(prior)))
     }
 
-    /// Where a row is of which nothing was observed but its features, given its prior mean.
+    /// Returns the row of which nothing was observed but its features, given its prior mean.
     pub(super) fn at_prior(&self, of: Entity, (bias, mut factors): PriorMean) -> PriorMean {
         match &self.unobserved[of as usize] {
             Some(unobserved) => (unobserved.add_typical(bias, &mut factors), factors),
@@ -185,7 +186,8 @@ impl LatentFactors {
         vector
     }
 
-    /// What each feature of a user adds to the score of an item: an exact account, as that of the ratings.
+    /// Returns the contribution of each feature of a user to the score of an item: an exact decomposition, like that by
+    /// ratings.
     ///
     /// A user is `x = A⁻¹(Σ_j w_j y_j v_j + Λ m)` with `A = Σ_j w_j v_j v_jᵀ + Λ`, so feature `f` of `m = Wᵀ(x − x̄)`
     /// adds `x_f · W_f Λ A⁻¹ v_i`; without ratings `x` is `m` itself.
@@ -241,7 +243,7 @@ impl LatentFactors {
         direction
     }
 
-    /// What each feature of an item adds to its score for this user, by way of the item's prior mean.
+    /// Returns the contribution of each feature of an item to its score for this user, by way of the item's prior mean.
     pub(super) fn item_features_for(
         &self,
         vector: &FactorVector,
@@ -384,7 +386,7 @@ pub(crate) fn no_features() -> Error {
     )
 }
 
-/// What each feature adds along a direction, largest first.
+/// Returns the contribution of each feature along a direction, largest first.
 fn contributions(
     of: Entity,
     side: &SideModel,

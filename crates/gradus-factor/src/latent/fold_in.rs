@@ -1,4 +1,4 @@
-//! How one row is solved when the other side is known: folding in, updating, explaining.
+//! The solution of one row when the other side is known: folding in, updating, explaining.
 
 use super::features::PriorMean;
 use super::link::working;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// How the penalty of a row grows with its number of ratings.
+/// The growth of the penalty of a row with its number of ratings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scaling {
@@ -67,7 +67,7 @@ pub struct Projection {
 pub struct Squares {
     /// Strength of the penalty on factors.
     pub regularization: f32,
-    /// How it grows with the row.
+    /// The growth of the penalty with the row.
     pub scaling: Scaling,
     /// Whether there is a bias to solve for.
     pub biases: bool,
@@ -89,14 +89,14 @@ pub(crate) struct RowRule {
 /// The penalty on the bias of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum BiasPenalty {
-    /// So many times that on its factors.
+    /// A multiple of the penalty on the factors.
     Ratio(f32),
     /// The same for every row.
     Fixed(f32),
 }
 
 impl RowRule {
-    /// The penalties on the factors and on the bias of a row with so many ratings; no bias, no penalty.
+    /// The penalties on the factors and on the bias of a row with this many ratings; no bias, no penalty.
     pub(crate) fn of(&self, count: usize, weights: Option<&[f32]>) -> (f32, Option<f32>) {
         let count =
             || weights.map_or(count as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum());
@@ -119,7 +119,7 @@ impl RowRule {
         Self { regularization, scaling: Scaling::None, bias: bias.map(BiasPenalty::Fixed) }
     }
 
-    /// The rule of rows whose bias has so many times the penalty of the factors.
+    /// The rule of rows whose bias has this many times the penalty of the factors.
     pub(crate) fn with_ratio(regularization: f32, scaling: Scaling, ratio: Option<f32>) -> Self {
         Self { regularization, scaling, bias: ratio.map(BiasPenalty::Ratio) }
     }
@@ -157,7 +157,7 @@ pub(crate) fn implicit_scale(count: usize, weights: Option<&[f32]>) -> f32 {
     1.0 / (count.max(1) as f32).sqrt()
 }
 
-/// For each rating 0 if its weight is 0 and 1 otherwise; `None` if no weight is 0.
+/// Returns 0 for each rating whose weight is 0 and 1 for the others; `None` if no weight is 0.
 pub(crate) fn presence(weights: &[f32]) -> Option<Vec<f32>> {
     let some_absent = weights.contains(&0.0);
     some_absent.then(|| weights.iter().map(|&w| f32::from(u8::from(w > 0.0))).collect())

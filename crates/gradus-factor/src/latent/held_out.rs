@@ -1,12 +1,12 @@
-//! Held-out ratings, and the error on them.
+//! Errors on held-out ratings.
 
 use gradus_base::{Error, Result, parallel};
 use gradus_data::{Ids, Ratings};
 
-/// Sums are taken over blocks of so many ratings, in order.
+/// Sums are taken over blocks of this many ratings, in order.
 const BLOCK: usize = 1 << 14;
 
-/// Held-out ratings in the indices of the training data; `None` is what training never saw.
+/// Held-out ratings in the indices of the training data; `None` stands for a user or item that training never saw.
 pub(crate) struct HeldOut {
     pairs: Vec<Pair>,
 }

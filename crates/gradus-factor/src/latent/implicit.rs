@@ -49,9 +49,9 @@ pub struct Implicit {
     pub unobserved_on: UnobservedOn,
     /// How confidence grows with the value.
     pub confidence: Confidence,
-    /// Its α.
+    /// The weight α.
     pub alpha: f32,
-    /// Its ε.
+    /// The offset ε.
     pub epsilon: f32,
     /// Whether there is a bias to solve for.
     pub biases: bool,

@@ -1,4 +1,4 @@
-//! From the score of a model to its prediction.
+//! The link function: from the score of a model to its prediction.
 
 use serde::{Deserialize, Serialize};
 

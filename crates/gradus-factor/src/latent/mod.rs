@@ -79,7 +79,7 @@ pub struct LatentFactors {
     link: RatingLink,
     range: Option<(f32, f32)>,
     history: Option<History>,
-    /// What is learned of the features of users and of items.
+    /// The maps from features of users and of items.
     side: [Option<SideModel>; 2],
     /// The users and the items of which training observed nothing.
     unobserved: [Option<UnobservedRows>; 2],
@@ -196,12 +196,12 @@ impl LatentFactors {
         }
     }
 
-    /// With the implicit factors of the items.
+    /// Adds the implicit factors of the items.
     pub(crate) fn with_implicit_factors(self, factors: Vectors) -> Self {
         Self { implicit_factors: Some(factors), ..self }
     }
 
-    /// With the means and spreads that were removed from the ratings before the fit.
+    /// Adds the means and spreads that were removed from the ratings before the fit.
     pub(crate) fn with_normal(self, normal: Option<Normal>) -> Self {
         Self { normal, ..self }
     }

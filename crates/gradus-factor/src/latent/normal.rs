@@ -21,19 +21,19 @@ const PRIOR: f64 = 5.0;
 /// A spread below this share of the largest value is rounding, not opinion.
 const NOISE: f64 = 1e-6;
 
-/// Which mean and spread are removed from the ratings before the fit. Predictions are in the units of the
-/// ratings again.
+/// The mean and spread that are removed from the ratings before the fit. Predictions are in the units of the ratings
+/// again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalize {
-    /// Nothing: ratings are fitted as they are.
+    /// No normalisation: ratings are fitted as they are.
     #[default]
     None,
     /// Each user's mean and standard deviation.
     User,
     /// Each item's mean and standard deviation.
     Item,
-    /// Those of each user, then those of each item in what is left.
+    /// The mean and standard deviation of each user, then those of each item in the residuals.
     Both,
 }
 
@@ -50,13 +50,13 @@ impl Affine {
     /// Changes nothing.
     pub const IDENTITY: Self = Self { shift: 0.0, scale: 1.0 };
 
-    /// From normalised units to the original units.
+    /// Converts from normalised units to the original units.
     #[inline]
     pub(crate) fn undo(self, x: f32) -> f32 {
         self.shift + self.scale * x
     }
 
-    /// From the original units to normalised units.
+    /// Converts from the original units to normalised units.
     fn apply(self, r: f64) -> f64 {
         (r - f64::from(self.shift)) / f64::from(self.scale)
     }

@@ -126,7 +126,7 @@ impl LatentFactors {
         FactorVector { bias: 0.0, factors, normal: Affine::IDENTITY }
     }
 
-    /// What each item of a profile adds to the score of another.
+    /// Returns the contribution of each item of a profile to the score of another.
     pub(super) fn pair_contributions(
         &self,
         rule: &Pairs,

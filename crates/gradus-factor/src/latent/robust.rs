@@ -1,4 +1,4 @@
-//! How one row is solved under the absolute or the Huber loss, the other side held fixed.
+//! The solution of one row under the absolute or the Huber loss, with the other side fixed.
 //!
 //! The row minimises `Σ w ℓ(y − x·v − β) + λ_row ‖x‖² + λ_β β²`, a convex problem, by iteratively
 //! reweighted least squares. Both losses are linear beyond some width `W`, and there
@@ -26,7 +26,7 @@ const FLAT: f64 = 1e-7;
 pub struct Robust {
     /// Strength of the penalty.
     pub regularization: f32,
-    /// How it grows with the row.
+    /// The growth of the penalty with the row.
     pub scaling: Scaling,
     /// Whether there is a bias to solve for.
     pub biases: bool,

@@ -6,7 +6,7 @@ use gradus_core::recommend::{Filter, Recipient, Recommend as _, Scored, Shortlis
 use gradus_kernel::Rows;
 use std::fmt::Display;
 
-/// Items are scored in blocks of so many: their factors and the scores stay in the nearest caches.
+/// Items are scored in blocks of this many: their factors and the scores stay in the nearest caches.
 const ITEMS: usize = 256;
 
 /// A user to recommend to: the constant part of all scores, and the items to leave out, sorted.

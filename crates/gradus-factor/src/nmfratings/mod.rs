@@ -15,7 +15,7 @@ use gradus_data::Ratings;
 const ROUNDS: usize = 2;
 
 gradus_core::params! { [crate::parameters::shared]
-    /// Non-negative matrix factorisation of ratings: tastes that only add up.
+    /// Non-negative matrix factorisation of ratings: factors of 0 or more that add up.
     ///
     /// The model is that of `als`, `r̂ = α + β_u + β_i + γ_u·γ_i`, with factors of 0 or more, and the fit minimises
     ///

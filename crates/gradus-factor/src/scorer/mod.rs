@@ -16,7 +16,7 @@ use gradus_file::{Reader, Writer};
 
 /// A rule by which items are scored. [`Scorer`] does the rest of a recommender.
 pub trait ScoringRule: Sized + Send + Sync + 'static {
-    /// What a thread that scores block after block keeps between them, such as large buffers.
+    /// The scratch memory that a thread keeps between blocks, such as large buffers.
     type Workspace: Default + Send;
 
     /// Whether scores are made from the ratings of the user: the history is then always kept.

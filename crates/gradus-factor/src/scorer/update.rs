@@ -12,7 +12,7 @@ use gradus_core::update::{Update, UpdateOptions, Updated};
 use gradus_data::{Csr, Entity, Kept, Merged, Ratings};
 use std::sync::Arc;
 
-/// What has changed, in the numbers of the users and items as they are now.
+/// The changes of an update, in the new numbering of users and items.
 #[derive(Debug)]
 pub struct Change<'a> {
     /// The ids and all interactions.
@@ -55,8 +55,8 @@ impl<'a> Change<'a> {
         UserProfile { user: Some(user), items: items.into(), values: values.into(), weights }
     }
 
-    /// What the users of an item have beyond their scores, `Σ_u x_ui (x_u − y_u)`, for all items: the gradient
-    /// with respect to what this item adds to each. `by_user` and `of_item` are strengths.
+    /// The residuals of the users of an item, `Σ_u x_ui (x_u − y_u)`, for all items: the gradient with respect to what
+    /// this item adds to each. `by_user` and `of_item` are strengths.
     pub(crate) fn unexplained<R: ScoringRule>(
         &self,
         rule: &R,

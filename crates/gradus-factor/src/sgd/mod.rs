@@ -100,7 +100,7 @@ gradus_core::params! { [crate::parameters::shared]
         #[schemars(range(min = 0.0, max = 1.0))]
         pub tol: f64,
 
-        /// With held-out ratings: stop when their error has not fallen for this many epochs; 0 turns this off.
+        /// The number of epochs without a better error on held-out ratings after which the fit stops; 0 turns this off.
         #[schemars(range(max = 1_000_000))]
         pub patience: usize,
 

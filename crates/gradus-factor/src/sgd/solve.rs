@@ -18,7 +18,7 @@ use gradus_kernel::{Level, Rows};
 /// biases come first and only the directions the data ask for grow: on MovieLens the held-out error
 /// is .001 to .002 lower than from 0.1.
 const START: f64 = 0.01;
-/// Sums over rows are taken in blocks of so many, in order.
+/// Sums over rows are taken in blocks of this many, in order.
 const BLOCK: usize = 1 << 12;
 
 /// The solver, bound to its data.
@@ -33,7 +33,7 @@ pub(super) struct Solver<'a> {
     /// The range that predictions are clipped to, if they are clipped.
     range: Option<(f32, f32)>,
     units: Units,
-    /// Where the mean and the biases start: at their best without factors, under squares.
+    /// The start of the mean and the biases: their optimum without factors, under squares.
     start: Option<Biases>,
     users: Side,
     items: Side,
@@ -91,7 +91,7 @@ impl Side {
     }
 }
 
-/// What changes from step to step, in the units of the fit and the order of the partitions.
+/// The state, which changes from step to step, in the units of the fit and the order of the partitions.
 pub(super) struct State {
     pub(super) restart: usize,
     pub(super) epoch: usize,

@@ -70,7 +70,7 @@ impl FeatureMap {
         means
     }
 
-    /// This map and so many times another.
+    /// Returns this map plus a multiple of another.
     pub(crate) fn plus(&self, by: f64, other: &Self, encoder: &FeatureEncoder) -> Self {
         let mut sum = self.coefficients.clone();
         add_values(sum.factors.as_mut_slice(), by, other.coefficients.factors.as_slice());

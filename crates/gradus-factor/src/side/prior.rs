@@ -12,7 +12,7 @@ use gradus_data::{Csr, Features};
 use gradus_kernel::linalg::{cholesky, cholesky_solve, symmetric_eigen};
 use gradus_kernel::{Level, Totals};
 
-/// Features of the smallest columns, up to so many, are solved together; those of larger columns, whose words
+/// Features of the smallest columns, up to this many, are solved together; those of larger columns, whose words
 /// exclude each other, one by one.
 const TOGETHER: usize = 256;
 /// Rows that are summed in single precision.
@@ -447,7 +447,7 @@ pub(crate) struct OtherSide<'o> {
 pub(crate) struct Advanced {
     pub(crate) rows: Vectors,
     pub(crate) map: FeatureMap,
-    /// With the penalty of the map.
+    /// The sums, with the penalty of the map.
     pub(crate) sums: Sums,
 }
 

@@ -20,7 +20,7 @@ pub(crate) trait PriorRows: Sync {
     /// The penalties on the factors and on the bias of a row; no bias, no penalty.
     fn penalties(&self, row: usize) -> (f32, Option<f32>);
 
-    /// What the row has to explain of each observation, given the biases of the other side.
+    /// Computes the target of each observation of the row, given the biases of the other side.
     fn targets(&self, row: usize, fixed_bias: &[f32], to: &mut Vec<f32>);
 
     /// The normal equations of the pairs that were not observed, if they count.

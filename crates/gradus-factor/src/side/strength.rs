@@ -25,14 +25,14 @@ const START: f64 = 30.0;
 /// held-out error has its minimum between 0.2 and 1, for users and for items, and rises steeply below. Biases
 /// are no products.
 const BALANCE: f64 = 0.4;
-/// A column is kept if `Σ R²/v` is so many standard deviations above its mean under chance: about one column of
+/// A column is kept if `Σ R²/v` is this many standard deviations above its mean under chance: about one column of
 /// noise in a hundred is.
 const SIGNIFICANT: f64 = 3.0;
 
 /// The penalties `ρ` of each column, on the coefficients of factors and on those of biases.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Strength {
-    /// In units of the typical penalty of a row: so many rows at the mean are worth as much.
+    /// The strength of each column in units of the typical penalty of a row: it is worth this many rows at the mean.
     pub(crate) columns: Vec<[f64; 2]>,
     /// The column of each feature.
     column: Vec<u32>,
@@ -48,7 +48,7 @@ impl Strength {
         Self::of_columns(vec![[rows; 2]; encoder.columns().len()], encoder, typical)
     }
 
-    /// Where each column starts.
+    /// Returns the first strength of each column.
     pub(crate) fn start(encoder: &FeatureEncoder, typical: (f64, f64)) -> Self {
         Self::all(START, encoder, typical)
     }
@@ -67,7 +67,7 @@ impl Strength {
         Self { columns, column, typical: [typical.0, typical.1], rows }
     }
 
-    /// With what the rows would pay for each feature.
+    /// Sets the penalty of the rows for each feature.
     pub(super) fn with_rows(self, rows: Vec<f64>) -> Self {
         Self { rows, ..self }
     }
@@ -109,9 +109,9 @@ impl Strength {
 /// The strengths of the penalties on the maps, of users and of items.
 #[derive(Default)]
 pub(crate) struct Strengths {
-    /// What was given for all of them.
+    /// The strength given for all columns.
     pub(crate) given: Option<f64>,
-    /// What was found for each column, on factors and on biases.
+    /// The strength found for each column, on factors and on biases.
     pub(crate) found: [Option<Vec<[f64; 2]>>; 2],
 }
 
@@ -125,7 +125,7 @@ impl Strengths {
         }
     }
 
-    /// Tells what was chosen.
+    /// Reports the choice.
     pub(crate) fn tell(&self, biases: bool, data: &Ratings, choices: &mut Vec<Choice>) {
         // A fit that goes on from a checkpoint has them from there; they are the same.
         choices.retain(|choice| choice.parameter != "feature_regularization");

@@ -16,7 +16,7 @@ pub(crate) struct Planted {
     pub(crate) items: SideTable,
 }
 
-/// A table of features of `n` rows: a number, a word of three, a list, and so many columns of noise.
+/// A table of features of `n` rows: a number, a word of three, a list, and this many columns of noise.
 pub(crate) fn table(n: usize, noise: usize, seed: u64) -> Table {
     let mut stream = Stream::new(seed, "side.table", 0);
     let numbers: Vec<f64> = (0..n).map(|_| 50.0 + 10.0 * stream.normal()).collect();

@@ -68,7 +68,7 @@ pub struct Slim {
     #[schemars(range(min = 0.0))]
     pub sparsity: Option<f32>,
 
-    /// How the strength of an interaction follows from its value.
+    /// The strength of an interaction as a function of its value.
     pub strength: Strength,
 
     /// The largest number of pairs of items that share a user, each of which takes 8 bytes during the fit.
@@ -215,9 +215,9 @@ impl Fit for Slim {
 pub struct SparseWeights {
     /// Row `j` holds the items that add to the score of `j`, and how much.
     matrix: Csr,
-    /// Its transpose: row `i` holds the items that `i` adds to.
+    /// The transpose: row `i` holds the items that `i` adds to.
     reach: Csr,
-    /// How the strength of an interaction follows from its value.
+    /// The strength of an interaction as a function of its value.
     strength: Strength,
     /// How the weights were solved, by which new items are added; older files have nothing of it.
     settings: Option<Settings>,
@@ -228,7 +228,7 @@ impl SparseWeights {
         Self { reach: matrix.transpose(), matrix, strength, settings }
     }
 
-    /// What item `from` adds to the score of item `to`, for a strength of 1.
+    /// Returns the weight from item `from` to item `to`: the change of the score of `to` for a strength of 1.
     pub fn weight(&self, from: usize, to: usize) -> f32 {
         let (items, weights) = self.matrix.row(to);
         items.binary_search(&(from as u32)).map_or(0.0, |at| weights[at])
@@ -299,7 +299,8 @@ impl ScoringRule for SparseWeights {
         Ok(change.solve.len())
     }
 
-    /// By the cosine of two columns of `I + B`: what each item stands for and is recommended by.
+    /// Returns the items with the largest cosine of two columns of `I + B`: what each item stands for and is
+    /// recommended by.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let mut sums = vec![0.0f64; self.matrix.n_rows()];
         let mut add = |part: usize, by: f64| {

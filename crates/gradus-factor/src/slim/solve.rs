@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FIRST: usize = 32;
 /// A weight joins the working set when its gradient is below 0 by more than this share of its scale.
 const VIOLATION: f64 = 1e-6;
-/// Candidates are searched in a row that is so many times longer than their list; of others the row is read.
+/// Candidates are searched in a row that is this many times longer than their list; of others the row is read.
 const SEARCH: usize = 12;
 /// Not a candidate.
 const NOWHERE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     /// The penalties λ₁ and λ₂.
     pub(super) l1: f64,
     pub(super) l2: f64,
-    /// When coordinate descent ends.
+    /// The tolerance at which coordinate descent ends.
     tol: f64,
     max_iter: usize,
 }
@@ -254,14 +254,14 @@ impl Gram {
 /// The working set of an item.
 struct Working {
     items: Vec<u32>,
-    /// Their numbers among the candidates, and of each candidate whether it is here.
+    /// The indices among the candidates, and for each candidate whether it is here.
     places: Vec<usize>,
     has: Vec<bool>,
     /// The rows of the Gram matrix among all candidates.
     rows: Vec<Vec<f32>>,
     /// The Gram matrix among them.
     gram: Vec<Vec<f32>>,
-    /// What each shares with the item.
+    /// The users that each candidate shares with the item.
     shared: Vec<f64>,
     /// `G_ii + λ₂`.
     scales: Vec<f64>,
@@ -371,7 +371,7 @@ pub(super) struct Column {
     settled: bool,
 }
 
-/// What a thread uses from one item to the next.
+/// The scratch memory of a thread.
 pub(super) struct Workspace {
     /// The number of each item among the candidates; [`NOWHERE`] between two uses.
     places: Vec<u32>,

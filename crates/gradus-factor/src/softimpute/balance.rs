@@ -19,8 +19,8 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    /// From the Gram matrices `UᵀU = E D Eᵀ` and `√D Eᵀ VᵀV E √D = F S² Fᵀ`: the factors become
-    /// `U E D^-½ F S^½` and `V E D^½ F S^-½`.
+    /// Balances by the Gram matrices `UᵀU = E D Eᵀ` and `√D Eᵀ VᵀV E √D = F S² Fᵀ`: the factors become `U E D^-½ F S^½`
+    /// and `V E D^½ F S^-½`.
     pub(super) fn new(users: &Rows, items: &Rows) -> Self {
         let k = users.k();
         let (of_users, of_items) = (gram(users), gram(items));

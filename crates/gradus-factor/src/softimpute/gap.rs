@@ -31,7 +31,7 @@ pub(super) struct Residuals<'a> {
     sums: [Vec<f64>; 2],
 }
 
-/// What one row leaves.
+/// The residuals of one row.
 #[derive(Default)]
 struct Part {
     values: Vec<f32>,
@@ -118,7 +118,7 @@ impl<'a> Residuals<'a> {
         Some(if objective > 0.0 { ((objective - dual) / objective).max(0.0) } else { 0.0 })
     }
 
-    /// For each of the leading directions `u vᵀ`, `Σ w u² v²` over the observed pairs.
+    /// Returns `Σ w u² v²` over the observed pairs for each of the leading directions `u vᵀ`.
     pub(super) fn curvatures(&self, found: &Svd, count: usize) -> Vec<f64> {
         let (matrix, weights) = (self.data.by_user(), self.data.weights_by_user());
         let parts = parallel::map(parallel::blocks(matrix.n_rows(), ROWS), |rows| {

@@ -99,7 +99,7 @@ impl Params for SoftImpute {
 }
 
 impl SoftImpute {
-    /// The largest rank of a fit to so many ratings.
+    /// The largest rank of a fit to this many ratings.
     fn largest_rank(&self, ratings: usize) -> usize {
         let affordable = (SWEEP / (4.0 * ratings.max(1) as f64)).sqrt() as usize;
         self.max_rank.unwrap_or(affordable.clamp(1, LARGEST_RANK))

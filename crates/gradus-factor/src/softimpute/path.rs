@@ -21,9 +21,9 @@ use std::borrow::Cow;
 const RATIO: f64 = 1.25;
 /// Strengths on the path, at most.
 const MOST: usize = 40;
-/// The path ends when the held-out error has not fallen for so many strengths.
+/// The path ends when the held-out error has not fallen for this many strengths.
 const PATIENCE: usize = 2;
-/// It ends at once where the error is above the least by this share: further strengths only take longer.
+/// The relative rise of the error above the least at which the path ends: further strengths only take longer.
 const RISEN: f64 = 1e-3;
 /// Iterations at each strength, at most.
 const ITERATIONS: usize = 8;

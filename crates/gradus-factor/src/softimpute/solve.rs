@@ -18,7 +18,7 @@ use gradus_linalg::Options;
 const SWEEPS: usize = 2;
 /// Directions that are brought in at once, at most.
 const NEW: usize = 16;
-/// A direction comes in where its singular value is so many times τ at least.
+/// A direction comes in where its singular value is this many times τ at least.
 const ABOVE: f64 = 1.001;
 /// A factor whose part in the objective is below this share of it is left out.
 const NOTHING: f64 = 1e-7;
@@ -32,7 +32,7 @@ pub(super) struct Completion<'a> {
     warm: Option<&'a LatentFactors>,
 }
 
-/// What changes from step to step.
+/// The state: everything that changes from step to step.
 #[derive(Clone)]
 pub(super) struct State {
     /// Mean, biases and factors. The users are always the solution for the items.

@@ -13,17 +13,17 @@ use gradus_data::Ratings;
 const LOW_PASS: [f32; 6] = [0.0, 0.05, 0.1, 0.2, 0.4, 0.8];
 const SHARPENING: [f32; 3] = [0.0, 1.0, 2.0];
 const POPULARITY: [f32; 5] = [-0.2, -0.1, 0.0, 0.1, 0.2];
-/// At most this many users are scored, and as many of them while exponents are looked for.
+/// The largest number of users that are scored, also while exponents are searched.
 const USERS: u64 = 4000;
 const USERS_OF_EXPONENTS: usize = 1000;
-/// The shares of the largest rank that are tried, as one in so many.
+/// The shares of the largest rank that are tried, as one in this many.
 const ONE_IN: [usize; 5] = [16, 8, 4, 2, 1];
-/// All settings are tried on at least this many users, or on as many as make so many scores; the better ones on all.
+/// All settings are tried on at least this many users, or on as many as make this many scores; the better ones on all.
 const LEAST_USERS: usize = 300;
 const SCORES: usize = 2_000_000_000;
-/// One in so many settings is tried on all users.
+/// One in this many settings is tried on all users.
 const KEPT: usize = 8;
-/// What is taken where there are too few data to choose.
+/// The exponents where there are too few data to choose.
 const DEFAULT: (f32, f32) = (0.2, 1.0);
 const EXPONENTS: Exponents = Exponents { user: 0.3, item: 0.5 };
 /// The step in which exponents are looked for, and where they end.
@@ -39,7 +39,7 @@ pub(super) struct Exponents {
     pub(super) item: f32,
 }
 
-/// What the filter is made with.
+/// The parameters of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     pub(super) exponents: Exponents,
@@ -50,7 +50,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// What was given, if nothing was left out.
+    /// Returns the given parameters, if nothing was left out.
     pub(super) fn given(params: &Spectral) -> Option<Self> {
         Some(Self {
             exponents: Exponents { user: params.user_exponent?, item: params.item_exponent? },
@@ -61,7 +61,7 @@ impl Setting {
         })
     }
 
-    /// With the defaults for what was left out.
+    /// Returns the given parameters, with the defaults for those left out.
     fn without_choice(params: &Spectral) -> Self {
         Self {
             exponents: exponents(params),
@@ -81,7 +81,7 @@ fn exponents(params: &Spectral) -> Exponents {
     }
 }
 
-/// What is tried for each parameter.
+/// The candidates for each parameter.
 struct Grid {
     ranks: Vec<usize>,
     times: Vec<f32>,
@@ -110,7 +110,8 @@ impl Grid {
         }
     }
 
-    /// What differs from a setting by one step at most, at the same time of sharpening and with no more vectors.
+    /// Returns the candidates that differ from a setting by one step at most, at the same time of sharpening and with
+    /// no more vectors.
     fn near(&self, setting: &Setting) -> Self {
         fn about<T: Copy + PartialEq>(all: &[T], one: T) -> Vec<T> {
             let at = all.iter().position(|&other| other == one).unwrap_or(0);

@@ -27,7 +27,7 @@ pub struct GraphFilter {
     pub(super) low_pass: Option<f32>,
     /// The exponent γ.
     pub(super) popularity: f32,
-    /// What the scores of each item are multiplied by, `D_i^γ`; empty if γ is 0.
+    /// The multiplier of the scores of each item, `D_i^γ`; empty if γ is 0.
     pub(super) gains: Vec<f32>,
     /// `D_i^-b V`, by items: how a user's items become factors.
     pub(super) inward: Rows,
@@ -201,7 +201,7 @@ impl ScoringRule for GraphFilter {
 
     const FROM_HISTORY: bool = true;
     const BY_USER: bool = true;
-    /// The factors of the low-pass are read once for so many users.
+    /// The factors of the low-pass are read once for this many users.
     const BLOCK: usize = 64;
     const UPDATES: bool = true;
 
@@ -330,7 +330,7 @@ impl ScoringRule for GraphFilter {
         Ok(change.new_items().count())
     }
 
-    /// By the cosine of two columns of the normalised matrix.
+    /// Returns the items with the largest cosine of two columns of the normalised matrix.
     fn similar(&self, item: usize, n: usize) -> Result<Vec<Scored>> {
         let mut sums = vec![0.0f64; self.graph.n_items()];
         let (users, entries) = self.graph.column(item);

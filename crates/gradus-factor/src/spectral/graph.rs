@@ -10,7 +10,7 @@ use gradus_linalg::{Options, right_vectors};
 use std::sync::OnceLock;
 
 /// The iteration for the singular vectors ends when no residual is above this share of the largest
-/// eigenvalue, or after so many restarts. Only the space that the vectors span matters, and vectors near the
+/// eigenvalue, or after this many restarts. Only the space that the vectors span matters, and vectors near the
 /// end of it hardly: more restarts change no figure of a ranking.
 const TOLERANCE: f64 = 3e-3;
 const RESTARTS: usize = 3;
@@ -20,15 +20,15 @@ const ROWS: usize = 256;
 /// `R̃ = D_u^-a X D_i^-b`, times a factor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Graph {
-    /// By user.
+    /// The matrix by user.
     by_user: Csr,
-    /// By item.
+    /// The matrix by item.
     by_item: Csr,
     /// `D_i^b`; 0 for items without a degree.
     item_powers: Vec<f32>,
     /// `D_i`.
     item_degrees: Vec<f32>,
-    /// What adding items needs; older files have nothing of it.
+    /// The scales for added items; absent from older files.
     scales: Option<Scales>,
     /// The columns of the items that were added since the fit, by item; all other rows are empty.
     added: Option<Csr>,
@@ -46,7 +46,7 @@ impl PartialEq for Laid {
     }
 }
 
-/// What the entries of an item that is added are made with.
+/// The scales of the entries of an added item.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scales {
     /// `D_u^-a` times the factor of the matrix; 0 for users without a degree or not of the fit.
@@ -280,7 +280,7 @@ impl Graph {
         (1.0 - inside / total).max(0.0)
     }
 
-    /// The matrix for products with blocks of so many users on the calling thread. A layout takes about as long to
+    /// The matrix for products with blocks of this many users on the calling thread. A layout takes about as long to
     /// make as a block of users, so that a few users do without.
     pub(super) fn view(&self, users: usize) -> View<'_> {
         let plain = (&self.by_user, &self.by_item);

@@ -15,7 +15,7 @@ pub(super) const LANES: usize = 32;
 const COORDINATES: usize = 16;
 /// Rounds of averaging over neighbours. After many, all coordinates become alike.
 const ROUNDS: usize = 10;
-/// As many items need no order among themselves.
+/// The number of items that need no order among themselves.
 const CELL: usize = 64;
 
 /// A sparse matrix by rows whose columns may come in any order.
@@ -56,7 +56,7 @@ pub(super) struct Layout {
     item_places: Vec<u32>,
 }
 
-/// Where each row of an order stands.
+/// Returns the position of each row in an order.
 fn places(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     order.iter().zip(0..).for_each(|(&row, place)| places[row as usize] = place);

@@ -112,7 +112,7 @@ pub struct Spectral {
     #[schemars(range(min = 0.0, max = 2.0))]
     pub item_exponent: Option<f32>,
 
-    /// How the strength of an interaction follows from its value.
+    /// The strength of an interaction as a function of its value.
     pub strength: Strength,
 
     /// Seed of the random start of the singular vectors; it changes the last of them a little.

@@ -24,7 +24,7 @@ pub(super) struct Trial<'a> {
     graph: Graph,
     /// The number of singular vectors.
     most: usize,
-    /// For each rank, ascending: where its columns begin, and these columns of the factors, blurred 0 to 4 times.
+    /// For each rank, ascending: the start of its columns, and these columns of the factors, blurred 0 to 4 times.
     pieces: Vec<(usize, usize, [Rows; 5])>,
     inward: Rows,
 }

@@ -14,7 +14,7 @@ use gradus_base::parallel;
 use gradus_core::iterate::Watch;
 use gradus_kernel::Level;
 
-/// Which rows receive the implicit factors of which others.
+/// The lists of rows whose implicit factors each row receives.
 pub(super) struct ImplicitFeedback<'a> {
     receivers: &'a Side<'a>,
     sources: &'a Side<'a>,
@@ -23,13 +23,13 @@ pub(super) struct ImplicitFeedback<'a> {
     /// The penalty of each source on its factors and on its bias, and the sum of its weights.
     penalty: Vec<(f32, f32)>,
     counts: Vec<f32>,
-    /// For each rating 0 if its weight is 0 (it counts as absent) and 1 otherwise, by receivers and by
-    /// sources; `None` if no weight is 0.
+    /// For each rating, 0 if its weight is 0 (it counts as absent) and 1 otherwise, by receivers and by sources; `None`
+    /// if no weight is 0.
     present: [Option<Vec<f32>>; 2],
     level: Level,
 }
 
-/// What is held fixed while the implicit factors are fitted.
+/// The fixed part of the model while the implicit factors are fitted.
 pub(super) struct FixedPart<'a> {
     /// Factors and biases of the receivers, with what they receive now.
     pub(super) receivers: &'a Vectors,
@@ -109,7 +109,7 @@ impl<'a> ImplicitFeedback<'a> {
         (0..self.penalty.len()).map(of).sum()
     }
 
-    /// Improves the implicit factors by so many steps of conjugate gradients from where they are. `None`
+    /// Improves the implicit factors by this many steps of conjugate gradients from where they are. `None`
     /// if the fit was asked to stop. `share` is the part of the iteration that this is, from and to.
     pub(super) fn improve(
         &self,
@@ -167,7 +167,7 @@ impl<'a> ImplicitFeedback<'a> {
         }
     }
 
-    /// By how much each of a receiver's predictions changes with the implicit factors.
+    /// Returns the derivative of each prediction of a receiver with respect to the implicit factors.
     fn changes(&self, fixed: &FixedPart<'_>, implicit: &Vectors, row: usize, work: &mut Work) {
         let indices = self.receivers.rows.row(row).0;
         let mut bias = 0.0;

@@ -56,7 +56,7 @@ gradus_core::params! { [crate::parameters::shared]
         #[schemars(range(min = 0.0))]
         pub implicit_regularization: f32,
 
-        /// How the penalties of a row grow with its number of ratings.
+        /// The growth of the penalties of a row with its number of ratings.
         pub scaling: Scaling,
 
         /// Whether items receive implicit factors of the users who rated them, as users do of items. Without

@@ -43,7 +43,7 @@ pub(super) struct Solver<'a> {
     pub(super) to_items: Option<ImplicitFeedback<'a>>,
 }
 
-/// What changes from step to step. Users and items are kept with what they receive.
+/// The state, which changes from step to step. Users and items are kept with what they receive.
 pub(super) struct State {
     pub(super) mean: f64,
     /// Mean error after the last iteration. The next iteration starts by adding it to the mean.

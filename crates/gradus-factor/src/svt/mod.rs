@@ -55,8 +55,8 @@ gradus_core::params! { [crate::parameters::shared]
         #[schemars(range(min = 0.001, max = 1e6))]
         pub threshold: f32,
 
-        /// What is left of the observed entries when the fit ends: the root mean square of the residuals relative to that of
-        /// the entries. Left out, it is chosen on held-out ratings.
+        /// The residual at which the fit ends: the root mean square of the residuals relative to that of the entries.
+        /// Left out, it is chosen on held-out ratings.
         #[schemars(range(min = 0.0, max = 1.0))]
         pub residual: Option<f32>,
 
@@ -150,7 +150,7 @@ struct State {
     x: LowRank,
     /// Minus the dual value of `z`.
     objective: f64,
-    /// What `x` leaves of the entries.
+    /// The residuals of `x` at the entries.
     left: Vec<f64>,
     residual: f64,
     delta: f64,
@@ -159,7 +159,7 @@ struct State {
     cut: bool,
 }
 
-/// What follows from multipliers.
+/// The quantities that follow from multipliers.
 struct Evaluated {
     x: LowRank,
     objective: f64,

@@ -38,7 +38,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
-/// Where the checksum of the header stands in it. It counts as zeros in itself.
+/// Returns the position of the checksum in the header. It counts as zeros in itself.
 fn checksum_place(header: &[u8]) -> Option<std::ops::Range<usize>> {
     // JSON within a string of JSON, hence the backslashes. Text that quotes this has more of them.
     let mark = br#"\"checksum\":\""#;
@@ -49,7 +49,7 @@ fn checksum_place(header: &[u8]) -> Option<std::ops::Range<usize>> {
 
 /// A type that tensors of a model file hold.
 pub trait Element: bytemuck::Pod {
-    /// Its safetensors name.
+    /// The name of the type in safetensors.
     const DTYPE: Dtype;
 }
 

@@ -30,7 +30,7 @@ pub struct Reader {
 /// The checksums of a file.
 struct Sums {
     of_tensor: HashMap<String, u64>,
-    /// Those that were found right.
+    /// The tensors whose checksums were verified.
     verified: std::collections::HashSet<String>,
 }
 
@@ -50,7 +50,7 @@ impl Reader {
         Self::new(path.to_owned(), Box::new(file))
     }
 
-    /// Opens a model file held in memory.
+    /// Opens a model file in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         Self::new("<memory>".into(), Box::new(Cursor::new(bytes)))
     }

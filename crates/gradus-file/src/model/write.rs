@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         self.save_to(&Output::check(path)?)
     }
 
-    /// As [`save`](Self::save), to a place that was checked before.
+    /// Saves like [`save`](Self::save), to an output that was checked before.
     pub fn save_to(&self, output: &Output) -> Result<()> {
         output.write(|file| self.write_to(file))
     }

@@ -6,7 +6,7 @@ use gradus_base::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a command reads and writes. Register every input, then every output, before any work.
+/// The files that a command reads and writes. Register every input, then every output, before any work.
 ///
 /// Two names are the same file if device and number agree (links of either kind, `./` and `..`), or,
 /// of files that do not exist yet, if folder and name do.
@@ -30,7 +30,7 @@ enum Identity {
 }
 
 impl Files {
-    /// None yet. Unless `force`, an output does not replace a file of another kind.
+    /// Makes an empty list of files. Unless `force`, an output does not replace a file of another kind.
     pub fn new(force: bool) -> Self {
         Self { known: Vec::new(), force }
     }

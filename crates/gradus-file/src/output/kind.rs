@@ -1,4 +1,4 @@
-//! What kind of file stands under a name.
+//! The kind of an existing file, by its content.
 
 use crate::packing::Packing;
 use gradus_base::{Error, Result};

@@ -27,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use system::Node;
 
-/// Links are followed so many times, as Linux does.
+/// Links are followed this many times, as Linux does.
 const MAX_LINKS: usize = 40;
 
 /// A place that was found fit to write to.
@@ -176,8 +176,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Where a file that does not exist yet comes to be: the end of a chain of links, in a folder that
-/// exists.
+/// Returns the path of a file that does not exist yet: the end of a chain of links, in a folder that exists.
 fn resolve_links(path: &Path) -> Result<PathBuf> {
     let refused = |error| Error::io(path, error);
     let mut at = path.to_owned();
@@ -205,7 +204,7 @@ fn resolve_links(path: &Path) -> Result<PathBuf> {
     Err(Error::format(path, "a chain of symbolic links that does not end"))
 }
 
-/// That a new file can take its place in the folder.
+/// Checks that a new file can take its place in the folder.
 fn check_folder(path: &Path, real: &Path, before: Option<&Metadata>) -> Result<()> {
     let folder = folder_of(real);
     let refuse = |error: io::Error| {

@@ -197,7 +197,7 @@ impl Temporary {
         }
     }
 
-    /// It has another name now.
+    /// Forgets the temporary name, because the file has another one now.
     fn forget(self) {
         UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.path);
         std::mem::forget(self);
@@ -211,7 +211,7 @@ impl Drop for Temporary {
     }
 }
 
-/// What temporary names of a file begin with: `.name.`, short enough that the rest fits.
+/// Returns the prefix of the temporary names of a file: `.name.`, short enough that the rest fits.
 fn temporary_prefix(real: &Path) -> OsString {
     let name = real.file_name().unwrap_or_default();
     let mut prefix = OsString::from(".");

@@ -1,4 +1,4 @@
-//! What the operating system is asked when a file is written.
+//! The calls of the operating system for writing files.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -119,7 +119,7 @@ pub(super) fn copy_owner_and_mode(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Which file it is, whatever its names: device and number.
+/// Returns the identity of a file, whatever its names: device and number.
 #[cfg(unix)]
 pub(super) fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -131,7 +131,7 @@ pub(super) fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// What is not a regular file.
+/// The kinds of files that are not regular.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Regular,

@@ -1,11 +1,11 @@
-//! Rows rounded to a few bits, with what the rounding lost.
+//! Rows rounded to a few bits, with bounds on the rounding errors.
 
 use super::super::rows::padded;
 use super::{PANEL, TILE, WIDE};
 
 /// Largest code of an item: with seven bits the sum of two products fits the 16-bit step of AVX2.
 const ITEM: f64 = 63.0;
-/// What is added to an item's code to make it unsigned.
+/// The offset that makes an item's code unsigned.
 pub(super) const OFFSET: i32 = 64;
 /// Largest code of a query.
 const QUERY: f64 = 127.0;
@@ -32,7 +32,7 @@ pub struct Screen {
     n: usize,
     /// Panel by panel, group of dimensions by group.
     pub(super) lines: Vec<Line>,
-    /// For each item 1 / scale,
+    /// For each item, 1 / scale,
     pub(super) inverse: Vec<f32>,
     /// bias / scale,
     pub(super) bias: Vec<f32>,
@@ -115,10 +115,10 @@ pub struct Queries {
     scales: Vec<f64>,
 }
 
-/// What a tile of queries needs beside the codes, all in units of the query's scale.
+/// The values of a tile of queries beside the codes, all in units of the query's scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile {
-    /// What the offset of the items' codes adds, negative.
+    /// The contribution of the offset of the items' codes, negative.
     pub(super) start: [i32; TILE],
     /// The limit, less the constant.
     pub(super) limit: [f32; TILE],
@@ -193,7 +193,7 @@ impl Queries {
         self.tiles.len()
     }
 
-    /// From now on, only items of `screen` pass whose score `constant + bias + x·y` may reach
+    /// Raises the limit: from now on, only items of `screen` pass whose score `constant + bias + x·y` may reach
     /// `limit`.
     ///
     /// # Panics
@@ -211,13 +211,13 @@ impl Queries {
     }
 }
 
-/// What one step of a code is worth, so that the largest value gets the largest code.
+/// Returns the value of one step of a code, so that the largest value gets the largest code.
 fn scale(row: &[f32], largest: f64) -> f64 {
     let most = row.iter().fold(0f32, |most, value| most.max(value.abs()));
     if most == 0.0 { 1.0 } else { (f64::from(most) / largest).max(LEAST) }
 }
 
-/// To single precision, never down.
+/// Rounds to single precision, never down.
 fn up(value: f64) -> f32 {
     (value * (1.0 + 4.0 * f64::from(f32::EPSILON))) as f32
 }

@@ -12,9 +12,9 @@ impl Screen {
         level > Level::Portable
     }
 
-    /// Which items of these panels may reach the limits of a tile of queries: bit `i` of
-    /// `passed[q * panels.len() + p]` is for item `i` of the `p`-th of the panels and query `q` of
-    /// the tile. Bits of items that pad the last panel mean nothing.
+    /// Marks the items of these panels that may reach the limits of a tile of queries: bit `i` of `passed[q *
+    /// panels.len() + p]` is for item `i` of the `p`-th of the panels and query `q` of the tile. Bits of items that pad
+    /// the last panel mean nothing.
     ///
     /// # Shapes
     /// `panels` starts and ends on a multiple of [`Screen::STEP`]; `passed` has `TILE` rows of
@@ -78,7 +78,7 @@ struct Work<'a> {
     n_panels: usize,
 }
 
-/// In plain Rust, for any processor.
+/// The pass in plain Rust, for any processor.
 fn portable(work: &Work<'_>, passed: &mut [u16]) {
     let tile = work.tile;
     for panel in 0..work.n_panels {

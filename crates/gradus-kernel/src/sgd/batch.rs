@@ -5,12 +5,12 @@ use super::super::lanes::Lanes;
 use super::super::rows::padded;
 use super::{Entry, Extra, Movable, StepRule, lengths};
 
-/// What has gathered for one row.
+/// The gradients gathered for one row.
 struct Gathered {
     row: usize,
     /// The step it will take, fixed at the start of the batch, of the factors and of the bias.
     steps: (f32, f32),
-    /// By how much the batch can move a prediction through this row, for each unit of pseudo-residual.
+    /// The largest change of a prediction through this row by the batch, for each unit of pseudo-residual.
     reach: f32,
     /// Sum of the pseudo-residuals, and of the weights.
     pseudo_residual: f32,
@@ -38,7 +38,7 @@ struct Gathering {
     touched: Vec<Gathered>,
     /// `Σ g q` of each, one row after the other.
     sums: Vec<f32>,
-    /// For each row of the side: 1 + its place in `touched`, 0 if it is not touched.
+    /// For each row of the side, 1 + its place in `touched`, 0 if it is not touched.
     places: Vec<u32>,
 }
 

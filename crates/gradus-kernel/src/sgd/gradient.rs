@@ -14,19 +14,19 @@ use super::{AHEAD, ResidualLoss};
 pub struct RowValues<'a> {
     /// The rows of the other side.
     pub others: &'a [f32],
-    /// Their biases.
+    /// The biases of the rows.
     pub biases: &'a [f32],
-    /// Which of them this row has a value with.
+    /// The indices of the rows that this row has a value with.
     pub indices: &'a [u32],
     /// The values.
     pub values: &'a [f32],
-    /// Their weights; one if absent.
+    /// The weights of the values; 1 if absent.
     pub weights: Option<&'a [f32]>,
     /// A value counts as `(value − offset) · by`.
     pub units: (f32, f32),
 }
 
-/// What [`row_gradient`] gives beside the gradient of the factors.
+/// The result of [`row_gradient`] beside the gradient of the factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowGradient {
     /// Minus half the derivative of the losses by the bias.

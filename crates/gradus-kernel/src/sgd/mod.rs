@@ -41,7 +41,7 @@ pub struct Entry {
     pub value: f32,
 }
 
-/// What a row has beside its factors.
+/// The values of a row beside its factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Extra {
     /// The bias.
@@ -172,7 +172,7 @@ struct Steps {
     /// The step lengths of the user's factors and bias, then of the item's.
     user: (f32, f32),
     item: (f32, f32),
-    /// What the penalty leaves of the user's and the item's factors, and of their biases.
+    /// The factors by which the penalty shrinks the user's and the item's factors, and their biases.
     keep: [f32; 4],
     pseudo_residual: f32,
     loss: f64,

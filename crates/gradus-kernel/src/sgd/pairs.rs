@@ -36,7 +36,7 @@ pub struct PairRule {
     pub bias_penalty: f32,
 }
 
-/// What a sweep over pairs came to.
+/// The sums of a sweep over pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PairSums {
     /// Sum of the losses `−w ln σ(x_better − x_worse)`, each just before its step.

@@ -30,16 +30,16 @@ use gradus_optim::{
     Control, Descent, Iterate, Lbfgs, Newton, Objective as _, Optimizer as _, Outcome, Reason,
     Schedule, Stochastic, UpdateRule,
 };
-use model::Facts;
+use model::Details;
 use objective::{Batched, Covariance, Reconstruction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// Up to so many features the covariance matrix takes the place of the samples.
+/// Up to this many features the covariance matrix takes the place of the samples.
 const WHOLE: usize = 1000;
-/// Up to so many components every angle is in the trace, of more the largest.
+/// Up to this many components every angle is in the trace, of more the largest.
 const ANGLES: usize = 5;
 /// Directions with less than this share of the largest variance have none.
 const REAL: f64 = 1e-12;
@@ -166,7 +166,7 @@ impl Params for LinearAutoencoder {
     }
 }
 
-/// What a run is held against: the principal components.
+/// The reference of a run: the principal components.
 struct Reference<'a> {
     pca: &'a PcaModel,
     /// Components that have a variance.
@@ -213,7 +213,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// What a run came to, in units of the largest variance.
+/// The result of a run, in units of the largest variance.
 struct Found {
     v: Vec<f64>,
     w: Vec<f64>,
@@ -462,14 +462,14 @@ impl LinearAutoencoder {
         };
         let share =
             |left: f64| if total > 0.0 { (1.0 - left / total).clamp(0.0, 1.0) } else { 0.0 };
-        let facts = Facts {
+        let details = Details {
             n_samples: n as u64,
             explained: share(2.0 * found.loss),
             best: share(reference.left_out),
         };
         let angles = reference.angles(k, &found.v);
         let parts = (samples.inputs().clone(), pca.mean().to_vec());
-        let model = AutoencoderModel::new(parts, k, (&found.v, found.w), (angles, facts))?;
+        let model = AutoencoderModel::new(parts, k, (&found.v, found.w), (angles, details))?;
         Ok((model, found.outcome))
     }
 }

@@ -1,4 +1,4 @@
-//! What a linear autoencoder learns.
+//! The fitted linear autoencoder.
 
 use gradus_base::{Error, Result, parallel};
 use gradus_core::estimator::Model;
@@ -21,14 +21,14 @@ pub struct AutoencoderModel {
     encoder: Dense<f64>,
     /// Vᵀ: components × features.
     decoder: Dense<f64>,
-    /// To the subspace of principal component analysis, in degrees, the largest first.
+    /// The angles to the subspace of principal component analysis, in degrees, the largest first.
     angles: Vec<f64>,
-    facts: Facts,
+    details: Details,
 }
 
 /// The numbers of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct Details {
     pub(super) n_samples: u64,
     /// The share of the variance that the reconstruction keeps.
     pub(super) explained: f64,
@@ -43,12 +43,12 @@ impl AutoencoderModel {
         (inputs, mean): (Inputs, Vec<f64>),
         k: usize,
         (v, w): (&[f64], Vec<f64>),
-        (angles, facts): (Vec<f64>, Facts),
+        (angles, details): (Vec<f64>, Details),
     ) -> Result<Self> {
         let d = mean.len();
         let encoder = Dense::new(d, k, w)?;
         let decoder = Dense::from_fn(k, d, |a, column| v[column * k + a]);
-        Ok(Self { inputs, mean, encoder, decoder, angles, facts })
+        Ok(Self { inputs, mean, encoder, decoder, angles, details })
     }
 
     /// The encoder `W`, components × features: a sample `x` becomes `W (x − μ)`.
@@ -79,7 +79,7 @@ impl AutoencoderModel {
 
     /// The share of the variance of the training data that the reconstruction keeps.
     pub fn explained(&self) -> f64 {
-        self.facts.explained
+        self.details.explained
     }
 
     /// Codes taken back to features.
@@ -161,7 +161,7 @@ impl Transform for AutoencoderModel {
 impl Model for AutoencoderModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.inputs.write(file);
-        file.set("facts", &self.facts);
+        file.set("facts", &self.details);
         file.tensor("mean", &[self.mean.len()], &self.mean);
         let (d, k) = self.encoder.shape();
         file.tensor("encoder", &[d, k], self.encoder.values());
@@ -172,10 +172,10 @@ impl Model for AutoencoderModel {
     fn read(file: &mut Reader) -> Result<Self> {
         let inputs = Inputs::read(file)?;
         inputs.check().map_err(|error| file.broken(error))?;
-        let facts: Facts = file.get("facts")?;
+        let details: Details = file.get("facts")?;
         let d = inputs.n_features();
         let angles: Vec<f64> = file.vector("angles")?;
-        let shares = [facts.explained, facts.best];
+        let shares = [details.explained, details.best];
         let right = shares.iter().all(|x| (0.0..=1.0).contains(x))
             && angles.iter().all(|x| (0.0..=90.0).contains(x));
         if d == 0 || !right {
@@ -190,7 +190,7 @@ impl Model for AutoencoderModel {
         }
         let encoder = Dense::new(d, k, flat)?;
         let decoder = Dense::new(k, d, file.finite("decoder", &[k, d])?)?;
-        Ok(Self { inputs, mean, encoder, decoder, angles, facts })
+        Ok(Self { inputs, mean, encoder, decoder, angles, details })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -201,15 +201,15 @@ impl Model for AutoencoderModel {
         let share = |x: f64| format!("{:.2} %", 100.0 * x);
         let explained = format!(
             "{} (principal components: {})",
-            share(self.facts.explained),
-            share(self.facts.best)
+            share(self.details.explained),
+            share(self.details.best)
         );
         vec![
             ("features", self.mean.len().to_string()),
             ("components", self.n_components().to_string()),
             ("explained variance", explained),
             ("angle to the principal components", angle),
-            ("samples", self.facts.n_samples.to_string()),
+            ("samples", self.details.n_samples.to_string()),
         ]
     }
 

@@ -1,4 +1,4 @@
-//! What is minimised: the mean squared error of the reconstruction, as a function of both matrices.
+//! The objective: the mean squared error of the reconstruction, as a function of both matrices.
 
 use gradus_base::parallel;
 use gradus_data::{Dense, Matrix};
@@ -188,7 +188,7 @@ pub(super) struct Batched<'a> {
     pub(super) whole: Reconstruction<'a>,
     pub(super) features: &'a Matrix,
     pub(super) mean: &'a [f64],
-    /// What a centred row is multiplied by: the root of its weight, in the unit of the largest variance.
+    /// The factor of each centred row: the root of its weight, in the unit of the largest variance.
     pub(super) factors: Vec<f64>,
 }
 

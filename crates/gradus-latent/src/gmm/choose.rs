@@ -8,9 +8,9 @@ use gradus_core::progress::Event;
 use gradus_core::report::Choice;
 use gradus_data::Samples;
 
-/// The search ends when so many numbers in a row were no better than the best before them.
+/// The search ends when this many numbers in a row were no better than the best before them.
 const PATIENCE: usize = 3;
-/// Trials are made on so many samples at most.
+/// Trials are made on this many samples at most.
 const SAMPLES: usize = 50_000;
 
 /// The number of components with the lowest BIC, from 1 upwards; numbers at which a component collapses are left out.

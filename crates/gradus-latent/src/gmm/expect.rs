@@ -54,7 +54,7 @@ impl Stats {
     }
 }
 
-/// What a thread uses from block to block.
+/// The scratch memory of a thread.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// The block by columns, features × samples, filled up with the last sample to a multiple of [`LANES`].
@@ -353,8 +353,8 @@ fn sums(rows: &Rows, mixture: &Mixture, fill: impl Fn(&mut Scratch, &Block) + Sy
     total
 }
 
-/// What `work` makes of every block: it gets the probabilities of the components and the number of the block's first
-/// sample in the rows.
+/// Applies `work` to every block and returns the results: it gets the probabilities of the components and the number of
+/// the block's first sample in the rows.
 pub(super) fn each_block<R: Send>(
     rows: &Rows,
     mixture: &Mixture,

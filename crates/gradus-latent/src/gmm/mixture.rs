@@ -13,7 +13,7 @@ pub(super) struct Mixture {
     pub(super) weights: Vec<f64>,
     /// Components × features.
     pub(super) means: Vec<f64>,
-    /// As [`Covariance::shape`] says.
+    /// The covariances, in the layout of [`Covariance::shape`].
     pub(super) covariances: Vec<f64>,
 }
 
@@ -85,8 +85,8 @@ impl Mixture {
         Self { means, covariances: covariances.collect(), weights: self.weights.clone(), ..*self }
     }
 
-    /// What the passes need; the number of the first component whose covariance is not positive definite if there is
-    /// one.
+    /// Returns the factors that the passes need; the number of the first component whose covariance is not positive
+    /// definite if there is one.
     pub(super) fn factors(&self) -> Result<Factors, usize> {
         let (k, d) = (self.k, self.d);
         let log_tau = std::f64::consts::TAU.ln();
@@ -190,7 +190,7 @@ pub(super) fn inverse_factor(d: usize, matrix: &[f64]) -> Option<(Vec<f64>, f64)
     (log_det.is_finite() && inverse.iter().all(|x| x.is_finite())).then_some((inverse, log_det))
 }
 
-/// What is derived from a mixture for the passes.
+/// Quantities derived from a mixture for the passes.
 pub(super) struct Factors {
     /// `ln π − ½ (D ln 2π + ln |Σ|)` of each component.
     pub(super) constants: Vec<f64>,

@@ -32,13 +32,13 @@ use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{self, Params};
 use gradus_core::report::StopReason;
 use gradus_data::Samples;
-use model::Facts;
+use model::Details;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solve::{Em, Plan, State};
 use std::time::Instant;
 
-/// What covariances the components have.
+/// The structure of the covariances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Covariance {
@@ -102,7 +102,7 @@ pub struct Gmm {
     #[schemars(range(min = 1, max = 100_000))]
     pub n_components: Option<usize>,
 
-    /// What covariances the components have.
+    /// The structure of the covariances.
     pub covariance_type: Covariance,
 
     /// Smallest variance of a component in any direction, as a share of the variance within the clusters of the k-means
@@ -260,7 +260,7 @@ impl Fit for Gmm {
         let (state, mut report) = iterate::run(&solver, &options, job)?;
         // A variance that is held at that of a step is not one that would be 0.
         let singular = solver.singular()?.max(stepped.len());
-        let facts = Facts {
+        let details = Details {
             covariance_type: kind,
             n_components: k,
             weight: solver.rows.total_weight(),
@@ -282,7 +282,7 @@ impl Fit for Gmm {
                 "{incomplete} of {n} samples have missing entries; they count by the features that they have"
             ));
         }
-        let model = GmmModel::fitted(samples.inputs().clone(), &state, &solver, facts)?;
+        let model = GmmModel::fitted(samples.inputs().clone(), &state, &solver, details)?;
         let model = model.with_sizes(features)?;
         if let Some(held_out) = job.validation {
             let logs = model.log_densities(held_out.features())?;
@@ -302,7 +302,7 @@ fn some_of(names: &[String]) -> String {
     format!("{}{more}", some.join(", "))
 }
 
-/// What should be known of a fit beyond its figures.
+/// Returns remarks on a fit beyond its figures.
 fn notes(state: &State, (constant, singular): (&[String], usize), floor: f64) -> Vec<String> {
     let mut notes = Vec::new();
     if state.fall > 0.0 {

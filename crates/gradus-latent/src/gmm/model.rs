@@ -1,4 +1,4 @@
-//! What a Gaussian mixture learns.
+//! The fitted Gaussian mixture.
 
 use super::Covariance;
 use super::expect::each_block;
@@ -21,12 +21,12 @@ use std::borrow::Cow;
 /// The weights, means and covariances of the components.
 pub struct GmmModel {
     inputs: Inputs,
-    /// In the units of the data.
+    /// The mixture in the units of the data.
     mixture: Mixture,
     /// The mean log-likelihood of the training samples.
     log_likelihood: f64,
     sizes: Vec<u64>,
-    facts: Facts,
+    details: Details,
     /// The mixture about its own mean, in units that keep squares within the range of numbers.
     space: Space,
     scaled: Mixture,
@@ -35,7 +35,7 @@ pub struct GmmModel {
 
 /// The numbers of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct Details {
     pub(super) covariance_type: Covariance,
     pub(super) n_components: usize,
     pub(super) n_samples: u64,
@@ -50,7 +50,7 @@ pub(super) struct Facts {
 
 impl Clone for GmmModel {
     fn clone(&self) -> Self {
-        let parts = (self.mixture.clone(), self.log_likelihood, self.sizes.clone(), self.facts);
+        let parts = (self.mixture.clone(), self.log_likelihood, self.sizes.clone(), self.details);
         Self::assemble(self.inputs.clone(), parts).expect("as it was made before")
     }
 }
@@ -68,14 +68,19 @@ fn unit_near(x: f64) -> f64 {
 
 impl GmmModel {
     /// The model of a fit.
-    pub(super) fn fitted(inputs: Inputs, state: &State, solver: &Em, facts: Facts) -> Result<Self> {
+    pub(super) fn fitted(
+        inputs: Inputs,
+        state: &State,
+        solver: &Em,
+        details: Details,
+    ) -> Result<Self> {
         let Space { centre, scale } = &solver.space;
         let mut mixture = state.mixture.mapped(|j, x| centre[j] + x * scale[j], scale);
-        if facts.covariance_type == Covariance::Unit {
+        if details.covariance_type == Covariance::Unit {
             mixture.covariances = vec![1.0];
         }
-        let sizes = vec![0; facts.n_components];
-        Self::assemble(inputs, (mixture, -state.objective, sizes, facts)).map_err(|c| {
+        let sizes = vec![0; details.n_components];
+        Self::assemble(inputs, (mixture, -state.objective, sizes, details)).map_err(|c| {
             Error::data(format!(
                 "gmm: the covariance of component {} is not positive definite in the units of the data; a larger \
                  reg_covar keeps variances away from 0",
@@ -108,7 +113,7 @@ impl GmmModel {
     /// The number of a component whose covariance is not positive definite if there is one.
     fn assemble(
         inputs: Inputs,
-        (mixture, log_likelihood, sizes, facts): (Mixture, f64, Vec<u64>, Facts),
+        (mixture, log_likelihood, sizes, details): (Mixture, f64, Vec<u64>, Details),
     ) -> std::result::Result<Self, usize> {
         let (k, d) = (mixture.k, mixture.d);
         let mut space = Space { centre: vec![0.0; d], scale: vec![1.0; d] };
@@ -125,7 +130,7 @@ impl GmmModel {
         let by: Vec<f64> = space.scale.iter().map(|scale| 1.0 / scale).collect();
         let scaled = mixture.mapped(|j, x| (x - space.centre[j]) * by[j], &by);
         let factors = scaled.factors()?;
-        Ok(Self { inputs, mixture, log_likelihood, sizes, facts, space, scaled, factors })
+        Ok(Self { inputs, mixture, log_likelihood, sizes, details, space, scaled, factors })
     }
 
     /// Number of components.
@@ -146,9 +151,9 @@ impl GmmModel {
         self.mixture.mean(component)
     }
 
-    /// What covariances the components have.
+    /// Returns the structure of the covariances.
     pub fn covariance_type(&self) -> Covariance {
-        self.facts.covariance_type
+        self.details.covariance_type
     }
 
     /// The covariances, with their shape: components × features × features (`full`), features × features (`tied`),
@@ -184,24 +189,24 @@ impl GmmModel {
 
     /// The Bayesian information criterion on the training samples: `−2 ln L + p ln N`. Lower is better.
     pub fn bic(&self) -> f64 {
-        let n = self.facts.weight;
+        let n = self.details.weight;
         -2.0 * n * self.log_likelihood + self.n_parameters() * n.ln()
     }
 
     /// Akaike's information criterion on the training samples: `−2 ln L + 2 p`. Lower is better.
     pub fn aic(&self) -> f64 {
-        -2.0 * self.facts.weight * self.log_likelihood + 2.0 * self.n_parameters()
+        -2.0 * self.details.weight * self.log_likelihood + 2.0 * self.n_parameters()
     }
 
     /// The number of components whose variances are held at the floor. The likelihood of such a mixture says little: it
     /// would be larger with a lower floor.
     pub fn n_collapsed(&self) -> usize {
-        self.facts.collapsed as usize
+        self.details.collapsed as usize
     }
 
     /// Whether the fit converged within its tolerance.
     pub fn converged(&self) -> bool {
-        self.facts.converged
+        self.details.converged
     }
 
     fn rows(&self, features: &Matrix) -> Result<Rows> {
@@ -231,7 +236,7 @@ impl GmmModel {
         Ok(out)
     }
 
-    /// The features, with what is missing replaced by its mean given the others.
+    /// Returns the features with missing entries replaced by their conditional means.
     ///
     /// # Errors
     /// As [`log_densities`](Self::log_densities).
@@ -332,7 +337,7 @@ impl Cluster for GmmModel {
         self.shares(features).map(Some)
     }
 
-    /// With missing entries filled in; where the kind of covariances does not depend on the units of the features, divided by
+    /// Fills in missing entries; where the kind of covariances does not depend on the units of the features, divides them by
     /// their standard deviations, so that measures do not depend on them, either.
     fn measured<'a>(&self, features: &'a Matrix) -> Cow<'a, Matrix> {
         let filled = match features.values().iter().any(|x| x.is_nan()) {
@@ -357,7 +362,7 @@ impl Density for GmmModel {
 
     /// `None` where components have collapsed: the likelihood is then a matter of the floor, and no criterion holds.
     fn n_parameters(&self) -> Option<f64> {
-        (self.facts.collapsed == 0).then(|| self.n_parameters())
+        (self.details.collapsed == 0).then(|| self.n_parameters())
     }
 
     fn impute(&self, features: &Matrix) -> Option<Result<Dense<f64>>> {
@@ -415,18 +420,18 @@ impl Model for GmmModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         let Mixture { kind, k, d, weights, means, covariances } = &self.mixture;
         self.inputs.write(file);
-        file.set("facts", &self.facts);
+        file.set("facts", &self.details);
         file.tensor("weights", &[*k], weights);
         file.tensor("means", &[*k, *d], means);
         file.tensor("covariances", &kind.shape(*k, *d), covariances);
         file.tensor_owned("precisions_cholesky", &kind.shape(*k, *d), self.precisions_cholesky());
         file.tensor("sizes", &[*k], &self.sizes);
         for (name, value) in [
-            ("weight", self.facts.weight),
+            ("weight", self.details.weight),
             ("lower_bound", self.log_likelihood),
             ("bic", self.bic()),
             ("aic", self.aic()),
-            ("converged", f64::from(u8::from(self.facts.converged))),
+            ("converged", f64::from(u8::from(self.details.converged))),
         ] {
             file.tensor_owned(name, &[1], vec![value]);
         }
@@ -434,19 +439,19 @@ impl Model for GmmModel {
 
     fn read(file: &mut Reader) -> Result<Self> {
         let inputs = Inputs::read(file)?;
-        let mut facts: Facts = file.get("facts")?;
-        let (kind, k, d) = (facts.covariance_type, facts.n_components, inputs.n_features());
+        let mut details: Details = file.get("facts")?;
+        let (kind, k, d) = (details.covariance_type, details.n_components, inputs.n_features());
         if k == 0 || d == 0 {
             return Err(file.broken("a mixture without components or features"));
         }
-        facts.weight = file.finite("weight", &[1])?[0];
+        details.weight = file.finite("weight", &[1])?[0];
         let log_likelihood = file.finite("lower_bound", &[1])?[0];
         let weights: Vec<f64> = file.finite("weights", &[k])?;
         let means = file.finite("means", &[k, d])?;
         let covariances = file.finite("covariances", &kind.shape(k, d))?;
         let sizes = file.tensor::<u64>("sizes", &[k])?;
         let whole = (weights.iter().sum::<f64>() - 1.0).abs() <= 1e-6;
-        if !whole || weights.iter().any(|weight| *weight < 0.0) || facts.weight <= 0.0 {
+        if !whole || weights.iter().any(|weight| *weight < 0.0) || details.weight <= 0.0 {
             return Err(file.broken("`weights` are no shares that add up to 1"));
         }
         let mixture = Mixture { kind, k, d, weights, means, covariances };
@@ -458,13 +463,13 @@ impl Model for GmmModel {
         if !symmetric {
             return Err(file.broken("a covariance is not symmetric"));
         }
-        Self::assemble(inputs, (mixture, log_likelihood, sizes, facts)).map_err(|c| {
+        Self::assemble(inputs, (mixture, log_likelihood, sizes, details)).map_err(|c| {
             file.broken(format!("the covariance of component {} is not positive definite", c + 1))
         })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
-        let kind = match self.facts.covariance_type {
+        let kind = match self.details.covariance_type {
             Covariance::Full => "full",
             Covariance::Tied => "tied (one for all components)",
             Covariance::Diag => "diagonal",
@@ -482,7 +487,7 @@ impl Model for GmmModel {
             ("BIC", format!("{:.4}", self.bic())),
             ("AIC", format!("{:.4}", self.aic())),
             ("free parameters", self.n_parameters().to_string()),
-            ("samples", self.facts.n_samples.to_string()),
+            ("samples", self.details.n_samples.to_string()),
         ]
     }
 

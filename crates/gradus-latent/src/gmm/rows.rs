@@ -8,20 +8,20 @@ use std::ops::Range;
 
 /// Samples in a block.
 pub(super) const BLOCK: usize = 256;
-/// The blocks are cut into so many parts at most. Each part has sums of its own, which are added in order: so memory does
+/// The blocks are cut into this many parts at most. Each part has sums of its own, which are added in order: so memory does
 /// not grow with the number of samples, and results do not depend on the number of threads.
 const PARTS: usize = 64;
 /// Values past this cannot be squared and summed safely.
 const LARGEST: f64 = 1e150;
 
-/// What samples are measured by: `(x − centre) / scale`.
+/// The units of samples: `(x − centre) / scale`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Space {
     pub(super) centre: Vec<f64>,
     pub(super) scale: Vec<f64>,
 }
 
-/// Which features are there and which are missing.
+/// The pattern of observed and missing features.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pattern {
     pub(super) observed: Vec<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Block {
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     pub(super) d: usize,
-    /// By rows; 0, the centre, where an entry is missing.
+    /// The values by rows; 0, the centre, where an entry is missing.
     pub(super) values: Vec<f64>,
     /// The place of each sample in the data that was given.
     pub(super) order: Vec<u32>,
@@ -149,7 +149,7 @@ impl Rows {
         &self.values[row * self.d..(row + 1) * self.d]
     }
 
-    /// What `work` makes of each sample and feature that is there, summed by feature: `work(row, feature, value)`.
+    /// Applies `work(row, feature, value)` to each observed value of each sample and sums the results by feature.
     pub(super) fn sum_by_feature(
         &self,
         work: impl Fn(usize, usize, f64) -> f64 + Sync,

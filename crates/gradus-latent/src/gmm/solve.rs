@@ -13,7 +13,7 @@ use gradus_file::{Reader, Writer};
 /// A fall of the mean log-likelihood by less than this share of the largest of its terms is rounding.
 const ROUNDING: f64 = 1e-11;
 
-/// What a fit is asked for, with every choice made.
+/// The parameters of a fit, with every choice made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) kind: Covariance,
@@ -30,7 +30,7 @@ pub(super) struct Em {
     pub(super) space: Space,
     /// The cluster of each row in the first k-means start.
     first: Vec<u32>,
-    /// What is taken from the mean log density in the units of the space to have it in those of the data.
+    /// The difference of the mean log densities in the units of the space and in those of the data.
     log_units: f64,
     total: f64,
 }
@@ -42,11 +42,11 @@ pub(super) struct State {
     stats: Stats,
     /// The mean log-likelihood, negated, in the units of the data.
     pub(super) objective: f64,
-    /// That of the iteration before.
+    /// The mean log density of the iteration before.
     before: Option<f64>,
-    /// By how much the likelihood fell, if it did: rounding got the better of it.
+    /// The fall of the likelihood, if it fell, by rounding.
     pub(super) fall: f64,
-    /// In how many directions the variance of each component is at the floor.
+    /// The number of directions in which the variance of each component is at the floor.
     pub(super) floored: Vec<usize>,
 }
 
@@ -66,8 +66,8 @@ impl Em {
         self.space.scale.first().map_or(1.0, |scale| 1.0 / (scale * scale))
     }
 
-    /// In how many directions the variance of all samples together is at the floor: features that do not vary, or that
-    /// follow from others.
+    /// Returns the number of directions in which the variance of all samples together is at the floor: features that do
+    /// not vary, or that follow from others.
     pub(super) fn singular(&self) -> Result<usize> {
         let one = Plan { k: 1, ..self.plan };
         let labels = vec![0; self.rows.len()];

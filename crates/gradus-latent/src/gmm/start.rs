@@ -1,4 +1,4 @@
-//! Where the iterations begin: the units of the features, and the clusters of k-means.
+//! The start of the iterations: the units of the features, and the clusters of k-means.
 
 use super::Covariance;
 use super::rows::{Rows, Space};

@@ -10,14 +10,14 @@ use gradus_core::report::Choice;
 use gradus_data::{Matrix, Samples};
 use gradus_metrics::clustering::Distances;
 
-/// Numbers of clusters are tried on so many samples at most.
+/// Numbers of clusters are tried on this many samples at most.
 const SAMPLES: usize = 2000;
 /// Starts of each.
 const STARTS: usize = 3;
 /// The numbers that are tried first; then those between the best one and its neighbours.
 const TRIED: [usize; 21] =
     [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64];
-/// A cluster has so many of these samples at least, on average.
+/// A cluster has this many of these samples at least, on average.
 const SIZE: usize = 4;
 /// Below this silhouette there is no structure to speak of (Kaufman, Rousseeuw: Finding groups in data, 1990).
 const WEAK: f64 = 0.25;

@@ -22,8 +22,8 @@ pub(super) struct Data<'a> {
     pub(super) weights: Option<&'a [f64]>,
     pub(super) metric: KMeansMetric,
     pub(super) level: Level,
-    /// What is taken off the features before products in single precision, so that a mean far larger than the spread
-    /// costs no digits. 0 for sparse features, whose zeros would not stay zeros.
+    /// The offset of the features before products in single precision, so that a mean far larger than the spread costs
+    /// no digits. 0 for sparse features, whose zeros would not stay zeros.
     pub(super) mean: Vec<f64>,
     /// A power of two; numbers in single precision are `(x − mean) · unit` and at most 1.
     pub(super) unit: f64,
@@ -149,7 +149,7 @@ impl<'a> Data<'a> {
         self.mean.len()
     }
 
-    /// Entries of a sample that are held.
+    /// Entries of a sample that are stored.
     pub(super) fn entries(&self, row: usize) -> usize {
         match &self.rows {
             Rows::Dense(x) => x.n_cols(),

@@ -11,11 +11,11 @@ use gradus_file::{Reader, Writer};
 /// Iterations after which sums are taken anew, so that the rounding of what is added and taken off does not add up.
 const ANEW: u64 = 16;
 
-/// Where the iterations begin.
+/// The start of the iterations.
 pub(super) enum Start<'a> {
-    /// At samples drawn by k-means++.
+    /// Samples drawn by k-means++.
     PlusPlus { seed: u64 },
-    /// At given centres.
+    /// Given centres.
     Given(&'a [f64]),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Lloyd<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) centres: Vec<f64>,
-    /// By the centres of the iteration before; empty before the first.
+    /// The assignment to the centres of the iteration before; empty before the first.
     assignment: Assignment,
     sums: Sums,
     /// How far the centres moved since the samples were assigned; `None` where nothing is known of the bounds.

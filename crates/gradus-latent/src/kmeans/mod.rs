@@ -149,7 +149,7 @@ impl Default for KMeans {
 
 impl Params for KMeans {}
 
-/// What a fit is asked for, with every choice made.
+/// The parameters of a fit, with every choice made.
 struct Plan {
     k: usize,
     n_init: usize,

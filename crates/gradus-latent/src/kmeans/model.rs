@@ -1,4 +1,4 @@
-//! What k-means learns: centres, and the clusters of new samples.
+//! The fitted k-means model: centres, and the clusters of new samples.
 
 use super::data::{Data, scaled};
 use super::search::Prepared;
@@ -15,9 +15,9 @@ use std::borrow::Cow;
 pub struct KMeansModel {
     pub(super) inputs: Inputs,
     pub(super) metric: KMeansMetric,
-    /// In the units of the features.
+    /// The centres in the units of the features.
     pub(super) centres: Dense<f64>,
-    /// What features are divided by before distances are taken.
+    /// The scale by which features are divided before distances are taken.
     pub(super) scale: Option<Vec<f64>>,
     pub(super) sizes: Vec<u64>,
     pub(super) inertia: f64,
@@ -39,7 +39,7 @@ impl KMeansModel {
         self.inertia
     }
 
-    /// What features were divided by before distances were taken, if they were standardised.
+    /// Returns the scale that features were divided by before distances were taken, if they were standardised.
     pub fn scale(&self) -> Option<&[f64]> {
         self.scale.as_deref()
     }

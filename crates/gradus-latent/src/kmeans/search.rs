@@ -1,4 +1,4 @@
-//! Which centre is nearest: products in single precision, and double precision where those cannot tell.
+//! The search for nearest centres: products in single precision, and double precision where those cannot decide.
 //!
 //! A decision in single precision counts only if its margin is above the rounding errors, so that the result is that of
 //! plain loops in double precision. Hamerly's bounds leave out samples whose centre cannot have changed.
@@ -24,7 +24,7 @@ const BY_MOVES: usize = 1 << 13;
 const FEW: u32 = 48;
 const PACKING: usize = 64;
 
-/// What bounds are widened by, against the rounding of single precision.
+/// The relative width added to bounds, against the rounding of single precision.
 const SLACK: f32 = 4e-7;
 
 /// Centres, prepared for the search.
@@ -65,7 +65,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Nothing is known of these samples.
+    /// Makes an assignment without bounds.
     pub(super) fn unknown(labels: Vec<u32>) -> Self {
         let n = labels.len();
         Self { labels, upper: vec![f32::INFINITY; n], lower: vec![0.0; n] }
@@ -87,7 +87,7 @@ pub(super) struct Moves {
     most: (f32, usize, f32),
     /// The centres by how far they moved, the farthest first.
     order: Vec<u32>,
-    /// How far they moved, in that order.
+    /// The distances that the centres moved, in that order.
     sorted: Vec<f32>,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Prepared<'a> {
         &self.centres[at * self.d..(at + 1) * self.d]
     }
 
-    /// How far a score can be off, for a sample of this squared norm and so many entries.
+    /// How far a score can be off, for a sample of this squared norm and this many entries.
     fn error(&self, norm: f32, entries: usize) -> f32 {
         let norm = norm.sqrt() * (1.0 + SLACK);
         match &self.scores {
@@ -259,18 +259,23 @@ impl<'a> Prepared<'a> {
     }
 
     /// The scores of a sparse sample: the best, which, and the second.
-    fn sparse_scores(&self, data: &Data<'_>, row: usize, room: &mut Vec<f32>) -> (f32, u32, f32) {
+    fn sparse_scores(
+        &self,
+        data: &Data<'_>,
+        row: usize,
+        scratch: &mut Vec<f32>,
+    ) -> (f32, u32, f32) {
         let (Scores::Sparse { columns, stride, start, .. }, Rows::Sparse(x)) =
             (&self.scores, &data.rows)
         else {
             return (0.0, 0, 0.0);
         };
-        room.clear();
-        room.extend_from_slice(start);
-        room.resize(*stride, f32::NEG_INFINITY);
-        add_columns(data, x.row(row), columns, room);
+        scratch.clear();
+        scratch.extend_from_slice(start);
+        scratch.resize(*stride, f32::NEG_INFINITY);
+        add_columns(data, x.row(row), columns, scratch);
         let (mut best, mut at, mut second) = (f32::NEG_INFINITY, 0, f32::NEG_INFINITY);
-        for (index, &score) in room[..self.k].iter().enumerate() {
+        for (index, &score) in scratch[..self.k].iter().enumerate() {
             if score > best {
                 (second, best, at) = (best, score, index as u32);
             } else if score > second {
@@ -295,10 +300,10 @@ impl<'a> Prepared<'a> {
             labels.chunks_mut(chunk).zip(upper.chunks_mut(chunk)).zip(lower.chunks_mut(chunk));
         let changes = parallel::map_with(
             pieces.enumerate(),
-            || Room::new(width, self.d, &data.rows),
-            |room, (piece, ((labels, upper), lower))| {
+            || Scratch::new(width, self.d, &data.rows),
+            |scratch, (piece, ((labels, upper), lower))| {
                 let chunk = Chunk { first: piece * chunk, labels, upper, lower };
-                self.assign_chunk(data, chunk, moves, room)
+                self.assign_chunk(data, chunk, moves, scratch)
             },
         );
         changes.into_iter().flatten().collect()
@@ -309,11 +314,11 @@ impl<'a> Prepared<'a> {
         data: &Data<'_>,
         chunk: Chunk<'_>,
         moves: Option<&Moves>,
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) -> Vec<Change> {
         let Chunk { first, labels, upper, lower } = chunk;
         let mut changes = Vec::new();
-        room.pending.clear();
+        scratch.pending.clear();
         // To leave out centres is worth it where a product with all of them takes long.
         let dense = matches!(self.scores, Scores::Dense(_));
         let by_moves = dense && self.k * self.d >= BY_MOVES;
@@ -350,7 +355,7 @@ impl<'a> Prepared<'a> {
                     pending.own.above = upper[at];
                 }
             }
-            room.pending.push(pending);
+            scratch.pending.push(pending);
         }
         let n = labels.len();
         let mut set = |at: usize, (label, above, below): (u32, f32, f32)| {
@@ -360,27 +365,27 @@ impl<'a> Prepared<'a> {
             (labels[at], upper[at], lower[at]) = (label, above, below);
         };
         let Scores::Dense(centres) = &self.scores else {
-            for pending in &room.pending {
+            for pending in &scratch.pending {
                 let at = pending.at as usize;
-                let scores = self.sparse_scores(data, first + at, &mut room.scores);
+                let scores = self.sparse_scores(data, first + at, &mut scratch.scores);
                 set(at, self.decide(data, first + at, scores));
             }
             return changes;
         };
         let width = data.level.samples_at_once();
-        let work: usize = room.pending.iter().map(|pending| pending.some as usize).sum();
+        let work: usize = scratch.pending.iter().map(|pending| pending.some as usize).sum();
         if work * 10 >= 7 * n * self.k {
             // Nearly all: block by block where they lie.
             for block in (0..n).step_by(width) {
                 let samples = first + block..first + n.min(block + width);
-                centres.nearest(data.blocks(samples.clone()), &mut room.found);
+                centres.nearest(data.blocks(samples.clone()), &mut scratch.found);
                 for (at, row) in samples.enumerate() {
-                    set(block + at, self.decide(data, row, self.scores_of(&room.found, at)));
+                    set(block + at, self.decide(data, row, self.scores_of(&scratch.found, at)));
                 }
             }
             return changes;
         }
-        let Room { pending, packed, block, found, .. } = room;
+        let Scratch { pending, packed, block, found, .. } = scratch;
         let mut again: Vec<Pending> = Vec::new();
         let mut of_first = |pending: &Pending, found: &Nearest, place: usize, most: usize| {
             let (at, row) = (pending.at as usize, first + pending.at as usize);
@@ -441,7 +446,7 @@ impl<'a> Prepared<'a> {
         changes
     }
 
-    /// What was found of a sample: the best score, which centre has it, and the second.
+    /// Returns the best score of a sample, the centre that has it, and the second best score.
     fn scores_of(&self, found: &Nearest, place: usize) -> (f32, u32, f32) {
         (found.best[place], self.order[found.at[place] as usize], found.second[place])
     }
@@ -477,22 +482,22 @@ impl<'a> Prepared<'a> {
         let width = data.level.samples_at_once();
         let parts = parallel::map_with(
             samples.chunks(4 * width),
-            || Room::new(width, self.d, &data.rows),
-            |room, samples| {
+            || Scratch::new(width, self.d, &data.rows),
+            |scratch, samples| {
                 let mut labels = Vec::with_capacity(samples.len());
                 for some in samples.chunks(width) {
                     if let Scores::Dense(centres) = &self.scores {
                         for (place, &row) in some.iter().enumerate() {
-                            data.pack_one(row as usize, &mut room.block, place);
+                            data.pack_one(row as usize, &mut scratch.block, place);
                         }
-                        centres.nearest(&room.block, &mut room.found);
+                        centres.nearest(&scratch.block, &mut scratch.found);
                     }
                     for (place, &row) in some.iter().enumerate() {
-                        let (row, found) = (row as usize, &room.found);
+                        let (row, found) = (row as usize, &scratch.found);
                         let scores = match &self.scores {
                             Scores::Dense(_) => self.scores_of(found, place),
                             Scores::Sparse { .. } => {
-                                self.sparse_scores(data, row, &mut room.scores)
+                                self.sparse_scores(data, row, &mut scratch.scores)
                             }
                         };
                         labels.push(self.decide(data, row, scores).0);
@@ -530,7 +535,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// How far each sample is from its centre, in double precision.
+/// Returns the distance of each sample from its centre, in double precision.
 pub(super) fn own(data: &Data<'_>, centres: &[f64], labels: &[u32]) -> Vec<f64> {
     let d = data.n_features();
     let squares: Vec<f64> = match data.rows {
@@ -601,8 +606,8 @@ fn lowered(bound: f32, by: f32) -> f32 {
     (bound - by - SLACK * (bound + by)).max(0.0)
 }
 
-/// What a thread works in.
-struct Room {
+/// The scratch memory of a thread.
+struct Scratch {
     pending: Vec<Pending>,
     packed: Vec<Pending>,
     block: Vec<f32>,
@@ -610,7 +615,7 @@ struct Room {
     scores: Vec<f32>,
 }
 
-impl Room {
+impl Scratch {
     fn new(width: usize, d: usize, rows: &Rows<'_>) -> Self {
         let block = if matches!(rows, Rows::Dense(_)) { width * d } else { 0 };
         Self {

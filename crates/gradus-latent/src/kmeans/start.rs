@@ -1,4 +1,4 @@
-//! Where the iterations begin: greedy k-means++.
+//! The start of the iterations: greedy k-means++.
 
 use super::data::{Data, Rows};
 use super::search::add_columns;
@@ -106,7 +106,7 @@ impl Distances {
 /// Samples that may become a centre.
 struct Candidates<'a> {
     rows: &'a [usize],
-    /// Their values in double precision, and the squares of their norms.
+    /// The values of the rows in double precision, and the squares of their norms.
     values: Vec<f64>,
     norms: Vec<f64>,
     scores: Scores,
@@ -165,13 +165,13 @@ impl<'a> Candidates<'a> {
             }
             Scores::Sparse { columns, stride } => {
                 let Rows::Sparse(x) = &data.rows else { return squares };
-                let mut room = vec![0.0; *stride];
+                let mut scratch = vec![0.0; *stride];
                 for (place, row) in rows.clone().enumerate() {
-                    room.fill(0.0);
-                    add_columns(data, x.row(row), columns, &mut room);
+                    scratch.fill(0.0);
+                    add_columns(data, x.row(row), columns, &mut scratch);
                     for at in 0..m {
                         let half = 0.5 * data.norms[self.rows[at]];
-                        squares[at * n + place] = room[at] - half;
+                        squares[at * n + place] = scratch[at] - half;
                     }
                 }
             }

@@ -4,6 +4,7 @@ use super::data::{Data, scaled};
 use super::lloyd;
 use super::update::Sums;
 use super::{KMeans, KMeansAlgorithm, KMeansMetric, KMeansModel};
+use crate::read_ahead;
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fitted, Job};
@@ -11,7 +12,6 @@ use gradus_core::iterate::{LoopOutcome, own_loop};
 use gradus_core::params::Params as _;
 use gradus_core::report::StopReason;
 use gradus_data::{Dense, Inputs, Matrix, RowBlocks, Samples};
-use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 /// Rows that the start is fitted to, for each cluster.
@@ -23,7 +23,7 @@ const ROWS: usize = 20_000;
 /// Numbers of them at most: 1 GiB.
 const NUMBERS: usize = 1 << 27;
 
-/// What one pass over the rows gives.
+/// The sums of one pass over the rows.
 struct Pass {
     sums: Sums,
     /// Samples in each cluster.
@@ -40,30 +40,12 @@ fn each_block(
 ) -> Result<()> {
     rows.rewind()?;
     let d = rows.n_cols();
-    let used: &Mutex<Vec<Vec<f64>>> = &Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel::<Result<Vec<f64>>>(1);
-        scope.spawn(move || {
-            loop {
-                let block = used.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut block = block.unwrap_or_default();
-                let read = rows.next_block(&mut block);
-                let last = read.is_err() || block.is_empty();
-                if send.send(read.map(|()| block)).is_err() || last {
-                    return;
-                }
-            }
-        });
-        let mut first = 0;
-        for block in receive {
-            let block = block?;
-            let n = block.len() / d.max(1);
-            if n > 0 && !work(first, Dense::new(n, d, block)?)? {
-                return Ok(());
-            }
-            first += n;
-        }
-        Ok(())
+    let mut first = 0;
+    read_ahead::each_block(rows, |block| {
+        let n = block.len() / d.max(1);
+        let goes_on = work(first, Dense::new(n, d, std::mem::take(block))?)?;
+        first += n;
+        Ok(goes_on)
     })
 }
 
@@ -145,7 +127,7 @@ fn pass(
     Ok(whole.then_some(found))
 }
 
-/// The fit to rows that are not held: k-means of some rows drawn at random, then Lloyd's iterations over all.
+/// The fit to rows that are not kept in memory: k-means of some rows drawn at random, then Lloyd's iterations over all.
 pub(super) fn fit_rows(
     params: &KMeans,
     rows: &mut dyn RowBlocks,

@@ -342,7 +342,7 @@ fn clusters_for_other_models() {
     assert!(cluster(&x.into(), None, 501, 1, 1).is_err());
 }
 
-/// Rows that are not held, in blocks.
+/// rows that are not kept in memory, in blocks.
 struct Blocks {
     x: Dense<f64>,
     block: usize,

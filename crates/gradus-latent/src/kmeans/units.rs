@@ -6,12 +6,12 @@ use gradus_data::Matrix;
 
 /// One feature with more than this share of the variance outweighs the rest.
 const ONE: f64 = 0.9;
-/// And so do several with this share, if they are few.
+/// The share from which on a few features together outweigh the others.
 const SEVERAL: f64 = 0.99;
-/// One in so many is few. Of pixels about half have that share, in the same unit.
+/// One in this many is few. Of pixels about half have that share, in the same unit.
 const FEW: usize = 3;
 
-/// Which features outweigh all others, and their share, in words; `None` where features are in like units.
+/// Names the features that outweigh all others, and their share, in words; `None` where features are in like units.
 pub(super) fn outweighing(deviations: &[f64], names: &[String]) -> Option<String> {
     let variances: Vec<f64> = deviations.iter().map(|s| s * s).collect();
     let total: f64 = variances.iter().sum();
@@ -78,7 +78,7 @@ pub(super) fn deviations(features: &Matrix, weights: Option<&[f64]>) -> Vec<f64>
                 }
             }
             let means: Vec<f64> = sums.iter().map(|sum| sum / total).collect();
-            // Entries that are not held differ from the mean by the mean.
+            // Entries that are not stored differ from the mean by the mean.
             let mut variances: Vec<f64> =
                 means.iter().zip(&stored).map(|(m, stored)| (total - stored) * m * m).collect();
             for row in 0..n {

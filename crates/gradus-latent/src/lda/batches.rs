@@ -48,7 +48,7 @@ struct Started {
 }
 
 impl Batches {
-    /// A stream of about so many documents.
+    /// A stream of about this many documents.
     ///
     /// # Errors
     /// If a parameter is outside its range, or `n_total` is 0.
@@ -126,7 +126,7 @@ impl Batches {
         (started.solver.update(&mut started.state, (counts, rows), step), tokens)
     }
 
-    /// What was chosen to count words.
+    /// Returns the choices made to count words.
     pub(super) fn chosen(&self) -> Vec<Choice> {
         self.started.as_ref().map_or(Vec::new(), |started| started.corpus.chosen.clone())
     }
@@ -136,7 +136,7 @@ impl Batches {
         self.started.as_mut().map_or(0.0, |started| started.solver.of_topics(&mut started.state))
     }
 
-    /// The model of so many documents.
+    /// The model of this many documents.
     pub(super) fn model(&self, n: u64) -> Result<TopicModel> {
         let started = self.started.as_ref().ok_or_else(none)?;
         let found = Found {

@@ -11,7 +11,7 @@ use gradus_core::iterate::{Solver, Step, Watch};
 use gradus_data::Csr;
 use gradus_file::{Reader, Writer};
 
-/// Every so many sweeps the priors are optimised, and at the end topics are averaged over sweeps.
+/// Every this many sweeps the priors are optimised, and at the end topics are averaged over sweeps.
 pub(super) const EVERY: usize = 10;
 /// Fixed-point steps each time.
 const STEPS: usize = 5;
@@ -20,7 +20,7 @@ const LEAST: f64 = 1e-5;
 /// The share of sweeps, at the end, that topics are averaged over.
 const AVERAGED: f64 = 0.25;
 
-/// What a fit is asked for.
+/// The parameters of a fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) n_topics: usize,
@@ -44,9 +44,9 @@ pub(super) struct Gibbs {
 pub(super) struct State {
     pub(super) restart: usize,
     pub(super) iteration: usize,
-    /// Of each block.
+    /// The topics of the tokens of each block.
     topics: Vec<Vec<u16>>,
-    /// Of each group of documents, and of words.
+    /// The counts of each group of documents, and of words.
     docs: Vec<Lists>,
     words: Vec<Lists>,
     /// `n_k`.

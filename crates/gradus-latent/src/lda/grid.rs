@@ -119,17 +119,17 @@ impl Grid {
     }
 }
 
-/// For each row of a group, the topics that occur in it with their counts, in any order.
+/// The topics that occur in each row of a group with their counts, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lists {
-    /// Where the list of each row starts; it has place for as many topics as the row can have.
+    /// The start of the list of each row; it has place for as many topics as the row can have.
     starts: Vec<usize>,
     lengths: Vec<u32>,
     entries: Vec<(u32, u32)>,
 }
 
 impl Lists {
-    /// Empty lists of rows with so many tokens.
+    /// Empty lists of rows with this many tokens.
     pub(super) fn new(sizes: impl Iterator<Item = u64>, n_topics: usize) -> Self {
         let mut starts = vec![0];
         for size in sizes {

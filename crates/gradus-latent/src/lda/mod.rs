@@ -61,7 +61,7 @@ gradus_core::params! { [crate::topics::parameters::shared]
     /// in the report is `−ln p(words, topics)` for each word; chains fluctuate, and it may rise.
     ///
     /// `algorithm` = `variational` maximises a bound on the likelihood over factorised posteriors instead, all documents in
-    /// each step; `online` takes steps by batches of documents, and [`Batches`] fits it to a stream that is never held. Their
+    /// each step; `online` takes steps by batches of documents, and [`Batches`] fits it to a stream that is not kept in memory. Their
     /// objective is the negative bound for each word. Cost of an iteration: some tens of times the different words of documents
     /// times the number of topics.
     ///
@@ -157,7 +157,7 @@ impl Lda {
     }
 }
 
-/// Refuses more topics than fit into memory with so many words.
+/// Refuses more topics than fit into memory with this many words.
 pub(crate) fn check_size(n_topics: usize, n_words: usize) -> Result<()> {
     let fits = n_topics.checked_mul(n_words).is_some_and(|len| len <= isize::MAX as usize / 64);
     if fits {
@@ -167,7 +167,7 @@ pub(crate) fn check_size(n_topics: usize, n_words: usize) -> Result<()> {
     Err(Error::parameter("n_topics", n_topics, rule))
 }
 
-/// What topic models can do.
+/// The declared properties of topic models.
 pub(crate) const TRAITS: Traits = Traits {
     capabilities: &[Capability::Transform, Capability::Topics],
     weights: false,

@@ -1,4 +1,4 @@
-//! A fit to documents that are read part by part, and never held.
+//! A fit to documents that are read part by part, and never kept in memory.
 
 use super::batches::Batches;
 use super::{Lda, variational};
@@ -12,7 +12,7 @@ use gradus_text::Documents;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// The vocabulary is that of so many documents drawn at random, and of so many bytes of text.
+/// The vocabulary is that of this many documents drawn at random, and of this many bytes of text.
 const DRAWN: usize = 20_000;
 const BYTES: usize = 64 << 20;
 
@@ -74,7 +74,7 @@ pub(super) fn fit(
     let passes = params.max_iter.unwrap_or(1);
     let mut chosen = batches.chosen();
     if params.max_iter.is_none() {
-        let reason = "one pass over documents that are not held";
+        let reason = "one pass over documents that are not kept in memory";
         chosen.push(Choice::new("max_iter", passes as f64, reason));
     }
     let options = LoopOptions {

@@ -24,7 +24,7 @@ pub(super) struct Priors {
     pub(super) beta_sum: f32,
 }
 
-/// What a thread uses from block to block.
+/// The scratch memory of a thread.
 pub(super) struct Scratch {
     /// `n_k`, as this block sees it.
     totals: Vec<i64>,

@@ -30,7 +30,7 @@ const OFFSET: f64 = 10.0;
 const DECAY: f64 = 0.7;
 const LEAST: f64 = 1e-5;
 
-/// What is learned so far.
+/// The state of the fit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
     restart: usize,
@@ -56,7 +56,7 @@ pub(super) struct Variational {
     pub(super) n_words: usize,
 }
 
-/// What the step of some documents found.
+/// The expected counts of some documents.
 struct Expected {
     /// `θ̃`, documents × padded topics.
     theta: Vec<f32>,
@@ -70,9 +70,9 @@ struct Expected {
     bound: f64,
 }
 
-/// What the steps of a document use.
+/// The scratch memory of the steps of a document.
 #[derive(Default)]
-struct Room {
+struct Scratch {
     /// The topics that still take part, and of these the prior, `γ` and `θ̃`.
     active: Vec<u32>,
     alpha: Vec<f32>,
@@ -87,7 +87,7 @@ struct Room {
     spare: Vec<f32>,
 }
 
-impl Room {
+impl Scratch {
     fn begin(&mut self, n_words: usize, alpha: &[f32], gamma: &[f32], theta: &[f32]) {
         self.active.clear();
         self.active.extend(0..alpha.len() as u32);
@@ -214,7 +214,7 @@ impl Variational {
                 bound: 0.0,
             };
             let mut gamma = vec![0.0f32; stride];
-            let mut room = Room::default();
+            let mut scratch = Scratch::default();
             let mut norms: Vec<f32> = Vec::new();
             let mut weights: Vec<f32> = Vec::new();
             for &row in rows {
@@ -229,7 +229,7 @@ impl Variational {
                 gamma[..k].fill((alpha_sum / k as f64 + n / k as f64) as f32);
                 norms.resize(words.len(), 0.0);
                 weights.resize(words.len(), 0.0);
-                self.repeat(phi, (words, values), &alpha, (&mut gamma, &mut theta), &mut room);
+                self.repeat(phi, (words, values), &alpha, (&mut gamma, &mut theta), &mut scratch);
                 dots(level, phi, words, &theta, &mut norms);
                 let total: f64 = gamma[..k].iter().map(|x| f64::from(*x)).sum();
                 let of_total = digamma(total);
@@ -277,45 +277,47 @@ impl Variational {
         (words, values): (&[u32], &[f64]),
         alpha: &[f32],
         (gamma, theta): (&mut [f32], &mut [f32]),
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) {
         let (k, level) = (self.plan.n_topics, Level::best());
-        room.begin(words.len(), alpha, &gamma[..k], theta);
+        scratch.begin(words.len(), alpha, &gamma[..k], theta);
         let mut is_whole = true;
         for step in 1..=STEPS {
-            let m = room.active.len();
+            let m = scratch.active.len();
             let (from, at): (&[f32], &[u32]) = match is_whole {
                 true => (phi, words),
-                false => (&room.rows, &room.places),
+                false => (&scratch.rows, &scratch.places),
             };
-            dots(level, from, at, &room.theta, &mut room.norms);
-            for (norm, count) in room.norms.iter_mut().zip(values) {
+            dots(level, from, at, &scratch.theta, &mut scratch.norms);
+            for (norm, count) in scratch.norms.iter_mut().zip(values) {
                 *norm = *count as f32 / norm.max(f32::MIN_POSITIVE);
             }
-            room.sums.resize(padded(m), 0.0);
-            sum_rows(level, m, from, at, Some(&room.norms), &mut room.sums);
+            scratch.sums.resize(padded(m), 0.0);
+            sum_rows(level, m, from, at, Some(&scratch.norms), &mut scratch.sums);
             let mut change = 0.0f32;
-            let of_topics = room.gamma.iter_mut().zip(&mut room.theta);
-            for ((gamma, theta), (alpha, sum)) in of_topics.zip(room.alpha.iter().zip(&room.sums)) {
+            let of_topics = scratch.gamma.iter_mut().zip(&mut scratch.theta);
+            for ((gamma, theta), (alpha, sum)) in
+                of_topics.zip(scratch.alpha.iter().zip(&scratch.sums))
+            {
                 let better = alpha + *theta * sum;
                 change += (better - *gamma).abs();
                 *gamma = better;
                 *theta = better;
             }
-            exp_digamma_all(level, &mut room.theta[..m]);
+            exp_digamma_all(level, &mut scratch.theta[..m]);
             let ends = change < TOLERANCE * k as f32 || step == STEPS;
             if !ends && !CHECKS.contains(&step) {
                 continue;
             }
-            for (at, &topic) in room.active.iter().enumerate() {
-                gamma[topic as usize] = room.gamma[at];
-                theta[topic as usize] = room.theta[at];
+            for (at, &topic) in scratch.active.iter().enumerate() {
+                gamma[topic as usize] = scratch.gamma[at];
+                theta[topic as usize] = scratch.theta[at];
             }
             if ends {
                 break;
             }
             let from = is_whole.then_some((phi, padded(k), words));
-            is_whole &= !room.leave_out(from);
+            is_whole &= !scratch.leave_out(from);
         }
     }
 

@@ -72,7 +72,7 @@ impl Basis {
     }
 }
 
-/// What a row needs while it moves.
+/// The scratch memory of a row while it moves.
 #[derive(Default)]
 pub(super) struct Scratch {
     x: Vec<f64>,
@@ -96,7 +96,7 @@ pub(super) struct Scratch {
 pub(super) struct Moved {
     /// `Σ x ln y`, if it was asked for.
     pub(super) logs: f64,
-    /// How much the quadratic model said that the objective falls, twice.
+    /// Twice the decrease of the objective that the quadratic model predicts.
     pub(super) decrement: f64,
 }
 

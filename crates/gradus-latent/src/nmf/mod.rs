@@ -34,7 +34,7 @@ use gradus_core::params::{self, Params};
 use gradus_core::report::Choice;
 use gradus_core::transform::Transform as _;
 use gradus_data::{Matrix, Samples};
-use model::Facts;
+use model::Details;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solve::{Alternation, Plan};
@@ -68,12 +68,12 @@ pub enum NmfSolver {
     ProjectedAls,
     /// The multiplicative updates of Lee and Seung: slow, and an entry that is 0 stays 0. For both losses.
     Multiplicative,
-    /// A Newton step for each row of a factor in its entries that are not held at 0, the quadratic model minimised over
+    /// A Newton step for each row of a factor in its entries that are not stored at 0, the quadratic model minimised over
     /// non-negative rows by coordinate descent, with a line search. For `kl`.
     Newton,
 }
 
-/// Where the iterations begin.
+/// The start of the iterations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
@@ -87,7 +87,7 @@ pub enum Init {
     Random,
 }
 
-/// What entries are that sparse features do not store.
+/// The meaning of entries that sparse features do not store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Absent {
@@ -134,16 +134,16 @@ pub struct Nmf {
     #[schemars(range(min = 1, max = 100_000))]
     pub n_components: Option<usize>,
 
-    /// What is minimised.
+    /// The loss that is minimised.
     pub loss: NmfLoss,
 
-    /// How it is minimised.
+    /// The solver.
     pub solver: NmfSolver,
 
-    /// Where the iterations begin.
+    /// The start of the iterations.
     pub init: Init,
 
-    /// What entries are that sparse features do not store.
+    /// The meaning of entries that sparse features do not store.
     pub absent: Absent,
 
     /// Strength of the penalty on the entries of both factors, for data divided by the root of its mean square (its
@@ -277,7 +277,7 @@ impl Nmf {
         self.fit_entries(samples, Some(weights), &Job::default())
     }
 
-    /// As [`fit_weighted`](Self::fit_weighted), with everything a long run may want.
+    /// Fits like [`fit_weighted`](Self::fit_weighted), with everything a long run may want.
     ///
     /// # Errors
     /// As [`fit_weighted`](Self::fit_weighted).
@@ -342,7 +342,7 @@ impl Nmf {
             NmfLoss::Kl if data.observed.is_some() => solver.divergence_from_mean(),
             NmfLoss::Kl => solver.divergence_from_margins(),
         };
-        let facts = Facts {
+        let details = Details {
             n_components: k,
             loss: self.loss,
             unit: data.unit,
@@ -363,7 +363,7 @@ impl Nmf {
             ));
         }
         let h = ordered(k, &factors, samples.weights());
-        let model = NmfModel::new(samples.inputs().clone(), h, facts);
+        let model = NmfModel::new(samples.inputs().clone(), h, details);
         if let Some(held_out) = job.validation {
             report.validation = Some(held_out_error(&model, held_out)?);
         }

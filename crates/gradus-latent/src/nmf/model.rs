@@ -1,4 +1,4 @@
-//! What non-negative matrix factorisation learns.
+//! The fitted non-negative matrix factorisation.
 
 use super::data::{Entries, check_non_negative, column_sums, gram};
 use super::divergence::{self, Basis, Move, Scratch};
@@ -27,22 +27,22 @@ pub struct NmfModel {
     components: Dense<f64>,
     /// The same by columns, features × components, in the unit of the data.
     columns: Vec<f64>,
-    facts: Facts,
+    details: Details,
 }
 
 /// The numbers of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct Details {
     pub(super) n_components: usize,
     pub(super) loss: NmfLoss,
-    /// What the data was divided by.
+    /// The divisor of the data.
     pub(super) unit: f64,
     pub(super) l1: f64,
     pub(super) l2: f64,
     /// `‖X − W H‖`, or the root of twice the divergence: a tensor of its own in a file, which other languages read.
     #[serde(skip)]
     pub(super) error: f64,
-    /// Its share of that of `W H = 0`, or for `kl` of that of the best single component; 0 of data that is 0.
+    /// The loss relative to that of `W H = 0`, or for `kl` to that of the best single component; 0 for data that is 0.
     pub(super) relative_error: f64,
     pub(super) n_samples: u64,
     /// Whether entries may be missing: those that sparse features do not store, and `NaN`.
@@ -53,10 +53,10 @@ pub(super) struct Facts {
 impl NmfModel {
     /// # Shapes
     /// `h` is features × components, in the unit of the data.
-    pub(super) fn new(inputs: Inputs, h: Vec<f64>, facts: Facts) -> Self {
-        let (k, d) = (facts.n_components, inputs.n_features());
-        let components = Dense::from_fn(k, d, |a, column| h[column * k + a] * facts.unit);
-        Self { inputs, components, columns: h, facts }
+    pub(super) fn new(inputs: Inputs, h: Vec<f64>, details: Details) -> Self {
+        let (k, d) = (details.n_components, inputs.n_features());
+        let components = Dense::from_fn(k, d, |a, column| h[column * k + a] * details.unit);
+        Self { inputs, components, columns: h, details }
     }
 
     /// The components, components × features: a sample is about a sum of them, each times a number of 0 or more.
@@ -66,28 +66,28 @@ impl NmfModel {
 
     /// Number of components.
     pub fn n_components(&self) -> usize {
-        self.facts.n_components
+        self.details.n_components
     }
 
     /// How far the product of the factors is from the training data: `‖X − W H‖`, the Frobenius norm, or the root of
     /// twice the divergence.
     pub fn reconstruction_error(&self) -> f64 {
-        self.facts.error
+        self.details.error
     }
 
     /// The loss that was minimised.
     pub fn loss(&self) -> NmfLoss {
-        self.facts.loss
+        self.details.loss
     }
 
     /// Whether entries of samples may be missing: those that sparse features do not store, and `NaN` of dense ones.
     pub fn knows_missing(&self) -> bool {
-        self.facts.observed
+        self.details.observed
     }
 
     /// Rows fitted by the entries they have.
     fn by_known_entries(&self, features: &Matrix) -> Vec<f64> {
-        let (k, by) = (self.facts.n_components, 1.0 / self.facts.unit);
+        let (k, by) = (self.details.n_components, 1.0 / self.details.unit);
         let entries = match features {
             Matrix::Dense(x) => known(x),
             Matrix::Sparse(x) => x.clone(),
@@ -98,8 +98,8 @@ impl NmfModel {
         let explained = |(&c, x): (&u32, &f64)| if sums[c as usize] > 0.0 { x * by } else { 0.0 };
         let entries = entries.with_values(pairs.map(explained).collect());
         let mut z = vec![0.0; features.n_rows() * k];
-        let penalty = Penalty { l1: self.facts.l1, l2: self.facts.l2 };
-        match self.facts.loss {
+        let penalty = Penalty { l1: self.details.l1, l2: self.details.l2 };
+        match self.details.loss {
             NmfLoss::Frobenius => {
                 let options = Options { solver: NmfSolver::Hals, penalty, sweeps: 0, exact: true };
                 Side::of_rows(entries).squares(k, &self.columns, options, &mut z);
@@ -138,12 +138,12 @@ impl NmfModel {
 
     fn penalty(&self) -> Penalty {
         let by = self.inputs.n_features() as f64;
-        Penalty { l1: self.facts.l1 * by, l2: self.facts.l2 * by }
+        Penalty { l1: self.details.l1 * by, l2: self.details.l2 * by }
     }
 
     /// Non-negative least squares, row by row, exactly.
     fn least_squares(&self, features: &Matrix) -> Vec<f64> {
-        let (k, by, level) = (self.facts.n_components, 1.0 / self.facts.unit, Level::best());
+        let (k, by, level) = (self.details.n_components, 1.0 / self.details.unit, Level::best());
         let penalty = self.penalty();
         let mut system = gram(k, &self.columns);
         (0..k).for_each(|a| system[a * k + a] += penalty.l2);
@@ -172,7 +172,7 @@ impl NmfModel {
 
     /// The least divergence, row by row, by Newton steps to the last digits.
     fn least_divergence(&self, features: &Matrix) -> Vec<f64> {
-        let (k, n) = (self.facts.n_components, features.n_rows());
+        let (k, n) = (self.details.n_components, features.n_rows());
         let basis = Basis::new(k, &self.columns, column_sums(k, &self.columns, None));
         let all: f64 = self.columns.iter().sum();
         // A feature that no component has cannot be explained by any mixture: it has no say.
@@ -197,7 +197,7 @@ impl NmfModel {
         };
         let entries = Entries::rows(features);
         let basis = basis.for_entries(&entries);
-        let options = (1.0 / self.facts.unit, self.penalty(), Move::ExactNewton, false);
+        let options = (1.0 / self.details.unit, self.penalty(), Move::ExactNewton, false);
         let mut z = vec![0.0; n * k];
         parallel::each(z.chunks_mut(ROWS * k).enumerate(), |(part, z)| {
             let mut scratch = Scratch::default();
@@ -208,7 +208,7 @@ impl NmfModel {
                     Matrix::Sparse(x) => x.row(row).1,
                 };
                 // All components alike, of the same sum as the row.
-                let sum = values.iter().sum::<f64>() / self.facts.unit;
+                let sum = values.iter().sum::<f64>() / self.details.unit;
                 z.fill(if all > 0.0 { sum / all } else { 0.0 });
                 for _ in 0..STEPS {
                     let moved = divergence::one(&entries, row, &basis, options, z, &mut scratch);
@@ -228,17 +228,17 @@ impl Transform for NmfModel {
     }
 
     fn output_names(&self) -> Vec<String> {
-        (1..=self.facts.n_components).map(|at| format!("component{at}")).collect()
+        (1..=self.details.n_components).map(|at| format!("component{at}")).collect()
     }
 
     fn absent_is_missing(&self) -> bool {
-        self.facts.observed
+        self.details.observed
     }
 
     /// # Shapes
     /// `features` is samples × features of training; the result samples × components.
     fn transform(&self, features: &Matrix) -> Result<Dense<f64>> {
-        let missing = self.facts.observed
+        let missing = self.details.observed
             && (features.is_sparse() || features.values().iter().any(|x| x.is_nan()));
         if missing {
             self.inputs.check_width(features.n_cols())?;
@@ -251,7 +251,7 @@ impl Transform for NmfModel {
                 "nmf: features: a sparse matrix stores NaN; leave it out instead",
             ));
         }
-        let z = match self.facts.loss {
+        let z = match self.details.loss {
             _ if missing => self.by_known_entries(features),
             NmfLoss::Frobenius => self.least_squares(features),
             NmfLoss::Kl => self.least_divergence(features),
@@ -259,14 +259,14 @@ impl Transform for NmfModel {
         if !z.iter().all(|z| z.is_finite()) {
             return Err(Error::data("nmf: the features are too large: their sums are not finite"));
         }
-        Dense::new(features.n_rows(), self.facts.n_components, z)
+        Dense::new(features.n_rows(), self.details.n_components, z)
     }
 
     /// # Shapes
     /// `transformed` is samples × components; the result samples × features of training.
     fn inverse(&self, transformed: &Dense<f64>) -> Option<Result<Dense<f64>>> {
         let (n, width) = transformed.shape();
-        let (k, d) = (self.facts.n_components, self.inputs.n_features());
+        let (k, d) = (self.details.n_components, self.inputs.n_features());
         if width != k {
             return Some(Err(Error::Shape {
                 what: "transformed features".into(),
@@ -287,8 +287,8 @@ impl Transform for NmfModel {
 impl Model for NmfModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         self.inputs.write(file);
-        file.set("facts", &self.facts);
-        file.tensor("reconstruction_error", &[1], std::slice::from_ref(&self.facts.error));
+        file.set("facts", &self.details);
+        file.tensor("reconstruction_error", &[1], std::slice::from_ref(&self.details.error));
         let shape = [self.components.n_rows(), self.components.n_cols()];
         file.tensor("components", &shape, self.components.values());
     }
@@ -296,12 +296,12 @@ impl Model for NmfModel {
     fn read(file: &mut Reader) -> Result<Self> {
         let inputs = Inputs::read(file)?;
         inputs.check().map_err(|error| file.broken(error))?;
-        let mut facts: Facts = file.get("facts")?;
-        facts.error = file.finite("reconstruction_error", &[1])?[0];
-        let (k, d) = (facts.n_components, inputs.n_features());
-        let numbers = [facts.l1, facts.l2, facts.error, facts.relative_error];
+        let mut details: Details = file.get("facts")?;
+        details.error = file.finite("reconstruction_error", &[1])?[0];
+        let (k, d) = (details.n_components, inputs.n_features());
+        let numbers = [details.l1, details.l2, details.error, details.relative_error];
         let fits = numbers.iter().all(|x| x.is_finite() && *x >= 0.0);
-        if k == 0 || d == 0 || !fits || !(facts.unit.is_finite() && facts.unit > 0.0) {
+        if k == 0 || d == 0 || !fits || !(details.unit.is_finite() && details.unit > 0.0) {
             return Err(file.broken("`facts` makes no sense"));
         }
         let components = Dense::new(k, d, file.finite("components", &[k, d])?)?;
@@ -309,35 +309,35 @@ impl Model for NmfModel {
             return Err(file.broken("`components` has a negative entry"));
         }
         let mut columns: Vec<f64> = components.transpose().into_values();
-        columns.iter_mut().for_each(|h| *h /= facts.unit);
-        Ok(Self { inputs, components, columns, facts })
+        columns.iter_mut().for_each(|h| *h /= details.unit);
+        Ok(Self { inputs, components, columns, details })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
-        let loss = match self.facts.loss {
+        let loss = match self.details.loss {
             NmfLoss::Frobenius => "squared error",
             NmfLoss::Kl => "Kullback–Leibler divergence",
         };
-        let error = format!("{:.4e}", self.facts.error);
-        let of = match self.facts.loss {
+        let error = format!("{:.4e}", self.details.error);
+        let of = match self.details.loss {
             NmfLoss::Frobenius => "of the norm of the data",
-            NmfLoss::Kl if self.facts.observed => "of that of the mean",
+            NmfLoss::Kl if self.details.observed => "of that of the mean",
             NmfLoss::Kl => "of that of one component",
         };
-        let share = 100.0 * self.facts.relative_error;
+        let share = 100.0 * self.details.relative_error;
         let error = format!("{error} ({share:.2} % {of})");
-        let mut facts = vec![
+        let mut details = vec![
             ("features", self.inputs.n_features().to_string()),
-            ("components", self.facts.n_components.to_string()),
+            ("components", self.details.n_components.to_string()),
             ("loss", loss.into()),
             ("reconstruction error", error),
             ("entries that are 0", format!("{:.1} %", 100.0 * self.sparsity())),
-            ("samples", self.facts.n_samples.to_string()),
+            ("samples", self.details.n_samples.to_string()),
         ];
-        if self.facts.observed {
-            facts.push(("entries not stored", "missing".into()));
+        if self.details.observed {
+            details.push(("entries not stored", "missing".into()));
         }
-        facts
+        details
     }
 
     fn transformer(&self) -> Option<&dyn Transform> {

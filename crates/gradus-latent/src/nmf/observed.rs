@@ -44,7 +44,7 @@ pub(super) struct Side {
 /// The entries that count, by samples and by features.
 pub(super) struct Observed {
     pub(super) rows: Side,
-    /// Their weights include those of the samples.
+    /// The entries by columns. Their weights include those of the samples.
     pub(super) columns: Side,
 }
 
@@ -128,18 +128,18 @@ impl Observed {
     }
 }
 
-/// What a step is asked for.
+/// The parameters of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     pub(super) solver: NmfSolver,
-    /// For an entry: a row's is as many times this as its entries weigh.
+    /// The penalty for an entry: that of a row is a multiple of it, the weight of its entries.
     pub(super) penalty: Penalty,
     pub(super) sweeps: usize,
     /// Whether rows are solved to the last digits instead.
     pub(super) exact: bool,
 }
 
-/// What a thread needs.
+/// The scratch memory of a thread.
 #[derive(Default)]
 struct Work {
     gathered: Vec<f64>,

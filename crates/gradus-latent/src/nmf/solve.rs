@@ -16,7 +16,7 @@ use gradus_linalg::{Operator, Sparse};
 /// depend on the number of samples, or a weight of 3 would not be three samples.
 const SWEEPS: usize = 8;
 
-/// What a fit is asked for, with every choice made.
+/// The parameters of a fit, with every choice made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) k: usize,
@@ -40,7 +40,7 @@ pub(super) struct Alternation<'a> {
 
 /// The data in the form that a loss wants.
 enum Layout<'a> {
-    /// For products with a factor.
+    /// Dense data, for products with a factor.
     Dense(&'a gradus_data::Dense<f64>),
     Sparse(Sparse<'a, f64>),
     /// Entry by entry.
@@ -48,7 +48,7 @@ enum Layout<'a> {
         rows: Entries<'a>,
         columns: Entries<'static>,
     },
-    /// Those that count, row by row.
+    /// The observed entries, row by row.
     Observed(Observed),
 }
 
@@ -79,7 +79,7 @@ impl<'a> Alternation<'a> {
         Self { plan, data, penalties, layout, constant }
     }
 
-    /// What the unit of the data makes of the loss: its square for squares.
+    /// Returns the factor between the loss and the loss in the unit of the data: its square for squares.
     pub(super) fn loss_unit(&self) -> f64 {
         match self.plan.loss {
             NmfLoss::Frobenius => self.data.unit * self.data.unit,
@@ -181,7 +181,7 @@ impl<'a> Alternation<'a> {
         }
     }
 
-    /// What the factor of the features is fitted to: `Xᵀ D W` and `Wᵀ D W`.
+    /// Returns the normal equations of the factor of the features: `Xᵀ D W` and `Wᵀ D W`.
     fn feature_system(&self, state: &Factors) -> (Vec<f64>, Vec<f64>) {
         let k = self.plan.k;
         let scaled = self.data.weights.map(|weights| weighted(k, &state.w, weights));

@@ -1,4 +1,4 @@
-//! Where the iterations begin.
+//! The start of the iterations.
 
 use super::data::Data;
 use super::{Init, NmfLoss};

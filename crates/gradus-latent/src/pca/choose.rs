@@ -17,7 +17,7 @@ use gradus_linalg::{Options, truncated_until};
 
 /// Parts of the data of which each is held out once.
 pub(super) const FOLDS: usize = 5;
-/// Data of up to so many features is decomposed as a whole for each part.
+/// Data of up to this many features is decomposed as a whole for each part.
 const WHOLE: usize = 1000;
 /// Components that are tried of data with more features.
 const TRIED: usize = 100;
@@ -70,7 +70,7 @@ fn mixed(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The number of components for data that is held, and its moments if they were computed.
+/// The number of components for data in memory, and its moments if they were computed.
 pub(super) fn by_held_out(
     data: &Data<'_>,
     params: &Pca,

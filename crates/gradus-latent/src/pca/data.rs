@@ -19,7 +19,7 @@ pub(crate) struct Data<'a> {
 /// The data about its mean.
 pub(crate) struct About {
     pub(crate) mean: Vec<f64>,
-    /// What rows are multiplied by, besides the root of their weight: a power of 2.
+    /// The multiplier of rows, besides the root of their weight: a power of 2.
     pub(crate) scale: f64,
     /// `Σ w ‖x − μ‖²` of scaled rows.
     pub(crate) squares: f64,
@@ -34,8 +34,8 @@ impl<'a> Data<'a> {
         self.weights.map_or(self.features.n_rows() as f64, |weights| weights.iter().sum())
     }
 
-    /// What sums of squares are divided by: `Σ w − 1`, as of counted samples; of weights that are shares of 1,
-    /// for which that has no meaning, half their sum at least.
+    /// Returns the divisor of sums of squares: `Σ w − 1`, as of counted samples; for weights that are shares of 1, for
+    /// which that has no meaning, half their sum at least.
     pub(crate) fn divisor(total: f64) -> f64 {
         (total - 1.0).max(0.5 * total)
     }
@@ -128,7 +128,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// What rows are multiplied by, if it is not 1 of all.
+    /// Returns the multipliers of rows, unless all are 1.
     fn factors(&self, scale: f64) -> Option<Vec<f64>> {
         match self.weights {
             None if scale == 1.0 => None,

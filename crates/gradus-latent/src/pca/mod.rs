@@ -41,8 +41,8 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PcaSolver {
-    /// By the shape of the data: `svd` for little data, `covariance` for up to 1000 features (or samples),
-    /// `randomized` beyond that and for sparse data with more than 300 features.
+    /// The solver is chosen by the shape of the data: `svd` for little data, `covariance` for up to 1000 features (or
+    /// samples), `randomized` beyond that and for sparse data with more than 300 features.
     #[default]
     Auto,
     /// The eigenvectors of the covariance matrix, or of the products of samples if there are fewer of
@@ -178,7 +178,7 @@ impl Pca {
         }
     }
 
-    /// The fit to the moments of parts, for data that is not held.
+    /// The fit to the moments of parts, for data that is not in memory.
     fn fit_moments(&self, parts: &[Moments], inputs: Inputs) -> Result<Fitted<Self>> {
         let started = Instant::now();
         self.check()?;
@@ -224,7 +224,7 @@ fn alone(spectrum: &Spectrum, inputs: &Inputs) -> Option<(String, f64)> {
     (share > ALONE).then(|| (inputs.feature_names().swap_remove(at), share))
 }
 
-/// What the report says of a spectrum.
+/// Returns the report of a spectrum.
 fn outcome(spectrum: &Spectrum, inputs: &Inputs, validation: Option<f64>) -> LoopOutcome {
     let stop_reason = match spectrum.method {
         Method::Closed => StopReason::Solved,

@@ -1,4 +1,4 @@
-//! What principal component analysis learns.
+//! The fitted principal component analysis.
 
 use super::data::Data;
 use super::spectrum::Spectrum;
@@ -29,12 +29,12 @@ pub struct PcaModel {
     columns: Vec<f64>,
     /// The variances that are known, those of the components first.
     spectrum: Vec<f64>,
-    facts: Facts,
+    details: Details,
 }
 
 /// The numbers of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Facts {
+struct Details {
     n_components: usize,
     total_variance: f64,
     noise_variance: f64,
@@ -43,7 +43,7 @@ struct Facts {
     whiten: bool,
 }
 
-/// What a model has besides its spectrum.
+/// The parts of a model besides its spectrum.
 pub(super) struct Parts {
     pub(super) inputs: Inputs,
     pub(super) mean: Vec<f64>,
@@ -61,7 +61,7 @@ impl PcaModel {
         let (k, d) = (spectrum.values.len(), parts.mean.len());
         let rest = d - k;
         let noise_variance = if rest == 0 { 0.0 } else { spectrum.left_out() / rest as f64 };
-        let facts = Facts {
+        let details = Details {
             n_components: k,
             total_variance: spectrum.total,
             noise_variance,
@@ -74,7 +74,7 @@ impl PcaModel {
         let components = Dense::new(k, d, spectrum.vectors).expect("a row for each component");
         let columns = by_columns(&components);
         let (inputs, mean) = (parts.inputs, parts.mean);
-        Self { inputs, mean, components, columns, spectrum: all, facts }
+        Self { inputs, mean, components, columns, spectrum: all, details }
     }
 
     /// The components, components × features: orthonormal rows, the largest entry of each positive.
@@ -89,24 +89,24 @@ impl PcaModel {
 
     /// Number of components.
     pub fn n_components(&self) -> usize {
-        self.facts.n_components
+        self.details.n_components
     }
 
     /// The variance of each component.
     pub fn explained_variance(&self) -> &[f64] {
-        &self.spectrum[..self.facts.n_components]
+        &self.spectrum[..self.details.n_components]
     }
 
     /// The share of each component of the variance; zeros of data that does not vary.
     pub fn explained_ratio(&self) -> Vec<f64> {
-        let total = self.facts.total_variance;
+        let total = self.details.total_variance;
         let share = |value: &f64| if total > 0.0 { value / total } else { 0.0 };
         self.explained_variance().iter().map(share).collect()
     }
 
     /// The singular values of the centred data, each with the root of its weight.
     pub fn singular_values(&self) -> Vec<f64> {
-        let divisor = Data::divisor(self.facts.weight).sqrt();
+        let divisor = Data::divisor(self.details.weight).sqrt();
         self.explained_variance().iter().map(|value| value.sqrt() * divisor).collect()
     }
 
@@ -117,17 +117,17 @@ impl PcaModel {
 
     /// The variance of the data, summed over features.
     pub fn total_variance(&self) -> f64 {
-        self.facts.total_variance
+        self.details.total_variance
     }
 
     /// The mean variance in the directions left out: the noise of the probabilistic model.
     pub fn noise_variance(&self) -> f64 {
-        self.facts.noise_variance
+        self.details.noise_variance
     }
 
     /// Number of samples of training.
     pub fn n_samples(&self) -> u64 {
-        self.facts.n_samples
+        self.details.n_samples
     }
 
     /// The standard deviations that transformed features are divided by, if they are: 0 for directions without
@@ -136,13 +136,13 @@ impl PcaModel {
         let values = self.explained_variance();
         let least = values.first().map_or(0.0, |first| 1e-14 * first);
         let root = |value: &f64| if *value > least { value.sqrt() } else { 0.0 };
-        self.facts.whiten.then(|| values.iter().map(root).collect())
+        self.details.whiten.then(|| values.iter().map(root).collect())
     }
 
     /// Components × rows of centred features, before whitening.
     fn projected(&self, features: &Matrix) -> Dense<f64> {
         let (n, d) = features.shape();
-        let (k, level) = (self.facts.n_components, Level::best());
+        let (k, level) = (self.details.n_components, Level::best());
         let mut z = vec![0.0; n * k];
         // Of sparse rows: as if centred, without making them dense.
         let mut offset = vec![0.0; k];
@@ -212,10 +212,10 @@ impl PcaModel {
     /// If the number of features is not that of training.
     pub fn log_densities(&self, features: &Matrix) -> Result<Vec<f64>> {
         check_features(&self.inputs, features)?;
-        let (d, k) = (self.mean.len(), self.facts.n_components);
+        let (d, k) = (self.mean.len(), self.details.n_components);
         let (floor, values) = (self.least_variance(), self.explained_variance());
         let values: Vec<f64> = values.iter().map(|value| value.max(floor)).collect();
-        let noise = self.facts.noise_variance.max(floor);
+        let noise = self.details.noise_variance.max(floor);
         let rest = (d - k) as f64;
         let constant = d as f64 * std::f64::consts::TAU.ln()
             + values.iter().map(|value| value.ln()).sum::<f64>()
@@ -249,7 +249,7 @@ impl Transform for PcaModel {
     }
 
     fn output_names(&self) -> Vec<String> {
-        (1..=self.facts.n_components).map(|at| format!("pc{at}")).collect()
+        (1..=self.details.n_components).map(|at| format!("pc{at}")).collect()
     }
 
     /// # Shapes
@@ -276,7 +276,7 @@ impl Transform for PcaModel {
     /// `transformed` is samples × components; the result samples × features of training.
     fn inverse(&self, transformed: &Dense<f64>) -> Option<Result<Dense<f64>>> {
         let (n, width) = transformed.shape();
-        let (k, d, level) = (self.facts.n_components, self.mean.len(), Level::best());
+        let (k, d, level) = (self.details.n_components, self.mean.len(), Level::best());
         if width != k {
             return Some(Err(Error::Shape {
                 what: "transformed features".into(),
@@ -309,8 +309,8 @@ impl Density for PcaModel {
 
 impl Generate for PcaModel {
     fn generate(&self, n: usize, seed: u64) -> Result<Box<dyn Dataset>> {
-        let (k, d) = (self.facts.n_components, self.mean.len());
-        let noise = self.facts.noise_variance;
+        let (k, d) = (self.details.n_components, self.mean.len());
+        let noise = self.details.noise_variance;
         let beyond: Vec<f64> =
             self.explained_variance().iter().map(|value| (value - noise).max(0.0).sqrt()).collect();
         let len = n.checked_mul(d).filter(|len| *len <= isize::MAX as usize / 8);
@@ -334,10 +334,10 @@ impl Generate for PcaModel {
 impl Model for PcaModel {
     fn write<'a>(&'a self, file: &mut Writer<'a>) {
         file.set("inputs", &self.inputs);
-        file.set("n_components", &self.facts.n_components);
-        file.set("whiten", &self.facts.whiten);
-        file.set("n_samples", &self.facts.n_samples);
-        let Facts { total_variance, noise_variance, weight, .. } = self.facts;
+        file.set("n_components", &self.details.n_components);
+        file.set("whiten", &self.details.whiten);
+        file.set("n_samples", &self.details.n_samples);
+        let Details { total_variance, noise_variance, weight, .. } = self.details;
         for (name, value) in [
             ("total_variance", total_variance),
             ("noise_variance", noise_variance),
@@ -359,7 +359,7 @@ impl Model for PcaModel {
             let value: f64 = file.finite(name, &[1])?[0];
             if value >= 0.0 { Ok(value) } else { Err(file.broken(format!("`{name}` is negative"))) }
         };
-        let facts = Facts {
+        let details = Details {
             n_components: k,
             total_variance: number("total_variance")?,
             noise_variance: number("noise_variance")?,
@@ -378,7 +378,7 @@ impl Model for PcaModel {
             return Err(file.broken("`spectrum` makes no sense"));
         }
         let columns = by_columns(&components);
-        Ok(Self { inputs, mean, components, columns, spectrum, facts })
+        Ok(Self { inputs, mean, components, columns, spectrum, details })
     }
 
     fn summary(&self) -> Vec<(&'static str, String)> {
@@ -389,10 +389,10 @@ impl Model for PcaModel {
         let share: f64 = ratios.iter().sum();
         vec![
             ("features", self.mean.len().to_string()),
-            ("components", self.facts.n_components.to_string()),
+            ("components", self.details.n_components.to_string()),
             ("explained variance", format!("{:.2} % ({}{more})", 100.0 * share, shown.join(", "))),
-            ("noise variance", format!("{:.4e}", self.facts.noise_variance)),
-            ("samples", self.facts.n_samples.to_string()),
+            ("noise variance", format!("{:.4e}", self.details.noise_variance)),
+            ("samples", self.details.n_samples.to_string()),
         ]
     }
 

@@ -11,24 +11,24 @@ use gradus_data::Matrix;
 use gradus_kernel::{Level, dense, linalg};
 use gradus_linalg::{Operator, Options, truncated_until};
 
-/// Up to so many multiplications the singular value decomposition of the data takes no time.
+/// Up to this many multiplications the singular value decomposition of the data takes no time.
 const LITTLE: f64 = 5e7;
-/// A matrix of up to so many rows is decomposed as a whole.
+/// A matrix of up to this many rows is decomposed as a whole.
 const WHOLE: usize = 1000;
-/// Sparse data of up to so many features is multiplied in dense pieces.
+/// Sparse data of up to this many features is multiplied in dense pieces.
 const SPARSE: usize = 300;
 
 /// How many components are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Wanted {
-    /// So many.
+    /// A number of components.
     Count(usize),
-    /// As many as explain this share of the variance.
+    /// The share of the variance that the components explain at least.
     Share(f64),
 }
 
 impl Wanted {
-    /// How many components that is, if all variances are known.
+    /// Returns the number of components, if all variances are known.
     fn count(self, values: &[f64], total: f64) -> usize {
         match self {
             Self::Count(k) => k,
@@ -78,8 +78,8 @@ impl Spectrum {
         self.values.iter().take_while(|value| **value > least).count()
     }
 
-    /// Of eigenvalues and vectors of the scatter of scaled values: cut to what is wanted, in the units of the
-    /// data, with signs.
+    /// Makes a spectrum from eigenvalues and vectors of the scatter of scaled values: cut to what is wanted, in the
+    /// units of the data, with signs.
     fn new(
         (mean, total, divisor): (Vec<f64>, f64, f64),
         scale: f64,

@@ -1,12 +1,12 @@
-//! A fit to batches of samples, none of which is held, and to a file larger than memory.
+//! A fit to batches of samples, none of which is kept, and to a file larger than memory.
 
 use super::Pca;
 use super::choose::{self, FOLDS};
 use crate::moments::Moments;
+use crate::read_ahead;
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{Fitted, Job};
 use gradus_data::{Inputs, Matrix, RowBlocks, Samples};
-use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 /// Features of rows that are read once, at most: their scatter takes 3 GiB.
@@ -35,7 +35,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// No samples yet, of so many features.
+    /// No samples yet, of this many features.
     ///
     /// # Errors
     /// If a parameter is outside its range.
@@ -54,7 +54,7 @@ impl Batches {
         })
     }
 
-    /// Says where the features come from.
+    /// Sets the source of the features.
     ///
     /// # Errors
     /// If that is another number of features.
@@ -129,7 +129,7 @@ impl Batches {
         self.params.fit_moments(&self.parts, self.inputs.clone())
     }
 
-    /// What was learned of the samples so far as numbers, for a file or another process.
+    /// Returns the state as numbers, for a file or another process.
     pub fn to_numbers(&self) -> Vec<f64> {
         let mut numbers = vec![self.rows as f64];
         self.parts.iter().for_each(|part| numbers.extend(part.to_numbers()));
@@ -170,39 +170,21 @@ pub(super) fn fit_rows(
     if d > FEATURES {
         return Err(Error::data(format!(
             "pca: {d} features; of a file that is read once, at most {FEATURES} are possible: the matrix of features × \
-             features is held"
+             features must fit into memory"
         )));
     }
     let mut batches = Batches::new(params, d)?;
     params.wanted(n, d)?;
-    let used: &Mutex<Vec<Vec<f64>>> = &Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel::<Result<Vec<f64>>>(1);
-        scope.spawn(move || {
-            loop {
-                // Blocks that were used are filled again.
-                let block = used.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut block = block.unwrap_or_default();
-                let read = rows.next_block(&mut block);
-                let last = read.is_err() || block.is_empty();
-                if send.send(read.map(|()| block)).is_err() || last {
-                    return;
-                }
-            }
-        });
-        for block in receive {
-            let block = block?;
-            if job.stop.requested() {
-                return Err(Error::data("pca: stopped before all rows were read"));
-            }
-            let first = batches.n_samples();
-            batches.push(&block, None).map_err(|error| match first {
-                0 => error,
-                _ => Error::data(format!("after row {first}: {error}")),
-            })?;
-            used.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    read_ahead::each_block(rows, |block| {
+        if job.stop.requested() {
+            return Err(Error::data("pca: stopped before all rows were read"));
         }
-        Ok(())
+        let first = batches.n_samples();
+        batches.push(block, None).map_err(|error| match first {
+            0 => error,
+            _ => Error::data(format!("after row {first}: {error}")),
+        })?;
+        Ok(true)
     })?;
     let mut fitted = batches.finish()?;
     fitted.report.seconds = started.elapsed().as_secs_f64();

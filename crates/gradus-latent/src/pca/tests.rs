@@ -513,3 +513,19 @@ fn a_file_that_is_read_once_gives_the_fit_to_all_of_it() {
     let text = fit(&params).unwrap_err().to_string();
     assert!(text.contains("after row 3495") && text.contains("row 505, column 8: NaN"), "{text}");
 }
+
+#[test]
+fn the_squares_of_singular_values_add_up_to_those_of_the_centred_data() {
+    let x = Dense::from_rows(&[[1.0, 2.1], [2.0, 3.9], [3.0, 6.1], [4.0, 7.9]]);
+    let fitted = Pca::new().n_components(2.0).fit(&unlabelled(&x)).unwrap();
+    let mean = [2.5, 5.0];
+    let squares: f64 = (0..4)
+        .flat_map(|row| (0..2).map(move |column| (row, column)))
+        .map(|(row, column)| (x.row(row)[column] - mean[column]).powi(2))
+        .sum();
+    let values = fitted.singular_values();
+    assert!(
+        (values.iter().map(|value| value * value).sum::<f64>() - squares).abs() < 1e-12 * squares
+    );
+    assert!(values[0] > values[1] && values[1] > 0.0, "{values:?}");
+}

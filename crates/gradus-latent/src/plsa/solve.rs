@@ -26,9 +26,9 @@ pub(super) struct Em<'a> {
 /// Expected counts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
-    /// Of topics in documents, documents × topics.
+    /// The probabilities of topics in documents, documents × topics.
     docs: Vec<f32>,
-    /// Of words in topics, words × topics.
+    /// The probabilities of words in topics, words × topics.
     pub(super) words: Vec<f32>,
 }
 

@@ -7,10 +7,11 @@ use gradus_core::report::Choice;
 use gradus_data::{Csr, TextOptions, TextWeights, Vectorizer};
 use gradus_text::Documents;
 
-/// From so many documents on, words of one document and of more than half of the documents are left out by default.
+/// The number of documents from which on words of one document and of more than half of the documents are left out by
+/// default.
 const ENOUGH: usize = 100;
 
-/// Which words of texts a topic model takes.
+/// The rule for the words that a topic model takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'a> {
     pub(crate) lowercase: bool,
@@ -134,7 +135,7 @@ pub(crate) fn encode(vectorizer: &Vectorizer, data: &Documents) -> Result<Csr<f6
     Csr::new(known.len(), indptr, indices, values)
 }
 
-/// Held-out documents by the words of training.
+/// Held-out documents over the vocabulary of training.
 pub(crate) struct HeldOut {
     counts: Csr<f64>,
 }

@@ -128,7 +128,7 @@ impl Topics {
         })
     }
 
-    /// An estimate of the log probability of the words of a document, `ln Σ_z p(w, z | α, φ)`, from left to right with so many
+    /// An estimate of the log probability of the words of a document, `ln Σ_z p(w, z | α, φ)`, from left to right with this many
     /// particles (Wallach et al.: Evaluation methods for topic models, 2009, algorithm 3). It takes the square of the number
     /// of words. Without a prior there is no such probability.
     pub(crate) fn left_to_right(&self, words: &[u32], particles: usize, mut stream: Stream) -> f64 {

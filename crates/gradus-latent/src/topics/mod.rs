@@ -1,4 +1,4 @@
-//! What topic models share: documents as counts, the fitted model, mixtures of unseen documents.
+//! Shared parts of topic models: documents as counts, the fitted model, mixtures of unseen documents.
 //!
 //! | file | what it holds |
 //! |---|---|

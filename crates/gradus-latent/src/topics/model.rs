@@ -1,4 +1,4 @@
-//! What topic models learn.
+//! The fitted topic model.
 
 use super::corpus::{Corpus, encode};
 use super::fold::{Topics as Fold, normalised};
@@ -35,7 +35,7 @@ pub struct TopicModel {
     fold: Fold,
 }
 
-/// What a fit found, before it is put in order.
+/// The result of a fit, before it is put in order.
 pub(crate) struct Found {
     /// Words × topics.
     pub(crate) counts: Vec<f32>,
@@ -74,7 +74,7 @@ impl TopicModel {
         model
     }
 
-    /// The same of so many documents.
+    /// The same of this many documents.
     pub(crate) fn with_documents(mut self, n: u64) -> Self {
         self.n_documents = n;
         self

@@ -23,7 +23,7 @@ macro_rules! shared {
     };
     (max_ngram $($rest:tt)*) => {
         gradus_core::params! { @field {
-            /// Terms have at most so many words: 2 for words and pairs of words.
+            /// Terms have at most this many words: 2 for words and pairs of words.
             #[schemars(range(min = 1, max = 20))]
             pub max_ngram: usize,
         } $($rest)* }
@@ -46,7 +46,7 @@ macro_rules! shared {
     };
     (max_features $($rest:tt)*) => {
         gradus_core::params! { @field {
-            /// Keep so many terms, those that occur most often.
+            /// Keep this many terms, those that occur most often.
             #[schemars(range(min = 1))]
             pub max_features: Option<usize>,
         } $($rest)* }

@@ -104,7 +104,7 @@ pub(crate) fn log_rising(x: f64, n: f64) -> f64 {
 /// `ψ(x + n) − ψ(x) = Σ_{i<n} 1 / (x + i)` over counts `n` need.
 #[derive(Clone, Debug)]
 pub(crate) struct Tails {
-    /// At `i`, the number of counts greater than `i`; before [`finish`](Self::finish) those equal to `i + 1`.
+    /// The number of counts greater than `i`, at `i`; before [`finish`](Self::finish) those equal to `i + 1`.
     above: Vec<f64>,
     large: Vec<u64>,
 }

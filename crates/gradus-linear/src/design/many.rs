@@ -23,8 +23,8 @@ pub(crate) struct Curved {
 }
 
 impl Design<'_> {
-    /// As [`sweep`](Design::sweep), with a curvature for each sample besides: everything that a
-    /// Newton step of one margin needs, from one read of dense rows. For not too many columns.
+    /// Computes what [`sweep`](Design::sweep) does, with a curvature for each sample besides: everything that a Newton
+    /// step of one margin needs, from one read of dense rows. For not too many columns.
     pub(crate) fn curved(
         &self,
         v: &[f64],
@@ -135,7 +135,7 @@ impl Design<'_> {
         }
     }
 
-    /// As [`sweep`](Design::sweep), with `k` margins for each sample: `v` holds a vector for each,
+    /// Computes [`sweep`](Design::sweep) with `k` margins for each sample: `v` holds a vector for each,
     /// `b` a number for each, and `look` gets the margins row after row. `out` becomes a gradient
     /// for each. Gives the sum of the numbers, and of what was put for each margin.
     pub(crate) fn sweep_many(

@@ -17,7 +17,7 @@ pub(super) struct Inference {
 }
 
 impl Inference {
-    /// From the diagonal of `(XᵀWX)⁻¹` of the design and the weighted sum of squared residuals.
+    /// Makes the statistics from the diagonal of `(XᵀWX)⁻¹` of the design and the weighted sum of squared residuals.
     pub(super) fn new(
         design: &Design<'_>,
         y: &[f64],

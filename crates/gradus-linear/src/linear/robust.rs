@@ -207,7 +207,7 @@ impl<'d, 'a> Problem<'d, 'a> {
         (point, now, steps)
     }
 
-    /// Where to start: nothing but the median.
+    /// Returns the starting point: the median alone.
     fn start(&self) -> Point {
         let mut point = vec![0.0; self.d() + 1];
         if self.intercept {

@@ -111,7 +111,7 @@ pub struct Logistic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassWeight {
-    /// As much as its samples weigh.
+    /// A class weighs as much as its samples.
     #[default]
     None,
     /// All classes the same: samples of rare ones count more.
@@ -185,7 +185,7 @@ struct Found {
 }
 
 impl Found {
-    /// From a point with this many scores.
+    /// Makes the result from a point with this many scores.
     fn from_point(found: newton::Found, scores: usize) -> Self {
         let mut coefficients = found.point;
         let intercepts = coefficients.split_off(coefficients.len() - scores);
@@ -302,8 +302,8 @@ impl Logistic {
         self.regularization * self.l1_ratio
     }
 
-    /// With an intercept the mean of a feature does not matter, and without it the problem is far
-    /// better conditioned. Coordinates are looked at column by column, as they are.
+    /// Returns the preparation of the design. With an intercept the mean of a feature does not matter, and without it
+    /// the problem is far better conditioned. Coordinate descent takes the columns as they are.
     fn preparation(&self, samples: &Samples) -> Preparation {
         let by_column = samples.n_features() > WHOLE && self.l1() > 0.0
             || self.solver == LogisticSolver::Coordinate;
@@ -330,8 +330,8 @@ impl Logistic {
         Some(codes.iter().enumerate().map(balanced).collect())
     }
 
-    /// Where to start, from a fitted model of this shape: coefficients of each score in turn, and then
-    /// the intercepts.
+    /// Returns the starting point, from a fitted model of this shape: coefficients of each score in turn, and then the
+    /// intercepts.
     fn start(
         &self,
         design: &Design<'_>,
@@ -423,7 +423,7 @@ impl Logistic {
         Ok(found)
     }
 
-    /// By an optimiser that sees values, gradients and products alone.
+    /// Fits by an optimiser that sees values, gradients and products alone.
     fn optimised(
         &self,
         classes: &dyn Classes,

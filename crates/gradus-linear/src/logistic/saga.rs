@@ -101,8 +101,8 @@ impl Steps {
         moved / (1.0 + self.length * self.ridge)
     }
 
-    /// As many steps along the same slope. Between changes of sign they are a geometric series, and
-    /// the sign changes once at most.
+    /// Takes `steps` steps along the same slope at once. Between changes of sign they are a geometric series, and the
+    /// sign changes once at most.
     fn many(&self, mut w: f64, slope: f64, mut steps: usize) -> f64 {
         while steps > 1 {
             let sign = if self.l1 == 0.0 {

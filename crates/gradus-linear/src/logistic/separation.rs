@@ -13,7 +13,7 @@ use gradus_optim::Objective;
 /// The largest number of Newton steps.
 const STEPS: usize = 8;
 
-/// By how much a sample may lose, as a share of what the most certain one wins: rounding.
+/// The relative loss that a sample may have compared with the gain of the most certain one: rounding.
 const LOSS: f64 = 1e-6;
 
 /// A solution whose most certain sample leads by less than this (a probability of 99 %) is no sign of
@@ -26,7 +26,7 @@ const FORMED: usize = 512;
 /// Operations that the look for a direction may take.
 const WORK: f64 = 1e11;
 
-/// How classes lie to one another.
+/// The separation of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separation {
     /// No plane separates them.
@@ -55,8 +55,8 @@ impl Separation {
 
 /// An objective whose point gives every sample a score for each class.
 pub(super) trait Classes: Objective {
-    /// By how much the class of each sample leads all others, for the scores of a point; without the
-    /// samples that have no weight.
+    /// Returns the lead of the class of each sample over all others, for the scores of a point; without the samples
+    /// that have no weight.
     fn leads(&self, point: &[f64]) -> Vec<f64>;
 
     /// Operations of a product with the Hessian.
@@ -116,7 +116,7 @@ impl Classes for Softmax<'_, '_> {
     }
 }
 
-/// How the classes of an objective without a penalty lie, seen from its solution.
+/// Returns the separation of the classes of an objective without a penalty, seen from its solution.
 pub(super) fn separation(objective: &dyn Classes, solution: &[f64]) -> Separation {
     let most = |leads: &[f64]| leads.iter().copied().fold(f64::MIN, f64::max);
     let least = |leads: &[f64]| leads.iter().copied().fold(f64::MAX, f64::min);

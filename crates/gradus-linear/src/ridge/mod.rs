@@ -497,7 +497,7 @@ impl Ridge {
         })
     }
 
-    /// By conjugate gradients.
+    /// Solves by conjugate gradients.
     fn by_products(
         &self,
         design: &Design<'_>,

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Which penalty cross-validation chooses.
+/// The rule by which cross-validation chooses the penalty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PenaltyRule {
@@ -41,7 +41,7 @@ pub(crate) struct Spec {
     pub(crate) unit: f64,
 }
 
-/// How many times at most a path is extended whose best penalty is its last one.
+/// The largest number of times that a path is extended whose best penalty is its last one.
 const LONGER: usize = 4;
 
 /// … if the error fell by this share over the last tenth of it.

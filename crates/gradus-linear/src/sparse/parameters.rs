@@ -62,7 +62,7 @@ macro_rules! shared {
     };
     (rule $($rest:tt)*) => {
         gradus_core::params! { @field {
-            /// Which penalty the cross-validation chooses.
+            /// The rule by which cross-validation chooses the penalty.
             pub rule: PenaltyRule,
         } $($rest)* }
     };

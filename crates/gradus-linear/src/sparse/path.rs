@@ -90,7 +90,7 @@ pub struct Validation {
     pub mean: Vec<f64>,
     /// The standard error of that mean over the folds.
     pub error: Vec<f64>,
-    /// Which penalty was chosen.
+    /// The index of the chosen penalty.
     pub chosen: usize,
 }
 

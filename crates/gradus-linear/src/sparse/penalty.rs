@@ -15,11 +15,11 @@ pub(crate) struct Penalty {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     pub(crate) objective: f64,
-    /// At most so much above the least objective; see [`Penalty::standing`].
+    /// A bound on the difference from the least objective; see [`Penalty::standing`].
     pub(crate) gap: f64,
     /// The gap of the dual point `shrink · (y − Xβ)`, which [`Penalty::is_safe`] screens by.
     pub(crate) sphere: f64,
-    /// By how much the residuals are shrunk to be feasible for the dual.
+    /// The factor by which the residuals are shrunk to be feasible for the dual.
     pub(crate) shrink: f64,
 }
 

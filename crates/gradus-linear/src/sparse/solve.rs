@@ -31,7 +31,7 @@ const INNER: f64 = 0.1;
 /// The same by a Gram matrix, with which a pass costs little beside a look at the whole problem.
 const INNER_BY_GRAM: f64 = 1e-3;
 
-/// When a solution is good enough, and who may stop it.
+/// The tolerance of a solution, and the interruption.
 pub(crate) struct Limits<'a> {
     /// The gap to reach, in units of `½⟨y, y⟩`.
     pub(crate) tol: f64,
@@ -52,7 +52,7 @@ pub(crate) struct Solver<'p, 'a> {
     beta: Vec<f64>,
     g: Vec<f64>,
     rest: f64,
-    /// Where `g` is known; everywhere if `None`.
+    /// The columns where `g` is known; all if `None`.
     alive: Option<Vec<bool>>,
     /// The gradient comes from the samples, since the Gram matrix is not exact enough.
     exact: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Solver<'p, 'a> {
     rounding: f64,
     /// The `a` of the last penalty, to foresee which columns the next one needs.
     last: Option<f64>,
-    /// Where it stood at the penalty before the last, on a path.
+    /// The solution at the penalty before the last, on a path.
     before: Option<Before>,
 }
 
@@ -247,7 +247,7 @@ impl<'p, 'a> Solver<'p, 'a> {
         better && rest > 0.0
     }
 
-    /// Where it stands, by the columns that are still alive.
+    /// Returns objective and gap, by the columns that are still alive.
     fn standing(&self, penalty: Penalty) -> Standing {
         let squares = &self.problem.squares;
         match &self.alive {

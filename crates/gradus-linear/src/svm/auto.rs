@@ -1,4 +1,4 @@
-//! Which solver a linear machine is given by default.
+//! The default solver of a linear machine.
 //!
 //! Newton steps cost the cube of the features, or of the samples where these are fewer (see
 //! `rowspace.rs`), and need a few dozen steps whatever the cost `C`. Coordinates of the dual cost the

@@ -30,7 +30,7 @@ impl KernelFunction {
 }
 
 impl KernelMachine {
-    /// How much each machine adds to the sum of decisions of an output, with its sign.
+    /// Returns the coefficient of each machine in the sum of decisions of an output.
     fn machines_of(&self, output: usize) -> Vec<f64> {
         let classes = self.outputs.labels().map_or(0, |labels| labels.len());
         if classes <= 2 {
@@ -56,8 +56,8 @@ impl Gradient for KernelMachine {
         }
     }
 
-    /// With more than two classes the score of a class is the number of pairs that it wins, which has no slope, and a
-    /// fraction by how much: the gradient is that of the fraction.
+    /// Returns the gradient of the scores. With more than two classes the score of a class is the number of pairs that
+    /// it wins, which has no slope, plus a fraction for the margins: the gradient is that of the fraction.
     fn input_gradient(&self, features: &Matrix, output: usize) -> Result<Dense<f64>> {
         check_features(&self.inputs, features)?;
         if output >= self.n_outputs() {

@@ -28,7 +28,7 @@ pub enum Kernel {
 /// A kernel with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelFunction {
-    /// Which.
+    /// The kind of kernel.
     pub kernel: Kernel,
     /// The γ of `rbf`, `polynomial` and `sigmoid`.
     pub gamma: f64,

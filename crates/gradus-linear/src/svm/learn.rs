@@ -1,4 +1,4 @@
-//! From samples to machines: which samples take part, what each is to score, what it costs.
+//! Training of machines: the samples that take part, their targets and their costs.
 
 use super::kernel::Kernel;
 use super::model::SvmModel;
@@ -32,7 +32,7 @@ pub(super) struct Options {
     pub(super) fit_intercept: bool,
     pub(super) penalize_intercept: bool,
     pub(super) standardize: bool,
-    /// In bytes.
+    /// The size of the cache in bytes.
     pub(super) cache: usize,
     pub(super) solver: SvmSolver,
     pub(super) tol: Option<f64>,
@@ -133,7 +133,7 @@ impl Outcome {
 }
 
 impl Options {
-    /// Of kernels in units of the target where it is left out.
+    /// Returns the tolerance, which for kernels is in units of the target where it is left out.
     pub(super) fn tolerance(&self) -> f64 {
         self.tol.unwrap_or(if self.kernel == Kernel::Linear { 1e-6 } else { 1e-3 })
     }

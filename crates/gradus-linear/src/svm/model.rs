@@ -18,31 +18,30 @@ pub struct SvmModel {
     pub(super) supports: Vec<Support>,
 }
 
-/// How a machine computes its scores.
+/// The form of a machine, by which it computes scores.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Machine {
-    /// By coefficients.
+    /// A linear machine, by coefficients.
     Linear(LinearModel),
-    /// By the kernel between a sample and the support vectors.
+    /// A kernel machine, by the kernel between a sample and the support vectors.
     Kernel(KernelMachine),
 }
 
 /// The support vectors of one machine: the samples that its solution rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Support {
-    /// Which samples of the training data, ascending.
+    /// The indices of the support vectors in the training data, ascending.
     pub rows: Vec<u32>,
     /// The dual coefficient of each: positive where the sample raises the score.
     pub coefficients: Vec<f64>,
     /// The slack of each: how far it is on the wrong side of its margin. Other samples have none.
     pub slacks: Vec<f64>,
-    /// How many of the coefficients are at their bound, the cost of the sample.
+    /// The number of coefficients at their bound, the cost of the sample.
     pub bounded: usize,
 }
 
 impl Support {
-    /// Those of all samples that have a coefficient. `slack` and `most` tell the slack and the
-    /// bound of a sample.
+    /// Selects the samples with a coefficient. `slack` and `most` give the slack and the bound of a sample.
     pub(super) fn of(
         beta: impl Iterator<Item = (u32, f64)>,
         slack: impl Fn(usize) -> f64,
@@ -79,8 +78,7 @@ pub struct KernelMachine {
     pub(super) center: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) points: Points,
-    /// Which samples of the training data the support vectors are, ascending; unknown of files
-    /// that do not tell.
+    /// The indices of the support vectors in the training data, ascending; unknown for files that do not have them.
     pub(super) rows: Vec<u32>,
     /// The class of each, if the target is a class; unknown of files that do not tell.
     pub(super) classes: Vec<u32>,
@@ -101,7 +99,7 @@ impl KernelMachine {
         &self.points.matrix
     }
 
-    /// Which samples of the training data the support vectors are, ascending.
+    /// Returns the indices of the support vectors in the training data, ascending.
     pub fn support(&self) -> &[u32] {
         &self.rows
     }
@@ -212,7 +210,7 @@ impl SvmModel {
         Self { machine, sigmoids: Vec::new(), supports }
     }
 
-    /// How it scores.
+    /// Returns the form of the machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }

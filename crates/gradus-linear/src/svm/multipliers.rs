@@ -37,7 +37,7 @@ const PATIENCE: usize = 6;
 /// Rounds after the tolerance is reached, where it was not asked for in particular.
 const POLISH: usize = 3;
 
-/// When to end.
+/// The stopping rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     /// The gap as a share of the objective.

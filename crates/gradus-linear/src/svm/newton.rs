@@ -190,7 +190,7 @@ fn lowest(
 struct Formed {
     /// Upper triangle; the intercept is last.
     sum: Vec<f64>,
-    /// Which samples are in it.
+    /// The active samples.
     active: Vec<bool>,
     n_active: usize,
 }

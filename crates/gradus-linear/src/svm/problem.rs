@@ -58,7 +58,7 @@ impl Loss {
         }
     }
 
-    /// What a squared loss adds to the diagonal of the dual.
+    /// Returns the term that a squared loss adds to the diagonal of the dual.
     pub(super) fn ridge(self, cost: f64) -> f64 {
         if self.squared { 0.5 / cost } else { 0.0 }
     }
@@ -67,11 +67,11 @@ impl Loss {
 /// The penalty of the intercept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intercept {
-    /// There is none.
+    /// The model has no intercept.
     Absent,
-    /// As much as a coefficient of its size.
+    /// The intercept is penalised like a coefficient.
     Penalized,
-    /// Nothing.
+    /// The intercept is not penalised.
     Free,
 }
 
@@ -274,7 +274,7 @@ impl Problem<'_> {
         shift
     }
 
-    /// Where the slope by the shift changes its sign: it jumps by `c` at every breakpoint.
+    /// Returns the shift at which the slope changes its sign: the slope jumps by `c` at every breakpoint.
     fn shift_plain(&self, scores: &[f64]) -> f64 {
         let mut breakpoints: Vec<(f64, f64)> = Vec::with_capacity(self.n());
         let mut slope = 0.0;

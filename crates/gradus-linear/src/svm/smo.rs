@@ -21,7 +21,7 @@ pub(super) struct Task<'a> {
     pub(super) points: &'a Points,
     pub(super) function: KernelFunction,
     pub(super) loss: Loss,
-    /// Which of the points take part, ascending.
+    /// The points that take part, ascending.
     pub(super) rows: &'a [u32],
     pub(super) targets: &'a [f64],
     pub(super) costs: &'a [f64],
@@ -45,7 +45,7 @@ pub(super) struct Solution {
 /// Rows of the kernel matrix over the active samples, the least recently used one replaced.
 struct Cache {
     rows: Vec<Vec<f32>>,
-    /// Which sample (of the task) is in the slot, and when it was used.
+    /// The sample (of the task) in the slot, and the time of its last use.
     owner: Vec<(usize, u64)>,
     /// The slot of a sample, or `usize::MAX`.
     slot: Vec<usize>,
@@ -109,7 +109,7 @@ impl Cache {
     }
 }
 
-/// Everything about the active samples, in their order.
+/// The state of the active samples, in their order.
 struct State<'a> {
     task: &'a Task<'a>,
     /// The dual coefficients of all samples of the task.
@@ -163,7 +163,7 @@ impl<'a> State<'a> {
         (0..n).for_each(|at| self.set_offsets(at));
     }
 
-    /// What moving the sample up and down costs besides its slope; see [`pairs`].
+    /// Sets the cost of moving the sample up and down besides its slope; see [`pairs`].
     fn set_offsets(&mut self, at: usize) {
         let i = self.active[at] as usize;
         let (beta, (low, high), epsilon) = (self.beta[i], self.bounds[i], self.task.loss.epsilon);

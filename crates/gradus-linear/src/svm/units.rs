@@ -105,7 +105,7 @@ pub(super) fn row_length(design: &Design<'_>, costs: &[f64]) -> f64 {
     power_of_two((square / n.max(1.0)).sqrt())
 }
 
-/// Where a target lies and how large it is: mean and standard deviation, by weight.
+/// Returns the mean and the standard deviation of a target, by weight.
 pub(super) fn moments(values: &[f64], weights: &[f64]) -> (f64, f64) {
     let most = values.iter().fold(0.0f64, |most, y| most.max(y.abs()));
     let total: f64 = weights.iter().sum();

@@ -6,9 +6,9 @@ use gradus_base::random::{Stream, normal_quantile};
 use gradus_base::{Error, Result, parallel};
 use serde::Serialize;
 
-/// Rows are left out in at most so many groups to find the skew of a statistic.
+/// Rows are left out in at most this many groups to find the skew of a statistic.
 const GROUPS: usize = 200;
-/// At most so many different values are drawn as counts instead of row by row.
+/// The largest number of different values that are drawn as counts instead of row by row.
 const LEVELS: usize = 16;
 
 /// The bootstrap: how a statistic varies over data sets drawn from the rows with replacement.
@@ -57,14 +57,14 @@ impl Default for Bootstrap {
     }
 }
 
-/// What a bootstrap found.
+/// The result of a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Resampled {
     /// The statistic of the rows as they are.
     pub estimate: f64,
     /// The standard deviation of the statistic over the rounds; not a number for one row.
     pub standard_error: f64,
-    /// Where the truth should be; anywhere, for one row.
+    /// The interval of the true value; unbounded for one row.
     pub interval: Interval,
     /// Rounds in which the statistic was not defined (the AUC where one class was not drawn); they
     /// are left out.
@@ -72,7 +72,7 @@ pub struct Resampled {
 }
 
 impl Resampled {
-    /// What one row says: the statistic, and nothing of how it varies.
+    /// The result of one row: the statistic without an interval.
     fn unknown(self) -> Self {
         let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
         let interval = Interval { low, high, ..self.interval };

@@ -10,10 +10,10 @@ use gradus_base::{Error, Result};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Of more points than four times this, the bootstrap draws so many groups of them.
+/// The number of groups that the bootstrap draws for more points than four times this.
 const GROUPS: usize = 1000;
 
-/// What [`compare`] found. Smaller losses are better.
+/// The result of [`compare`]. Smaller losses are better.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairedComparison {
     /// The candidates, best first; of equal ones the first.
@@ -29,7 +29,7 @@ pub struct PairedComparison {
 /// How far two candidates are apart, evaluated point by point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Separation {
-    /// By how much the mean losses differ: not negative.
+    /// The absolute difference of the mean losses.
     pub difference: f64,
     /// The standard error of that, from the differences at the points: much smaller than that of the
     /// means where the two fail on the same points.
@@ -219,7 +219,7 @@ mod tests {
         assert!(exact.intervals[0].width() < exact.intervals[1].width());
     }
 
-    /// In how many of so many runs an interval of ten candidates that are all alike, which is the
+    /// In how many of this many runs an interval of ten candidates that are all alike, which is the
     /// least favourable case of choosing, misses the truth.
     fn missed(runs: u64, range: Option<(f64, f64)>) -> u32 {
         let one = |run: u64| {

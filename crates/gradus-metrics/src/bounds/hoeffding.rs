@@ -92,7 +92,7 @@ impl Hoeffding {
         })
     }
 
-    /// How many points it takes until ε is at most this: `N = (high − low)² ln(2K/δ) / 2ε²`.
+    /// Returns the number of points for which ε is at most this: `N = (high − low)² ln(2K/δ) / 2ε²`.
     ///
     /// # Errors
     /// If `epsilon` is not positive.
@@ -119,7 +119,7 @@ impl Hoeffding {
     }
 }
 
-/// How many points of one weight weighted points are worth for a mean: `(Σw)²/Σw²` (Kish).
+/// Returns the number of unweighted points that weighted points are worth for a mean: `(Σw)²/Σw²` (Kish).
 ///
 /// # Errors
 /// If a weight is negative or not finite, or all are 0.

@@ -1,4 +1,4 @@
-//! How far a score on so many test points can be from the truth.
+//! How far a score on this many test points can be from the truth.
 //!
 //! | bound | of | what it takes | holds |
 //! |---|---|---|---|
@@ -38,13 +38,13 @@ use std::fmt;
 /// An interval that holds the truth with probability `level`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
     /// How often such an interval holds the truth: 0.95 is usual.
     pub level: f64,
-    /// Where it comes from.
+    /// The method that gave the interval.
     pub method: IntervalMethod,
 }
 
@@ -69,7 +69,7 @@ pub enum IntervalMethod {
 }
 
 impl IntervalMethod {
-    /// Its name in prose.
+    /// Returns the name of the method in prose.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hoeffding => "Hoeffding",
@@ -94,7 +94,7 @@ impl fmt::Display for IntervalMethod {
 }
 
 impl Interval {
-    /// Its width.
+    /// Returns the width of the interval.
     pub fn width(&self) -> f64 {
         self.high - self.low
     }
@@ -102,11 +102,6 @@ impl Interval {
     /// Whether a value lies in it, its ends included.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
-    }
-
-    /// Whether it has values in common with another: if not, the two scores are distinguished.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        self.low <= other.high && other.low <= self.high
     }
 }
 
@@ -128,7 +123,7 @@ pub fn least_differing(level: f64) -> usize {
     (1.0 - (1.0 - level).log2()).ceil().max(1.0) as usize
 }
 
-/// That a level is strictly between 0 and 1.
+/// Checks that a level is strictly between 0 and 1.
 fn check_level(level: f64) -> Result<()> {
     if level > 0.0 && level < 1.0 {
         return Ok(());

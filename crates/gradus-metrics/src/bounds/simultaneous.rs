@@ -9,11 +9,12 @@ use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
 use serde::Serialize;
 
-/// Units are dealt into at most so many groups: independent units make independent groups.
+/// Units are dealt into at most this many groups: independent units make independent groups.
 const GROUPS: usize = 1024;
-/// Of fewer groups the bootstrap knows the tails badly, and Student's t with the union bound is a floor.
+/// The number of groups below which the bootstrap knows the tails badly, so that Student's t with the union bound is a
+/// floor.
 const FEW: usize = 40;
-/// Of fewer groups nothing is said.
+/// The number of groups below which there is no interval.
 const FEWEST: usize = 6;
 /// A share with fewer right or fewer wrong answers than this is bounded exactly: the bootstrap would
 /// take what it has not seen for impossible.
@@ -25,7 +26,7 @@ const RARE: usize = 20;
 pub enum LossScale {
     /// The mean itself: a mean absolute error, a log loss.
     Mean,
-    /// Its root: of squared errors.
+    /// The root of the mean: for squared errors.
     Root,
     /// One less it: losses are between 0 and 1, and a larger score is better.
     Complement,
@@ -82,9 +83,9 @@ impl LossScale {
 pub struct JointScore {
     /// The score.
     pub value: f64,
-    /// Its standard error; not a number where there are too few independent units to tell.
+    /// The standard error; not a number where there are too few independent units to tell.
     pub error: f64,
-    /// Where the true score is, for all models at once.
+    /// The interval of the true score; the intervals of all models hold together.
     pub interval: Interval,
 }
 
@@ -93,9 +94,9 @@ pub struct JointScore {
 pub struct JointDifference {
     /// The first score less the second.
     pub value: f64,
-    /// Its standard error, from the differences unit by unit.
+    /// The standard error, from the differences unit by unit.
     pub error: f64,
-    /// Where the true difference is, for all pairs at once.
+    /// The interval of the true difference; the intervals of all pairs hold together.
     pub interval: Interval,
 }
 
@@ -115,7 +116,7 @@ pub struct JointScores {
     pub units: usize,
     /// Groups that the bootstrap drew: the units, or at most 1024 groups of them.
     pub groups: usize,
-    /// For each pair `a < b`, in that order, the score of `a` less that of `b`.
+    /// The difference of the scores of `a` and `b` for each pair `a < b`, in that order.
     pairs: Vec<JointDifference>,
 }
 
@@ -235,7 +236,7 @@ struct Family {
     weights: Vec<f64>,
     total: f64,
     means: Vec<f64>,
-    /// For each model and group, the loss beyond the mean: `Σ w (l − mean)`.
+    /// The loss beyond the mean for each model and group: `Σ w (l − mean)`.
     beyond: Vec<Vec<f64>>,
 }
 
@@ -478,7 +479,7 @@ mod tests {
     }
 
     /// All scores at once, and all differences at once, at least as often as they say, less what chance
-    /// allows in so many repetitions. Points taken as independent do not keep that: the test can fail.
+    /// allows in this many repetitions. Points taken as independent do not keep that: the test can fail.
     #[test]
     fn intervals_hold_all_at_once() {
         let (repetitions, k) = (200u64, 5);

@@ -147,9 +147,8 @@ fn quantiles(
     edges
 }
 
-/// For each row: whether the class with the largest probability is the true one, and that
-/// probability. [`Calibration`] takes this for models of many classes. A tie goes to the smaller
-/// class.
+/// Returns for each row whether the class with the largest probability is the true one, and that probability.
+/// [`Calibration`] takes this for models of many classes. A tie goes to the smaller class.
 ///
 /// # Errors
 /// As [`log_loss_many`](super::log_loss_many).

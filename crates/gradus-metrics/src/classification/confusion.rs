@@ -34,7 +34,7 @@ pub struct Prf {
     pub f1: f64,
 }
 
-/// What became of one class.
+/// The scores of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassScores {
     /// The share of the rows called this class that are of it; 0 if none is called so.
@@ -101,7 +101,7 @@ impl Confusion {
         self.row(truth).get(predicted as usize).copied().unwrap_or(0.0)
     }
 
-    /// What the rows of class `truth` were called. Empty if there is no such class.
+    /// Returns the predicted classes of the rows of class `truth`, as weights. Empty if there is no such class.
     pub fn row(&self, truth: u32) -> &[f64] {
         let start = (truth as usize).saturating_mul(self.n_classes);
         self.cells.get(start..).and_then(|rest| rest.get(..self.n_classes)).unwrap_or(&[])
@@ -239,7 +239,7 @@ impl Shares {
     }
 }
 
-/// For each value the sum of the others.
+/// Returns for each value the sum of the others.
 fn others(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let values: Vec<f64> = values.collect();
     let mut sums = vec![0.0; values.len()];

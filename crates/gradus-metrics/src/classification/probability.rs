@@ -163,7 +163,7 @@ pub(super) fn check_table(truth: &[u32], probabilities: &[f64], n_classes: usize
     Ok(())
 }
 
-/// That every value is a probability, of a table with so many columns.
+/// Checks that every value of a table with this many columns is a probability.
 pub(super) fn check(probabilities: &[f64], columns: usize) -> Result<()> {
     match probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
         None => Ok(()),

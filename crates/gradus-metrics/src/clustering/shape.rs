@@ -29,7 +29,7 @@ pub(super) fn check(features: &Matrix, labels: &[u32]) -> Result<(Vec<u32>, Vec<
     numbered(features.n_rows(), labels)
 }
 
-/// The labels of so many samples, renumbered, and how many have each.
+/// The labels of this many samples, renumbered, and how many have each.
 pub(super) fn numbered(n_samples: usize, labels: &[u32]) -> Result<(Vec<u32>, Vec<usize>)> {
     same_length("labels", n_samples, labels.len())?;
     let (labels, counts) = renumbered(labels);
@@ -76,7 +76,7 @@ impl Shape {
                     let parts = x.row(row).iter().zip(&base).zip(mean);
                     parts.map(|((x, base), mean)| (x - base - mean).powi(2)).sum::<f64>()
                 }
-                // Only the entries that are held differ from a square of the mean.
+                // Only the entries that are stored differ from a square of the mean.
                 Matrix::Sparse(_) => {
                     let mut square = squares[label];
                     each(features, row, &base, |at, x| square += x * (x - 2.0 * mean[at]));
@@ -106,7 +106,7 @@ impl Shape {
     }
 }
 
-/// Every entry of a row that is held, less the base.
+/// Every entry of a row that is stored, less the base.
 fn each(features: &Matrix, row: usize, base: &[f64], mut with: impl FnMut(usize, f64)) {
     match features {
         Matrix::Dense(x) => {

@@ -119,9 +119,9 @@ pub struct Silhouette {
     pub mean: f64,
     /// The mean of each cluster, by its label; `None` of one that no sample has.
     pub clusters: Vec<Option<f64>>,
-    /// How many samples it was measured on: all of them, or some drawn at random.
+    /// The number of samples that were measured: all of them, or some drawn at random.
     pub samples: usize,
-    /// Of how many.
+    /// The number of samples in all.
     pub of: usize,
     /// The samples it was measured on.
     #[serde(skip)]
@@ -132,7 +132,7 @@ pub struct Silhouette {
 }
 
 impl Silhouette {
-    /// Samples that are measured exactly by default; of more, so many are drawn.
+    /// Samples that are measured exactly by default; of more, this many are drawn.
     pub const MOST: usize = 10_000;
 
     /// Measures all samples, or `most` drawn at random where there are more.

@@ -6,7 +6,6 @@ mod tests;
 
 pub use network::{CnnArchitecture, CnnNetwork};
 
-use crate::device::DeviceKind;
 use crate::images::{Augment, Defaults, image_model};
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
@@ -86,7 +85,7 @@ gradus_core::params! { [shared]
         pub augment: Augment,
 
         [norm, activation, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm,
-         average, class_weight, max_iter, patience, restarts, validation_fraction, device, seed],
+         average, class_weight, max_iter, patience, restarts, validation_fraction, seed],
     }
 }
 
@@ -115,7 +114,6 @@ impl Default for Cnn {
             patience: 0,
             restarts: 1,
             validation_fraction: 0.1,
-            device: DeviceKind::Cpu,
             seed: 0,
         }
     }

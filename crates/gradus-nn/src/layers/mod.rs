@@ -7,6 +7,7 @@ mod activation;
 pub mod attention;
 pub mod conv;
 mod dropout;
+mod embedding;
 mod linear;
 mod norm;
 pub mod pool;
@@ -17,6 +18,7 @@ pub use activation::Activation;
 pub use attention::{Attention, Block, BlockShape, KeyValues, Mask};
 pub use conv::{Conv2d, Window};
 pub use dropout::dropout;
+pub use embedding::Embedding;
 pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm, Norm};
 

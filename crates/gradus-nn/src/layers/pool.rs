@@ -4,6 +4,7 @@ use crate::device::is_cpu;
 use crate::ops::{CpuOp, CpuTensor, apply};
 use burn::tensor::Tensor;
 use gradus_base::parallel;
+use gradus_kernel::network as kernel;
 
 /// The largest number of each channel in each square of 2 × 2 pixels. A last odd row or column is left out, as in PyTorch.
 ///
@@ -50,22 +51,11 @@ impl CpuOp<1> for MaxPool {
             .zip(taken.chunks_mut(size.max(1)))
             .zip(values.chunks((height * width * c).max(1)))
             .collect();
+        let row = (columns * c).max(1);
         parallel::each(pieces, |((out, taken), image)| {
-            for place in 0..rows * columns {
-                let pixel = 2 * (place / columns) * width + 2 * (place % columns);
-                let corner = |by: usize| &image[(pixel + by / 2 * width + by % 2) * c..][..c];
-                let out = &mut out[place * c..][..c];
-                let taken = &mut taken[place * c..][..c];
-                out.copy_from_slice(corner(0));
-                for by in 1..4u8 {
-                    for ((out, taken), x) in out.iter_mut().zip(&mut *taken).zip(corner(by.into()))
-                    {
-                        // A number that is none is taken and stays: the loss is to show it.
-                        let more = *x > *out || x.is_nan();
-                        *out = if more { *x } else { *out };
-                        *taken = if more { by } else { *taken };
-                    }
-                }
+            let out = out.chunks_exact_mut(row).zip(taken.chunks_exact_mut(row));
+            for ((out, taken), image) in out.zip(image.chunks_exact((2 * width * c).max(1))) {
+                kernel::largest_of_squares(image.split_at(width * c), c, out, taken);
             }
         });
         (CpuTensor::new(found, [n, rows, columns, c]), taken)
@@ -90,17 +80,14 @@ impl CpuOp<1> for MaxPool {
             .zip(taken.chunks(size.max(1)))
             .zip(values.chunks(size.max(1)))
             .collect();
+        let row = (columns * c).max(1);
         parallel::each(pieces, |((image, taken), gradient)| {
-            for place in 0..rows * columns {
-                let pixel = 2 * (place / columns) * width + 2 * (place % columns);
-                for by in 0..4u8 {
-                    let corner = (pixel + usize::from(by) / 2 * width + usize::from(by) % 2) * c;
-                    let out = &mut image[corner..corner + c];
-                    let found = taken[place * c..].iter().zip(&gradient[place * c..]);
-                    for (out, (taken, g)) in out.iter_mut().zip(found) {
-                        *out = if *taken == by { *g } else { 0.0 };
-                    }
-                }
+            let given = gradient.chunks_exact(row).zip(taken.chunks_exact(row));
+            for ((gradient, taken), image) in
+                given.zip(image.chunks_exact_mut((2 * width * c).max(1)))
+            {
+                let (above, below) = image.split_at_mut(width * c);
+                kernel::largest_of_squares_gradient(gradient, taken, c, above, below);
             }
         });
         [Some(CpuTensor::new(found, self.shape))]

@@ -6,7 +6,6 @@ mod tests;
 
 pub use network::{MlpArchitecture, MlpNetwork};
 
-use crate::device::DeviceKind;
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
@@ -59,7 +58,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct Mlp {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         class_weight, max_iter, patience, restarts, validation_fraction, device, seed],
+         class_weight, max_iter, patience, restarts, validation_fraction, seed],
     }
 }
 
@@ -87,7 +86,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct MlpRegressor {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         max_iter, patience, restarts, validation_fraction, device, seed],
+         max_iter, patience, restarts, validation_fraction, seed],
     }
 }
 
@@ -111,7 +110,6 @@ impl Default for Mlp {
             patience: 0,
             restarts: 1,
             validation_fraction: 0.1,
-            device: DeviceKind::Cpu,
             seed: 0,
         }
     }
@@ -137,7 +135,6 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
-            device,
             seed,
         } = Mlp::default();
         Self {
@@ -157,7 +154,6 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
-            device,
             seed,
         }
     }
@@ -240,10 +236,6 @@ macro_rules! perceptron {
 
             fn patience_and_restarts(&self) -> (usize, usize) {
                 (self.patience, self.restarts)
-            }
-
-            fn device(&self) -> DeviceKind {
-                self.device
             }
         }
 

@@ -89,7 +89,9 @@ impl CpuOp<1> for CrossEntropy {
                 let row = block * ROWS + at;
                 let weight = by * self.weights[row];
                 for (out, score) in out.iter_mut().zip(&values[row * k..]) {
-                    *out = weight * (score - logs[row]).exp();
+                    let log = score - logs[row];
+                    // Products with subnormal numbers take long.
+                    *out = if log > -60.0 { weight * log.exp() } else { 0.0 };
                 }
                 out[self.classes[row] as usize] -= weight;
             }

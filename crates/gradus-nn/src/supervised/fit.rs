@@ -2,13 +2,14 @@
 
 use super::targets::{Held, Targets, Units, doubles};
 use super::{Network, NetworkModel, Scaler, Training};
-use crate::device::{DeviceKind, tensor};
+use crate::device::tensor;
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
 use crate::weights::{Layout, Weights};
 use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result, parallel};
+use gradus_core::capability::Capability;
 use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params;
@@ -51,9 +52,6 @@ pub trait Supervised: Fit {
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
     fn patience_and_restarts(&self) -> (usize, usize);
-
-    /// The device.
-    fn device(&self) -> DeviceKind;
 }
 
 /// Fewer samples than these are all learned from.
@@ -77,6 +75,11 @@ pub fn fit<P: Supervised, D>(
     }
     if samples.n_features() == 0 {
         return Err(Error::data(format!("{model}: the samples have no features")));
+    }
+    if P::TRAITS.can(Capability::PredictClasses) {
+        samples.classes()?;
+    } else {
+        samples.values()?;
     }
     samples.features().check_finite()?;
     if let Some(validation) = validation {
@@ -111,7 +114,7 @@ pub fn fit<P: Supervised, D>(
     let held = validation.map(Cow::Borrowed).or(held_out.map(Cow::Owned));
     let held = held.as_deref().map(|held| Held::new(held, &outputs)).transpose()?;
 
-    let device = params.device().open()?;
+    let device = Device::flex();
     let architecture = params.architecture(samples, targets.n_outputs())?;
     let mut layout = Layout::new();
     let network = P::Network::new(&architecture, &mut layout)?;

@@ -7,10 +7,12 @@ mod fit;
 mod model;
 mod scaler;
 mod targets;
+mod texts;
 
 pub use fit::{Supervised, fit};
 pub use model::NetworkModel;
 pub use scaler::Scaler;
+pub use texts::{samples_of, tokens_of};
 
 use crate::layers::Pass;
 use crate::weights::{Layout, Weights};
@@ -25,6 +27,9 @@ use std::fmt::Debug;
 pub trait Network: Clone + Debug + Send + Sync + Sized + 'static {
     /// Everything that determines its layers. It is kept in the model file.
     type Architecture: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned;
+
+    /// Whether the gradient of outputs with respect to features means anything; not where features are numbers of tokens.
+    const HAS_GRADIENT: bool = true;
 
     /// The layers. Their weights are added to `layout`.
     ///

@@ -14,6 +14,7 @@ use gradus_core::predict::{Outputs, Predict, check_features};
 use gradus_core::transform::Gradient;
 use gradus_data::{Dense, Inputs, Matrix, Samples};
 use gradus_file::{Reader, Writer};
+use gradus_text::Documents;
 use std::borrow::Cow;
 
 /// Rows that are predicted at once.
@@ -93,6 +94,9 @@ impl<N: Network> Predict for NetworkModel<N> {
     }
 
     fn samples<'a>(&self, data: &'a dyn Dataset) -> Result<Cow<'a, Samples>> {
+        if let Some(documents) = data.downcast_ref::<Documents>() {
+            return super::samples_of("the model", &self.inputs, documents).map(Cow::Owned);
+        }
         match data.downcast_ref::<ImageSet>() {
             Some(images) => {
                 check_shape(&self.inputs, images)?;
@@ -211,6 +215,6 @@ impl<N: Network> Model for NetworkModel<N> {
     }
 
     fn gradient(&self) -> Option<&dyn Gradient> {
-        Some(self)
+        N::HAS_GRADIENT.then_some(self as &dyn Gradient)
     }
 }

@@ -45,6 +45,11 @@ impl Scaler {
         Self { centre, factor, bounded: true }
     }
 
+    /// Leaves so many features as they are.
+    pub fn identity(n: usize) -> Self {
+        Self { centre: vec![0.0; n], factor: vec![1.0; n], bounded: false }
+    }
+
     /// The scaler of images of this size.
     pub fn of_images(features: &Matrix, rows: &[u32], shape: ImageShape) -> Self {
         let pixels = shape.height * shape.width;

@@ -23,11 +23,23 @@ pub trait Task: Sync {
     /// The number of units (samples, images, windows of text) that an epoch goes over.
     fn n_units(&self) -> usize;
 
+    /// The number of units of one epoch, of a task whose epochs are parts of a plan.
+    fn n_units_of(&self, epoch: u64) -> usize {
+        let _ = epoch;
+        self.n_units()
+    }
+
     /// The mean loss of some units.
     fn loss(&self, weights: &Weights, units: &[u32], pass: &Pass) -> Tensor<1>;
 
     /// The held-out score, if there is held-out data.
     fn validate(&self, weights: &Weights) -> Option<f64>;
+
+    /// The held-out score of the weights that are kept, where [`validate`](Self::validate) looks at a part of the data only.
+    fn validate_kept(&self, weights: &Weights) -> Option<f64> {
+        let _ = weights;
+        None
+    }
 
     /// Further measures after an epoch.
     fn measures(&self, weights: &Weights) -> Vec<Measure> {
@@ -75,11 +87,6 @@ pub struct Trainer<'a, T> {
 }
 
 impl<T: Task> Trainer<'_, T> {
-    /// Steps in an epoch.
-    fn steps(&self) -> usize {
-        self.task.n_units().div_ceil(self.options.batch_size)
-    }
-
     /// The loss of a batch and the gradients of the weights.
     fn gradients(
         &self,
@@ -176,10 +183,10 @@ impl<T: Task> Solver for Trainer<'_, T> {
 
     fn step(&self, state: &mut TrainState, watch: &Watch<'_>) -> Result<Step> {
         let before = state.clone();
-        let mut order: Vec<u32> = (0..self.task.n_units() as u32).collect();
+        let mut order: Vec<u32> = (0..self.task.n_units_of(state.epoch) as u32).collect();
         let seed = self.options.seed.wrapping_add(state.restart);
         Stream::new(seed, "nn.shuffle", state.epoch).shuffle(&mut order);
-        let (n, steps) = (order.len(), self.steps());
+        let (n, steps) = (order.len(), order.len().div_ceil(self.options.batch_size));
         let (mut losses, mut total, mut read) = (Vec::new(), 0.0, 0);
         for (at, batch) in order.chunks(self.options.batch_size).enumerate() {
             if watch.stopped() {
@@ -213,6 +220,10 @@ impl<T: Task> Solver for Trainer<'_, T> {
 
     fn validate(&self, state: &TrainState) -> Option<f64> {
         self.task.validate(state.weights())
+    }
+
+    fn validate_kept(&self, state: &TrainState) -> Option<f64> {
+        self.task.validate_kept(state.weights())
     }
 
     fn measures(&self, state: &TrainState) -> Vec<Measure> {

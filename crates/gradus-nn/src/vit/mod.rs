@@ -8,7 +8,6 @@ mod tests;
 pub use maps::AttentionMaps;
 pub use network::{VitArchitecture, VitNetwork};
 
-use crate::device::DeviceKind;
 use crate::images::{Augment, Defaults, image_model};
 use crate::layers::Activation;
 use crate::optimizer::OptimizerKind;
@@ -77,7 +76,7 @@ gradus_core::params! { [shared]
         pub augment: Augment,
 
         [activation, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm,
-         average, class_weight, max_iter, patience, restarts, validation_fraction, device, seed],
+         average, class_weight, max_iter, patience, restarts, validation_fraction, seed],
     }
 }
 
@@ -106,7 +105,6 @@ impl Default for Vit {
             patience: 0,
             restarts: 1,
             validation_fraction: 0.1,
-            device: DeviceKind::Cpu,
             seed: 0,
         }
     }

@@ -12,7 +12,7 @@ pub struct Witness {
     pub from: Vec<f64>,
     /// The other end.
     pub to: Vec<f64>,
-    /// Where between them, from 0 to 1.
+    /// The position between the ends, from 0 to 1.
     pub at: f64,
     /// The value there.
     pub value: f64,

@@ -7,14 +7,14 @@ use std::fmt;
 /// One coordinate of a gradient: the given derivative and the numerical one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoordinateCheck {
-    /// Which coordinate.
+    /// The index of the coordinate.
     pub index: usize,
     /// The derivative that the objective gives.
     pub given: f64,
     /// The derivative by central differences of the value.
     pub numerical: f64,
-    /// Their difference, relative to the larger of both and to the precision that differences of
-    /// the value can have at all.
+    /// The difference of both, relative to the larger one and to the precision that differences of the value can have
+    /// at all.
     pub relative: f64,
 }
 

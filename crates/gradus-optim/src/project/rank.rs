@@ -19,7 +19,7 @@ pub struct RankK {
 }
 
 impl RankK {
-    /// Of this shape and at most this rank.
+    /// Makes the set of matrices of this shape and at most this rank.
     pub fn new(n_rows: usize, n_cols: usize, rank: usize) -> Self {
         Self { n_rows, n_cols, rank }
     }

@@ -15,7 +15,7 @@ use gradus_base::Result;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simplex {
-    /// What the coordinates add up to.
+    /// The sum of the coordinates.
     pub total: f64,
 }
 
@@ -26,12 +26,12 @@ impl Simplex {
     }
 }
 
-/// Where the simplex cuts: `Σ max(0, (vᵢ − largest) − cut) = total`.
+/// The threshold of the projection: `Σ max(0, (vᵢ − largest) − cut) = total`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     /// The largest value.
     largest: f64,
-    /// What is taken off the differences from it.
+    /// The threshold, taken off the differences from `largest`.
     cut: f64,
 }
 
@@ -56,7 +56,7 @@ impl Cut {
         Self { largest, cut }
     }
 
-    /// What is left of a value.
+    /// Applies the threshold to a value.
     pub(super) fn apply(self, x: f64) -> f64 {
         ((x - self.largest) - self.cut).max(0.0)
     }

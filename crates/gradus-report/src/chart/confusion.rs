@@ -1,4 +1,4 @@
-//! What was taken for what: a confusion matrix.
+//! A confusion matrix: predicted against true classes.
 
 use super::{Chart, Labels, SIZE, header, label_setters, no_data, sane};
 use crate::scale::{drawable, number};

@@ -35,7 +35,7 @@ pub struct Contour {
     pub(crate) labels: Labels,
     x: (f64, f64),
     y: (f64, f64),
-    /// By rows, from low to high y.
+    /// The values by rows, from low to high y.
     values: Vec<f64>,
     paths: Vec<(String, Vec<(f64, f64)>)>,
     marks: Vec<(f64, f64, String)>,

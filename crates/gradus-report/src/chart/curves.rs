@@ -2,7 +2,7 @@
 
 use super::line::{series_class, thinned};
 use super::{AxesSpec, Chart, Key, Labels, axes, header, label_setters, legend, no_data, sane};
-use crate::scale::{Domain, drawable, fixed};
+use crate::scale::{drawable, fixed};
 use crate::svg::{Canvas, Drawing};
 use crate::theme::N_SERIES;
 
@@ -36,7 +36,7 @@ struct Curve {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Roc,
-    /// With the share of the rows that are yes.
+    /// A precision-recall curve, with the share of positive rows.
     PrecisionRecall(f64),
 }
 
@@ -111,23 +111,7 @@ impl Chart for Curves {
         }
         keys.push(Key { name: "guessing", class: "gr-ref".into() });
         let top = legend(&mut c, &keys, width, top) + 2.0;
-        let unit = Domain { lo: 0.0, hi: 1.0, log: false, integer: false };
-        let plot = axes(
-            &mut c,
-            &AxesSpec {
-                labels: &self.labels,
-                width,
-                height: width,
-                top,
-                right: 12.0,
-                x: Some(unit),
-                y: unit,
-                below: 0.0,
-                square: true,
-                falling: false,
-                head_row: false,
-            },
-        );
+        let plot = axes(&mut c, &AxesSpec::unit_square(&self.labels, width, top));
         let at = |p: &(f64, f64)| (plot.x.map(p.0), plot.y.map(p.1));
         match self.kind {
             Kind::Roc => {

@@ -51,7 +51,7 @@ impl Density {
         Self::of(&pairs(x, y), false)
     }
 
-    /// As [`Density::new`], with the same range on both axes and the line on which they are equal.
+    /// Makes a chart like [`Density::new`], with the same range on both axes and the line on which they are equal.
     pub fn with_diagonal(x: &[f32], y: &[f32]) -> Self {
         Self::of(&pairs(x, y), true)
     }

@@ -122,7 +122,9 @@ impl Chart for Layers {
             for (at, unit) in units.iter().enumerate() {
                 let (x, y) = place((layer, at));
                 let class = "gr-box";
-                c.rect(class, x - HALF.0, y - HALF.1, 2.0 * HALF.0, 2.0 * HALF.1).num("rx", 8.0).end();
+                c.rect(class, x - HALF.0, y - HALF.1, 2.0 * HALF.0, 2.0 * HALF.1)
+                    .num("rx", 8.0)
+                    .end();
                 c.text("gr-strong", x, y - HALF.1 + 15.0, Anchor::Middle, &unit.name);
                 for (line, text) in unit.lines.iter().take(3).enumerate() {
                     let y = y - HALF.1 + 29.0 + 13.0 * line as f64;
@@ -131,7 +133,8 @@ impl Chart for Layers {
             }
         }
         let units = self.layers.iter().map(|(_, units)| units.len()).sum();
-        let desc = format!("{} in {}.", counted(units, "unit"), counted(self.layers.len(), "layer"));
+        let desc =
+            format!("{} in {}.", counted(units, "unit"), counted(self.layers.len(), "layer"));
         Drawing::new(width, top + height + 4.0, &self.labels.title, &self.labels.desc_or(desc), c)
     }
 }

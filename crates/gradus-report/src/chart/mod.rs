@@ -79,7 +79,7 @@ impl Labels {
         if self.desc.is_empty() { made } else { self.desc.clone() }
     }
 
-    /// What an axis is called in sentences.
+    /// Returns the name of an axis for sentences.
     pub(crate) fn name<'a>(label: &'a str, otherwise: &'a str) -> &'a str {
         if label.is_empty() { otherwise } else { label }
     }
@@ -105,14 +105,14 @@ macro_rules! label_setters {
     (axes) => {
         $crate::chart::label_setters!();
 
-        /// What the horizontal axis shows.
+        /// Sets the label of the horizontal axis.
         #[must_use]
         pub fn x_label(mut self, label: impl Into<String>) -> Self {
             self.labels.x = label.into();
             self
         }
 
-        /// What the vertical axis shows.
+        /// Sets the label of the vertical axis.
         #[must_use]
         pub fn y_label(mut self, label: impl Into<String>) -> Self {
             self.labels.y = label.into();
@@ -196,12 +196,12 @@ pub(crate) fn ramp(c: &mut Canvas, top: f64, classes: &[(&str, f64)], lo: &str, 
     top + 22.0
 }
 
-/// What [`axes`] needs to know.
+/// The parameters of [`axes`].
 pub(crate) struct AxesSpec<'a> {
     pub(crate) labels: &'a Labels,
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// Where the header ended.
+    /// The lower end of the header.
     pub(crate) top: f64,
     /// Room kept free to the right of the plot.
     pub(crate) right: f64,
@@ -217,7 +217,27 @@ pub(crate) struct AxesSpec<'a> {
     pub(crate) head_row: bool,
 }
 
-/// Where the data goes.
+impl<'a> AxesSpec<'a> {
+    /// Square axes from 0 to 1.
+    pub(crate) fn unit_square(labels: &'a Labels, width: f64, top: f64) -> Self {
+        let unit = Domain { lo: 0.0, hi: 1.0, log: false, integer: false };
+        Self {
+            labels,
+            width,
+            height: width,
+            top,
+            right: 12.0,
+            x: Some(unit),
+            y: unit,
+            below: 0.0,
+            square: true,
+            falling: false,
+            head_row: false,
+        }
+    }
+}
+
+/// The area of the data.
 pub(crate) struct Plot {
     pub(crate) left: f64,
     pub(crate) right: f64,
@@ -276,7 +296,7 @@ pub(crate) fn axes(c: &mut Canvas, spec: &AxesSpec<'_>) -> Plot {
     Plot { left, right, top, bottom, x, y, height: bottom + below }
 }
 
-/// As many ticks (at most six) as have room for their labels, each with the centre of its label.
+/// Returns as many ticks (at most six) as have room for their labels, each with the centre of its label.
 fn fitting_ticks(x: &Scale, width: f64) -> Vec<(Tick, f64)> {
     for n in (1..=6).rev() {
         let mut placed: Vec<_> = x

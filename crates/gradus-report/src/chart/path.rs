@@ -2,7 +2,7 @@
 
 use super::line::Line;
 
-/// So many coefficients have a colour and a name.
+/// The number of coefficients with a colour and a name.
 const NAMED: usize = 6;
 
 /// The coefficients of a model against the penalty, strongest first: where each enters, and how it

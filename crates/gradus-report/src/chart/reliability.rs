@@ -2,12 +2,12 @@
 
 use super::{AxesSpec, Chart, Key, Labels, SIZE, axes, counted, header, label_setters, legend};
 use super::{no_data, sane};
-use crate::scale::{Domain, drawable, fixed, number};
+use crate::scale::{drawable, fixed, number};
 use crate::svg::{Anchor, Canvas, Drawing};
 
 /// Bars of the histogram below the diagram.
 const N_BARS: usize = 20;
-/// Its height.
+/// The height of the strip.
 const STRIP: f64 = 64.0;
 
 /// One bin of a [`Reliability`] diagram.
@@ -17,9 +17,9 @@ pub struct ReliabilityBin {
     pub predicted: f64,
     /// The share of its rows that are yes.
     pub observed: f64,
-    /// How many rows it has.
+    /// The number of rows of the bin.
     pub count: f64,
-    /// Where the true share may be, if that is known.
+    /// The interval of the true share, if known.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -83,28 +83,12 @@ impl Chart for Reliability {
             Key { name: "perfectly calibrated", class: "gr-ref".into() },
         ];
         let top = legend(&mut c, &keys, width, top) + 2.0;
-        let unit = Domain { lo: 0.0, hi: 1.0, log: false, integer: false };
         // With a histogram below, the label of x belongs under that.
         let mut labels = self.labels.clone();
         if self.histogram.is_some() {
             labels.x.clear();
         }
-        let plot = axes(
-            &mut c,
-            &AxesSpec {
-                labels: &labels,
-                width,
-                height: width,
-                top,
-                right: 12.0,
-                x: Some(unit),
-                y: unit,
-                below: 0.0,
-                square: true,
-                falling: false,
-                head_row: false,
-            },
-        );
+        let plot = axes(&mut c, &AxesSpec::unit_square(&labels, width, top));
         let at = |x: f64, y: f64| (plot.x.map(x), plot.y.map(y));
         c.line("gr-ref", at(0.0, 0.0), at(1.0, 1.0)).tip("perfectly calibrated");
         for bin in &self.bins {

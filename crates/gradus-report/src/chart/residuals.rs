@@ -1,4 +1,4 @@
-//! What a regression leaves: residuals against predictions, and their quantiles.
+//! Residuals of a regression: against predictions, and their quantiles.
 
 use super::scatter::Scatter;
 use crate::scale::drawable;

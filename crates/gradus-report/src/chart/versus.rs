@@ -7,7 +7,7 @@ use super::density::pairs;
 use super::scatter::Scatter;
 use crate::svg::Drawing;
 
-/// At most this many distinct true values are levels (ten half-star ratings, zero, and one to spare).
+/// The largest number of distinct true values that are levels (ten half-star ratings, zero, and one to spare).
 const MAX_LEVELS: usize = 12;
 /// Below this many pairs, single points say more than counts.
 const FEW: usize = 1500;
@@ -81,13 +81,13 @@ impl PredictedVsTrue {
         self.with(|labels| labels.title = title.into())
     }
 
-    /// What the horizontal axis shows; `true` by default.
+    /// Sets the label of the horizontal axis; `true` by default.
     #[must_use]
     pub fn x_label(self, label: impl Into<String>) -> Self {
         self.with(|labels| labels.x = label.into())
     }
 
-    /// What the vertical axis shows; `predicted` by default.
+    /// Sets the label of the vertical axis; `predicted` by default.
     #[must_use]
     pub fn y_label(self, label: impl Into<String>) -> Self {
         self.with(|labels| labels.y = label.into())

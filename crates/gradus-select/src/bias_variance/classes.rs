@@ -12,7 +12,7 @@ pub struct ClassPoint {
     pub main: u32,
     /// Whether the main prediction is wrong.
     pub biased: bool,
-    /// How often a prediction is not the main one.
+    /// The share of predictions that differ from the main one.
     pub variance: f64,
     /// How often a prediction is wrong.
     pub total: f64,
@@ -32,11 +32,11 @@ pub struct ClassBiasVariance {
     pub points: Vec<ClassPoint>,
     /// The share of the rows whose main prediction is wrong.
     pub bias: f64,
-    /// How often a prediction is not the main one, over all rows.
+    /// The share of predictions that differ from the main one, over all rows.
     pub variance: f64,
-    /// What variance costs: errors where the main prediction is right.
+    /// The errors that variance adds, where the main prediction is right.
     pub unbiased_variance: f64,
-    /// What variance saves: right answers where the main prediction is wrong.
+    /// The errors that variance removes, where the main prediction is wrong.
     pub helpful_variance: f64,
     /// The share of the predictions that are wrong.
     pub total: f64,
@@ -44,7 +44,7 @@ pub struct ClassBiasVariance {
     pub rounds: usize,
 }
 
-/// As [`bias_variance`](super::bias_variance()), for classes and the share of errors.
+/// Decomposes like [`bias_variance`](super::bias_variance()), for classes and the share of errors.
 ///
 /// # Errors
 /// If there are fewer than 2 rounds, no rows or no test rows; if a fit fails, or its predictions are

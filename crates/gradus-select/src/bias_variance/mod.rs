@@ -122,7 +122,7 @@ pub fn bias_variance(
     })
 }
 
-/// What each round predicts for the test rows, in the order of the rounds.
+/// Returns the predictions of each round for the test rows, in the order of the rounds.
 fn rounds<T: Send>(
     n_rounds: usize,
     seed: u64,

@@ -15,12 +15,12 @@ pub(crate) struct Clock {
     stop: Stop,
 }
 
-/// What a piece of work took.
+/// The cost of a piece of work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Took {
     pub(crate) seconds: f64,
-    /// By how much the resident memory of the process grew at its peak, as far as looking now and then
-    /// shows; nothing where the system does not tell.
+    /// The growth of the resident memory of the process at its peak, as far as sampling shows; absent where the system
+    /// does not report it.
     pub(crate) memory: Option<u64>,
     /// Whether it was asked to stop because its time was over.
     pub(crate) stopped: bool,

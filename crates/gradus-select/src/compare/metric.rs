@@ -1,4 +1,4 @@
-//! What models are compared by, and which of them take part.
+//! The metrics of comparisons, and the models that take part.
 
 use crate::evaluate::{RankingOptions, at_k_by_user};
 use crate::samples::{SampleLosses, sample_losses};
@@ -13,7 +13,7 @@ use serde::Serialize;
 /// Places of a ranking that count.
 pub const PLACES: usize = 20;
 
-/// What the models are for.
+/// The task of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -99,7 +99,7 @@ impl Task {
     }
 }
 
-/// What models are compared by.
+/// The metric by which models are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -122,7 +122,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its name as an option: `log_loss`.
+    /// Returns the name as an option: `log_loss`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rmse => "rmse",
@@ -136,7 +136,7 @@ impl Metric {
         }
     }
 
-    /// Its name for people: `NDCG@20`.
+    /// Returns the name for people: `NDCG@20`.
     pub fn title(self) -> String {
         match self {
             Self::Rmse => "RMSE".into(),
@@ -175,7 +175,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Evaluates a model, fitted on `train`, at the points of `held`; `groups` are those of samples.
+    /// Evaluates a model, fitted on `train`, at the points of `held_out`; `groups` are those of samples.
     ///
     /// # Errors
     /// If the model cannot be evaluated so: the message says why.

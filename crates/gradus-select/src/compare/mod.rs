@@ -1,4 +1,4 @@
-//! Which model for this data: a race within a time budget, and a leaderboard whose intervals hold.
+//! The choice of a model for given data: a race within a time budget, and a leaderboard whose intervals hold.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -51,17 +51,17 @@ pub const LEVEL: f64 = 0.95;
 pub struct Compare<'a> {
     /// The models, each with its defaults.
     pub models: Vec<&'a dyn Estimator>,
-    /// What they are compared by.
+    /// The metric of the comparison.
     pub metric: Metric,
     /// How much of the data is the test part, in the measure of the split.
     pub holdout: f64,
-    /// What is held out: a scheme of the kind of data.
+    /// The hold-out scheme of the kind of data.
     pub split: String,
-    /// What holds samples together; then the split does not matter.
+    /// The groups or times of the samples; with them the scheme does not matter.
     pub rows: Rows,
     /// Seed of the split and of the fits.
     pub seed: u64,
-    /// How long it may take, the fit of the winner included; no limit, and no race, if left out.
+    /// The time budget, the fit of the winner included; no limit, and no race, if left out.
     pub budget: Option<Duration>,
     /// Whether the winner is fitted on all the data, if time allows.
     pub refit: bool,
@@ -69,16 +69,16 @@ pub struct Compare<'a> {
     pub stop: Stop,
 }
 
-/// What is about to be done, for whoever waits.
+/// The next fit of a comparison, for progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RaceStep<'a> {
     /// The model that is fitted.
     pub model: &'a str,
-    /// What for.
+    /// The purpose of the fit.
     pub stage: FitStage,
-    /// The share of the training data it is fitted on.
+    /// The share of the training data that the model is fitted on.
     pub share: f64,
-    /// Which one of the stage it is, from 1, and how many there are.
+    /// The number of the fit within its stage, from 1, and the number of fits of the stage.
     pub of: (usize, usize),
 }
 

@@ -13,7 +13,7 @@ const RACE_USERS: usize = 5000;
 /// A part to learn from, and one to be evaluated by.
 pub(super) struct Part {
     pub(super) train: Box<dyn Dataset>,
-    /// What keeps the samples of `train` together.
+    /// The rule that keeps the samples of `train` together.
     train_rows: Rows,
     pub(super) held_out: Box<dyn Dataset>,
     /// The group of each held-out sample, where they have groups.
@@ -66,7 +66,7 @@ fn check_length(what: &str, got: usize, n: usize) -> Result<()> {
     Err(Error::Shape { what: what.into(), expected, got: got.to_string() })
 }
 
-/// What the race is run on: a part to learn from that grows from stage to stage, and held-out points.
+/// The data of the race: a training part that grows from stage to stage, and held-out points.
 pub(super) struct Race {
     part: Part,
     /// The users, or the samples, of `part.train` in random order: a share of them are the first of it.
@@ -105,7 +105,7 @@ impl Race {
         self.part.train.len()
     }
 
-    /// Held-out units.
+    /// Returns the number of held-out units.
     pub(super) fn held_out(&self) -> usize {
         self.part.held_out.len()
     }

@@ -1,4 +1,4 @@
-//! Which model is fitted when, and on how much.
+//! The order of fits in a race, and the data each of them gets.
 
 use super::clock::{Clock, Took};
 use super::metric::Losses;
@@ -16,24 +16,24 @@ use gradus_core::report::StopReason;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// A stage of the race has at least so many units.
+/// A stage of the race has at least this many units.
 const LEAST: usize = 20_000;
-/// Each stage has so many times the units of the one before.
+/// Each stage has this many times the units of the one before.
 const GROWTH: f64 = 3.0;
 /// Stages of the race at most.
 const STAGES: usize = 4;
-/// So many models go on from a stage at least.
+/// The smallest number of models that go on from a stage.
 const SURVIVORS: usize = 3;
 /// The share of the budget that is spent when the race is over.
 const RACED: f64 = 0.45;
 /// The share that is spent when all tests are over, if the winner is fitted once more.
 const TESTED: f64 = 0.8;
-/// In the first turn of a stage the models together have one part in so many of its time, so that
-/// quick models are fitted whatever the slow ones take.
+/// The models together have one part in this many of the time of a stage in its first turn, so that quick models are
+/// fitted whatever the slow ones take.
 const FIRST: f64 = 4.0;
-/// In each further turn a model has so many times as much.
+/// The factor by which the time of a model grows in each further turn.
 const NEXT: f64 = 3.0;
-/// A model is not tried if its fit is predicted to take so many times what is left.
+/// A model is not tried if its fit is predicted to take this many times what is left.
 const HOPELESS: f64 = 1.5;
 /// The validation part of the race, as a share of the test part's.
 const VALIDATION: f64 = 0.625;
@@ -42,7 +42,7 @@ const VALIDATION: f64 = 0.625;
 struct Candidate<'a> {
     model: &'a dyn Estimator,
     place: usize,
-    /// Its last score in the race, and the share of the training data.
+    /// The last score in the race, and the share of the training data.
     score: Option<(f64, f64)>,
     /// Units and seconds of its fits.
     times: Vec<(f64, f64)>,
@@ -51,7 +51,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// How long a fit on so many units will take, by what earlier fits took.
+    /// How long a fit on this many units will take, by what earlier fits took.
     fn predicted(&self, units: usize) -> f64 {
         let (n, seconds) = match self.times.last() {
             Some(last) => *last,
@@ -67,7 +67,7 @@ impl Candidate<'_> {
     }
 }
 
-/// What models are fitted on and evaluated by.
+/// The data on which models are fitted and evaluated.
 struct On<'a> {
     stage: FitStage,
     share: f64,
@@ -202,7 +202,7 @@ impl<'a> Runner<'a> {
         (fitted.ok().filter(|_| complete), took)
     }
 
-    /// Says why a model is out, from what its last fit came to.
+    /// Records why a model is out, from the outcome of its last fit.
     fn out(&mut self, candidate: &Candidate<'_>, reason: String) {
         let (score, share) = candidate.score.unzip();
         let model = candidate.model.name().to_owned();
@@ -487,12 +487,12 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 enum Attempt<'a> {
     Evaluated(Candidate<'a>),
-    /// Its time was over.
+    /// The time was over.
     Late(Candidate<'a>),
-    /// It failed.
+    /// The fit failed.
     Out,
 }
 

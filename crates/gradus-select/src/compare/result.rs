@@ -8,12 +8,12 @@ use gradus_metrics::bounds::{
 };
 use serde::Serialize;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What the score measures.
+    /// The metric of the score.
     pub metric: Metric,
-    /// Its name for people.
+    /// The name of the metric for people.
     pub title: String,
     /// Whether a larger score is better.
     pub higher_is_better: bool,
@@ -27,9 +27,9 @@ pub struct Comparison {
     pub winner: Option<String>,
     /// The models that the test part does not tell apart from the winner; the winner is the first.
     pub not_distinguished: Vec<String>,
-    /// Of these the one that was fitted in the shortest time.
+    /// The model of these that was fitted in the shortest time.
     pub fastest: Option<String>,
-    /// Of these the one whose model is smallest.
+    /// The smallest model of these.
     pub smallest: Option<String>,
     /// Whether the winner was fitted on all the data in the end, and not on the training part alone.
     pub best_on_all_data: bool,
@@ -37,13 +37,13 @@ pub struct Comparison {
     pub interrupted: bool,
     /// Sizes of the parts of the data.
     pub parts: PartSizes,
-    /// What is independent of each other: `users`, `groups` or `samples`.
+    /// The independent units: `users`, `groups` or `samples`.
     pub units: &'static str,
-    /// How many of them the test part has.
+    /// The number of independent units in the test part.
     pub n_units: usize,
-    /// How long it was allowed to take, in seconds.
+    /// The time budget, in seconds.
     pub budget: Option<f64>,
-    /// How long it took, in seconds.
+    /// The time of the comparison, in seconds.
     pub seconds: f64,
     /// The seed of the split and of the fits.
     pub seed: u64,
@@ -53,30 +53,54 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
+impl Comparison {
+    /// Describes the result in a sentence, without its full stop.
+    pub fn verdict(&self) -> String {
+        let Some(winner) = &self.winner else { return "no model was tested".to_owned() };
+        let others: Vec<&str> = self.not_distinguished.iter().skip(1).map(String::as_str).collect();
+        if others.is_empty() {
+            return match self.rows.len() {
+                1 => format!("{winner} is the only model that was tested"),
+                _ => format!("{winner} is best, distinguished from all others by these points"),
+            };
+        }
+        let fastest = self.fastest.as_deref().unwrap_or_default();
+        let smallest = match self.smallest.as_deref() {
+            Some(name) if name != fastest => format!("{name} is"),
+            _ => "is".to_owned(),
+        };
+        format!(
+            "{winner} is best, not distinguished from {}; of these {fastest} was fitted in the shortest time and \
+             {smallest} the smallest",
+            others.join(", "),
+        )
+    }
+}
+
 /// A model that was tested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranked {
     /// The model.
     pub model: String,
-    /// Its score on the test part.
+    /// The score on the test part.
     pub score: f64,
     /// The standard error of the score.
     pub error: f64,
-    /// Where the true score is, for all models at once.
+    /// The interval of the true score; the intervals of all models hold together.
     pub interval: Interval,
-    /// Its score less that of the winner, from the same points, with the interval for all
-    /// differences at once.
+    /// The score less that of the winner, from the same points, with an interval; the intervals of all differences hold
+    /// together.
     pub difference: JointDifference,
-    /// Whether the test part tells it apart from the winner.
+    /// Whether the test part distinguishes the model from the winner.
     pub distinguished: bool,
-    /// How long its fit on the training part took.
+    /// The time of the fit on the training part, in seconds.
     pub seconds: f64,
-    /// By how much the resident memory of the process grew at its peak during that fit, sampled every few
-    /// milliseconds, in bytes; nothing where the system does not tell.
+    /// The growth of the resident memory of the process at its peak during that fit, sampled every few milliseconds, in
+    /// bytes; absent where the system does not report it.
     pub memory: Option<u64>,
     /// The size of the model: of all arrays in its file, in bytes.
     pub bytes: u64,
-    /// Whether it is a baseline.
+    /// Whether the model is a baseline.
     pub baseline: bool,
 }
 
@@ -87,7 +111,7 @@ pub struct Unranked {
     pub model: String,
     /// Why.
     pub reason: String,
-    /// Its last score in the race, on the validation part.
+    /// The last score in the race, on the validation part.
     pub score: Option<f64>,
     /// The share of the training data that this score comes from.
     pub share: Option<f64>,
@@ -96,15 +120,15 @@ pub struct Unranked {
 /// Sizes of the parts of the data, in ratings or samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PartSizes {
-    /// What the tested models learned from: everything but the test part.
+    /// The size of the training part of the tested models: all data but the test part.
     pub train: usize,
-    /// Those of them that decided the race; 0 without a race.
+    /// The size of the part of `train` that decided the race; 0 without a race.
     pub validation: usize,
-    /// What the models were tested on.
+    /// The size of the test part.
     pub test: usize,
 }
 
-/// What a fit was for.
+/// The purpose of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitStage {
@@ -120,13 +144,13 @@ pub enum FitStage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitOutcome {
-    /// It came to its end.
+    /// The fit completed.
     Complete,
-    /// It was stopped because its time was over.
+    /// The fit was stopped because its time was over.
     OutOfTime,
     /// The comparison was asked to stop.
     Interrupted,
-    /// It failed.
+    /// The fit failed, with this message.
     Failed(String),
 }
 
@@ -135,17 +159,17 @@ pub enum FitOutcome {
 pub struct FitRecord {
     /// The model.
     pub model: String,
-    /// What it was for.
+    /// The purpose of the fit.
     pub stage: FitStage,
     /// The share of the training part.
     pub share: f64,
     /// Ratings or samples it was fitted on.
     pub units: usize,
-    /// How long it took.
+    /// The time of the fit, in seconds.
     pub seconds: f64,
-    /// How it ended.
+    /// The outcome of the fit.
     pub outcome: FitOutcome,
-    /// Its score, on the validation part (race) or the test part.
+    /// The score, on the validation part (race) or the test part.
     pub score: Option<f64>,
 }
 
@@ -236,7 +260,7 @@ fn row(joint: &JointScores, at: usize, one: &Tested) -> Ranked {
     }
 }
 
-/// That two models were evaluated at the same points.
+/// Checks that two models were evaluated at the same points.
 ///
 /// # Errors
 /// If they were not.

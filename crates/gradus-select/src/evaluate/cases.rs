@@ -34,7 +34,7 @@ pub(super) struct Cases<'a> {
     pub in_training: usize,
     include_seen: bool,
     training: Training<'a>,
-    /// For each item how many users have it in training, if that is known.
+    /// The number of users who have each item in training, if that is known.
     counts: Option<Vec<u32>>,
     /// Items that no user has in training and that have no features, ascending: they are not ranked.
     pub untrained: Vec<u32>,
@@ -42,9 +42,9 @@ pub(super) struct Cases<'a> {
     described: [bool; 2],
 }
 
-/// What the users of the model have in training.
+/// The training items of the users of the model.
 enum Training<'a> {
-    /// Nothing is known of it, and need not be.
+    /// The training data is unknown and not needed.
     Unknown,
     /// The model's own.
     Kept(&'a Csr),
@@ -260,7 +260,7 @@ impl<'a> Cases<'a> {
         Error::data(format!("nobody to rank for: {reason}"))
     }
 
-    /// What someone has in training, ascending.
+    /// Returns the training items of a user, ascending.
     pub(super) fn seen(&self, who: &Who) -> Vec<u32> {
         match who {
             Who::User(user) => self.training.of(*user),
@@ -272,12 +272,12 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// How many of them are folded in.
+    /// Returns the number of users who are folded in.
     pub(super) fn folded_in(&self) -> usize {
         self.all.iter().filter(|case| matches!(case.who, Who::Profile(_))).count()
     }
 
-    /// For each item how many users have it in training, and how many users there are.
+    /// Returns the number of users who have each item in training, and the number of users.
     pub(super) fn popularity(&self) -> Option<(Vec<u32>, usize)> {
         let (matrix, _) = self.training.matrix()?;
         let users = (0..matrix.n_rows()).filter(|&row| !matrix.range(row).is_empty()).count();

@@ -6,7 +6,7 @@ use gradus_base::{Error, Result, parallel};
 use gradus_core::recommend::Scored;
 use gradus_metrics::ranking::{AtK, auc, hits, pessimistic_order};
 
-/// So many scores are held at a time, 8 bytes each.
+/// The number of scores in memory at a time, 8 bytes each.
 const SCORES: usize = 1 << 22;
 
 /// Evaluates every case in turn.

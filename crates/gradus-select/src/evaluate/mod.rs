@@ -1,4 +1,4 @@
-//! How well a recommender ranks what its users went on to like.
+//! The evaluation of rankings: how well a recommender ranks the items that users went on to like.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -30,7 +30,7 @@ pub struct RankingOptions<'a> {
     /// Test ratings of at least this value are relevant; by default all above 0. A rating of
     /// weight 0 never is.
     pub threshold: Option<f32>,
-    /// What the users have in training, and so is not to be recommended; by default the model's own
+    /// The training ratings, whose items are not to be recommended; by default the model's own
     /// [`history`](Recommend::history).
     pub training: Option<&'a Ratings>,
     /// Ratings to fold users in by: a user who has some is taken as someone new, described by them,
@@ -38,10 +38,9 @@ pub struct RankingOptions<'a> {
     pub fold_in: Option<&'a Ratings>,
     /// Rank also what the user has in training.
     pub include_seen: bool,
-    /// Also the area under the ROC curve. It needs the full ranking of every user: several times
-    /// the work.
+    /// Compute the area under the ROC curve, too. It needs the full ranking of every user: several times the work.
     pub auc: bool,
-    /// Rank each relevant item among so many random ones that the user has not rated, instead of
+    /// Rank each relevant item among this many random ones that the user has not rated, instead of
     /// the whole catalogue. Quick, and common in papers, but another measure: it can put models in
     /// another order (Krichene and Rendle, *On sampled metrics for item recommendation*, 2020).
     pub sampled: Option<usize>,

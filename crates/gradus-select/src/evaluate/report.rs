@@ -10,8 +10,8 @@ use serde::Serialize;
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Its standard error: the spread over users, divided by the root of their number. Not a number
-    /// (null in JSON) for one user.
+    /// The standard error: the spread over users, divided by the root of their number. Not a number (null in JSON) for
+    /// one user.
     pub standard_error: f64,
 }
 
@@ -52,7 +52,7 @@ pub struct RatingScale {
 }
 
 impl RatingScale {
-    /// That of these ratings.
+    /// Computes the scale of these ratings.
     pub fn of(values: &[f32]) -> Self {
         Self {
             low: values.iter().copied().fold(f32::INFINITY, f32::min),
@@ -60,7 +60,7 @@ impl RatingScale {
         }
     }
 
-    /// Where its upper quarter begins: 4 of 1–5. What is relevant, where nothing else is said.
+    /// Returns the start of the upper quarter of the scale, 4 for 1–5: the default threshold of relevance.
     pub fn upper_quarter(&self) -> f32 {
         self.low + 0.75 * (self.high - self.low)
     }
@@ -71,11 +71,11 @@ impl RatingScale {
 pub struct Skipped {
     /// The model does not know them, and nothing is there to fold them in by.
     pub unknown_users: usize,
-    /// None of their test ratings reaches the threshold.
+    /// Users whose test ratings are all below the threshold.
     pub nothing_relevant: usize,
-    /// What is relevant to them is unknown to the model, or in training as well.
+    /// Users whose relevant items are all unknown to the model, or in training as well.
     pub nothing_known: usize,
-    /// With sampled items: they have rated every item, so that none is left to compare with.
+    /// Users who have rated every item, so that no item can be sampled for them.
     pub no_others: usize,
 }
 
@@ -86,19 +86,19 @@ impl Skipped {
     }
 }
 
-/// What [`evaluate_ranking`](super::evaluate_ranking) found.
+/// The result of [`evaluate_ranking`](super::evaluate_ranking).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankingReport {
     /// `full` (every item is ranked) or `sampled`.
     pub protocol: &'static str,
-    /// Among how many random items each relevant one was ranked, if items were sampled. Such
-    /// figures cannot be compared with those of the full ranking, nor with other sample sizes.
+    /// The number of random items among which each relevant one was ranked, if items were sampled. Such figures cannot
+    /// be compared with those of the full ranking, nor with other sample sizes.
     pub sampled: Option<usize>,
     /// The value from which on a test rating counted as relevant, if not all did.
     pub threshold: Option<f32>,
     /// Users evaluated.
     pub users: usize,
-    /// Those of them who were folded in.
+    /// Users who were folded in, included in `users`.
     pub folded_in: usize,
     /// Users not evaluated.
     pub skipped: Skipped,
@@ -168,7 +168,7 @@ pub(super) struct Totals {
     items: usize,
     /// The best place at which each item was shown to anyone.
     best_place: Vec<usize>,
-    /// For each item how many users know it, and how many users there are.
+    /// The number of users who know each item, and the number of users.
     popularity: Option<(Vec<u32>, usize)>,
 }
 

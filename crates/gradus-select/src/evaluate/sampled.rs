@@ -34,7 +34,7 @@ pub(super) fn rank(cases: &Cases<'_>, n: usize, seed: u64, totals: &mut Totals) 
     Ok(())
 }
 
-/// Nothing where the user has rated every item.
+/// Evaluates one user; `None` where the user has rated every item.
 fn one(
     cases: &Cases<'_>,
     case: &Case,

@@ -32,7 +32,7 @@ const HALF: usize = 5000;
 /// Data of more features has reference data along the features, not along its principal axes.
 const ROTATED: usize = 300;
 
-/// What a number of clusters is chosen by.
+/// The criterion for the number of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Criterion {
@@ -52,7 +52,7 @@ impl Criterion {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Silhouette, Self::Bic, Self::Aic, Self::Gap, Self::Stability];
 
-    /// Its name for people and programs.
+    /// Returns the name for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Silhouette => "silhouette",
@@ -87,7 +87,7 @@ impl Criterion {
 pub struct Measured {
     /// The value.
     pub value: f64,
-    /// Its standard error; 0 where there is none.
+    /// The standard error; 0 where there is none.
     pub error: f64,
 }
 
@@ -98,18 +98,18 @@ pub struct ClusterCandidate {
     pub params: Map<String, Value>,
     /// How many clusters have a sample.
     pub clusters: usize,
-    /// By criterion, in the order of [`Criterion::ALL`]; `None` where a criterion says nothing.
+    /// The values of the criteria, in the order of [`Criterion::ALL`]; `None` where a criterion has no value.
     pub measures: Vec<Option<Measured>>,
 }
 
 impl ClusterCandidate {
-    /// What a criterion says of it.
+    /// Returns the value of a criterion.
     pub fn measure(&self, criterion: Criterion) -> Option<Measured> {
         self.measures[criterion as usize]
     }
 }
 
-/// What a search for the number of clusters found.
+/// The result of a search for the number of clusters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClustersFound {
     /// The candidates, in the order of the grid.
@@ -124,7 +124,7 @@ pub struct ClustersFound {
     pub notes: Vec<String>,
 }
 
-/// What is fitted for a candidate.
+/// The fits of a candidate.
 #[derive(Clone, Copy)]
 enum Task {
     /// All samples.
@@ -135,7 +135,7 @@ enum Task {
     Pair(usize),
 }
 
-/// What a fit found.
+/// The result of a fit.
 enum Finding {
     Whole { clusters: usize, silhouette: Option<f64>, bic: Option<f64>, aic: Option<f64> },
     LogWithin(Option<f64>),

@@ -1,4 +1,4 @@
-//! What to try: values of parameters, and the candidates they make together.
+//! Values of parameters, and the grid of candidates they make.
 
 use gradus_base::{Error, Result};
 use gradus_core::params::{ParamKind, ParamSpec};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct Axis {
     /// The parameter's name.
     pub name: String,
-    /// Its values.
+    /// The values of the parameter.
     pub values: Vec<Value>,
 }
 
@@ -49,7 +49,7 @@ impl Axis {
     }
 }
 
-/// A range of whole numbers without a count has at most so many.
+/// A range of whole numbers without a count has at most this many.
 const EVERY: i64 = 50;
 
 /// The values of `low..high:count`, or of `low..high` for whole numbers.

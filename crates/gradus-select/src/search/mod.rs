@@ -45,21 +45,21 @@ use trial::Trial;
 /// How the data is held out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plan {
-    /// So many folds, each held out once.
+    /// A number of folds, each held out once.
     Folds(usize),
     /// A share of the data, once.
     Holdout(f64),
 }
 
-/// What keeps units of the data together, or in order, when they are held out.
+/// The rule that keeps units of the data together, or in order, when they are held out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
-    /// Nothing: samples are independent. Each class has its share of every part.
+    /// Independent samples. Each class has its share of every part.
     #[default]
     Any,
     /// Samples of one group are held out together.
     Groups(Vec<u32>),
-    /// What is held out comes after what is learned from.
+    /// Times of the samples: held-out samples come after the training samples.
     Times(Vec<i64>),
 }
 
@@ -73,7 +73,7 @@ pub struct Search<'a> {
     pub axes: Vec<Axis>,
     /// How data is held out.
     pub plan: Plan,
-    /// What holds samples together; ratings are held out at random.
+    /// The rule that keeps samples together; ratings are held out at random.
     pub rows: Rows,
     /// Seed of the split.
     pub seed: u64,
@@ -91,7 +91,7 @@ pub struct Search<'a> {
 pub struct Candidate {
     /// The parameters that were set.
     pub params: Map<String, Value>,
-    /// Its score on the held-out points.
+    /// The score on the held-out points.
     pub score: Score,
     /// The share of right answers, of a classifier that is evaluated by its probabilities.
     pub accuracy: Option<Score>,
@@ -99,18 +99,18 @@ pub struct Candidate {
     pub iterations: f64,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// All candidates, best first; ties in the order of the grid.
     pub candidates: Vec<Candidate>,
-    /// What the score measures.
+    /// The metric of the score.
     pub metric: String,
     /// Whether a larger score is better.
     pub higher_is_better: bool,
-    /// By how much the best leads the second, if there is one.
+    /// The lead of the best candidate over the second, if there is one.
     pub lead: Option<Lead>,
-    /// By how much the best leads the second in accuracy, where that is known beside the score.
+    /// The lead of the best candidate over the second in accuracy, where that is known beside the score.
     pub accuracy_lead: Option<Lead>,
     /// Folds that were done, of those planned.
     pub folds: (usize, usize),
@@ -291,7 +291,7 @@ impl Plan {
     }
 }
 
-/// What is added up over the folds.
+/// The sums over the folds.
 struct Sums {
     tally: Option<(String, Tally)>,
     accuracy: Option<Tally>,

@@ -6,7 +6,7 @@ use gradus_core::dataset::{Dataset, HoldOut, RANDOM};
 use gradus_data::Ids;
 use gradus_data::split::rows::{self, RowFolds, RowSplit, Scarce};
 
-/// Parts may take so many bytes together while they are used.
+/// Parts may take this many bytes together while they are used.
 const MEMORY: usize = 1 << 29;
 
 /// A part of the data to learn from, and one to test on.
@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
         (MEMORY / self.data.bytes().max(1)).clamp(1, rayon::current_num_threads())
     }
 
-    /// What to learn from, and what to test on; `first` is the number of its first unit.
+    /// Returns the training and the test data of a part; `first` is the number of its first unit.
     pub(super) fn get(&self, part: usize, first: usize) -> Result<Part> {
         let made;
         let split = match &self.cuts {

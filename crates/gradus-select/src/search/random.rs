@@ -1,4 +1,4 @@
-//! What to try at random: a distribution for each parameter, and candidates drawn from them.
+//! Random search: a distribution for each parameter, and candidates drawn from them.
 
 use super::Axis;
 use gradus_base::random::Stream;

@@ -15,7 +15,7 @@ use serde::Serialize;
 const SURE: f64 = 1.96;
 /// How often all intervals of a search should hold at once.
 const LEVEL: f64 = 0.95;
-/// Units are dealt into at most so many groups, and only the sums of groups are kept. Units being
+/// Units are dealt into at most this many groups, and only the sums of groups are kept. Units being
 /// independent, so are groups; with this many a standard error is known to about two percent.
 const GROUPS: usize = 1024;
 
@@ -24,11 +24,11 @@ const GROUPS: usize = 1024;
 pub struct Score {
     /// The score: a root mean squared error, a mean log loss, a share of right answers, a mean NDCG.
     pub value: f64,
-    /// Its standard error, users (or groups of samples, or samples) taken as independent. Not a
-    /// number (null in JSON) where there is one only.
+    /// The standard error, users (or groups of samples, or samples) taken as independent. Not a number (null in JSON)
+    /// where there is one only.
     pub error: f64,
-    /// Where the true score is, the mean over the folds of what the models fitted there would get
-    /// on ever more points. The intervals of all candidates hold at once, with 95 % confidence.
+    /// The interval of the true score: the mean over the folds of the scores that the models fitted there would get on
+    /// ever more points. The intervals of all candidates hold together, with 95 % confidence.
     ///
     /// Where the score is a mean between 0 and 1 (accuracy, NDCG) this is a guarantee, by Hoeffding
     /// or Clopper–Pearson: it takes each fold by itself, because the folds are not independent, and
@@ -38,19 +38,19 @@ pub struct Score {
     pub interval: Interval,
 }
 
-/// By how much the best candidate leads the second, evaluated on the same points.
+/// The lead of the best candidate over the second, evaluated on the same points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lead {
     /// The difference of their scores: positive, but for a score they were not chosen by.
     pub difference: f64,
-    /// Its standard error, from the differences point by point. Not a number (null in JSON) where
-    /// there is one independent point only.
+    /// The standard error, from the differences point by point. Not a number (null in JSON) where there is one
+    /// independent point only.
     pub error: f64,
-    /// Held-out points there were.
+    /// The number of held-out points.
     pub points: usize,
     /// Independent groups of points, at most 1024.
     pub groups: usize,
-    /// Those of them in which the two differ.
+    /// The number of groups in which the two differ.
     pub differing: usize,
     /// Points it would take to tell the two apart with 95 % confidence, if they are like these;
     /// `None` if the two are equal, or there are too few to tell.
@@ -72,7 +72,7 @@ impl Lead {
 /// How a score comes from a mean loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Its root.
+    /// The root of the mean.
     Root,
     /// Itself.
     Plain,
@@ -163,11 +163,11 @@ impl Points {
     }
 }
 
-/// What is known of a fold.
+/// The sums of a fold.
 struct Fold {
     count: usize,
     weight: f64,
-    /// As many independent points of one weight as these are worth.
+    /// The number of independent points of one weight that these are worth.
     size: f64,
     /// Whether each point is independent and has weight 1.
     plain: bool,
@@ -183,7 +183,7 @@ pub(super) struct Tally {
     weights: Vec<f64>,
     /// The sums of each candidate by group.
     sums: Vec<Vec<f64>>,
-    /// How many states the kept one of each candidate was chosen from by these points.
+    /// For each candidate, the number of states from which these points chose the kept one.
     choices: Vec<f64>,
     folds: Vec<Fold>,
 }
@@ -255,7 +255,7 @@ impl Tally {
         (squares * groups / (groups - 1.0)).sqrt() / self.weight()
     }
 
-    /// What a group's losses are beyond the mean.
+    /// Returns the losses of a group beyond the mean.
     fn beyond(&self, a: usize, mean: f64, group: usize) -> f64 {
         self.sums[a][group] - mean * self.weights[group]
     }

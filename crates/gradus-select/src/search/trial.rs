@@ -14,16 +14,16 @@ use gradus_data::{Ratings, Samples};
 /// Places of a ranking that count.
 const PLACES: usize = 20;
 
-/// What became of a candidate on one part.
+/// The outcome of a candidate on one part.
 pub(super) struct Trial {
     pub(super) metric: String,
     pub(super) scale: Scale,
     pub(super) losses: Losses,
-    /// Of classes evaluated by their probabilities also whether the answer is wrong.
+    /// Whether each answer is wrong, for classes evaluated by their probabilities.
     pub(super) wrong: Option<Losses>,
     pub(super) points: Points,
     pub(super) iterations: f64,
-    /// How many states of the fit its held-out points chose from.
+    /// The number of states of the fit from which the held-out points chose.
     pub(super) choices: f64,
 }
 

@@ -78,7 +78,7 @@ impl<S: IntoIterator<Item = u32>> FromIterator<S> for Sentences {
     }
 }
 
-/// On which side of a word its context is.
+/// The side of a word on which its context is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextSide {
@@ -91,7 +91,7 @@ pub enum ContextSide {
     Right,
 }
 
-/// How much a word of the context counts, by its distance.
+/// The weight of a word of the context by its distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DistanceWeights {
@@ -104,14 +104,14 @@ pub enum DistanceWeights {
     Dynamic,
 }
 
-/// Which words are the context of a word, and how much each counts.
+/// The words that are the context of a word, and how much each counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextWindow {
     /// The largest distance at which a word is still context, from 1 to 1,000.
     pub size: usize,
-    /// On which side it is.
+    /// The side on which the context is.
     pub side: ContextSide,
-    /// How much it counts by its distance.
+    /// The weight of a word by its distance.
     pub weights: DistanceWeights,
 }
 
@@ -206,7 +206,7 @@ pub fn count<T: CountValue>(
 }
 
 /// Counts the words of a corpus, as [`count`] does; windows end with the document. Of a corpus whose words are in a file
-/// no more is held than the limit says, or parts of 64 million words.
+/// no more is kept in memory than the limit says, or parts of 64 million words.
 ///
 /// # Errors
 /// As [`count`], and if the file of a corpus cannot be read.
@@ -218,7 +218,7 @@ pub fn count_corpus<T: CountValue>(
     counted(&Source::Corpus(corpus), corpus.words().len(), window, memory_limit)
 }
 
-/// What is counted: words with [`END`] after each sentence.
+/// The source of the words, with [`END`] after each sentence.
 enum Source<'a> {
     Sentences(&'a [u32]),
     Corpus(&'a Corpus),
@@ -335,7 +335,7 @@ fn most_places(source: &Source<'_>, rows: &Rows, limit: Option<u64>) -> Result<u
 /// Places that are read from a file together, if there is no limit.
 const MOST_READ: usize = 1 << 26;
 
-/// A part has at least so many places, unless the sentences end.
+/// A part has at least this many places, unless the sentences end.
 const LEAST_PLACES: u64 = 1 << 10;
 
 /// The matrix, as its rows come.

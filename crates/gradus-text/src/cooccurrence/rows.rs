@@ -4,17 +4,17 @@ use super::{ContextSide, END};
 use gradus_base::{Result, parallel};
 use gradus_kernel::prefetch;
 
-/// How many places ahead of the one at hand the words are asked for.
+/// The prefetch distance, in places of words.
 const AHEAD: usize = 8;
-/// A block of rows has at most about so many entries, if there is no memory limit.
+/// A block of rows has at most about this many entries, if there is no memory limit.
 pub(super) const BLOCK: u64 = 1 << 18;
-/// A block of rows has at least about so many entries.
+/// A block of rows has at least about this many entries.
 const LEAST_BLOCK: u64 = 1 << 8;
 /// Blocks that are worked on before their entries are handed on: a constant, so that the memory does not depend on the
 /// number of threads.
 const AT_ONCE: usize = 16;
 
-/// Where each word stands in a part of the sentences.
+/// The positions of each word in a part of the sentences.
 pub(super) struct Index<'a> {
     words: &'a [u32],
     /// The places of all words, those of word 0 first, ascending for each word.
@@ -113,7 +113,7 @@ pub(super) struct Rows {
     pub(super) side: ContextSide,
     /// The weight of each distance from 1 on, in units.
     pub(super) weights: Vec<u64>,
-    /// A block of rows has about so many entries.
+    /// A block of rows has about this many entries.
     pub(super) block: u64,
 }
 

@@ -6,9 +6,9 @@ use std::env::temp_dir;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
 
-/// What is read or written at a time.
+/// The number of bytes read or written at a time.
 const BUFFER: usize = 1 << 18;
-/// Merged rows are handed on when they have so many entries.
+/// Merged rows are handed on when they have this many entries.
 const BLOCK: usize = 1 << 18;
 
 /// The counts of some parts, each in a file of its own.

@@ -156,7 +156,7 @@ fn counts_depend_neither_on_threads_nor_on_the_memory_limit() {
     }
 }
 
-/// A corpus whose words are in a file is counted as one that is held.
+/// A corpus whose words are in a file is counted as one in memory.
 #[test]
 fn a_corpus_on_disk_is_counted_to_the_same_bits() {
     let texts: Vec<String> = random(3, 900, 60, 30)

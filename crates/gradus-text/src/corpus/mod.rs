@@ -23,18 +23,18 @@ use read::Reading;
 use std::borrow::Cow;
 use tokens::{Place, Tokens};
 
-/// Which words of documents a corpus has.
+/// The vocabulary of a corpus: which words of documents it has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Words {
     /// How text is cut into words.
     pub tokenizer: Tokenizer,
     /// Words of fewer letters are left out, as if they were not there.
     pub shortest: usize,
-    /// Which pairs of words become one word, before rare words are left out.
+    /// The pairs of words that become one word, before rare words are left out.
     pub phrases: Phrases,
     /// Words that are there fewer times are left out.
     pub min_count: u64,
-    /// So many words are kept at most, the most frequent ones.
+    /// The largest number of words kept, the most frequent ones.
     pub max_words: Option<usize>,
 }
 
@@ -50,14 +50,14 @@ pub struct Corpus {
     n_read: u64,
 }
 
-/// The documents of a fit: held, or read part by part.
+/// The documents of a fit: in memory, or read part by part.
 pub(crate) enum Text<'a, 'p> {
     InMemory(&'a Documents),
     Parts(&'a mut Parts<'p, Documents>),
 }
 
 impl Text<'_, '_> {
-    /// What a checkpoint knows the documents by, if one is kept: only of documents that are held.
+    /// Returns the fingerprint of the documents for a checkpoint, if one is kept: only for documents in memory.
     pub(crate) fn fingerprint(&self, job: &Job<'_, Documents>) -> u64 {
         match (self, &job.checkpoint) {
             (Self::InMemory(documents), Some(_)) => documents.fingerprint(),

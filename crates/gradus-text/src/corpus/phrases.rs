@@ -42,7 +42,7 @@ impl PhraseScore {
     }
 }
 
-/// Which pairs of words become phrases.
+/// The rule by which pairs of words become phrases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phrases {
     /// How strongly two words belong together.

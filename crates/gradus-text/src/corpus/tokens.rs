@@ -6,13 +6,13 @@ use std::env::temp_dir;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write as _};
 
-/// In place of a word: the end of a document. No word has this number.
+/// The number that marks the end of a document. No word has this number.
 pub(crate) const END: u32 = u32::MAX;
 
 /// Tokens that are copied or written at a time.
 const BUFFER: usize = 1 << 16;
 
-/// Where tokens are kept.
+/// The storage of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Memory,
@@ -108,7 +108,8 @@ impl Tokens {
         (0..self.len()).step_by(BUFFER).try_for_each(|first| take(&self.get(first, BUFFER)?))
     }
 
-    /// What a function makes of the tokens, some at a time, in the same place. It gives no more than it got so far.
+    /// Replaces the tokens by what a function makes of them, some at a time, in the same place. It gives no more than
+    /// it got so far.
     pub(super) fn rewrite(self, mut write: impl FnMut(&[u32], &mut Vec<u32>)) -> Result<Self> {
         let mut written = Vec::with_capacity(BUFFER);
         if let Self::Memory(mut tokens) = self {

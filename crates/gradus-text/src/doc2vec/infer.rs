@@ -18,7 +18,7 @@ pub(super) struct Inference {
     pub(super) seed: u64,
 }
 
-/// What is drawn for all documents alike.
+/// The draws that all documents share.
 pub(super) struct Draws<'a> {
     inference: &'a Inference,
     negatives: Negatives,
@@ -42,7 +42,7 @@ impl<'a> Draws<'a> {
         Ok(Self { inference, negatives, keeping: keeping(counts, inference.subsample) })
     }
 
-    /// Finds the vector of a document with these words, so many times each; `x` is a padded row. Without words it is 0.
+    /// Finds the vector of a document with these words, this many times each; `x` is a padded row. Without words it is 0.
     pub(super) fn find(
         &self,
         (words, counts): (&[u32], &[f64]),

@@ -79,7 +79,7 @@ pub struct Doc2Vec {
     #[schemars(range(min = 1))]
     pub min_count: u64,
 
-    /// Keep so many words at most, the most frequent ones.
+    /// Keep this many words at most, the most frequent ones.
     #[schemars(range(min = 2, max = 4_000_000_000_u64))]
     pub max_words: Option<usize>,
 

@@ -97,7 +97,7 @@ impl Weights {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Binary {
     pub(crate) args: Args,
@@ -158,7 +158,7 @@ impl Input<'_> {
         }
     }
 
-    /// So many bytes: memory grows with what is there, not with what the file says.
+    /// Reads this many bytes: memory grows with what is there, not with what the file says.
     fn many(&mut self, n: usize, what: &str) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         while all.len() < n {
@@ -378,7 +378,7 @@ pub(crate) fn read(path: &Path, from: &mut dyn BufRead) -> Result<Binary> {
 
 /// A matrix to write.
 pub(crate) enum Source<'a> {
-    /// So many rows, each given when it is asked for.
+    /// Dense rows, each computed when it is asked for.
     Dense {
         n_rows: usize,
         row: &'a dyn Fn(usize, &mut [f32]),
@@ -386,7 +386,7 @@ pub(crate) enum Source<'a> {
     Quantised(&'a Quantised),
 }
 
-/// What is written.
+/// The header to write.
 pub(crate) struct Head<'a, 'b> {
     pub(crate) args: Args,
     pub(crate) words: &'b mut dyn Iterator<Item = (&'a str, u64)>,

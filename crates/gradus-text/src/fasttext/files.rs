@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
 
-/// What stands before labels in fastText's files.
+/// The prefix of labels in fastText's files.
 pub(crate) const LABEL: &str = "__label__";
 
 fn ngrams_of(args: &Args) -> CharNgrams {

@@ -19,7 +19,7 @@ pub enum Loss {
 
 /// The classes of the documents of a fit, by descending frequency.
 pub(super) struct Labels {
-    /// Where the classes of each document end.
+    /// The end of the classes of each document.
     ends: Vec<usize>,
     codes: Vec<u32>,
     n: usize,
@@ -30,7 +30,7 @@ pub(super) struct Labels {
 /// The target of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target<'a> {
-    /// These classes at once.
+    /// All classes of a document at once.
     All(&'a [u32]),
     /// One class.
     One(u32),

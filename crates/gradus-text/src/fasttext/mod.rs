@@ -104,7 +104,7 @@ pub struct FastText {
     #[schemars(range(min = 1))]
     pub min_count: u64,
 
-    /// Keep so many words at most, the most frequent ones.
+    /// Keep this many words at most, the most frequent ones.
     #[schemars(range(min = 2, max = 4_000_000_000_u64))]
     pub max_words: Option<usize>,
 
@@ -126,7 +126,7 @@ pub struct FastText {
     /// GloVe or fastText.
     pub vectors: Option<String>,
 
-    /// Keep so many words and n-grams at most, those with the longest vectors. They are chosen in the course of the fit, and the
+    /// Keep this many words and n-grams at most, those with the longest vectors. They are chosen in the course of the fit, and the
     /// rest of it is theirs.
     #[schemars(range(min = 1, max = 4_000_000_000_u64))]
     pub cutoff: Option<usize>,
@@ -210,7 +210,7 @@ fn no_labels() -> Error {
 /// The vectors that words start from, where they are given.
 type Given = Vec<Option<Vec<f32>>>;
 
-/// What a fit learns from.
+/// The training data of a fit.
 struct Prepared {
     bag: TextBag,
     bags: Bags,

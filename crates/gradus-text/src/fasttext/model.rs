@@ -20,7 +20,7 @@ pub(super) enum Weights {
     Quantised(Quantised),
 }
 
-/// What [`FastText`](super::FastText) learns: a vector for each word and n-gram, and one for each class.
+/// The fitted [`FastText`](super::FastText): a vector for each word and n-gram, and one for each class.
 ///
 /// It takes [`Documents`], or the rows of a table with a column of text of the name in training.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ impl FastTextModel {
         matches!(self.weights, Weights::Quantised(_))
     }
 
-    /// Adds so many times the vector of a feature; features without one have zeros.
+    /// Adds this many times the vector of a feature; features without one have zeros.
     pub(super) fn add(&self, feature: usize, times: f32, sum: &mut [f32]) {
         match &self.weights {
             Weights::Dense(values) => {
@@ -224,7 +224,7 @@ impl Predict for FastTextModel {
         &self.outputs
     }
 
-    /// Of documents of several classes, the first is the target.
+    /// Returns the samples. For documents of several classes, the first is the target.
     fn samples<'a>(&self, data: &'a dyn Dataset) -> Result<Cow<'a, Samples>> {
         if let Some(samples) = data.downcast_ref::<Samples>() {
             return Ok(Cow::Borrowed(samples));

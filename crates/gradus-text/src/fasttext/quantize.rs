@@ -200,7 +200,7 @@ impl Quantised {
         Ok(Self { centroids, codes, norms })
     }
 
-    /// Quantises rows, so many coordinates at a time; their norms apart.
+    /// Quantises rows, this many coordinates at a time; their norms apart.
     pub(crate) fn learn(rows: &[f32], dimension: usize, width: usize, seed: u64) -> Self {
         let norms: Vec<f32> = rows
             .chunks_exact(dimension)
@@ -226,7 +226,7 @@ impl Quantised {
         (&self.centroids, &self.codes, self.norms.as_ref())
     }
 
-    /// Adds so many times a row.
+    /// Adds this many times a row.
     pub(crate) fn add(&self, row: usize, times: f32, sum: &mut [f32]) {
         let norm = self.norms.as_ref().map_or(1.0, |(codes, of)| of.centroid(0, codes[row])[0]);
         let n = self.centroids.n_subspaces();

@@ -30,17 +30,19 @@ const REVISED: usize = 16;
 /// A batch of fewer numbers is not worth several threads.
 const LARGE: usize = 1 << 17;
 
-/// What the documents of a batch do to each other without knowing it is at most so much of what one would do alone.
+/// A bound on the mutual effect of the documents of a batch, which do not see each other, relative to the effect of one
+/// alone.
 const COMMON: f64 = 0.5;
 
-/// What a fit is asked for.
+/// The parameters of a fit.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) dimension: usize,
     pub(super) learning_rate: f64,
     pub(super) epochs: usize,
     pub(super) loss: Loss,
-    /// So many features are kept, from this epoch on: those of the longest rows, and the word that ends documents.
+    /// The number of features that are kept, from this epoch on: those of the longest rows, and the word that ends
+    /// documents.
     pub(super) cutoff: Option<(usize, u64)>,
     pub(super) line_end: Option<u32>,
     pub(super) seed: u64,
@@ -54,9 +56,9 @@ pub(super) struct Trainer<'a> {
     /// Rows to start from, where they are given; `None` in a row that is not.
     start: Option<&'a (dyn Fn(usize) -> Option<Vec<f32>> + Sync)>,
     options: Options,
-    /// What two documents have in common: the mean product of their shares of features.
+    /// The overlap of two documents: the mean product of their shares of features.
     common: f64,
-    /// Where the parts of the rows begin, and the number of rows.
+    /// The start of the parts of the rows, and the number of rows.
     parts: Vec<usize>,
 }
 

@@ -3,9 +3,9 @@
 /// A tree of classes: frequent ones are near its root.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    /// Of each class, from its leaf to the root: the inner nodes, and whether the way from them leads to the right.
+    /// For each class, from its leaf to the root: the inner nodes, and whether the way from them leads to the right.
     paths: Vec<Vec<(u32, bool)>>,
-    /// Of each inner node its two children: classes below their number, then inner nodes.
+    /// For each inner node its two children: classes below their number, then inner nodes.
     children: Vec<[u32; 2]>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct AdaGrad<'a> {
     grid: Grid,
 }
 
-/// What changes from epoch to epoch, in the order of the partitions.
+/// The state, which changes from epoch to epoch, in the order of the partitions.
 pub(super) struct State {
     epoch: usize,
     words: Rows,

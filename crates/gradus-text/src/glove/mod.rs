@@ -79,10 +79,10 @@ pub struct Glove {
     #[schemars(range(min = 1, max = 1000))]
     pub window: usize,
 
-    /// On which side of a word its context is.
+    /// The side of a word on which its context is.
     pub context: ContextSide,
 
-    /// How much a word of the context counts, by its distance.
+    /// The weight of a word of the context by its distance.
     pub distance_weights: DistanceWeights,
 
     /// The count `n_max` from which on pairs weigh fully. 10 suits some ten million words of text, 100 billions.
@@ -117,7 +117,7 @@ pub struct Glove {
     #[schemars(range(min = 1))]
     pub min_count: u64,
 
-    /// Keep so many words at most, the most frequent ones.
+    /// Keep this many words at most, the most frequent ones.
     #[schemars(range(min = 1))]
     pub max_words: Option<usize>,
 

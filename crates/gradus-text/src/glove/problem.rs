@@ -1,4 +1,4 @@
-//! What both solvers minimise, and what they change.
+//! The objective and the variables of both solvers.
 
 use super::Glove;
 use gradus_base::random::Stream;
@@ -13,7 +13,7 @@ pub(super) struct Problem {
     pub(super) logs: Csr<f32>,
     /// Whether the matrix is its own transpose.
     pub(super) symmetric: bool,
-    /// Where the biases start: `ln n_i − ½ ln N`, so that counts of independent words are met without vectors.
+    /// The start of the biases: `ln n_i − ½ ln N`, so that counts of independent words are met without vectors.
     biases: [Vec<f32>; 2],
     /// `ln n_max`.
     most: f32,

@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 
 /// Vectors of words, with the vocabulary and its counts.
 ///
-/// Words are held in ascending order, and the model knows their order by frequency (of a vector file: the order of the
+/// Words are stored in ascending order, and the model knows their order by frequency (of a vector file: the order of the
 /// file). A word is looked up as it is written. Where no word of the vocabulary has a capital letter, a word that is not
 /// found is looked up in lower case as well: `King` finds `king` in a model of text in lower case. Accents always count.
 /// Words with blanks between them are looked up as a phrase: `new york` finds `new_york`.
@@ -162,7 +162,7 @@ impl WordVectors {
         Self { words, ranking, counts, phrases, vectors, context, subwords, inverse, is_lowercase }
     }
 
-    /// Says which of the words are phrases that the fit made of words.
+    /// Marks the words that are phrases, which the fit made of words.
     ///
     /// # Errors
     /// If one is not in the vocabulary.
@@ -200,7 +200,7 @@ impl WordVectors {
         self.subwords.as_ref()
     }
 
-    /// What the word at this place has of its own: `n + 1` times its vector without the vectors of its `n` n-grams.
+    /// Returns the own part of the word at this place: `n + 1` times its vector without the vectors of its `n` n-grams.
     pub(crate) fn own(&self, at: usize) -> Vec<f32> {
         let vector = self.vector(at);
         let Some(subwords) = &self.subwords else { return vector.to_vec() };

@@ -60,7 +60,7 @@ struct Candidates<'a> {
     /// Rows below cannot be among the nearest.
     limit: f32,
     rows: Vec<(f32, usize)>,
-    /// The candidates are looked through when there are so many.
+    /// The candidates are looked through when there are this many.
     full: usize,
 }
 

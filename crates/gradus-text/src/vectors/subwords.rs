@@ -57,7 +57,7 @@ impl Subwords {
         Ok(Self { ngrams, buckets, k, values })
     }
 
-    /// Which n-grams words have.
+    /// Returns the rule of n-grams.
     pub fn ngrams(&self) -> &CharNgrams {
         &self.ngrams
     }

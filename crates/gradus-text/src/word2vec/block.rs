@@ -18,13 +18,13 @@ pub(super) struct Kept {
 pub(super) struct Touched {
     /// The words, in the order in which they were met.
     pub(super) words: Vec<u32>,
-    /// Their rows.
+    /// The rows of the copies.
     pub(super) rows: Vec<f32>,
-    /// How many steps each of them takes part in.
+    /// The number of steps in which each row takes part.
     pub(super) n_steps: Vec<u32>,
     /// The sum of the squared lengths of the first rows, and their number.
     pub(super) lengths: (f64, usize),
-    /// Their places by part of all rows, for the merge.
+    /// The places by part of all rows, for the merge.
     pub(super) by_part: Vec<Vec<u32>>,
 }
 
@@ -62,7 +62,7 @@ impl Touched {
     }
 }
 
-/// What a block changed on both sides.
+/// The changes of a block on both sides.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
     pub(super) inputs: Touched,
@@ -79,7 +79,7 @@ struct Places {
 const NOWHERE: u32 = u32::MAX;
 
 /// Steps of the whole softmax bend the loss of a word by its probability, which is as often there as the word: an
-/// occurrence counts as so many steps of a curvature of ¼.
+/// occurrence counts as this many steps of a curvature of ¼.
 const SOFTMAX_STEPS: u32 = 4;
 
 impl Places {
@@ -100,7 +100,7 @@ impl Places {
     }
 }
 
-/// What a thread uses from one block to the next.
+/// The scratch memory of a thread.
 pub(super) struct Workspace {
     inputs: Places,
     outputs: Places,

@@ -17,7 +17,7 @@ const WORDS: usize = 32;
 
 /// The rows of every word.
 pub(super) struct Composition {
-    /// Where the rows of each word end.
+    /// The end of the rows of each word.
     ends: Vec<usize>,
     /// The rows of all words: first the number of the word, then those of its n-grams, after all words.
     rows: Vec<u32>,
@@ -98,13 +98,13 @@ pub(super) struct Composed<'a> {
     words: Vec<u32>,
     /// The place of each word among `words`.
     places: Vec<u32>,
-    /// What the vectors of `words` were before the batch, then what it changed of them.
+    /// The vectors of `words` before the batch, then their changes.
     changes: Vec<f32>,
     /// Steps that each of `words` took part in.
     n_steps: Vec<u32>,
     /// The rows of each part that change, and the place of the word whose change it is.
     pairs: Vec<Vec<(u32, u32)>>,
-    /// Of each row: what is left of it, and what its changes do apart. At rest (1, 0).
+    /// For each row: what is left of it, and what its changes do apart. At rest (1, 0).
     shares: Vec<(f32, f32)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is drawn at random: which occurrences of frequent words are kept, and the negatives.
+//! Random draws: the occurrences of frequent words that are kept, and the negatives.
 
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};

@@ -5,7 +5,7 @@ use gradus_base::parallel;
 use gradus_kernel::words::add_rows;
 use gradus_kernel::{Level, Rows};
 
-/// Rows of one side in so many parts, which are changed in parallel.
+/// Rows of one side in this many parts, which are changed in parallel.
 pub(super) const PARTS: usize = 16;
 
 /// The rows of one side, cut into parts of about as many expected changes.
@@ -54,7 +54,7 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    /// Steps of this rate, each with so many rows of the other side, whose squared lengths have this mean: by the curvature of the
+    /// Steps of this rate, each with this many rows of the other side, whose squared lengths have this mean: by the curvature of the
     /// logistic loss, at most ¼, one step does the share `rate · partners · ¼ · length²`.
     pub(super) fn new(rate: f32, partners: f64, (squares, n): (f64, usize)) -> Self {
         let square = squares / n.max(1) as f64;
@@ -68,7 +68,7 @@ impl Decay {
         Self { left }
     }
 
-    /// The share that is done after so many steps.
+    /// The share that is done after this many steps.
     pub(super) fn done(&self, n_steps: u32) -> f32 {
         1.0 - self.left[(n_steps as usize).min(self.left.len() - 1)]
     }

@@ -37,7 +37,7 @@ const BLOCKS: usize = 8;
 /// Words of a block, those that are not kept included.
 const BLOCK_WORDS: usize = 384;
 
-/// A batch changes no row more often than about so many times: blocks do not see each other's changes.
+/// A batch changes no row more often than about this many times: blocks do not see each other's changes.
 const MOST_CHANGES: f64 = 160.0;
 
 /// Most words of the whole softmax, which takes steps against all of them.
@@ -66,19 +66,19 @@ pub enum Word2vecLoss {
     Hierarchical,
 }
 
-/// From what words are predicted.
+/// The inputs from which words are predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// From each of their neighbours.
+    /// Each word from each of its neighbours.
     Skipgram,
-    /// From the mean of their neighbours.
+    /// Each word from the mean of its neighbours.
     Cbow,
-    /// From their document: inputs are documents.
+    /// Each word from its document: inputs are documents.
     Document,
 }
 
 impl Task {
-    /// How often a text of so many words is gone through. Vectors of two million words of Wikipedia order the pairs of
+    /// How often a text of this many words is gone through. Vectors of two million words of Wikipedia order the pairs of
     /// WordSim-353 by ρ = .43 after 5 times of `skipgram` and by .55 after 20 and after 40; `cbow` by .26 and .50. Half a
     /// million words need 20 times and 50. From ten
     /// (twenty) million words on it is five times, as in word2vec.
@@ -91,7 +91,7 @@ impl Task {
     }
 }
 
-/// What a fit is asked for.
+/// The parameters of a fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) task: Task,
@@ -121,7 +121,7 @@ enum Targets {
     Tree(Tree),
 }
 
-/// What a block needs to know.
+/// The settings of a block.
 struct Settings<'a> {
     task: Task,
     window: usize,

@@ -10,7 +10,7 @@ pub(super) struct Tree {
     nodes: Vec<u32>,
     /// The turn at each of these nodes: 1 or 0.
     turns: Vec<f32>,
-    /// Where the way of each word ends.
+    /// The end of the path of each word.
     ends: Vec<usize>,
     /// How often each inner node is on the way to a word.
     counts: Vec<f64>,

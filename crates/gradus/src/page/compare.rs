@@ -10,7 +10,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
     let together = found.not_distinguished.as_slice();
     let page = Page::new(title).subtitle(data).stats(stats(found));
     let page = page.section("Leaderboard", |section| {
-        let section = section.text(summary(found)).table(&leaderboard(found));
+        let section = section.text(format!("{}.", found.verdict())).table(&leaderboard(found));
         let section = section.note(
             "“fit” is the time of the fit on the training part; “memory” how much the process grew at its \
              peak during that fit, as far as a look every few milliseconds shows; “model” the size of the \
@@ -80,7 +80,7 @@ pub fn comparison_page(found: &Comparison, title: &str, data: &str) -> Page {
     .footer(format!("gradus {}", env!("CARGO_PKG_VERSION")))
 }
 
-/// What the charts show: of baselines the best alone, for a far one would squeeze all others.
+/// Returns the models of the charts: of baselines the best alone, for a far one would squeeze all others.
 fn drawn(found: &Comparison) -> Vec<&Ranked> {
     let mut baselines = 0;
     let mut keep = |row: &&Ranked| {
@@ -114,28 +114,6 @@ fn stats(found: &Comparison) -> Vec<(String, String, String)> {
     let of = found.budget.map_or("no limit".to_owned(), |budget| format!("of {}", time(budget)));
     stats.push(("Time".into(), time(found.seconds), of));
     stats
-}
-
-/// What was found, in a sentence or two.
-fn summary(found: &Comparison) -> String {
-    let Some(winner) = &found.winner else { return "No model was tested.".to_owned() };
-    let others: Vec<&str> = found.not_distinguished.iter().skip(1).map(String::as_str).collect();
-    if others.is_empty() {
-        return match found.rows.len() {
-            1 => format!("{winner} is the only model that was tested."),
-            _ => format!("{winner} is best, and the test part tells it apart from all others."),
-        };
-    }
-    let fastest = found.fastest.as_deref().unwrap_or_default();
-    let smallest = match found.smallest.as_deref() {
-        Some(name) if name != fastest => format!("{name} is"),
-        _ => "is".to_owned(),
-    };
-    format!(
-        "{winner} is best, and not distinguished from {}. Of these {fastest} was fitted in the shortest time, and \
-         {smallest} the smallest.",
-        others.join(", "),
-    )
 }
 
 fn meaning(found: &Comparison) -> String {

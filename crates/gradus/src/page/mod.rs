@@ -98,7 +98,7 @@ fn stats(
     stats
 }
 
-/// What every page ends with.
+/// Adds the end of every page.
 fn close(page: Page, fitted: &AnyFitted) -> Page {
     page.section("Parameters", |section| {
         let mut table =

@@ -42,7 +42,7 @@ fn feature_names(model: &LinearModel) -> Vec<String> {
     model.inputs().feature_names()
 }
 
-/// How many features the chosen penalty uses, and how large it is.
+/// Describes the number of features that the chosen penalty uses, and its size.
 fn caption(path: &Path, penalty: f64) -> String {
     let chosen = path.validation.as_ref().map_or(0, |found| found.chosen);
     let used = path.coefficients.range(chosen).len();

@@ -138,7 +138,7 @@ fn evaluated(mut page: Page, fitted: &AnyFitted, tested: &Tested) -> Page {
     page
 }
 
-/// What the data is, and whether the model was trained on it.
+/// Describes the data, and whether the model was trained on it.
 fn whence(tested: &Tested) -> String {
     let (count, source) = (number(tested.count as f64), &tested.source);
     match tested.in_training {
@@ -352,7 +352,7 @@ impl Names<'_> {
     }
 }
 
-/// What the model recommends, to whom.
+/// Adds the recommendations for some users.
 fn recommended(page: Page, model: &dyn Recommend, titles: Option<&Titles>) -> Page {
     // Without a history what users have rated cannot be left out.
     let Some(history) = model.history() else { return page };

@@ -235,7 +235,7 @@ fn largest(evaluated: &ClassesEvaluation, n_classes: usize) -> Vec<u32> {
     order
 }
 
-/// At most so many of the points, the first and the last among them.
+/// Returns at most `POINTS` of the points and one more, the first and the last among them.
 fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
     let step = points.len().div_ceil(POINTS).max(1);
     let last = points.last().copied().filter(|_| !(points.len() - 1).is_multiple_of(step));
@@ -340,7 +340,7 @@ pub fn largest_coefficients(model: &LinearModel, n: usize) -> (Vec<usize>, usize
     (order, used)
 }
 
-/// What each score is called: the target, or the class it is in favour of.
+/// Returns the name of each score: the target, or the class it is in favour of.
 pub fn score_names(model: &LinearModel) -> Vec<String> {
     use gradus_core::predict::Predict as _;
     match (model.outputs().labels(), model.intercepts().len()) {

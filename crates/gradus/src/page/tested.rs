@@ -1,4 +1,4 @@
-//! How a recommender does on data beside its training: the numbers that its page shows.
+//! The evaluation of a recommender on data beside its training: the numbers of its page.
 
 use gradus_base::{Error, Result};
 use gradus_core::estimator::{AnyFitted, Fit as _};
@@ -15,15 +15,15 @@ const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
 /// A recommender evaluated on data, to show in its page.
 #[derive(Clone, Debug)]
 pub struct Tested {
-    /// Where the data came from.
+    /// The source of the data.
     pub source: String,
     /// How many ratings there are.
     pub count: usize,
-    /// How many of them are in the training data; nothing where the model did not keep it.
+    /// The number of ratings that are also in the training data; absent where the model did not keep it.
     pub in_training: Option<usize>,
     /// The errors of predicted ratings, of a model that predicts them.
     pub ratings: Option<TestedRatings>,
-    /// How well it ranks.
+    /// The ranking measures.
     pub ranking: Option<TestedRanking>,
     /// Why it was not evaluated by its ranking, if it was not.
     pub unranked: Option<String>,
@@ -34,13 +34,13 @@ pub struct Tested {
 pub struct TestedRatings {
     /// The ratings.
     pub truth: Vec<f32>,
-    /// What the model predicted.
+    /// The predictions of the model.
     pub predicted: Vec<f32>,
     /// The errors.
     pub errors: RatingErrors,
     /// The errors of simpler models on the same ratings, where the training data is known.
     pub baselines: Vec<(&'static str, RatingErrors)>,
-    /// How often intervals hold the rating, of a model that gives intervals.
+    /// The coverage of the intervals, for a model that gives intervals.
     pub coverage: Vec<Coverage>,
     /// The errors by the number of ratings that a user has in training, where that is known.
     pub by_count: Vec<CountErrors>,
@@ -60,14 +60,14 @@ pub struct CountErrors {
 /// The smallest number of ratings of each group of users.
 const COUNTS: [usize; 7] = [0, 1, 5, 10, 20, 50, 100];
 
-/// How often the intervals of one level hold the rating.
+/// The coverage of the intervals of one level.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
-    /// How often they should.
+    /// The nominal coverage.
     pub level: f64,
-    /// How often they do.
+    /// The measured coverage.
     pub share: f64,
-    /// Where that share is with 95 % confidence.
+    /// The 95 % interval of that share.
     pub interval: Interval,
     /// The mean width of the intervals.
     pub width: f64,
@@ -76,9 +76,9 @@ pub struct Coverage {
 /// Measures of the ranking.
 #[derive(Clone, Debug)]
 pub struct TestedRanking {
-    /// Those of the model.
+    /// The ranking measures of the model.
     pub report: RankingReport,
-    /// Those of the most popular items for everyone, where the training data is known.
+    /// The ranking measures of the most popular items for everyone, where the training data is known.
     pub popular: Option<RankingReport>,
     /// The scale of the ratings, where the threshold is the upper quarter of it.
     pub scale: Option<RatingScale>,

@@ -17,7 +17,7 @@ const MAPPED: usize = 150;
 /// How vectors do on analogies.
 #[derive(Clone, Debug)]
 pub struct TestedAnalogies {
-    /// Where the analogies are from.
+    /// The source of the analogies.
     pub source: String,
     /// The sections, and at the end all together.
     pub sections: Vec<AnalogySection>,
@@ -26,7 +26,7 @@ pub struct TestedAnalogies {
 /// A section of a set of analogies.
 #[derive(Clone, Debug)]
 pub struct AnalogySection {
-    /// Its name.
+    /// The name of the section.
     pub name: String,
     /// Analogies that were completed rightly.
     pub right: u64,

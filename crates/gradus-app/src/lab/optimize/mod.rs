@@ -39,7 +39,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, each with its name and what it is.
+    /// All values, each with its name and its description.
     pub const ALL: [(Self, &'static str, &'static str); 10] = [
         (Self::Gd, "gd", "Steepest descent"),
         (
@@ -58,7 +58,7 @@ impl Method {
     ];
 }
 
-/// Which optimisers go down which surface, and from where.
+/// The surface, the optimisers that minimise it, and where they start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OptimizeRequest {
@@ -72,7 +72,7 @@ pub struct OptimizeRequest {
     pub momentum: Option<f64>,
     /// Iterations at most.
     pub steps: usize,
-    /// Where to start; as suits the surface by default.
+    /// The starting point; left out, one that suits the surface.
     pub start: Option<[f64; 2]>,
 }
 
@@ -90,14 +90,14 @@ impl Default for OptimizeRequest {
     }
 }
 
-/// Where the optimisers came to.
+/// The paths of the optimisers.
 #[derive(Serialize)]
 pub struct OptimizeAnswer {
     /// The surface.
     pub surface: &'static str,
-    /// Its formula.
+    /// The formula of the surface.
     pub formula: &'static str,
-    /// Where they started.
+    /// The starting point.
     pub start: [f64; 2],
     /// Segments along which convexity was tested.
     pub convex_segments: usize,
@@ -111,14 +111,14 @@ pub struct OptimizeAnswer {
     drawn: Surface,
 }
 
-/// One optimiser, and what it came to.
+/// One optimiser and its path.
 #[derive(Serialize)]
 pub struct OptimizerRun {
-    /// Its name.
+    /// The name of the optimiser.
     pub optimizer: &'static str,
     /// The step length, of the methods that take one.
     pub rate: Option<f64>,
-    /// What kind of point it ended at.
+    /// The kind of point at the end of the path.
     pub point: String,
     /// The rate of convergence by theory, where it has one.
     pub predicted_rate: Option<f64>,

@@ -25,7 +25,7 @@ pub(super) struct Surface {
     pub(super) formula: &'static str,
     pub(super) axes: [&'static str; 2],
     pub(super) objective: Box<dyn Objective>,
-    /// What is drawn.
+    /// The part that is drawn.
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
     pub(super) start: [f64; 2],
@@ -34,12 +34,12 @@ pub(super) struct Surface {
     pub(super) minima: Vec<[f64; 2]>,
     pub(super) saddle: Option<[f64; 2]>,
     pub(super) least: f64,
-    /// Whether theory has rates for it.
+    /// Whether theory has rates for the surface.
     pub(super) quadratic: bool,
 }
 
 impl SurfaceName {
-    /// All of them, each with its name and what it is.
+    /// All values, each with its name and its description.
     pub const ALL: [(Self, &'static str, &'static str); 4] = [
         (
             Self::Bowl,

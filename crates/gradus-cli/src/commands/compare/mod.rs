@@ -34,7 +34,7 @@ struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// How long it may take, the fit of the winner included: 90s, 10m, 1h; none for no limit and
+    /// Time budget, the fit of the winner included: 90s, 10m, 1h; none for no limit and
     /// no race, so that the result does not depend on the clock
     #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
     budget: String,
@@ -47,15 +47,15 @@ struct CompareArgs {
     #[arg(long, value_name = "MODEL,…", value_delimiter = ',')]
     without: Vec<String>,
 
-    /// What a table is for [regression|classification; default: what the target looks like]
+    /// Task of a table [regression|classification; default: by the type of the target]
     #[arg(long, value_name = "WORD")]
     task: Option<String>,
 
-    /// How much of the data is the test part, looked at once
+    /// Share of the data in the test part, looked at once
     #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().holdout)]
     holdout: f64,
 
-    /// What is held out of ratings [random|per-user|last|cold]
+    /// Hold-out scheme of ratings [random|per-user|last|cold]
     #[arg(long, value_name = "WORD", default_value_t = CompareOptions::default().split)]
     split: String,
 
@@ -82,7 +82,7 @@ pub fn command() -> Command {
         let command = CompareArgs::augment_args(command)
             .arg(
                 Arg::new("metric").long("metric").value_name("WORD").help(format!(
-                    "What models are compared by [{}; default: rmse, ndcg for --implicit, accuracy of \
+                    "Metric by which models are compared [{}; default: rmse, ndcg for --implicit, accuracy of \
                      classes]",
                     metric_names().join("|")
                 )),

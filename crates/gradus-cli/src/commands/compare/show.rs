@@ -22,7 +22,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// As many digits after the point as the standard errors are worth, and one more for differences.
+/// The number of decimals that the standard errors justify, and one more for differences.
 fn decimals(found: &Comparison) -> usize {
     let errors = found.rows.iter().map(|row| row.error).filter(|e| e.is_finite() && *e > 0.0);
     let least = errors.fold(f64::INFINITY, f64::min);
@@ -42,7 +42,7 @@ pub(super) fn show(found: &Comparison, context: Context) -> Outcome {
     if !found.rows.is_empty() {
         context.say(leaderboard(found))?;
         context.say(meaning(found))?;
-        context.say(verdict(found))?;
+        context.say(found.verdict())?;
     }
     for one in &found.others {
         let score = one.score.zip(one.share).map(|(score, share)| {
@@ -124,26 +124,5 @@ fn meaning(found: &Comparison) -> String {
         grouped(found.n_units),
         found.units,
         time(found.seconds),
-    )
-}
-
-fn verdict(found: &Comparison) -> String {
-    let winner = found.winner.as_deref().unwrap_or_default();
-    let others: Vec<&str> = found.not_distinguished.iter().skip(1).map(String::as_str).collect();
-    if others.is_empty() {
-        return match found.rows.len() {
-            1 => format!("{winner} is the only model that was tested"),
-            _ => format!("{winner} is best, distinguished from all others by these points"),
-        };
-    }
-    let fastest = found.fastest.as_deref().unwrap_or_default();
-    let smallest = match found.smallest.as_deref() {
-        Some(name) if name != fastest => format!("{name} is"),
-        _ => "is".to_owned(),
-    };
-    format!(
-        "{winner} is best, not distinguished from {}; of these {fastest} was fitted in the shortest time and \
-         {smallest} the smallest",
-        others.join(", "),
     )
 }

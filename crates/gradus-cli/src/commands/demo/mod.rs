@@ -238,7 +238,7 @@ fn with_truth(
             .text("The same data at other ranks. The penalty keeps a rank that is too large from doing harm.")
             .chart(curve)
     })
-    .section("What was recovered of the planted factors", |section| {
+    .section("Recovery of the planted factors", |section| {
         section
             .text("The ratings were made from planted factors. Left: the canonical correlations between the planted item factors and those learned at the same rank, over items with 30 ratings or more; 1 is a direction found exactly, 0 one that was missed. Right: predictions for held-out pairs against the planted value before noise and rounding.")
             .columns(|left| left.chart(bars), |right| right.chart(cloud))

@@ -61,7 +61,7 @@ struct EvaluateArgs {
     #[arg(long, value_name = "N", default_value_t = RankingRequest::default().seed, help_heading = "Ranking")]
     seed: u64,
 
-    /// Also the area under the ROC curve, which takes the full ranking of every user
+    /// Compute the area under the ROC curve, too, which takes the full ranking of every user
     #[arg(long, help_heading = "Ranking")]
     auc: bool,
 
@@ -157,7 +157,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
             let mut table = Table::new(&["", ">score", "95 %"]);
             let interval = samples::between(&found.interval);
             table.row([found.metric.to_owned(), samples::short(found.value), interval]);
-            for (name, value) in &found.facts {
+            for (name, value) in &found.point_estimates {
                 table.row([(*name).to_owned(), samples::short(*value), String::new()]);
             }
             for other in &found.further {

@@ -1,4 +1,4 @@
-//! How well a model ranks what its users went on to like.
+//! The evaluation of rankings on the command line.
 
 use crate::output::{Context, Outcome, Table, grouped};
 use gradus::select::{Estimate, RankingAt, RankingReport};

@@ -1,4 +1,4 @@
-//! How well a model of features predicts, with intervals that say how sure that is.
+//! The evaluation of models of features on the command line, with intervals.
 
 use super::against;
 use crate::output::{Context, Outcome, Table, grouped};

@@ -26,7 +26,7 @@ struct BiasVarianceArgs {
     #[arg(long, num_args = 2, value_names = ["PARAMETER", "VALUE"], action = clap::ArgAction::Append, allow_hyphen_values = true)]
     set: Vec<String>,
 
-    /// How often the model is fitted for each value
+    /// Number of fits for each value
     #[arg(long, value_name = "N", default_value_t = BiasVarianceRequest::default().rounds)]
     rounds: usize,
 

@@ -42,7 +42,7 @@ struct OptimizeArgs {
     #[arg(long, value_name = "N", default_value_t = OptimizeRequest::default().steps)]
     steps: usize,
 
-    /// Where to start [default: as suits the surface]
+    /// Starting point [default: one that suits the surface]
     #[arg(long, value_name = "X,Y", allow_hyphen_values = true)]
     start: Option<String>,
 

@@ -40,7 +40,7 @@ struct RatingsArgs {
     #[arg(long, value_name = "X", default_value_t = RatingsSpec::default().noise)]
     noise: f64,
 
-    /// What items are called
+    /// Names of items
     #[arg(long, value_enum, default_value = "names")]
     ids: IdKind,
 

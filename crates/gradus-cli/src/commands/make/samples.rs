@@ -74,7 +74,7 @@ struct RegressionArgs {
     #[arg(long, value_name = "SHARE", default_value_t = RegressionSpec::default().outliers)]
     outliers: f64,
 
-    /// What is to be predicted
+    /// Type of the target
     #[arg(long, value_enum, default_value = "value")]
     target: TargetName,
 }

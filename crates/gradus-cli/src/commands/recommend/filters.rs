@@ -1,4 +1,4 @@
-//! Which items the command line lets through.
+//! The filter of recommended items, from flags.
 
 use crate::flags::named;
 use crate::output::{Context, Failure, Outcome};
@@ -11,11 +11,11 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(next_help_heading = "Which items")]
 pub struct FilterArgs {
-    /// Also items the user has already rated
+    /// Include items the user has already rated
     #[arg(long)]
     include_seen: bool,
 
-    /// Only items listed in this file, one id a line
+    /// Recommend only items listed in this file, one id a line
     #[arg(long, value_name = "FILE")]
     allow: Option<PathBuf>,
 
@@ -23,11 +23,11 @@ pub struct FilterArgs {
     #[arg(long, value_name = "FILE")]
     deny: Option<PathBuf>,
 
-    /// Only items with at least so many ratings in the training data
+    /// Recommend only items with at least this many ratings in the training data
     #[arg(long, value_name = "N", default_value_t = FilterRequest::default().min_count)]
     min_count: usize,
 
-    /// Only items with at most so many ratings in the training data
+    /// Recommend only items with at most this many ratings in the training data
     #[arg(long, value_name = "N")]
     max_count: Option<usize>,
 
@@ -35,7 +35,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "FILE", requires = "max_per_category")]
     categories: Option<PathBuf>,
 
-    /// At most so many items of one category in a list
+    /// Largest number of items of one category in a list
     #[arg(long, value_name = "N", requires = "categories")]
     max_per_category: Option<usize>,
 }

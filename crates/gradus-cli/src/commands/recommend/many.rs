@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What to do with a user the model does not know.
+/// The treatment of a user whom the model does not know.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum OnUnknownArg {
     /// Stop, and name them
@@ -140,7 +140,7 @@ fn as_text(block: &[UserList], recommender: Recommender<'_>, json: bool) -> Vec<
     block.par_chunks(256).map(part).collect()
 }
 
-/// Says what was written.
+/// Reports what was written.
 fn show(
     done: &ManyAnswer,
     on_unknown: OnUnknownArg,
@@ -195,7 +195,7 @@ fn written(text: &mut String, names: Recommender<'_>, user: Id<'_>, list: &[Scor
     }
 }
 
-/// Where the lists go, checked before the model is read.
+/// The destination of the lists, checked before the model is read.
 pub fn destination(args: &ManyArgs, plan: &mut FilePlan) -> Outcome<Destination> {
     match &args.output {
         Some(path) if !args.wanted() => Err(Failure::Usage(format!(

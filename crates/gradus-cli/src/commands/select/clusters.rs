@@ -17,7 +17,8 @@ use std::path::PathBuf;
 // Flags of clusterings.
 #[derive(Args)]
 pub(super) struct ClusterArgs {
-    /// What decides: silhouette, bic, aic, gap or stability [default: bic of models that have it, else silhouette]
+    /// Criterion that decides: silhouette, bic, aic, gap or stability [default: bic of models that have it, else
+    /// silhouette]
     #[arg(long, value_name = "WORD")]
     criterion: Option<String>,
 

@@ -43,7 +43,7 @@ struct SelectArgs {
     #[arg(long, value_name = "SHARE")]
     holdout: Option<f64>,
 
-    /// Try so many combinations drawn at random instead of all of them; a parameter may then also
+    /// Try this many combinations drawn at random instead of all of them; a parameter may then also
     /// be drawn from a range: low..high, or low..high:log at equal ratios
     #[arg(long, value_name = "N")]
     tries: Option<usize>,

@@ -1,4 +1,4 @@
-//! What a search found, for people and for programs.
+//! The results of a search, as tables and as JSON.
 
 use crate::output::{Context, Outcome, Table, grouped, seconds};
 use gradus::page::shown;
@@ -14,7 +14,7 @@ pub(super) struct Shown<'a> {
     pub stopped_early: bool,
     /// The share of the data that the candidates were fitted on.
     pub fitted_on: f64,
-    /// What is independent of each other: users, groups or samples.
+    /// The independent units: users, groups or samples.
     pub units: &'static str,
     pub at_an_end: bool,
 }
@@ -73,7 +73,7 @@ impl Shown<'_> {
         context.say(self.caveat())
     }
 
-    /// What the intervals promise.
+    /// Describes what the intervals promise.
     fn meaning_of_intervals(&self) -> String {
         let found = self.found;
         let (n, method) = (found.candidates.len(), found.candidates[0].score.interval.method);

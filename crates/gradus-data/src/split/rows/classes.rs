@@ -10,9 +10,9 @@ use std::fmt;
 pub struct Scarce {
     /// The class.
     pub class: u32,
-    /// How many rows it has.
+    /// The number of rows of the class.
     pub rows: usize,
-    /// How many it would need.
+    /// The number of rows that the class would need.
     pub needed: usize,
 }
 

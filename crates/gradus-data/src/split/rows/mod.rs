@@ -45,7 +45,7 @@ pub struct RowSplit {
 }
 
 impl RowSplit {
-    /// By whether each row is held out.
+    /// Splits by whether each row is held out.
     fn of(n: usize, held_out: impl Fn(usize) -> bool) -> Self {
         let (test, train) = (0..n as u32).partition(|&row| held_out(row as usize));
         Self { train, test }
@@ -142,7 +142,7 @@ fn check_folds(k: usize, n: usize, what: &str) -> Result<()> {
     Err(Error::parameter("folds", k, format!("must be from 2 to the number of {what}, {n}")))
 }
 
-/// How many of `n` things a share of them is; some must be left on both sides.
+/// Returns the number of things in a share of `n`; some must be left on both sides.
 fn check_share(share: f64, n: usize, what: &str) -> Result<usize> {
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::parameter("holdout", share, "must be greater than 0 and less than 1"));

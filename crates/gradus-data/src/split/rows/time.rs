@@ -1,4 +1,4 @@
-//! What comes later.
+//! Splits by time: the held-out rows come after the training rows.
 
 use super::{Kind, RowFolds, check_rows};
 use gradus_base::{Error, Result};

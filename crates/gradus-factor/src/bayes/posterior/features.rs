@@ -1,4 +1,4 @@
-//! What a fitted model knows of features: what they add to a row in each draw, and to a score.
+//! Features in a fitted model: what they add to a row in each draw, and to a score.
 
 use super::{Posterior, halves};
 use gradus_base::{Error, Result, parallel};
@@ -22,7 +22,7 @@ pub(super) struct SideLinks {
 pub(super) type Described<'a> = (&'a [u32], &'a [f32]);
 
 impl SideLinks {
-    /// What a feature adds in a draw.
+    /// Returns the coefficients of a feature in a draw.
     fn row(&self, sample: usize, feature: usize, d: usize) -> &[Bf16] {
         &self.links[(sample * self.encoder.n_features() + feature) * d..][..d]
     }
@@ -70,7 +70,7 @@ impl Posterior {
         Ok(())
     }
 
-    /// What each feature adds along a direction in each draw, the mean over the draws, largest first.
+    /// Returns the contribution of each feature along a direction, the mean over the draws, largest first.
     pub(super) fn feature_contributions(
         &self,
         of: Entity,

@@ -24,8 +24,8 @@ pub struct Spread {
 type Covariances = Vec<(Matrix, Matrix)>;
 
 impl Posterior {
-    /// What the posterior says of each pair. `None` is a user or item the model does not know: then
-    /// the whole spread of the prior is counted in.
+    /// Returns the posterior spread of each pair. `None` stands for a user or item the model does not know, whose
+    /// spread is that of the prior.
     ///
     /// # Shapes
     /// One spread for each pair.

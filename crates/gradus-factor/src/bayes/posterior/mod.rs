@@ -50,22 +50,22 @@ pub struct Posterior {
     /// A rating is `mean + scale · (b_u + b_i + p_u·q_i)`.
     mean: f64,
     scale: f64,
-    /// For each user the mean given the items of each draw, for each item its rows in all draws; a
-    /// row has `rank + 1` values, the bias last.
+    /// For each user the mean given the items of each draw, for each item its rows in all draws; a row has `rank + 1`
+    /// values, the bias last.
     user_rows: Vec<Bf16>,
     item_rows: Vec<Bf16>,
     /// The differences of the users' drawn rows from their means, of every `SPARSE`-th draw.
     user_deviations: Vec<Bf16>,
-    /// What each item adds to the users who rated it, in the same layout.
+    /// The contribution of each item to the users who rated it, in the same layout.
     list_rows: Option<Vec<Bf16>>,
     /// The precision of the noise in each draw, of standardised ratings.
     noise: Vec<f64>,
-    /// For each draw the mean and the precision of the Gaussian of the users, and of the items.
+    /// For each draw, the mean and the precision of the Gaussian of the users, and of the items.
     user_priors: Vec<f32>,
     item_priors: Vec<f32>,
     range: Option<(f32, f32)>,
     history: Option<History>,
-    /// What is learned of the features of users and of items.
+    /// The regressions on features of users and of items.
     side: [Option<features::SideLinks>; 2],
     /// For users and for items the typical rows of each draw, where rows without ratings are: that of which
     /// nothing is known, and where the side has features that known by these, before they add to it.
@@ -75,7 +75,7 @@ pub struct Posterior {
     level: Level,
 }
 
-/// What the users rated in training.
+/// The training ratings of the users.
 #[derive(Clone, Debug)]
 struct History {
     ratings: Arc<Csr>,
@@ -176,7 +176,7 @@ impl Posterior {
         self.widen(user, &self.user_rows, Entity::User, vector);
     }
 
-    /// Where a row without ratings is in a draw, before its features add to it where it is `described`; the bias last.
+    /// Returns the row without ratings in a draw, before its features add to it where it is `described`; the bias last.
     fn typical(&self, of: Entity, sample: usize, described: bool) -> &[f32] {
         let (typical, d) = (&self.typical[of as usize], self.d());
         let rows = typical.len() / (self.samples() * d);

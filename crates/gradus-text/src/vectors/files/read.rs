@@ -106,7 +106,7 @@ fn header(line: &str) -> Option<(u64, usize)> {
     fields.next().is_none().then_some((n, k))
 }
 
-/// What was read.
+/// The content of a file.
 struct Found<'a> {
     path: &'a Path,
     words: Vec<String>,
