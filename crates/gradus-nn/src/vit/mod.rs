@@ -152,6 +152,6 @@ impl Vit {
 }
 
 /// Taken for what is left out.
-const DEFAULTS: Defaults = Defaults { rates: (1e-3, 1e-2), steps: 6_000, epochs: (15, 150) };
+const DEFAULTS: Defaults = Defaults { rates: (2e-3, 2e-2), steps: 6_000, epochs: (15, 150) };
 
 image_model!(Vit, "vit", VitNetwork, DEFAULTS);
