@@ -66,6 +66,10 @@ SOURCES = {
 }
 
 
+#: Models that have no class: the package hands over no images and no pairs of texts, and asks transformers of texts nothing.
+WITHOUT = {"cnn", "vit", "lm", "textclassifier", "seq2seq"}
+
+
 def base_of(model: dict) -> str:
     if of_texts(model):
         return "TextTransformer"
@@ -545,6 +549,8 @@ def main() -> int:
 
     families: dict[str, list[dict]] = {}
     for model in json.loads(_gradus.describe()):
+        if model["name"] in WITHOUT:
+            continue
         families.setdefault(model["family"], []).append(model)
     stale = []
     for family, models in families.items():

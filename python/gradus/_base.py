@@ -249,14 +249,15 @@ class _Progress:
 
 def _classes() -> dict[str, type[Estimator]]:
     # Here and not above: the family modules need this one.
-    return {
-        name: getattr(importlib.import_module(f"gradus.{model['family']}"), model["class"])
+    found = {
+        name: getattr(importlib.import_module(f"gradus.{model['family']}"), model["class"], None)
         for name, model in DESCRIBED.items()
     }
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def models() -> dict[str, type[Estimator]]:
-    """Every estimator by the name it has on the command line.
+    """Every estimator by the name it has on the command line. Networks of images and texts have no class in Python.
 
     >>> import gradus
     >>> gradus.models()["ridge"]
@@ -276,7 +277,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Ridge(regularization=0.1)
     """
     model = _gradus.Model.load(os.fspath(path))
-    estimator = _classes()[model.kind]()
+    kind = _classes().get(model.kind)
+    if kind is None:
+        raise ValueError(
+            f"{os.fspath(path)} holds a model `{model.kind}`, which has no class in Python: use it from the command line or from Rust"
+        )
+    estimator = kind()
     estimator.set_params(**estimator._params_of(json.loads(model.params)))
     estimator._adopt(model)
     return estimator

@@ -100,16 +100,12 @@ class Mlp(Classifier):
         Share of the data that is held out to choose the epoch that is kept, where no held-out data
         is given; 0 learns from all of it and keeps the last epoch. Fewer than 100 units are all
         learned from. Must be a number at least 0 and at most 0.5.
-    device : {"cpu", "gpu"}, default 'cpu'
-        Processor that the network is trained on.
-        - "cpu": The CPU: the same bits on any number of threads.
-        - "gpu": The first GPU that Vulkan, Metal or DirectX finds.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -170,7 +166,6 @@ class Mlp(Classifier):
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
-        device: Literal["cpu", "gpu"] = 'cpu',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -193,7 +188,6 @@ class Mlp(Classifier):
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
-        self.device = device
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start
@@ -270,16 +264,12 @@ class MlpRegressor(Regressor):
         Share of the data that is held out to choose the epoch that is kept, where no held-out data
         is given; 0 learns from all of it and keeps the last epoch. Fewer than 100 units are all
         learned from. Must be a number at least 0 and at most 0.5.
-    device : {"cpu", "gpu"}, default 'cpu'
-        Processor that the network is trained on.
-        - "cpu": The CPU: the same bits on any number of threads.
-        - "gpu": The first GPU that Vulkan, Metal or DirectX finds.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
     missing : {"refuse", "mean", "median", "category"}, default 'refuse'
         What stands for a missing value (NaN, None) in the features.
-        - "refuse": Nothing: it is refused.
+        - "refuse": None: a missing value is refused.
         - "mean": The mean of a number, the most frequent word of a category.
         - "median": The median of a number, the most frequent word of a category.
         - "category": A category of its own: of words a level, of numbers the mean and a second
@@ -338,7 +328,6 @@ class MlpRegressor(Regressor):
         patience: int = 0,
         restarts: int = 1,
         validation_fraction: float = 0.1,
-        device: Literal["cpu", "gpu"] = 'cpu',
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
         warm_start: bool = False,
@@ -360,7 +349,6 @@ class MlpRegressor(Regressor):
         self.patience = patience
         self.restarts = restarts
         self.validation_fraction = validation_fraction
-        self.device = device
         self.random_state = random_state
         self.missing = missing
         self.warm_start = warm_start

@@ -45,8 +45,14 @@ CHOSEN = {
     "check_sample_weight_equivalence_on_sparse_data": "chooses the number of clusters by distances between rows",
 }
 
+#: Weights multiply losses, and a sample of weight 2 is in one batch where two samples are in two.
+BATCHES = {
+    "check_sample_weight_equivalence_on_dense_data": "takes steps along gradients of batches",
+    "check_sample_weight_equivalence_on_sparse_data": "takes steps along gradients of batches",
+}
+
 #: By the kind of model.
-EXPECTED = {"gmm": PROBABLE, "kmeans": CHOSEN}
+EXPECTED = {"gmm": PROBABLE, "kmeans": CHOSEN, "mlp": BATCHES, "mlpregressor": BATCHES}
 
 
 def expected(estimator):
@@ -62,7 +68,12 @@ PRECISE = {"logistic": {"tol": 1e-10}}
 
 #: The checks fit every estimator some fifty times; fewer draws from the posterior do for them. They fit features that are
 #: no whole numbers, which Gibbs sampling of words refuses.
-SHORT = {"bayes": {"max_iter": 20, "burn_in": 5}, "lda": {"algorithm": "variational"}}
+SHORT = {
+    "bayes": {"max_iter": 20, "burn_in": 5},
+    "lda": {"algorithm": "variational"},
+    "mlp": {"hidden": (32,), "max_iter": 60},
+    "mlpregressor": {"hidden": (32,), "max_iter": 60},
+}
 
 
 @parametrize_with_checks(

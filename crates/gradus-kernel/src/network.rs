@@ -532,13 +532,6 @@ kernels! {
     }
 }
 
-/// The number, or 0 if it is next to nothing. The moments of a weight without gradient (of a unit that is never active) fall to
-/// subnormal numbers, with which a processor takes a hundred times as long: a fit of 4 s took 105 s.
-#[inline(always)]
-fn flushed(x: f32) -> f32 {
-    if x.abs() < 1e-30 { 0.0 } else { x }
-}
-
 /// The numbers of a step of AdamW.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {
