@@ -39,6 +39,11 @@ const STEPS: (usize, usize) = (100, 5_000);
 /// Evaluations in a fit, where their interval is left out.
 const EVALUATIONS: usize = 20;
 
+/// The learning rate of a transformer of this dimension, where it is left out: 2e-3 at 128, and inversely as the root of the dimension.
+pub(crate) fn learning_rate(dimension: usize) -> f64 {
+    2e-3 * (128.0 / dimension.max(1) as f64).sqrt()
+}
+
 gradus_core::params! { [shared]
     /// Language model: a transformer that tells how probable each next token of a text is, and writes texts.
     ///
@@ -246,6 +251,13 @@ impl Fit for Lm {
             chosen.push(Choice::new("interval", interval as f64, reason));
         }
 
+        let default = learning_rate(self.dimension);
+        if self.learning_rate.is_none() {
+            let reason =
+                format!("2e-3 at dimension 128, inversely as its root: {}", self.dimension);
+            chosen.push(Choice::new("learning_rate", default, reason));
+        }
+
         let device = Device::flex();
         let architecture = self.architecture(codec.len());
         let mut layout = Layout::new();
@@ -259,7 +271,7 @@ impl Fit for Lm {
             batch,
         };
         let kinds = (OptimizerKind::Adam, self.schedule);
-        let rate = self.learning_rate.unwrap_or(1e-3);
+        let rate = self.learning_rate.unwrap_or(default);
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.step.weight_decay = self.weight_decay;
         options.step.clip_norm = self.clip_norm;

@@ -9,7 +9,7 @@ mod tests;
 pub use model::Seq2SeqModel;
 pub use network::{Memory, Seq2SeqNetwork};
 
-use crate::lm::LmArchitecture;
+use crate::lm::{LmArchitecture, learning_rate};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::shared;
 use crate::train::{ScheduleKind, TrainOptions, Trainer};
@@ -219,6 +219,13 @@ impl Fit for Seq2Seq {
             chosen.push(Choice::new("interval", interval as f64, reason));
         }
 
+        let default = learning_rate(self.dimension);
+        if self.learning_rate.is_none() {
+            let reason =
+                format!("2e-3 at dimension 128, inversely as its root: {}", self.dimension);
+            chosen.push(Choice::new("learning_rate", default, reason));
+        }
+
         let device = Device::flex();
         let architecture = self.architecture(codec.len());
         let mut layout = Layout::new();
@@ -232,7 +239,7 @@ impl Fit for Seq2Seq {
             batch,
         };
         let kinds = (OptimizerKind::Adam, self.schedule);
-        let rate = self.learning_rate.unwrap_or(1e-3);
+        let rate = self.learning_rate.unwrap_or(default);
         let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
         options.step.weight_decay = self.weight_decay;
         options.step.clip_norm = self.clip_norm;

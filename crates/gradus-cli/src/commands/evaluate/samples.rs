@@ -62,6 +62,10 @@ pub(super) fn show_classes(found: &ClassesAnswer, context: Context) -> Outcome {
 }
 
 pub(super) fn between(interval: &Interval) -> String {
+    // One unit says nothing of how others differ from it.
+    if interval.low.is_infinite() && interval.high.is_infinite() {
+        return "not known of one".into();
+    }
     format!("{}–{}", short(interval.low), short(interval.high))
 }
 
