@@ -78,7 +78,7 @@ def options(arguments):
     parser.add_argument("--seeds", type=int, default=5, help="words: fits behind each score")
     parser.add_argument("--full", action="store_true", help="grid: two million rows as well")
     parser.add_argument("--slow", action="store_true", help="also peers on data that takes them very long")
-    parser.add_argument("--part", type=re.compile, help="kmeans, gmm, lda, text: only rows that this regular expression finds in 'table: row'")
+    parser.add_argument("--part", type=re.compile, help="kmeans, gmm, lda, text, fasttext, words, sentences: only rows that this regular expression finds in 'table: row'")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which one fit is stopped")
     chosen = parser.parse_args(arguments)
     known = {peer.key for peer in [*peers.PEERS, *peers.MORE]}
