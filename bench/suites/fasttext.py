@@ -209,7 +209,7 @@ def run(options, tiny=False):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number, ratio
+    from report import Section, median, number, ratio, wanted
     from suites import words
 
     processes.run(["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"])
@@ -227,13 +227,16 @@ def run(options, tiny=False):
 
     threads = sorted({1, min(2, options.threads)})
     table = Section("fastText: classification", ["data", "model", "accuracy", *(f"s, {n} thread{'s' * (n > 1)}" for n in threads), "CPU s", "file, MB", "same answers there"])
+    sides = ["gradus", "meta", "gradus, defaults", "gradus, quantised", "meta, quantised", "tfidf + logistic", "tfidf + svm"]
     for name, (*_, settings) in SETS.items():
+        asked = [side for side in sides if wanted(options, table.title, f"{name}, {side}")]
+        if not asked:
+            continue
         paths = documents(data, FOLDER, name)
         if paths is None:
             say(f"fasttext: {name} is not in {DATA}")
             continue
-        sides = ["gradus", "meta", "gradus, defaults", "gradus, quantised", "meta, quantised", "tfidf + logistic", "tfidf + svm"]
-        for side in sides:
+        for side in asked:
             settings = {**settings, "epoch": 2} if tiny else settings
             runs = {}
             for n in threads if side in ("gradus", "meta") else threads[-1:]:
@@ -247,8 +250,12 @@ def run(options, tiny=False):
             accuracy = f"{median([run['accuracy'] for run in last]):.4f}"
             table.rows.append([name, side, accuracy, *seconds, number(median([run["cpu"] for run in last])), size, same])
     table.notes = [f"the same settings for gradus and Meta's: {', '.join(f'{name}: {json.dumps(of[-1])}' for name, of in SETS.items())}; whole fits, reading included"]
-    yield table
+    if table.rows:
+        yield table
 
+    asked = [n for n in threads if wanted(options, "fastText: subword skip-gram", f"{n} thread{'s' * (n > 1)}")]
+    if not asked:
+        return
     path = words.text(data, FOLDER, 2_000_000 if tiny else TEXT)
     if path is None:
         say(f"fasttext: enwiki-2015 is not in {DATA}")
@@ -257,7 +264,7 @@ def run(options, tiny=False):
     names = ["EN-WS-353-ALL", "EN-SIMLEX-999", "EN-RW-STANFORD", "RW, all", "analogies"]
     scores = Section("fastText: subword skip-gram, scores", ["side", "WS-353 ρ", "SimLex ρ", "RW ρ", "RW ρ, all pairs", "analogies"])
     found = {"gradus": [], "meta": [], "gensim": []}
-    for n in threads:
+    for n in asked:
         measured = {side: [] for side in found}
         for turn in range(options.repeat):
             for side in found:

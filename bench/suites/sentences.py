@@ -80,7 +80,7 @@ def run(options, tiny=False):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number
+    from report import Section, median, number, wanted
 
     processes.run(["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"])
     library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
@@ -92,6 +92,8 @@ def run(options, tiny=False):
     for title, read in (("20 Newsgroups", newsgroups), ("IMDB", imdb)):
         if not (Path(DATA) / title.lower().replace(" ", "")).exists():
             say(f"sentences: {title} is left out: it is not in {DATA}")
+            continue
+        if not wanted(options, "Vectors of documents", title):
             continue
         section = Section(f"Vectors of documents: {title}", ["features", "fit, s", "vectors of all documents, s", "accuracy"])
         path = FOLDER / f"sentences-{title.split()[-1].lower()}.pickle"

@@ -101,7 +101,7 @@ def run(options, tiny=False):
     import processes
     from datasets import DATA, WORK as FOLDER
     from progress import say
-    from report import Section, median, number, ratio
+    from report import Section, median, number, ratio, wanted
 
     processes.run(["cargo", "build", "--release", "-p", "gradus-python", "--manifest-path", ROOT / "Cargo.toml"])
     library = ROOT / "python" / "gradus" / "_gradus.abi3.so"
@@ -125,6 +125,8 @@ def run(options, tiny=False):
     scores = Section("Vectors of words: scores", ["model", "side", "WS-353 ρ", "SimLex ρ", "MEN ρ", "analogies"])
     kinds = ["skipgram", "cbow", *(["skipgram hierarchical", "cbow hierarchical"] if options.slow else [])]
     for kind in kinds:
+        if not wanted(options, rates.title, kind):
+            continue
         found = {"gradus": [], "gensim": []}
         for threads in sorted({1, min(2, options.threads)}):
             measured = {"gradus": [], "gensim": []}
