@@ -121,7 +121,7 @@ macro_rules! shared {
     (validation_fraction $($rest:tt)*) => {
         gradus_core::params! { @field {
             /// Share of the data that is held out to choose the epoch that is kept, where no held-out data is given; 0 learns from all
-            /// of it and keeps the last epoch. Fewer than 100 units are all learned from.
+            /// of it and keeps the last epoch. At least 100 samples are held out, but no more than a fifth; fewer than 100 are all learned from.
             #[schemars(range(min = 0.0, max = 0.5))]
             pub validation_fraction: f64,
         } $($rest)* }

@@ -89,7 +89,7 @@ impl Unit {
 #[derive(Clone, Debug)]
 enum Part {
     Plain(Unit),
-    Residual { first: Unit, second: Unit, shortcut: Option<Unit> },
+    Residual { first: Box<Unit>, second: Box<Unit>, shortcut: Option<Box<Unit>> },
     Pool,
 }
 
@@ -229,7 +229,11 @@ fn parts(architecture: &CnnArchitecture, layout: &mut Layout) -> Vec<Part> {
                             let sizes = (inputs, channels);
                             Unit::new(layout, names, sizes, Window::same(1), *norm)
                         });
-                        Part::Residual { first, second, shortcut }
+                        Part::Residual {
+                            first: Box::new(first),
+                            second: Box::new(second),
+                            shortcut: shortcut.map(Box::new),
+                        }
                     });
                     parts.push(block);
                     inputs = channels;

@@ -57,6 +57,9 @@ pub trait Supervised: Fit {
 /// Fewer samples than these are all learned from.
 const FEW: usize = 100;
 
+/// Held-out samples that there should be at least, up to a fifth of all: the best epoch by a few is the best by chance.
+const AT_LEAST: usize = 100;
+
 /// Trains a network on samples.
 ///
 /// # Errors
@@ -101,7 +104,7 @@ pub fn fit<P: Supervised, D>(
     let share = params.validation_fraction();
     let n_held_out = match validation {
         None if share > 0.0 && samples.len() >= FEW => {
-            ((samples.len() as f64 * share).round() as usize).max(1)
+            ((samples.len() as f64 * share).round() as usize).max(AT_LEAST.min(samples.len() / 5))
         }
         _ => 0,
     };
