@@ -208,7 +208,8 @@ fn the_steps_are_as_many_as_asked_for() {
 #[test]
 fn sizes_that_a_file_cannot_have_are_refused() {
     let fitted = small().fit(&text(6)).unwrap();
-    let sizes: [(&str, fn(&mut LmArchitecture)); 7] = [
+    type Change = (&'static str, fn(&mut LmArchitecture));
+    let sizes: [Change; 7] = [
         ("layers", |it| it.layers = usize::MAX),
         ("dimension", |it| it.dimension = 1 << 40),
         ("context", |it| it.context = usize::MAX / 2),

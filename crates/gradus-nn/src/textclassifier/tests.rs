@@ -22,7 +22,7 @@ fn ordered(n: usize, seed: u64) -> Documents {
     let mut stream = Stream::new(seed, "ordered", 0);
     let (mut texts, mut labels) = (Vec::new(), Vec::new());
     for _ in 0..n {
-        let mut words = vec!["x"; 8];
+        let mut words = ["x"; 8];
         let (first, second) = (stream.index(7), stream.index(7));
         let (early, late) = (first.min(second), first.max(second) + 1);
         let is_ab = stream.chance(0.5);
