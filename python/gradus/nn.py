@@ -80,7 +80,7 @@ class Mlp(Classifier):
     clip_norm : float, default 1.0
         Largest norm of the gradient; a longer one is shortened to it. 0 turns this off. Must be a
         number at least 0 and at most 1000000.
-    average : float, default 0.0
+    average : float, default 0.99
         Share of the moving average of the weights that stays with each step: 0.999 averages about
         the last 1,000 steps, and the average is the model. 0 turns this off. Must be a number at
         least 0 and at most 0.99999.
@@ -98,8 +98,9 @@ class Mlp(Classifier):
         Number of random starts; the best is kept. Must be an integer from 1 to 1000.
     validation_fraction : float, default 0.1
         Share of the data that is held out to choose the epoch that is kept, where no held-out data
-        is given; 0 learns from all of it and keeps the last epoch. Fewer than 100 units are all
-        learned from. Must be a number at least 0 and at most 0.5.
+        is given; 0 learns from all of it and keeps the last epoch. At least 100 samples are held
+        out, but no more than a fifth; fewer than 100 are all learned from. Must be a number at
+        least 0 and at most 0.5.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -160,7 +161,7 @@ class Mlp(Classifier):
         batch_size: int | None = None,
         weight_decay: float = 0.01,
         clip_norm: float = 1.0,
-        average: float = 0.0,
+        average: float = 0.99,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         max_iter: int | None = None,
         patience: int = 0,
@@ -248,7 +249,7 @@ class MlpRegressor(Regressor):
     clip_norm : float, default 1.0
         Largest norm of the gradient; a longer one is shortened to it. 0 turns this off. Must be a
         number at least 0 and at most 1000000.
-    average : float, default 0.0
+    average : float, default 0.99
         Share of the moving average of the weights that stays with each step: 0.999 averages about
         the last 1,000 steps, and the average is the model. 0 turns this off. Must be a number at
         least 0 and at most 0.99999.
@@ -262,8 +263,9 @@ class MlpRegressor(Regressor):
         Number of random starts; the best is kept. Must be an integer from 1 to 1000.
     validation_fraction : float, default 0.1
         Share of the data that is held out to choose the epoch that is kept, where no held-out data
-        is given; 0 learns from all of it and keeps the last epoch. Fewer than 100 units are all
-        learned from. Must be a number at least 0 and at most 0.5.
+        is given; 0 learns from all of it and keeps the last epoch. At least 100 samples are held
+        out, but no more than a fifth; fewer than 100 are all learned from. Must be a number at
+        least 0 and at most 0.5.
     random_state : int, numpy generator or None, default 0
         Seed of the random numbers; None draws one. The same seed gives the same model to the last
         bit.
@@ -323,7 +325,7 @@ class MlpRegressor(Regressor):
         batch_size: int | None = None,
         weight_decay: float = 0.01,
         clip_norm: float = 1.0,
-        average: float = 0.0,
+        average: float = 0.99,
         max_iter: int | None = None,
         patience: int = 0,
         restarts: int = 1,

@@ -17,7 +17,7 @@
 //! | [`cnn`] | convolutional networks for images |
 //! | [`vit`] | vision transformers |
 //!
-//! Tensors and automatic differentiation come from [burn](burn). Weights have the names and layouts of PyTorch, so that they can be
+//! Tensors and automatic differentiation come from [burn]. Weights have the names and layouts of PyTorch, so that they can be
 //! exchanged by safetensors files.
 
 pub mod cnn;

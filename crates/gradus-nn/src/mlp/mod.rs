@@ -104,7 +104,7 @@ impl Default for Mlp {
             batch_size: None,
             weight_decay: 0.01,
             clip_norm: 1.0,
-            average: 0.0,
+            average: 0.99,
             class_weight: ClassWeight::None,
             max_iter: None,
             patience: 0,
@@ -169,6 +169,19 @@ fn batch_size(n: usize) -> usize {
     }
 }
 
+/// The length of steps for so many samples: few are learned by heart in a few long steps.
+fn learning_rate(optimizer: OptimizerKind, n: usize) -> f64 {
+    let rate = match n {
+        0..1_000 => 5e-4,
+        1_000..10_000 => 1e-3,
+        _ => 2e-3,
+    };
+    match optimizer {
+        OptimizerKind::Adam => rate,
+        OptimizerKind::Sgd => 10.0 * rate,
+    }
+}
+
 /// Implements what the two models share.
 macro_rules! perceptron {
     ($Params:ident, $name:literal, $traits:expr, |$params:ident| $balanced:expr) => {
@@ -211,11 +224,10 @@ macro_rules! perceptron {
                 if self.batch_size.is_none() {
                     chosen.push(Choice::new("batch_size", batch as f64, format!("{n} samples")));
                 }
-                let default = match self.optimizer {
-                    OptimizerKind::Adam => 2e-3,
-                    OptimizerKind::Sgd => 2e-2,
-                };
-                let rate = self.learning_rate.unwrap_or(default);
+                let rate = self.learning_rate.unwrap_or_else(|| learning_rate(self.optimizer, n));
+                if self.learning_rate.is_none() {
+                    chosen.push(Choice::new("learning_rate", rate, format!("{n} samples")));
+                }
                 let steps = epochs * n.div_ceil(batch);
                 let kinds = (self.optimizer, self.schedule);
                 let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
