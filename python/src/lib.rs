@@ -24,11 +24,10 @@ mod threads;
 mod topics;
 
 use gradus_base::memory::LargePages;
-use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
 #[global_allocator]
-static MEMORY: LargePages<MiMalloc> = LargePages::over(MiMalloc);
+static MEMORY: LargePages = LargePages::SYSTEM;
 
 /// The compiled part of gradus.
 #[pymodule]
