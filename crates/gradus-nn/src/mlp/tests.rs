@@ -77,7 +77,12 @@ fn the_unit_of_targets_and_features_does_not_matter() {
     let y: Vec<f64> = x.rows().map(|row| row[0] * row[1] + row[2].sin()).collect();
     let fit = |x: Dense<f64>, y: Vec<f64>| {
         let data = Samples::regression(x, y).unwrap();
-        let fitted = MlpRegressor::new().hidden(vec![32]).max_iter(150).fit(&data).unwrap();
+        let fitted = MlpRegressor::new()
+            .hidden(vec![32])
+            .learning_rate(3e-3)
+            .max_iter(150)
+            .fit(&data)
+            .unwrap();
         fitted.scores(data.features()).unwrap().into_values()
     };
     let plain = fit(x.clone(), y.clone());
@@ -85,11 +90,13 @@ fn the_unit_of_targets_and_features_does_not_matter() {
         Dense::from_fn(400, 3, |r, c| 1024.0 * x[(r, c)]),
         y.iter().map(|y| 4096.0 * y).collect(),
     );
-    let off = plain.iter().zip(&scaled).map(|(a, b)| (a - b / 4096.0).abs()).fold(0.0, f64::max);
-    assert!(off < 0.5, "{off}");
-    let error = plain.iter().zip(&y).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 400.0;
-    // Dropout and the start decide between 0.10 and 0.16; the variance of the targets is about 1.4.
-    assert!(error < 0.2, "{error}");
+    // The order of the samples differs, since it depends on their content, and with it the fit; not how good it is. The variance of
+    // the targets is about 1.4.
+    for (found, unit) in [(plain, 1.0), (scaled, 4096.0)] {
+        let off = found.iter().zip(&y).map(|(found, y)| (found / unit - y).powi(2));
+        let error = off.sum::<f64>() / 400.0;
+        assert!(error < 0.14, "{error}");
+    }
 }
 
 #[test]
