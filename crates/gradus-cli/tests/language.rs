@@ -6,7 +6,7 @@ use support::Folder;
 
 const TEXT: &str =
     "Now is the winter of our discontent\nMade glorious summer by this sun of York;\n";
-const LM: &str = "--layers 1 --dimension 32 --heads 2 --context 16 --batch-size 8 --max-iter 60 --learning-rate 0.01";
+const LM: &str = "--layers 1 --dimension 32 --heads 2 --context 16 --batch-size 8 --max-iter 250 --learning-rate 0.01";
 
 fn with_model() -> Folder {
     let folder = Folder::empty();
@@ -90,7 +90,8 @@ fn documents_are_classified_by_what_stands_where() {
     };
     let rows: String = (0..200).map(line).collect();
     folder.write("train.csv", format!("label,text\n{rows}"));
-    let params = "--layers 1 --dimension 32 --heads 2 --vocabulary 300 --context 24 --max-iter 8";
+    let params =
+        "--layers 1 --dimension 32 --heads 2 --vocabulary-size 300 --context 24 --max-iter 8";
     folder.out(&format!("fit textclassifier train.csv --label-column label -o m.gradus {params}"));
     folder.write("new.csv", "text\nplay not bad at all\nbook not at all good\n");
     let found = folder.out("predict m.gradus new.csv");
@@ -106,7 +107,7 @@ fn texts_are_translated() {
     let pairs: String = (0..64).map(|n| format!("{n}\t{n:b}\n")).collect();
     folder.write("pairs.txt", pairs);
     let params =
-        "--layers 1 --dimension 64 --max-iter 150 --learning-rate 0.003 --validation-fraction 0";
+        "--layers 1 --dimension 64 --max-iter 500 --learning-rate 0.003 --validation-fraction 0";
     folder.out(&format!("fit seq2seq pairs.txt -o m.gradus {params}"));
     assert_eq!(folder.out("translate m.gradus 9 42"), "1001\n101010\n");
     folder.write("new.txt", "9\n42\n");

@@ -87,7 +87,7 @@ gradus_core::params! { [shared]
 
         /// Number of tokens, where they are learned (`bpe`): the 256 bytes, the end of a document, and pieces of words.
         #[schemars(range(min = 257, max = 1_000_000))]
-        pub vocabulary: usize,
+        pub vocabulary_size: usize,
 
         /// Number of blocks: attention and a perceptron each.
         #[schemars(range(min = 1, max = 256))]
@@ -143,7 +143,7 @@ impl Default for Lm {
     fn default() -> Self {
         Self {
             tokens: TokenKind::Chars,
-            vocabulary: 1024,
+            vocabulary_size: 1024,
             layers: 4,
             dimension: 128,
             heads: 4,
@@ -203,7 +203,7 @@ impl Fit for Lm {
         if texts.iter().all(|text| text.is_empty()) {
             return Err(Error::data("lm: there is no text to learn from"));
         }
-        let codec = TokenCodec::learn(self.tokens, &texts, self.vocabulary)?;
+        let codec = TokenCodec::learn(self.tokens, &texts, self.vocabulary_size)?;
         let all = stream(&codec, &texts);
         let held = match job.validation {
             Some(held) => {

@@ -115,7 +115,7 @@ fn probabilities_of_documents_are_those_of_their_tokens() {
 fn a_text_that_repeats_is_learned_by_heart() {
     for kind in [TokenKind::Chars, TokenKind::Bytes, TokenKind::Bpe] {
         let params =
-            Lm::new().layers(1).dimension(32).context(32).tokens(kind).vocabulary(300usize);
+            Lm::new().layers(1).dimension(32).context(32).tokens(kind).vocabulary_size(300usize);
         let fitted = params.learning_rate(1e-2).max_iter(200usize).fit(&text(20)).unwrap();
         let loss = fitted.report.validation.unwrap();
         assert!(loss < 0.3, "{kind:?}: {loss}");

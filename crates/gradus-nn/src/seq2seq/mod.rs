@@ -80,7 +80,7 @@ gradus_core::params! { [shared]
 
         /// Number of tokens, where they are learned (`bpe`): the 256 bytes, the end of a text, and pieces of words.
         #[schemars(range(min = 257, max = 1_000_000))]
-        pub vocabulary: usize,
+        pub vocabulary_size: usize,
 
         /// Number of blocks of the encoder, and of the decoder.
         #[schemars(range(min = 1, max = 256))]
@@ -133,7 +133,7 @@ impl Default for Seq2Seq {
     fn default() -> Self {
         Self {
             tokens: TokenKind::Chars,
-            vocabulary: 4096,
+            vocabulary_size: 4096,
             layers: 2,
             dimension: 128,
             heads: 4,
@@ -191,7 +191,7 @@ impl Fit for Seq2Seq {
             return Err(Error::data("seq2seq: there are no pairs to learn from"));
         }
         let texts = [data.sources(), data.targets()].concat();
-        let codec = TokenCodec::learn(self.tokens, &texts, self.vocabulary)?;
+        let codec = TokenCodec::learn(self.tokens, &texts, self.vocabulary_size)?;
         let mut pairs = encode(&codec, data, self.context)?;
         // What is held out depends on the pairs, not on their order.
         pairs.sort_unstable();

@@ -53,7 +53,7 @@ gradus_core::params! { [shared]
     /// let texts = ["cheap pills now", "meeting at ten", "cheap watches", "minutes of the meeting"].repeat(20);
     /// let labels = ["spam", "ham", "spam", "ham"].repeat(20);
     /// let documents = Documents::new(&texts).with_classes("kind", &labels)?;
-    /// let fitted = TextClassifier::new().layers(1).dimension(32).vocabulary(300_usize).fit(&documents)?;
+    /// let fitted = TextClassifier::new().layers(1).dimension(32).vocabulary_size(300_usize).fit(&documents)?;
     /// let samples = fitted.samples(&documents)?;
     /// assert_eq!(fitted.classes(samples.features())?[..4], [1, 0, 1, 0]);
     /// # Ok::<(), gradus_base::Error>(())
@@ -64,7 +64,7 @@ gradus_core::params! { [shared]
 
         /// Number of tokens, where they are learned (`bpe`): the 256 bytes, the end of a document, and pieces of words.
         #[schemars(range(min = 257, max = 1_000_000))]
-        pub vocabulary: usize,
+        pub vocabulary_size: usize,
 
         /// Whether text is put in lower case first.
         pub lowercase: bool,
@@ -98,7 +98,7 @@ impl Default for TextClassifier {
     fn default() -> Self {
         Self {
             tokens: TokenKind::Bpe,
-            vocabulary: 8192,
+            vocabulary_size: 8192,
             lowercase: true,
             context: 256,
             layers: 2,
@@ -217,9 +217,9 @@ impl Fit for TextClassifier {
         let codec = match self.lowercase {
             true => {
                 let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
-                TokenCodec::learn(self.tokens, &texts, self.vocabulary)?
+                TokenCodec::learn(self.tokens, &texts, self.vocabulary_size)?
             }
-            false => TokenCodec::learn(self.tokens, &texts, self.vocabulary)?,
+            false => TokenCodec::learn(self.tokens, &texts, self.vocabulary_size)?,
         };
         let tokens = TokenInput { codec, lowercase: self.lowercase, length: self.context };
         let input = Input { name: data.name().to_owned(), kind: InputKind::Tokens(tokens) };

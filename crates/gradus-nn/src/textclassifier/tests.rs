@@ -7,7 +7,7 @@ use gradus_core::predict::Predict as _;
 use gradus_data::{Dense, Matrix};
 
 fn small() -> TextClassifier {
-    TextClassifier::new().layers(1).dimension(32).heads(2).vocabulary(320usize).context(24)
+    TextClassifier::new().layers(1).dimension(32).heads(2).vocabulary_size(320usize).context(24)
 }
 
 fn accuracy(fitted: &Fitted<TextClassifier>, documents: &Documents) -> f64 {

@@ -102,7 +102,7 @@ impl Chart for Layers {
         let largest = largest.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         for one in &self.connections {
             let ((x1, y1), (x2, y2)) = (place(one.from), place(one.to));
-            let class = if one.weight < 0.0 { "gr-line gr-s2" } else { "gr-line gr-s1" };
+            let class = if one.weight < 0.0 { "gr-s2" } else { "gr-s1" };
             let share = if one.weight.is_finite() { one.weight.abs() / largest } else { 0.0 };
             let line = c.line(class, (x1 + HALF.0, y1), (x2 - HALF.0, y2));
             line.num("stroke-width", 0.75 + 3.25 * share).num("stroke-opacity", 0.55).end();
