@@ -71,7 +71,7 @@ gradus_core::params! { [shared]
     /// use gradus_nn::Lm;
     /// use gradus_text::Documents;
     /// let text = "the cat sat on the mat. ".repeat(40);
-    /// let fitted = Lm::new().layers(1).dimension(32).context(16).max_iter(60_usize).fit(&Documents::new([text]))?;
+    /// let fitted = Lm::new().layers(1).dimension(32).context(16).max_iter(250_usize).learning_rate(0.01).fit(&Documents::new([text]))?;
     /// let mut written = Vec::new();
     /// let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
     /// fitted.continue_text("the cat sat", 10, &sampling, &mut |bytes| {

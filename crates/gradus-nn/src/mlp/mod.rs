@@ -51,7 +51,7 @@ gradus_core::params! { [shared]
     /// // The exclusive or, which no linear model can learn.
     /// let x = Dense::from_fn(200, 2, |row, column| f64::from((row >> column) as u32 & 1));
     /// let y: Vec<Id> = (0..200).map(|row| Id::Int(((row & 1) ^ (row >> 1 & 1)) as i64)).collect();
-    /// let fitted = Mlp::new().hidden(vec![16]).max_iter(100).fit(&Samples::classification(x, y)?)?;
+    /// let fitted = Mlp::new().hidden(vec![16]).learning_rate(0.01).max_iter(100).fit(&Samples::classification(x, y)?)?;
     /// let corners = Dense::from_rows(&[[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]);
     /// assert_eq!(fitted.classes(&corners.into())?, [0, 1, 1, 0]);
     /// # Ok::<(), gradus_base::Error>(())
@@ -79,7 +79,7 @@ gradus_core::params! { [shared]
     ///
     /// let x = Dense::from_fn(500, 1, |row, _| row as f64 / 100.0);
     /// let y = x.values().iter().map(|x| 1000.0 * x.sin()).collect();
-    /// let fitted = MlpRegressor::new().hidden(vec![32, 32]).max_iter(100).fit(&Samples::regression(x, y)?)?;
+    /// let fitted = MlpRegressor::new().hidden(vec![32, 32]).learning_rate(0.01).max_iter(100).fit(&Samples::regression(x, y)?)?;
     /// let found = fitted.scores(&Dense::from_rows(&[[1.5]]).into())?;
     /// assert!((found[(0, 0)] - 997.0).abs() < 100.0);
     /// # Ok::<(), gradus_base::Error>(())

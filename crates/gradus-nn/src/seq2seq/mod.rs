@@ -69,7 +69,7 @@ gradus_core::params! { [shared]
     /// use gradus_nn::Seq2Seq;
     /// use gradus_text::TextPairs;
     /// let (from, to): (Vec<String>, Vec<String>) = (0..64).map(|n| (n.to_string(), format!("{n:b}"))).unzip();
-    /// let params = Seq2Seq::new().layers(1).dimension(64).max_iter(150_usize).validation_fraction(0.0).learning_rate(3e-3);
+    /// let params = Seq2Seq::new().layers(1).dimension(64).max_iter(500_usize).validation_fraction(0.0).learning_rate(3e-3);
     /// let fitted = params.fit(&TextPairs::new(&from, &to)?)?;
     /// assert_eq!(fitted.translate(&["9", "42"], 1)?, ["1001", "101010"]);
     /// # Ok::<(), gradus_base::Error>(())

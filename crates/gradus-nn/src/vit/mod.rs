@@ -43,7 +43,7 @@ gradus_core::params! { [shared]
     ///
     /// // Images of 8 × 8 pixels with a bright upper or lower half.
     /// let images = ImageSet::example(200, 0, &Traits::CLASSIFICATION)?;
-    /// let fitted = Vit::new().features(16).depth(2).max_iter(10).fit(&images)?;
+    /// let fitted = Vit::new().features(16).depth(2).max_iter(40).fit(&images)?;
     /// let found = fitted.classes(&images.images().features()?.into())?;
     /// let labels: Vec<&str> = found.iter().map(|&class| ["lower", "upper"][class as usize]).collect();
     /// let right = labels.iter().zip(images.images().labels().unwrap()).filter(|(a, b)| *a == b).count();
