@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(specs[1].kind, ParamKind::Number { min: Some((0.0, false)), max: None });
         assert!(specs[2].optional);
         let ParamKind::Choice(choices) = &specs[3].kind else { panic!("{:?}", specs[3]) };
-        assert_eq!(choices[0], ("count".to_owned(), "With the count.".to_owned()));
+        assert_eq!(choices[0], ("count".to_owned(), "A number of values.".to_owned()));
         assert_eq!(docs::<Thing>(), ("A thing.".to_owned(), "The long story.".to_owned()));
         assert_eq!(Thing::from_record(&record(&Thing::default())).unwrap(), Thing::default());
         Thing::default().check().unwrap();
