@@ -26,7 +26,7 @@ use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params::{Params, record};
 use gradus_core::report::Choice;
 use gradus_data::{BagOptions, Bags, CharNgrams, LINE_END, TextBag, TokenRule};
-use labels::{FastTextLoss, Labels};
+use labels::Labels;
 use model::Weights;
 use quantize::Quantised;
 use schemars::JsonSchema;
