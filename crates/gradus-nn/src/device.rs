@@ -82,3 +82,16 @@ pub fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     let data = tensor.into_data();
     data.as_slice::<f32>().map(<[f32]>::to_vec).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(not(feature = "gpu"))]
+    #[test]
+    fn a_build_without_graphics_cards_says_how_to_make_one() {
+        let message = DeviceKind::Gpu.open().unwrap_err().to_string();
+        assert!(message.contains("device") && message.contains("--features gpu"), "{message}");
+        assert!(is_cpu(&DeviceKind::Cpu.open().unwrap()));
+    }
+}
