@@ -1,4 +1,4 @@
-"""Times steps of training by PyTorch: `torch_steps.py mlp|cnn|gpt THREADS SECONDS` prints JSON. The networks are those of `suites/nn.py`."""
+"""Times steps of training by PyTorch: `torch_steps.py mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|cuda]` prints JSON. The networks are those of `suites/nn.py`."""
 
 import json
 import statistics
@@ -49,7 +49,7 @@ class Gpt(nn.Module):
         self.norm, self.output = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x):
-        x = self.tokens(x) + self.places(torch.arange(x.shape[1]))
+        x = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
         return self.output(self.norm(self.blocks(x))).flatten(0, 1)
 
 
@@ -57,10 +57,17 @@ def gpt():
     return Gpt(), torch.randint(65, (12, 64)), torch.randint(65, (12 * 64,))
 
 
-def main(name, threads, seconds):
+def gpt_large():
+    return Gpt(65, 256, 384, 6, 6), torch.randint(65, (16, 256)), torch.randint(65, (16 * 256,))
+
+
+def main(name, threads, seconds, device="cpu"):
     torch.manual_seed(1)
+    # Single precision throughout, as on the other side.
+    torch.backends.cudnn.allow_tf32 = False
     torch.set_num_threads(int(threads))
-    network, x, y = {"mlp": mlp, "cnn": cnn, "gpt": gpt}[name]()
+    network, x, y = {"mlp": mlp, "cnn": cnn, "gpt": gpt, "gpt-large": gpt_large}[name]()
+    network, x, y = network.to(device), x.to(device), y.to(device)
     # The fused step is several times faster than the default one.
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
 

@@ -1,12 +1,12 @@
 //! Times steps of training: forward, backward and AdamW. The networks are those of `bench/suites/nn.py`.
 //!
-//! `step_time mlp|cnn|gpt THREADS SECONDS` prints the median seconds of a step, the seconds of all threads for a step, and the
+//! `step_time mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|gpu]` prints the median seconds of a step, the seconds of all threads for a step, and the
 //! last loss as JSON.
 
 use burn::tensor::{Device, Tensor};
 use gradus_base::memory::LargePages;
 use gradus_base::random::Stream;
-use gradus_nn::device::tensor;
+use gradus_nn::device::{DeviceKind, tensor};
 use gradus_nn::layers::pool::{max_pool, mean_pool};
 use gradus_nn::layers::{
     Activation, BatchNorm, Block, BlockShape, Conv2d, LayerNorm, Linear, Mask, Pass, Window,
@@ -28,18 +28,22 @@ fn main() {
     let number = |at: usize| arguments.get(at).and_then(|word| word.parse::<f64>().ok());
     let (Some(name), Some(threads), Some(seconds)) = (arguments.get(1), number(2), number(3))
     else {
-        panic!("step_time mlp|cnn|gpt THREADS SECONDS");
+        panic!("step_time mlp|cnn|gpt|gpt-large THREADS SECONDS [cpu|gpu]");
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize);
     pool.build_global().expect("the threads");
     let mut layout = Layout::new();
+    let gpu = arguments.get(4).is_some_and(|device| device == "gpu");
+    let kind = if gpu { DeviceKind::Gpu } else { DeviceKind::Cpu };
+    let device = kind.open().expect("the device");
     let loss = match name.as_str() {
-        "mlp" => mlp(&mut layout),
-        "cnn" => cnn(&mut layout),
-        "gpt" => gpt(&mut layout),
-        _ => panic!("{name} is none of mlp, cnn and gpt"),
+        "mlp" => mlp(&mut layout, device.clone()),
+        "cnn" => cnn(&mut layout, device.clone()),
+        "gpt" => gpt(&mut layout, (12, 64, 128, 4, 4)),
+        "gpt-large" => gpt(&mut layout, (16, 256, 384, 6, 6)),
+        _ => panic!("{name} is none of mlp, cnn, gpt and gpt-large"),
     };
-    let mut trained = Trained::new(Weights::init(&layout, 1, &Device::flex()));
+    let mut trained = Trained::new(Weights::init(&layout, 1, &device));
     let settings = StepSettings {
         kind: OptimizerKind::Adam,
         rate: 1e-3,
@@ -96,7 +100,7 @@ fn classes(n: usize, below: usize) -> Vec<u32> {
     (0..n).map(|_| (stream.next_u64() % below as u64) as u32).collect()
 }
 
-fn mlp(layout: &mut Layout) -> Loss {
+fn mlp(layout: &mut Layout, device: Device) -> Loss {
     let n = 256;
     let layers: Vec<Linear> = [(784, 512), (512, 512), (512, 10)]
         .into_iter()
@@ -105,7 +109,7 @@ fn mlp(layout: &mut Layout) -> Loss {
         .collect();
     let (x, y, weights) = (noise(n * 784), classes(n, 10), vec![1.0 / n as f32; n]);
     Box::new(move |w, _| {
-        let mut x = tensor(x.clone(), [n, 784], &Device::flex());
+        let mut x = tensor(x.clone(), [n, 784], &device);
         for (at, layer) in layers.iter().enumerate() {
             let kind = if at < 2 { Activation::Relu } else { Activation::Identity };
             x = layer.forward_activated(w, x, kind);
@@ -114,7 +118,7 @@ fn mlp(layout: &mut Layout) -> Loss {
     })
 }
 
-fn cnn(layout: &mut Layout) -> Loss {
+fn cnn(layout: &mut Layout, device: Device) -> Loss {
     let n = 128;
     let parts: Vec<(Conv2d, BatchNorm)> = [(1, 32), (32, 64), (64, 128)]
         .into_iter()
@@ -128,7 +132,7 @@ fn cnn(layout: &mut Layout) -> Loss {
     let output = Linear::new(layout, "fc", (128, 10), Init::fan_in(128), true);
     let (x, y, weights) = (noise(n * 784), classes(n, 10), vec![1.0 / n as f32; n]);
     Box::new(move |w, pass| {
-        let mut x = tensor(x.clone(), [n, 28, 28, 1], &Device::flex());
+        let mut x = tensor(x.clone(), [n, 28, 28, 1], &device);
         for (at, (conv, norm)) in parts.iter().enumerate() {
             x = if at > 0 { max_pool(x) } else { x };
             x = conv.forward(w, x);
@@ -141,23 +145,27 @@ fn cnn(layout: &mut Layout) -> Loss {
     })
 }
 
-fn gpt(layout: &mut Layout) -> Loss {
-    let (n, length, d, vocabulary) = (12, 64, 128, 65);
+/// A language model of so many windows, positions, features, heads and blocks.
+fn gpt(
+    layout: &mut Layout,
+    (n, length, d, heads, depth): (usize, usize, usize, usize, usize),
+) -> Loss {
+    let vocabulary = 65;
     let mut table = |name: &str, rows: usize| -> WeightId {
         layout.add(name, &[rows, d], Init::Normal(0.02), Role::Decayed)
     };
     let (tokens, places) = (table("tokens", vocabulary), table("places", length));
     let shape = BlockShape {
         features: d,
-        heads: 4,
+        heads,
         hidden: 4 * d,
-        depth: 4,
+        depth,
         activation: Activation::Gelu,
         dropout: 0.0,
         cross: false,
     };
     let blocks: Vec<Block> =
-        (0..4).map(|at| Block::new(layout, &format!("blocks.{at}"), &shape)).collect();
+        (0..depth).map(|at| Block::new(layout, &format!("blocks.{at}"), &shape)).collect();
     let norm = LayerNorm::new(layout, "norm", d);
     let output = Linear::new(layout, "output", (d, vocabulary), Init::Normal(0.02), false);
     let (x, y) = (classes(n * length, vocabulary), classes(n * length, vocabulary));

@@ -224,6 +224,10 @@ macro_rules! image_model {
                 self.validation_fraction
             }
 
+            fn device(&self) -> $crate::device::DeviceKind {
+                self.device
+            }
+
             fn balanced(&self) -> bool {
                 self.class_weight == $crate::parameters::ClassWeight::Balanced
             }

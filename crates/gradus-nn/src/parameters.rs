@@ -132,6 +132,12 @@ macro_rules! shared {
             pub seed: u64,
         } $($rest)* }
     };
+    (device $($rest:tt)*) => {
+        gradus_core::params! { @field {
+            /// Where the weights are trained. The model that comes of it predicts on the processor.
+            pub device: crate::device::DeviceKind,
+        } $($rest)* }
+    };
 }
 
 pub(crate) use shared;

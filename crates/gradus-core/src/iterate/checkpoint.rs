@@ -112,8 +112,13 @@ impl Checkpoint {
         let params: Map<String, Value> = file.get("params")?;
         for (name, value) in &options.params {
             let other = params.get(name).unwrap_or(&Value::Null);
-            // How long the fit goes on is no part of the state, unless the steps depend on it.
-            if other != value && (name != "max_iter" || fixed_length) {
+            // How long the fit goes on is no part of the state, unless the steps depend on it; nor is where it is done.
+            let matters = match name.as_str() {
+                "max_iter" => fixed_length,
+                "device" => false,
+                _ => true,
+            };
+            if other != value && matters {
                 return Err(refuse(format!("belongs to a fit with {name} = {other}, not {value}")));
             }
         }

@@ -6,6 +6,7 @@ mod tests;
 
 pub use network::{CnnArchitecture, CnnNetwork};
 
+use crate::device::DeviceKind;
 use crate::images::{Augment, Defaults, image_model};
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
@@ -85,7 +86,7 @@ gradus_core::params! { [shared]
         pub augment: Augment,
 
         [norm, activation, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm,
-         average, class_weight, max_iter, patience, restarts, validation_fraction, seed],
+         average, class_weight, max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -115,6 +116,7 @@ impl Default for Cnn {
             restarts: 1,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }

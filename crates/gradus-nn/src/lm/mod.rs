@@ -11,6 +11,7 @@ mod tests;
 pub use model::LmModel;
 pub use network::{LmArchitecture, LmCache, LmNetwork};
 
+use crate::device::DeviceKind;
 use crate::optimizer::OptimizerKind;
 use crate::parameters::shared;
 use crate::train::{ScheduleKind, TrainOptions, Trainer};
@@ -135,7 +136,7 @@ gradus_core::params! { [shared]
         #[schemars(range(min = 0.0, max = 0.5))]
         pub validation_fraction: f64,
 
-        [seed],
+        [seed, device],
     }
 }
 
@@ -163,6 +164,7 @@ impl Default for Lm {
             patience: 0,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }
@@ -258,7 +260,7 @@ impl Fit for Lm {
             chosen.push(Choice::new("learning_rate", default, reason));
         }
 
-        let device = Device::flex();
+        let device = self.device.open()?;
         let architecture = self.architecture(codec.len());
         let mut layout = Layout::new();
         let network = LmNetwork::new(&architecture, &mut layout)?;

@@ -6,6 +6,7 @@ mod tests;
 
 pub use network::{MlpArchitecture, MlpNetwork};
 
+use crate::device::DeviceKind;
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
@@ -58,7 +59,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct Mlp {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         class_weight, max_iter, patience, restarts, validation_fraction, seed],
+         class_weight, max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -86,7 +87,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct MlpRegressor {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         max_iter, patience, restarts, validation_fraction, seed],
+         max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -111,6 +112,7 @@ impl Default for Mlp {
             restarts: 1,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }
@@ -239,6 +241,10 @@ macro_rules! perceptron {
 
             fn validation_fraction(&self) -> f64 {
                 self.validation_fraction
+            }
+
+            fn device(&self) -> $crate::device::DeviceKind {
+                self.device
             }
 
             fn balanced(&self) -> bool {

@@ -9,6 +9,7 @@ mod tests;
 pub use model::Seq2SeqModel;
 pub use network::{Memory, Seq2SeqNetwork};
 
+use crate::device::DeviceKind;
 use crate::lm::{LmArchitecture, learning_rate};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::shared;
@@ -125,7 +126,7 @@ gradus_core::params! { [shared]
         #[schemars(range(min = 0.0, max = 0.5))]
         pub validation_fraction: f64,
 
-        [seed],
+        [seed, device],
     }
 }
 
@@ -152,6 +153,7 @@ impl Default for Seq2Seq {
             patience: 0,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }
@@ -226,7 +228,7 @@ impl Fit for Seq2Seq {
             chosen.push(Choice::new("learning_rate", default, reason));
         }
 
-        let device = Device::flex();
+        let device = self.device.open()?;
         let architecture = self.architecture(codec.len());
         let mut layout = Layout::new();
         let network = Seq2SeqNetwork::new(&architecture, &mut layout)?;

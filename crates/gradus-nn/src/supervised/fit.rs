@@ -2,7 +2,7 @@
 
 use super::targets::{Held, Targets, Units, doubles};
 use super::{Network, NetworkModel, Scaler, Training};
-use crate::device::tensor;
+use crate::device::{DeviceKind, tensor};
 use crate::layers::Pass;
 use crate::train::{Task, Trainer};
 use crate::weights::{Layout, Weights};
@@ -46,6 +46,9 @@ pub trait Supervised: Fit {
 
     /// Share of the samples that is held out to choose when to stop, where no held-out data is given; 0 for none.
     fn validation_fraction(&self) -> f64;
+
+    /// Where the weights are trained.
+    fn device(&self) -> DeviceKind;
 
     /// Whether all classes count the same.
     fn balanced(&self) -> bool;
@@ -117,7 +120,7 @@ pub fn fit<P: Supervised, D>(
     let held = validation.map(Cow::Borrowed).or(held_out.map(Cow::Owned));
     let held = held.as_deref().map(|held| Held::new(held, &outputs)).transpose()?;
 
-    let device = Device::flex();
+    let device = params.device().open()?;
     let architecture = params.architecture(samples, targets.n_outputs())?;
     let mut layout = Layout::new();
     let network = P::Network::new(&architecture, &mut layout)?;

@@ -6,6 +6,7 @@ mod tests;
 
 pub use network::{TextArchitecture, TextNetwork};
 
+use crate::device::DeviceKind;
 use crate::lm::LmArchitecture;
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
@@ -90,7 +91,7 @@ gradus_core::params! { [shared]
         pub dropout: f64,
 
         [learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm, average, class_weight,
-         max_iter, patience, restarts, validation_fraction, seed],
+         max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -119,6 +120,7 @@ impl Default for TextClassifier {
             restarts: 1,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }
@@ -178,6 +180,10 @@ impl Supervised for TextClassifier {
 
     fn validation_fraction(&self) -> f64 {
         self.validation_fraction
+    }
+
+    fn device(&self) -> DeviceKind {
+        self.device
     }
 
     fn balanced(&self) -> bool {

@@ -8,6 +8,7 @@ mod tests;
 pub use maps::AttentionMaps;
 pub use network::{VitArchitecture, VitNetwork};
 
+use crate::device::DeviceKind;
 use crate::images::{Augment, Defaults, image_model};
 use crate::layers::Activation;
 use crate::optimizer::OptimizerKind;
@@ -76,7 +77,7 @@ gradus_core::params! { [shared]
         pub augment: Augment,
 
         [activation, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, micro_batch, weight_decay, clip_norm,
-         average, class_weight, max_iter, patience, restarts, validation_fraction, seed],
+         average, class_weight, max_iter, patience, restarts, validation_fraction, seed, device],
     }
 }
 
@@ -106,6 +107,7 @@ impl Default for Vit {
             restarts: 1,
             validation_fraction: 0.1,
             seed: 0,
+            device: DeviceKind::Cpu,
         }
     }
 }
