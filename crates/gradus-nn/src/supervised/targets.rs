@@ -1,7 +1,7 @@
 //! The targets of a network: numbers brought to mean 0 and variance 1, or classes; losses and held-out scores.
 
-use crate::device::{numbers, tensor};
-use crate::ops::cross_entropy;
+use crate::device::numbers;
+use crate::ops::{cross_entropy, squared_error};
 use burn::tensor::Tensor;
 use gradus_base::{Error, Result};
 use gradus_core::predict::Outputs;
@@ -109,14 +109,9 @@ impl Targets {
                 cross_entropy(outputs, &codes, &weights)
             }
             Kind::Values { values, units } => {
-                let (k, device) = (units.mean.len(), outputs.device());
-                let truth = rows
-                    .iter()
-                    .flat_map(|&row| &values[row as usize * k..][..k])
-                    .copied()
-                    .collect();
-                let off = outputs - tensor(truth, [n, k], &device);
-                ((off.clone() * off) * tensor(weights, [n, 1], &device)).sum() * 0.5
+                let k = units.mean.len();
+                let truth = rows.iter().flat_map(|&row| &values[row as usize * k..][..k]);
+                squared_error(outputs, truth.copied().collect(), &weights)
             }
         };
         sum * (1.0 / n as f64)
