@@ -219,6 +219,15 @@ impl Model {
         Ok(self.inputs()?.n_features())
     }
 
+    /// Height, width and channels of the images it was fitted to, if they were images.
+    #[getter]
+    fn image_shape(&self) -> PyResult<Option<(usize, usize, usize)>> {
+        Ok(match self.inputs()? {
+            Inputs::Images(shape) => Some((shape.height, shape.width, shape.channels)),
+            _ => None,
+        })
+    }
+
     /// The columns of the table it was fitted to, if it was one.
     #[getter]
     fn columns(&self) -> PyResult<Option<Vec<String>>> {
