@@ -42,7 +42,10 @@ SPECIAL = {
     "sif": "SentenceTransformer",
     "doc2vec": "DocumentTransformer",
     "fasttext": "FastTextClassifier",
-    "textclassifier": "DocumentClassifier",
+    "textclassifier": "NetworkTextClassifier",
+    "mlp": "NetworkClassifier",
+    "mlpregressor": "NetworkRegressor",
+    "autoencoder": "NetworkAutoencoder",
     "lm": "LanguageModel",
     "seq2seq": "Translator",
     "cnn": "ImageClassifier",
@@ -67,7 +70,10 @@ SOURCES = {
     "WordModel": "_words",
     "SentenceTransformer": "_sentences",
     "DocumentTransformer": "_sentences",
-    "DocumentClassifier": "_classify",
+    "NetworkTextClassifier": "_classify",
+    "NetworkClassifier": "_networks",
+    "NetworkRegressor": "_networks",
+    "NetworkAutoencoder": "_networks",
     "FastTextClassifier": "_classify",
     "LanguageModel": "_language",
     "Translator": "_language",
@@ -80,13 +86,13 @@ SOURCES = {
 WITHOUT: set[str] = set()
 
 #: Bases of models whose fits take no weights of samples, and so no weights of classes by name.
-WITHOUT_WEIGHTS = {"DocumentClassifier", "ImageClassifier", "PatchClassifier"}
+WITHOUT_WEIGHTS = {"NetworkTextClassifier", "ImageClassifier", "PatchClassifier"}
 
 
 def base_of(model: dict) -> str:
     if of_texts(model):
         return "TextTransformer"
-    return SPECIAL.get(model["name"], BASES[model["capabilities"][0]])
+    return SPECIAL.get(model["name"]) or BASES[model["capabilities"][0]]
 
 
 def of_texts(model: dict) -> bool:
@@ -306,6 +312,8 @@ def also(name: str, model: dict) -> tuple[str, str] | None:
     """What a parameter takes besides what the registry says."""
     if name == "class_weight" and base_of(model) in WITHOUT_WEIGHTS:
         return None
+    if name == "kernel" and model["name"] not in ("svm", "svr"):
+        return None
     return ALSO.get(name)
 
 
@@ -327,7 +335,7 @@ def param_doc(name: str, param: dict, model: dict) -> str:
     rule = param["rule"][0].upper() + param["rule"][1:]
     if not isinstance(kind, list) and kind != "bool" and name != "random_state":
         body = f"{body} {rule}."
-    if name in MORE:
+    if name in MORE and (name not in ALSO or also(name, model)):
         body = f"{body} {MORE[name]}"
     lines += textwrap.wrap(body, 96, initial_indent="    ", subsequent_indent="    ")
     if isinstance(kind, list):
@@ -356,7 +364,7 @@ def of_the_package(model: dict) -> list[dict]:
     import _gradus
 
     added = []
-    if model["data"] == "images":
+    if model["data"] == "images" or model["name"] == "autoencoder":
         added.append(
             {
                 "name": "image_shape",
@@ -522,7 +530,7 @@ ATTRIBUTES = {
         ("vocabulary_", "The column of each word; not of hashed features."),
         ("idf_", "The weight of each feature, of `Tfidf`."),
     ],
-    "DocumentClassifier": [
+    "NetworkTextClassifier": [
         ("classes_", "The classes."),
     ],
     "FastTextClassifier": [
@@ -537,6 +545,19 @@ ATTRIBUTES = {
         ("classes_", "The classes."),
         ("image_shape_", "Height, width and channels of the images of `fit`."),
         ("n_features_in_", "The number of their numbers."),
+    ],
+    "NetworkClassifier": [
+        ("classes_", "The classes."),
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkRegressor": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
+    ],
+    "NetworkAutoencoder": [
+        ("n_features_in_", "Number of features, or columns of the frame, seen in `fit`."),
+        ("feature_names_in_", "Their names, if `fit` got a data frame."),
     ],
     "LanguageModel": [],
     "Translator": [],
@@ -557,7 +578,7 @@ ATTRIBUTES = {
 OWN_EXAMPLES = {
     "SentenceTransformer": "sentences",
     "DocumentTransformer": "documents",
-    "DocumentClassifier": "text_classes",
+    "NetworkTextClassifier": "text_classes",
     "FastTextClassifier": "text_classes",
     "LanguageModel": "language",
     "Translator": "translation",
@@ -580,7 +601,7 @@ def class_text(model: dict) -> str:
         attributes = ATTRIBUTES[base]
     if has_topics(model):
         attributes = ATTRIBUTES["TopicModel"]
-    if base in OWN_EXAMPLES:
+    if base in OWN_EXAMPLES or base.startswith("Network"):
         attributes = ATTRIBUTES[base]
     params = []
     for param in model["params"]:

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from gradus import _gradus
 from gradus._base import Estimator
+from gradus._networks import WithWeights
 from gradus._text import _texts
 
 
@@ -113,6 +114,10 @@ class DocumentClassifier(ClassifierMixin, Estimator):
         return [
             [(classes[at], float(row[at])) for at in best if row[at] >= threshold] for row, best in zip(found, order)
         ]
+
+
+class NetworkTextClassifier(WithWeights, DocumentClassifier):
+    """A network that predicts classes of texts."""
 
 
 class FastTextClassifier(DocumentClassifier):

@@ -12,10 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from gradus import _gradus
-from gradus._base import Estimator
+from gradus._networks import WithWeights, checked_shape
 
 
-class ImageClassifier(ClassifierMixin, Estimator):
+class ImageClassifier(ClassifierMixin, WithWeights):
     """A model that predicts classes of images.
 
     Images are arrays of images × height × width, with × channels behind it where a pixel has several numbers, or rows of
@@ -132,12 +132,7 @@ class ImageClassifier(ClassifierMixin, Estimator):
     def _shape_of_rows(self, n: int) -> tuple[int, int, int]:
         given = self.image_shape
         if given is not None:
-            shape = tuple(given)
-            if len(shape) not in (2, 3) or not all(isinstance(side, (int, np.integer)) and side > 0 for side in shape):
-                raise ValueError(
-                    f"parameter `image_shape` = {given!r}: must be height and width, or height, width and channels"
-                )
-            return (shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
+            return checked_shape(given)
         side = math.isqrt(n)
         if side * side == n:
             return (side, side, 1)

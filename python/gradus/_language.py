@@ -8,11 +8,12 @@ from typing import Any, Callable, Iterable
 import numpy as np
 
 from gradus import _gradus
-from gradus._base import Estimator, _seed
+from gradus._base import _seed
+from gradus._networks import WithWeights
 from gradus._text import TextEstimator, _texts
 
 
-class LanguageModel(TextEstimator):
+class LanguageModel(WithWeights, TextEstimator):
     """A model that tells how probable texts are, and goes on with them."""
 
     def fit(self, X: str | Iterable[str], y: Any = None) -> Any:
@@ -115,7 +116,7 @@ class LanguageModel(TextEstimator):
         return float(np.exp(-self.score(X)))
 
 
-class Translator(Estimator):
+class Translator(WithWeights):
     """A model that makes texts of texts."""
 
     def __sklearn_tags__(self) -> Any:

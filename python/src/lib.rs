@@ -56,7 +56,7 @@ mod _gradus {
     #[pymodule_export]
     use super::networks::{
         Images, attention_maps, continue_text, fit_images, fit_pairs, generate_documents, score_documents,
-        score_pairs, translate,
+        score_pairs, translate, with_weights,
     };
     #[pymodule_export]
     use super::side::with_features;

@@ -9,6 +9,7 @@ use crate::threads::inside;
 use gradus::latent::KMeans;
 use gradus::linear::path::Path;
 use gradus::linear::{LinearModel, Link, SvmModel};
+use gradus::nn::autoencoder::DeepAutoencoder;
 use gradus_app::evaluate::RankingRequest;
 use gradus_app::report::{ReportRequest, report};
 use gradus_core::capability::Capability;
@@ -407,6 +408,20 @@ impl Model {
             sparse @ Matrix::Sparse(_) => model.inverse(&sparse.to_dense()),
         })?;
         back.map(|back| to_array(py, back.map_err(raise)?)).transpose()
+    }
+
+    /// The mean squared error of the reconstruction of each sample by an autoencoder, in standard deviations.
+    fn reconstruction_errors<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Features,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let any: &dyn std::any::Any = self.fitted.model.as_ref();
+        let model: &DeepAutoencoder = any
+            .downcast_ref()
+            .ok_or_else(|| PyValueError::new_err("the model is no autoencoder of layers"))?;
+        let errors = inside(py, || model.reconstruction_errors(&features.matrix))?;
+        Ok(PyArray1::from_vec(py, errors.map_err(raise)?))
     }
 
     /// The natural logarithm of the density of each sample.

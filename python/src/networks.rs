@@ -13,8 +13,9 @@ use gradus::text::TextPairs;
 use gradus_core::capability::Capability;
 use gradus_core::dataset::{Dataset, ImageSet};
 use gradus_core::estimator::{Fit, Run};
+use gradus_file::tensors::NamedTensor;
 use numpy::{
-    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray4, PyUntypedArrayMethods as _,
+    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods as _,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -107,6 +108,22 @@ pub fn attention_maps<'py>(
         }
     }
     PyArray1::from_vec(py, values).reshape(vec![n, blocks, heads, rows, columns])
+}
+
+/// The same model with other weights: names, shapes and numbers.
+#[pyfunction]
+pub fn with_weights(
+    py: Python<'_>,
+    model: &Model,
+    weights: Vec<(String, PyReadonlyArrayDyn<'_, f32>)>,
+) -> PyResult<Model> {
+    let tensor = |(name, array): (String, PyReadonlyArrayDyn<'_, f32>)| {
+        let values = array.as_array().iter().copied().collect();
+        NamedTensor { name, shape: array.shape().to_vec(), values }
+    };
+    let weights: Vec<NamedTensor> = weights.into_iter().map(tensor).collect();
+    let found = inside(py, || gradus::registry().with_weights(&model.fitted, &weights))?;
+    Ok(Model { fitted: Arc::new(found.map_err(raise)?.0) })
 }
 
 /// Fits the model `name` to pairs of texts.

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 import gradus
-from gradus.nn import Cnn, Lm, Seq2Seq, TextClassifier, Vit
+from gradus.nn import Autoencoder, Cnn, Lm, Mlp, MlpRegressor, Seq2Seq, TextClassifier, Vit
 
 RNG = np.random.default_rng(0)
 #: Images of 8 × 8 with a bright left or a bright right half.
@@ -198,3 +198,67 @@ def test_a_translator_translates(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_an_autoencoder_reconstructs(tmp_path):
+    t = np.linspace(-3, 3, 400)
+    X = np.column_stack([t, t**2, np.sin(t), np.cos(t)]) * 10 + 100
+    model = Autoencoder(n_components=1, hidden=(32, 16), max_iter=60, learning_rate=0.01, random_state=0).fit(X)
+    codes = model.transform(X)
+    assert codes.shape == (400, 1) and list(model.get_feature_names_out()) == ["code1"]
+    assert model.inverse_transform(codes).shape == X.shape
+    assert np.allclose(model.reconstruct(X), model.inverse_transform(codes))
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    again = (model.reconstruct(X) - X.mean(axis=0)) / X.std(axis=0)
+    assert np.allclose(model.reconstruction_errors(X), ((scaled - again) ** 2).mean(axis=1), rtol=0.02, atol=1e-3)
+    assert model.score(X) > -0.3
+    # What is unlike the samples of training comes back worse.
+    assert model.reconstruction_errors([[100, 100, 130, 60]])[0] > 10 * model.reconstruction_errors(X).mean()
+    model.save(tmp_path / "m.gradus")
+    assert np.array_equal(gradus.load(tmp_path / "m.gradus").transform(X), codes)
+
+
+def test_an_autoencoder_takes_images():
+    model = Autoencoder(architecture="convolutional", image_shape=(8, 8), channels=(8,), n_components=4, max_iter=5)
+    X = IMAGES / 255
+    model.fit(X)
+    assert model.transform(X).shape == (120, 4)
+    assert np.array_equal(model.transform(X), model.transform(X.reshape(120, 64)))
+    with pytest.raises(ValueError, match="images of 7 × 8 × 1"):
+        model.transform(X[:, :7])
+    with pytest.raises(ValueError, match="image_shape"):
+        Autoencoder(image_shape=8).fit(X)
+    with pytest.raises(ValueError, match="no pixels of images"):
+        Autoencoder(architecture="convolutional").fit(X.reshape(120, 64))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Mlp(hidden=(8, 4), max_iter=2),
+        MlpRegressor(hidden=(8, 4), norm="batch", max_iter=2),
+        Autoencoder(hidden=(8,), max_iter=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_weights_are_given_and_taken_by_name(model):
+    X, y = RNG.normal(size=(120, 3)), np.arange(120) % 2
+    first, second = clone(model).set_params(random_state=0).fit(X, y), clone(model).set_params(random_state=1).fit(X, y)
+    apply = "transform" if isinstance(model, Autoencoder) else "predict"
+    weights = first.state_dict()
+    assert all(isinstance(one, np.ndarray) and one.dtype == np.float32 for one in weights.values())
+    assert not any(name.startswith(("scaler", "target")) for name in weights)
+    # Scalers learn from the samples that are not held out, which do not depend on the seed.
+    assert np.array_equal(getattr(second.load_state_dict(weights), apply)(X), getattr(first, apply)(X))
+    name, value = next(iter(weights.items()))
+    changed = second.load_state_dict({name: 2 * value, "norm.0.num_batches_tracked": np.array(3)}).state_dict()
+    assert np.array_equal(changed[name], 2 * value)
+    for wrong, message in [
+        ({"nothing": value}, "unknown tensor"),
+        ({name: value[:1]}, "shape"),
+        ({name: np.full_like(value, np.nan)}, "not finite"),
+        ({}, "no weights"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            second.load_state_dict(wrong)
+    assert np.array_equal(second.state_dict()[name], 2 * value)

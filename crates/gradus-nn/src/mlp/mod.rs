@@ -9,7 +9,7 @@ pub use network::{MlpArchitecture, MlpNetwork};
 use crate::layers::{Activation, Norm};
 use crate::optimizer::OptimizerKind;
 use crate::parameters::{ClassWeight, shared};
-use crate::supervised::{self, NetworkModel, Scaler, Supervised, Training};
+use crate::supervised::{self, Data, NetworkModel, Scaler, Supervised, Training};
 use crate::train::{ScheduleKind, TrainOptions, plan_epochs};
 use gradus_base::{Error, Result};
 use gradus_core::dataset::Dataset as _;
@@ -198,9 +198,9 @@ macro_rules! perceptron {
         impl Supervised for $Params {
             type Network = MlpNetwork;
 
-            fn architecture(&self, samples: &Samples, n_outputs: usize) -> Result<MlpArchitecture> {
+            fn architecture(&self, data: &Data<'_>, n_outputs: usize) -> Result<MlpArchitecture> {
                 Ok(MlpArchitecture {
-                    inputs: samples.n_features(),
+                    inputs: data.features.n_cols(),
                     hidden: self.hidden.clone(),
                     outputs: n_outputs,
                     activation: self.activation,
@@ -209,13 +209,14 @@ macro_rules! perceptron {
                 })
             }
 
-            fn scaler(&self, samples: &Samples, rows: &[u32]) -> Scaler {
-                Scaler::of_table(samples.features(), rows)
+            fn scaler(&self, data: &Data<'_>, rows: &[u32]) -> Scaler {
+                Scaler::of_table(data.samples.features(), rows)
             }
 
             fn training(&self, n: usize) -> Training {
                 let batch = self.batch_size.unwrap_or_else(|| batch_size(n)).min(n.max(1));
-                let epochs = self.max_iter.unwrap_or_else(|| plan_epochs(n, batch, STEPS, EPOCHS));
+                let planned = || plan_epochs(n, batch, STEPS, EPOCHS);
+                let epochs = self.schedule.iterations(self.max_iter, planned);
                 let mut chosen = Vec::new();
                 if self.max_iter.is_none() {
                     let reason = format!("about {STEPS} steps, from {} to {} epochs", EPOCHS.0, EPOCHS.1);
@@ -224,11 +225,11 @@ macro_rules! perceptron {
                 if self.batch_size.is_none() {
                     chosen.push(Choice::new("batch_size", batch as f64, format!("{n} samples")));
                 }
-                let rate = self.learning_rate.unwrap_or_else(|| learning_rate(self.optimizer, n));
+                let rate = self.schedule.rate(self.learning_rate, learning_rate(self.optimizer, n));
                 if self.learning_rate.is_none() {
                     chosen.push(Choice::new("learning_rate", rate, format!("{n} samples")));
                 }
-                let steps = epochs * n.div_ceil(batch);
+                let steps = self.schedule.steps(epochs, n.div_ceil(batch));
                 let kinds = (self.optimizer, self.schedule);
                 let mut options = TrainOptions::new(kinds, (rate, self.warm_up), steps, batch, self.seed);
                 options.step.weight_decay = self.weight_decay;
@@ -268,7 +269,8 @@ macro_rules! perceptron {
 
             fn fit_job(&self, samples: &Samples, job: &Job<'_, Samples>) -> Result<Fitted<Self>> {
                 self.check()?;
-                let (model, report) = supervised::fit(self, samples, job.validation, job, || samples.fingerprint())?;
+                let (data, held) = (Data::from(samples), job.validation.map(Data::from));
+                let (model, report) = supervised::fit(self, &data, held.as_ref(), job, || samples.fingerprint())?;
                 Ok(Fitted { params: self.clone(), model, report })
             }
         }

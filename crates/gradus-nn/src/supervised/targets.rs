@@ -3,11 +3,13 @@
 use crate::device::numbers;
 use crate::ops::{cross_entropy, squared_error};
 use burn::tensor::Tensor;
+use super::Features;
 use gradus_base::{Error, Result};
 use gradus_core::predict::Outputs;
 use gradus_core::report::Baseline;
 use gradus_data::{Samples, Target};
 use gradus_metrics::classification::log_losses;
+use std::borrow::Cow;
 
 /// Mean and standard deviation of each target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -142,13 +144,20 @@ fn units(samples: &Samples) -> Result<Units> {
 
 /// Held-out samples, with the score of a network on them.
 pub struct Held<'a> {
-    pub samples: &'a Samples,
+    pub samples: Cow<'a, Samples>,
+    /// Their features, and which rows of these they are.
+    pub features: Features<'a>,
+    pub rows: Vec<u32>,
     /// The class of the network that each class of these samples is, if it knows it.
     places: Vec<Option<u32>>,
 }
 
 impl<'a> Held<'a> {
-    pub fn new(samples: &'a Samples, outputs: &Outputs) -> Result<Self> {
+    pub fn new(
+        samples: Cow<'a, Samples>,
+        (features, rows): (Features<'a>, Vec<u32>),
+        outputs: &Outputs,
+    ) -> Result<Self> {
         let places = match outputs.labels() {
             None => {
                 let (got, expected) = (samples.values()?.n_cols(), outputs.names().len());
@@ -160,7 +169,7 @@ impl<'a> Held<'a> {
             }
             Some(known) => samples.classes()?.1.iter().map(|label| known.find(label)).collect(),
         };
-        Ok(Self { samples, places })
+        Ok(Self { samples, features, rows, places })
     }
 
     /// What [`score`](Self::score) measures.
