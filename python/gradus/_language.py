@@ -85,6 +85,30 @@ class LanguageModel(WithWeights, TextEstimator):
         """
         return _gradus.generate_documents(self._fitted, _count("n_samples", n_samples), _seed(random_state))
 
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, as numbers."""
+        if not isinstance(text, str):
+            raise TypeError(f"text = {text!r}: must be a text (str)")
+        return _gradus.encode_tokens(self._fitted, text)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of tokens."""
+        return _gradus.decode_tokens(self._fitted, [_count("tokens", token) for token in tokens])
+
+    def logits(self, tokens: Iterable[int]) -> np.ndarray:
+        """The logits of the token that comes after each of these tokens, given those before it.
+
+        Parameters
+        ----------
+        tokens : iterable of int
+            At most ``context``, as `encode` gives them.
+
+        Returns
+        -------
+        array, tokens × number of tokens there are
+        """
+        return _gradus.token_logits(self._fitted, [_count("tokens", token) for token in tokens])
+
     def score_samples(self, X: str | Iterable[str]) -> np.ndarray:
         """The log probability of each text with its end, in nats.
 

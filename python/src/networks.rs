@@ -9,6 +9,7 @@ use crate::topics::Corpus;
 use gradus::data::{ImageShape, Images as ImageData, Matrix, Pixels};
 use gradus::model::Sampling;
 use gradus::nn::Vit;
+use gradus::nn::lm::LmModel;
 use gradus::text::TextPairs;
 use gradus_core::capability::Capability;
 use gradus_core::dataset::{Dataset, ImageSet};
@@ -278,6 +279,41 @@ pub fn continue_text(
             Ok(String::from_utf8_lossy(&written).into_owned())
         }
     }
+}
+
+fn language_model(model: &Model) -> PyResult<&LmModel> {
+    let any: &dyn std::any::Any = model.fitted.model.as_ref();
+    any.downcast_ref().ok_or_else(|| PyValueError::new_err("the model is no language model"))
+}
+
+/// The tokens of a text, by a language model.
+#[pyfunction]
+pub fn encode_tokens(model: &Model, text: &str) -> PyResult<Vec<u32>> {
+    Ok(language_model(model)?.codec().encode(text.as_bytes()))
+}
+
+/// The text of tokens.
+#[pyfunction]
+pub fn decode_tokens(model: &Model, tokens: Vec<u32>) -> PyResult<String> {
+    let codec = language_model(model)?.codec();
+    if let Some(token) = tokens.iter().find(|token| **token as usize >= codec.len()) {
+        let text = format!("tokens = {token}: must be below {}", codec.len());
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(String::from_utf8_lossy(&codec.decode(&tokens)).into_owned())
+}
+
+/// The logits of the token that comes after each of these.
+#[pyfunction]
+pub fn token_logits<'py>(
+    py: Python<'py>,
+    model: &Model,
+    tokens: Vec<u32>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let found = language_model(model)?;
+    let logits = inside(py, || found.logits(&tokens))?.map_err(raise)?;
+    let (n, k) = logits.shape();
+    PyArray1::from_vec(py, logits.into_values()).reshape([n, k])
 }
 
 /// Documents that a language model writes from nothing.
