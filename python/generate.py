@@ -231,7 +231,7 @@ True
     "translation": """
 >>> from gradus.{family} import {name}
 >>> sources = ["ab", "ba", "aab", "abb", "bab"] * 20
->>> model = {name}(layers=1, dimension=32, max_iter=30).fit(sources, [text[::-1] for text in sources])
+>>> model = {name}(layers=1, dimension=32, max_iter=300, learning_rate=0.005).fit(sources, [text[::-1] for text in sources])
 >>> model.translate(["ab", "aab"])
 ['ba', 'baa']
 """,
@@ -251,7 +251,7 @@ True
 >>> rng = np.random.default_rng(0)
 >>> y = np.repeat(["dark", "light"], 40)
 >>> X = rng.integers(0, 100, (80, 8, 8), dtype=np.uint8) + 155 * (y == "light").astype(np.uint8)[:, None, None]
->>> model = {name}(features=16, depth=2, max_iter=20).fit(X, y)
+>>> model = {name}(features=16, depth=2, max_iter=30).fit(X, y)
 >>> model.predict(X[[0, 79]]).tolist()
 ['dark', 'light']
 >>> model.attention(X[:1]).shape

@@ -151,9 +151,11 @@ class ImageClassifier(ClassifierMixin, WithWeights):
         if rows.dtype == np.uint8:
             return rows.astype(np.float32) / np.float32(255) if self._of_unit_ else rows.astype(np.float32)
         rows = rows.astype(np.float32, copy=False)
-        if self._of_unit_ and rows.size and np.nanmax(rows) > 2:
+        if not np.isfinite(rows).all():
+            raise ValueError("X: a pixel is not a finite number")
+        if self._of_unit_ and rows.max() > 2:
             raise ValueError(
-                f"X has values up to {np.nanmax(rows):g}, and the images of training had pixels from 0 to 1: give such, or uint8"
+                f"X has values up to {rows.max():g}, and the images of training had pixels from 0 to 1: give such, or uint8"
             )
         return np.ascontiguousarray(rows)
 
@@ -168,7 +170,8 @@ class ImageClassifier(ClassifierMixin, WithWeights):
         -------
         array, images × classes
         """
-        return self._fitted.probabilities_of(self._pixels(X))[:, self._order]
+        model, pixels = self._fitted, self._pixels(X)
+        return model.probabilities_of(pixels)[:, self._order]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of `predict_proba`.
@@ -198,7 +201,8 @@ class ImageClassifier(ClassifierMixin, WithWeights):
         ----------
         X : array of images, as `fit` takes them
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[best]
 
 
 class PatchClassifier(ImageClassifier):

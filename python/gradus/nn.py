@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradus._classify import DocumentClassifier
-from gradus._features import Classifier, Regressor
+from gradus._classify import NetworkTextClassifier
 from gradus._images import ImageClassifier, PatchClassifier
 from gradus._language import LanguageModel, Translator
+from gradus._networks import NetworkClassifier, NetworkRegressor
 
 __all__ = [
     "Cnn",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class Mlp(Classifier):
+class Mlp(NetworkClassifier):
     """Multi-layer perceptron: a network that predicts classes from features.
 
     Layer after layer computes `h ← f(W h + b)` with an activation function `f`; the last one gives a logit for each class, and
@@ -130,10 +130,6 @@ class Mlp(Classifier):
     ----------
     classes_
         The classes.
-    coef_
-        Coefficients, 1 × features for two classes, else classes × features; none of a kernel.
-    intercept_
-        The intercepts.
     n_features_in_
         Number of features, or columns of the frame, seen in `fit`.
     feature_names_in_
@@ -203,7 +199,7 @@ class Mlp(Classifier):
         self.verbose = verbose
 
 
-class MlpRegressor(Regressor):
+class MlpRegressor(NetworkRegressor):
     """Multi-layer perceptron for numbers: a network that predicts one target or several from features.
 
     The layers are those of `mlp`, with an output for each target. The fit minimises half the squared error in units of the
@@ -294,10 +290,6 @@ class MlpRegressor(Regressor):
 
     Attributes
     ----------
-    coef_
-        Coefficients, features (targets × features, if y has columns); none of a kernel.
-    intercept_
-        The intercept.
     n_features_in_
         Number of features, or columns of the frame, seen in `fit`.
     feature_names_in_
@@ -702,7 +694,7 @@ class Vit(PatchClassifier):
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["dark", "light"], 40)
     >>> X = rng.integers(0, 100, (80, 8, 8), dtype=np.uint8) + 155 * (y == "light").astype(np.uint8)[:, None, None]
-    >>> model = Vit(features=16, depth=2, max_iter=20).fit(X, y)
+    >>> model = Vit(features=16, depth=2, max_iter=30).fit(X, y)
     >>> model.predict(X[[0, 79]]).tolist()
     ['dark', 'light']
     >>> model.attention(X[:1]).shape
@@ -930,7 +922,7 @@ class Lm(LanguageModel):
         self.verbose = verbose
 
 
-class TextClassifier(DocumentClassifier):
+class TextClassifier(NetworkTextClassifier):
     """Text classifier: a transformer that predicts the class of a document.
 
     An encoder with pre-norm blocks, in which every token attends to every other, GELU and learned places, as BERT, but learned
@@ -1196,7 +1188,7 @@ class Seq2Seq(Translator):
     --------
     >>> from gradus.nn import Seq2Seq
     >>> sources = ["ab", "ba", "aab", "abb", "bab"] * 20
-    >>> model = Seq2Seq(layers=1, dimension=32, max_iter=30).fit(sources, [text[::-1] for text in sources])
+    >>> model = Seq2Seq(layers=1, dimension=32, max_iter=300, learning_rate=0.005).fit(sources, [text[::-1] for text in sources])
     >>> model.translate(["ab", "aab"])
     ['ba', 'baa']
     """

@@ -55,8 +55,8 @@ mod _gradus {
     use super::model::{Model, centres_model};
     #[pymodule_export]
     use super::networks::{
-        Images, attention_maps, continue_text, decode_tokens, encode_tokens, fit_images, fit_pairs, generate_documents, score_documents,
-        score_pairs, token_logits, translate, with_weights,
+        Images, attention_maps, continue_text, decode_tokens, encode_tokens, fit_images, fit_pairs,
+        generate_documents, score_documents, score_pairs, token_logits, translate, with_weights,
     };
     #[pymodule_export]
     use super::side::with_features;

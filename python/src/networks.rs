@@ -16,7 +16,8 @@ use gradus_core::dataset::{Dataset, ImageSet};
 use gradus_core::estimator::{Fit, Run};
 use gradus_file::tensors::NamedTensor;
 use numpy::{
-    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods as _,
+    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray4, PyReadonlyArrayDyn,
+    PyUntypedArrayMethods as _,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -325,11 +326,11 @@ pub fn generate_documents(
     seed: u64,
 ) -> PyResult<Vec<String>> {
     let found = model.fitted.model.generator();
-    let found =
-        found.ok_or_else(|| raise(model.fitted.unsupported(Capability::Generate)))?;
+    let found = found.ok_or_else(|| raise(model.fitted.unsupported(Capability::Generate)))?;
     let drawn = inside(py, || found.generate(n, seed))?.map_err(raise)?;
     let documents = drawn.downcast_ref::<gradus::text::Documents>();
-    let documents = documents.ok_or_else(|| PyRuntimeError::new_err("the model writes no texts"))?;
+    let documents =
+        documents.ok_or_else(|| PyRuntimeError::new_err("the model writes no texts"))?;
     Ok(documents.texts().into_iter().map(str::to_owned).collect())
 }
 

@@ -37,7 +37,9 @@ fn the_range_test_suggests_a_learning_rate() {
     assert!(folder.read("lr.html").contains("Range test"));
     // The rate that was suggested learns the table.
     let rate = of("suggestion");
-    folder.out(&format!("fit mlp t.csv --target kind --hidden 32 --learning-rate {rate} -o m.gradus"));
+    folder.out(&format!(
+        "fit mlp t.csv --target kind --hidden 32 --learning-rate {rate} -o m.gradus"
+    ));
     let accuracy = folder.json("evaluate m.gradus t.csv --metric accuracy");
     assert!(accuracy["value"].as_f64().unwrap() > 0.95, "{accuracy}");
 }
@@ -97,7 +99,8 @@ fn an_autoencoder_transforms_and_draws_what_comes_back() {
     }
     let images = NpyArray::new(vec![150, 8, 8], values).unwrap();
     images.write(folder.file("x.npy")).unwrap();
-    let words = "fit autoencoder x.npy --architecture convolutional --channels 8,8 --n-components 6";
+    let words =
+        "fit autoencoder x.npy --architecture convolutional --channels 8,8 --n-components 6";
     folder.out(&format!("{words} --max-iter 20 --learning-rate 0.01 -o m.gradus"));
     let codes = folder.out("transform m.gradus x.npy");
     assert!(codes.starts_with("code1,") && codes.lines().count() == 151, "{codes}");
@@ -108,7 +111,8 @@ fn an_autoencoder_transforms_and_draws_what_comes_back() {
     assert!(evaluated.to_string().contains("reconstruction RMSE"), "{evaluated}");
     folder.out("report m.gradus --data x.npy -o page.html");
     let page = folder.read("page.html");
-    for part in ["back from their codes", "The first two numbers of the codes", "How the fit went"] {
+    for part in ["back from their codes", "The first two numbers of the codes", "How the fit went"]
+    {
         assert!(page.contains(part), "{part}");
     }
     folder.out("report m.gradus -o alone.html");

@@ -92,7 +92,11 @@ fn inverse(model: &dyn Estimator) -> Finding {
         for column in 0..dense.n_cols() {
             let mean = dense.column(column).sum::<f64>() / n;
             all += dense.column(column).map(|x| (x - mean).powi(2)).sum::<f64>();
-            rest += dense.column(column).zip(back.column(column)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            rest += dense
+                .column(column)
+                .zip(back.column(column))
+                .map(|(a, b)| (a - b).powi(2))
+                .sum::<f64>();
         }
         ensure!(rest < all, "the reconstruction is further off ({rest}) than the mean ({all})");
         return Ok(());

@@ -123,10 +123,13 @@ impl Registry {
         if names.is_empty() {
             return Err(Error::data("there are no weights to take"));
         }
-        let mut kept = file.names().filter(|name| !names.contains(name)).map(str::to_owned);
-        let kept: Vec<String> = kept.by_ref().collect();
+        let kept = file.names().filter(|name| !names.contains(name));
+        let kept: Vec<String> = kept.map(str::to_owned).collect();
         let mut found = self.from_bytes(file.to_bytes()?)?;
-        let note = format!("{} of its tensors were replaced after the fit that this tells of", names.len());
+        let note = format!(
+            "{} of its tensors were replaced after the fit that this tells of",
+            names.len()
+        );
         found.report.notes.push(note);
         Ok((found, kept))
     }

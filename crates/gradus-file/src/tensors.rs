@@ -38,7 +38,11 @@ pub fn read_tensors(path: &Path) -> Result<(Vec<NamedTensor>, Vec<String>)> {
         let Ok(view) = all.tensor(name) else { continue };
         match numbers(&view) {
             Some(values) => {
-                found.push(NamedTensor { name: name.to_owned(), shape: view.shape().to_vec(), values });
+                found.push(NamedTensor {
+                    name: name.to_owned(),
+                    shape: view.shape().to_vec(),
+                    values,
+                });
             }
             None => others.push(name.to_owned()),
         }
@@ -84,13 +88,10 @@ mod tests {
 
     #[test]
     fn numbers_of_every_precision_are_read() {
-        assert_eq!([0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00].map(half), [
-            1.0,
-            -2.0,
-            5.960_464_5e-8,
-            65504.0,
-            f32::INFINITY
-        ]);
+        assert_eq!(
+            [0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00].map(half),
+            [1.0, -2.0, 5.960_464_5e-8, 65504.0, f32::INFINITY]
+        );
         assert!(half(0x7e00).is_nan());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");

@@ -53,11 +53,7 @@ pub(crate) fn classes(images: &ImageSet) -> Result<Samples> {
 }
 
 /// Images to learn from.
-pub(crate) fn data<'a>(
-    images: &'a ImageSet,
-    samples: &'a Samples,
-    inputs: &'a Inputs,
-) -> Data<'a> {
+pub(crate) fn data<'a>(images: &'a ImageSet, samples: &'a Samples, inputs: &'a Inputs) -> Data<'a> {
     Data { samples, features: Features::Images(images.images()), inputs }
 }
 

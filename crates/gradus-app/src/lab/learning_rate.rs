@@ -106,7 +106,11 @@ impl App {
         let fit = self.prepare_fit(&fit, remarks)?;
         let fitted = fit.run(run)?;
         let rate = |point: &gradus_core::report::Iteration| {
-            point.measures.iter().find(|measure| measure.name == "learning rate").map(|one| one.value)
+            point
+                .measures
+                .iter()
+                .find(|measure| measure.name == "learning rate")
+                .map(|one| one.value)
         };
         let trace = fitted.report.trace.iter();
         let points: Vec<(f64, f64)> = trace
@@ -180,8 +184,12 @@ impl LearningRateAnswer {
         let drawn = |loss: f64| loss <= DRAWN * first;
         let losses: Vec<(f64, f64)> =
             self.steps.iter().map(|step| (step.rate, step.loss)).filter(|p| drawn(p.1)).collect();
-        let smooth: Vec<(f64, f64)> =
-            self.steps.iter().map(|step| (step.rate, step.smoothed)).filter(|p| drawn(p.1)).collect();
+        let smooth: Vec<(f64, f64)> = self
+            .steps
+            .iter()
+            .map(|step| (step.rate, step.smoothed))
+            .filter(|p| drawn(p.1))
+            .collect();
         let line = Line::new()
             .title(format!("The loss of {} as the learning rate rises", self.model))
             .faint("each batch", losses)
@@ -218,7 +226,11 @@ impl Drawn for LearningRateAnswer {
         Page::new(format!("The learning rate of {}", self.model))
             .subtitle(format!("{}; {} steps", self.description, self.steps.len()))
             .stats([
-                ("suggestion", shown(self.suggestion), "a tenth of the rate with the least loss".to_owned()),
+                (
+                    "suggestion",
+                    shown(self.suggestion),
+                    "a tenth of the rate with the least loss".to_owned(),
+                ),
                 ("least loss", shown(self.least), "at this rate".to_owned()),
                 ("steepest fall", shown(self.steepest), "at this rate".to_owned()),
             ])

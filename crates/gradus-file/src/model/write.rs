@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
         };
         if tensor.shape != shape || shape.iter().product::<usize>() != values.len() {
             return Err(Error::Shape {
-                what: format!("tensor `{name}`").into(),
+                what: format!("tensor `{name}`"),
                 expected: format!("{:?}", tensor.shape),
                 got: format!("{shape:?}"),
             });
@@ -96,7 +96,9 @@ impl<'a> Writer<'a> {
             Dtype::F32 => bytemuck::cast_slice(values).to_vec(),
             Dtype::F64 => values.iter().flat_map(|x| f64::from(*x).to_le_bytes()).collect(),
             other => {
-                return Err(Error::data(format!("tensor `{name}` holds {other:?}, no floating point numbers")));
+                return Err(Error::data(format!(
+                    "tensor `{name}` holds {other:?}, no floating point numbers"
+                )));
             }
         });
         Ok(())

@@ -289,7 +289,9 @@ impl Fit for Autoencoder {
             network: &network,
             scaler: &scaler,
             training: (features, rows, &of_training),
-            held: held.as_ref().map(|(features, rows, weights)| (*features, &rows[..], &weights[..])),
+            held: held
+                .as_ref()
+                .map(|(features, rows, weights)| (*features, &rows[..], &weights[..])),
             device: device.clone(),
         };
         let warm = job.warm_model::<DeepAutoencoder>().filter(|warm| warm.layout == layout);

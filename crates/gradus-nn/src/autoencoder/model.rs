@@ -67,7 +67,8 @@ impl DeepAutoencoder {
         for rows in rows.chunks(ROWS) {
             let [z, again] = [features, &back].map(|matrix| self.scaler.apply(matrix, rows));
             errors.extend(z.chunks_exact(d).zip(again.chunks_exact(d)).map(|(z, again)| {
-                let squares = z.iter().zip(again).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
+                let squares =
+                    z.iter().zip(again).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
                 squares.sum::<f64>() / d as f64
             }));
         }

@@ -173,7 +173,9 @@ fn convolutional(
         && sizes.iter().all(|&size| size > 0)
         && sizes.windows(2).all(|pair| product(pair).saturating_mul(area) <= MOST);
     if !possible || kernel.is_multiple_of(2) {
-        let text = format!("convolutions of {channels:?} channels with windows of {kernel} are not possible");
+        let text = format!(
+            "convolutions of {channels:?} channels with windows of {kernel} are not possible"
+        );
         return Err(Error::data(text));
     }
     let window = Window::same(kernel);
@@ -198,7 +200,8 @@ fn convolutional(
     let last = [height, width, sizes[sizes.len() - 1]];
     let flat = last.iter().try_fold(1usize, |product, side| product.checked_mul(*side));
     let flat = flat.filter(|flat| code > 0 && flat.saturating_mul(code) <= MOST);
-    let flat = flat.ok_or_else(|| Error::data(format!("a code of {code} numbers is not possible")))?;
+    let flat =
+        flat.ok_or_else(|| Error::data(format!("a code of {code} numbers is not possible")))?;
     let encode = layout.within("encoder", |layout| {
         Linear::new(layout, "code", (flat, code), Init::fan_in(flat), true)
     });
@@ -207,9 +210,8 @@ fn convolutional(
     });
     let up = layout.within("decoder", |layout| {
         let pairs = sizes.windows(2).zip(&down).rev().enumerate();
-        let made = pairs.map(|(at, (pair, (_, halved)))| {
-            (conv(layout, at, (pair[1], pair[0])), *halved)
-        });
+        let made =
+            pairs.map(|(at, (pair, (_, halved)))| (conv(layout, at, (pair[1], pair[0])), *halved));
         made.collect()
     });
     Ok(Convolutional { shape, down, code: (encode, decode), last, up })

@@ -58,7 +58,7 @@ fn convolutions_reconstruct_images_of_odd_sizes() {
     assert!(score < 0.7, "{score}");
     let any: AnyFitted = fitted.into_any();
     let again = any.to_bytes().unwrap();
-    let read = gradus_core::registry::Registry::new("test").with::<Autoencoder>();
+    let read = gradus_core::registry::Registry::new().with::<Autoencoder>();
     let read = read.from_bytes(again.clone()).unwrap();
     assert_eq!(read.to_bytes().unwrap(), again);
     let codes = read.transformer().unwrap().transform(samples.features()).unwrap();

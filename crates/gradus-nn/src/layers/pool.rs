@@ -82,12 +82,7 @@ impl CpuOp<1> for Double {
         (CpuTensor::new(found, [n, rows, columns, c]), ())
     }
 
-    fn backward(
-        &self,
-        (): (),
-        gradient: &CpuTensor,
-        needed: [bool; 1],
-    ) -> [Option<CpuTensor>; 1] {
+    fn backward(&self, (): (), gradient: &CpuTensor, needed: [bool; 1]) -> [Option<CpuTensor>; 1] {
         if !needed[0] {
             return [None];
         }

@@ -293,7 +293,8 @@ impl Fit for Lm {
             fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             ..LoopOptions::default()
         };
-        let (state, mut report) = iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
+        let (state, mut report) =
+            iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
         if let Some(held) = held {
             if job.baselines {
                 let score = unigram_loss(train, held, codec.len());

@@ -261,7 +261,8 @@ impl Fit for Seq2Seq {
             fingerprint: job.checkpoint.as_ref().map_or(0, |_| data.fingerprint()),
             ..LoopOptions::default()
         };
-        let (state, mut report) = iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
+        let (state, mut report) =
+            iterate::run(&trainer, &options.chosen(trainer.options.reported(chosen)), job)?;
         if !rest.is_empty() {
             report.notes.push(format!(
                 "{} of {} pairs were held out to choose the weights that are kept; validation_fraction = 0 learns from all",

@@ -157,7 +157,8 @@ pub fn fit<P: Supervised, D>(
         fingerprint: job.checkpoint.as_ref().map_or(0, |_| fingerprint()),
         ..LoopOptions::default()
     };
-    let (state, mut report) = iterate::run(&trainer, &options.chosen(trainer.options.reported(training.chosen)), job)?;
+    let (state, mut report) =
+        iterate::run(&trainer, &options.chosen(trainer.options.reported(training.chosen)), job)?;
     if let Some(held) = &held {
         report.compare_with(held.baseline(samples, &targets).into_iter().collect());
         if validation.is_none() {

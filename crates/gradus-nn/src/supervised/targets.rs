@@ -1,9 +1,9 @@
 //! The targets of a network: numbers brought to mean 0 and variance 1, or classes; losses and held-out scores.
 
+use super::Features;
 use crate::device::numbers;
 use crate::ops::{cross_entropy, squared_error};
 use burn::tensor::Tensor;
-use super::Features;
 use gradus_base::{Error, Result};
 use gradus_core::predict::Outputs;
 use gradus_core::report::Baseline;

@@ -5,11 +5,11 @@ mod options;
 mod range;
 
 pub use options::{ScheduleKind, TrainOptions, plan_epochs};
+pub use range::Range;
 
 use crate::layers::Pass;
 use crate::optimizer::{StepSettings, Trained, average};
 use crate::weights::{Layout, Role, Weights};
-use range::Range;
 use burn::tensor::{Device, Tensor};
 use gradus_base::random::Stream;
 use gradus_base::{Error, Result};

@@ -77,11 +77,10 @@ impl<T: Task> Trainer<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::train::ScheduleKind;
     use crate::{Mlp, MlpRegressor};
-    use gradus_core::estimator::{Fit, Traits};
     use gradus_core::dataset::DataKind;
+    use gradus_core::estimator::{Fit, Traits};
     use gradus_data::Samples;
 
     #[test]

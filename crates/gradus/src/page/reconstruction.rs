@@ -30,8 +30,7 @@ pub(super) fn reconstruction_page(
     title: &str,
     samples: Option<(&str, &Samples)>,
 ) -> Result<Page> {
-    let (k, d, report) =
-        (model.architecture().code, model.inputs().n_features(), &fitted.report);
+    let (k, d, report) = (model.architecture().code, model.inputs().n_features(), &fitted.report);
     let subtitle = format!(
         "A code of {k} number{} for {d} features: {} iterations, {}.",
         if k == 1 { "" } else { "s" },
@@ -45,7 +44,9 @@ pub(super) fn reconstruction_page(
     }
     let mut page = Page::new(title).subtitle(subtitle).stats(stats(headline, fitted));
     page = page.section("How the fit went", |section| match held_out(fitted, &report.metric) {
-        Some(line) => section.columns(|left| left.chart(line), |right| right.chart(objective(fitted))),
+        Some(line) => {
+            section.columns(|left| left.chart(line), |right| right.chart(objective(fitted)))
+        }
         None => section.chart(objective(fitted)),
     });
     if let Some((source, samples)) = samples.filter(|(_, samples)| !samples.is_empty()) {
@@ -78,16 +79,19 @@ enum Drawn {
 }
 
 /// Some images, and what comes back of them.
-fn pictures(model: &DeepAutoencoder, samples: &Samples, shape: ImageShape) -> Result<[Pictures; 2]> {
+fn pictures(
+    model: &DeepAutoencoder,
+    samples: &Samples,
+    shape: ImageShape,
+) -> Result<[Pictures; 2]> {
     let rows: Vec<u32> = (0..(samples.len() as u32).min(DRAWN)).collect();
     let features = samples.select_rows(&rows).features().to_dense();
     let back = model.reconstruct(&features.clone().into())?;
     // Brightness from the darkest pixel of the samples up, in both.
     let least = features.values().iter().copied().fold(f64::INFINITY, f64::min);
     let draw = |title: &str, images: &Dense<f64>| {
-        let mean = |pixel: &[f64]| {
-            (pixel.iter().sum::<f64>() / pixel.len() as f64 - least).max(0.0)
-        };
+        let mean =
+            |pixel: &[f64]| (pixel.iter().sum::<f64>() / pixel.len() as f64 - least).max(0.0);
         images.rows().enumerate().fold(Pictures::new().title(title), |drawn, (at, image)| {
             let pixels: Vec<f64> = image.chunks_exact(shape.channels.max(1)).map(mean).collect();
             drawn.picture((at + 1).to_string(), shape.width, &pixels)
@@ -98,8 +102,7 @@ fn pictures(model: &DeepAutoencoder, samples: &Samples, shape: ImageShape) -> Re
 
 /// How much of each feature comes back, the worst first.
 fn features(model: &DeepAutoencoder, samples: &Samples) -> Result<PageTable> {
-    let (dense, back) =
-        (samples.features().to_dense(), model.reconstruct(samples.features())?);
+    let (dense, back) = (samples.features().to_dense(), model.reconstruct(samples.features())?);
     let n = samples.len() as f64;
     let mut rows: Vec<(String, f64, f64)> = model
         .inputs()
@@ -131,9 +134,11 @@ fn scatter(samples: &Samples, codes: &Dense<f64>) -> Scatter {
     let two = codes.n_cols() > 1;
     let point = |row: usize| (codes[(row, 0)], if two { codes[(row, 1)] } else { 0.0 });
     let chart = match groups(samples) {
-        Some(groups) => Scatter::grouped(groups.into_iter().map(|(name, rows)| {
-            (name, rows.into_iter().map(point).collect::<Vec<_>>())
-        })),
+        Some(groups) => Scatter::grouped(
+            groups
+                .into_iter()
+                .map(|(name, rows)| (name, rows.into_iter().map(point).collect::<Vec<_>>())),
+        ),
         None => Scatter::new((0..samples.len()).map(point)),
     };
     let y_label = if two { "code 2" } else { "" };

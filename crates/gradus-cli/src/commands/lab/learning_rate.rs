@@ -42,8 +42,9 @@ struct LearningRateArgs {
 const OWN: [&str; 5] = ["schedule", "learning_rate", "max_iter", "validation_fraction", "restarts"];
 
 pub fn command() -> Command {
-    let command = Command::new("lr")
-        .about("Find the learning rate of a network: its loss while the rate rises from step to step");
+    let command = Command::new("lr").about(
+        "Find the learning rate of a network: its loss while the rate rises from step to step",
+    );
     by_some_models(command, takes_range_test, of_model)
 }
 
