@@ -12,9 +12,10 @@ import numpy as np
 from gradus._classify import NetworkTextClassifier
 from gradus._images import ImageClassifier, PatchClassifier
 from gradus._language import LanguageModel, Translator
-from gradus._networks import NetworkClassifier, NetworkRegressor
+from gradus._networks import NetworkAutoencoder, NetworkClassifier, NetworkRegressor
 
 __all__ = [
+    "Autoencoder",
     "Cnn",
     "Lm",
     "Mlp",
@@ -72,10 +73,14 @@ class Mlp(NetworkClassifier):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.05
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -160,7 +165,7 @@ class Mlp(NetworkClassifier):
         dropout: float = 0.1,
         optimizer: Literal["adam", "sgd"] = 'adam',
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         batch_size: int | None = None,
         weight_decay: float = 0.01,
@@ -194,6 +199,192 @@ class Mlp(NetworkClassifier):
         self.restarts = restarts
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.missing = missing
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+
+class Autoencoder(NetworkAutoencoder):
+    """Autoencoder: a network that makes a code of few numbers of a sample, and the sample of the code.
+
+    The encoder `g` has hidden layers between the features and the code, the decoder `h` the same in the other order, and the fit
+    minimises the squared error of the reconstruction, `½ E‖z − h(g(z))‖² / D` over the `D` standardised features `z`, by AdamW over
+    batches. A code is linear in the last hidden layer: any number. A tenth of the samples is held out (unless held-out data is
+    given), and the epoch with the least error on it is kept; the error is in standard deviations, so that 1 is that of the mean.
+
+    Features of tables are brought to mean 0 and variance 1; pixels are centred and scaled by their mean and deviation over all
+    pixels of a channel. `transform` gives codes, `inverse_transform` the samples of codes. Decoding and encoding a code gives
+    nearly the code, not exactly. Without hidden layers the codes span the space of the first principal components: `pca` is exact
+    and faster there, and to be beaten by this one where data lie near a curved surface.
+
+    Cost of an epoch: six operations for each weight and sample (`convolutional`: and place of a window). The result depends neither
+    on the number of threads nor on the order of the samples.
+
+    Reference: Hinton, Salakhutdinov: Reducing the dimensionality of data with neural networks, 2006.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components: the length of a code. Left out, a quarter of the features, from 2 to
+        32. Must be an integer from 1 to 100000, or left out.
+    architecture : {"dense", "convolutional"}, default 'dense'
+        Kind of the layers.
+        - "dense": Layers of units, each connected to all of the layer before: for tables, and for
+          small images.
+        - "convolutional": Convolutions, between which images are halved, and doubled on the way
+          back: for images.
+    hidden : list[int], default (256, 128)
+        Number of units of each hidden layer of the encoder (`dense`); the decoder has them in the
+        other order. Must be a list of integers from 1 to 65536.
+    channels : list[int], default (16, 32)
+        Number of channels of each convolution of the encoder (`convolutional`), behind which images
+        are halved. Must be a list of integers from 1 to 8192.
+    kernel : int, default 3
+        Height and width of the windows of the convolutions: an odd number. Must be an integer from
+        1 to 15.
+    activation : {"identity", "sigmoid", "tanh", "relu", "gelu", "step"}, default 'relu'
+        Activation function of the hidden layers.
+        - "identity": The input itself: the network is linear.
+        - "sigmoid": `1 / (1 + exp(−x))`.
+        - "tanh": The hyperbolic tangent.
+        - "relu": `max(x, 0)`.
+        - "gelu": `x Φ(x)` with the distribution function Φ of the normal distribution, exactly.
+        - "step": 1 where the input is positive, else 0. Its gradient is 0 everywhere, so that
+          layers below it cannot learn: for networks whose weights are given.
+    optimizer : {"adam", "sgd"}, default 'adam'
+        How a gradient becomes a step.
+        - "adam": Adam with decoupled weight decay (AdamW): β₁ = 0.9, β₂ = 0.999, ε = 1e-8.
+        - "sgd": Stochastic gradient descent with Nesterov's momentum of 0.9.
+    learning_rate : float or None, default None
+        Length of a step at its largest. Left out, the default of the model for its optimizer. Must
+        be a number at least 0.000000001 and at most 10, or left out.
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
+        How the length of a step changes from the first step to the last.
+        - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
+        - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
+    warm_up : float, default 0.05
+        Share of the steps over which the length rises in a straight line from 0. Must be a number
+        at least 0 and at most 0.9.
+    batch_size : int or None, default None
+        Units (samples, images, texts) whose gradient makes a step. Left out, it is chosen by their
+        number. Must be an integer from 1 to 1000000, or left out.
+    weight_decay : float, default 0.01
+        Weight decay λ: a step of length η also multiplies weights by `1 − η λ`; not biases, nor
+        weights of normalisations. Must be a number at least 0 and at most 10.
+    clip_norm : float, default 1.0
+        Largest norm of the gradient; a longer one is shortened to it. 0 turns this off. Must be a
+        number at least 0 and at most 1000000.
+    average : float, default 0.99
+        Share of the moving average of the weights that stays with each step: 0.999 averages about
+        the last 1,000 steps, and the average is the model. 0 turns this off. Must be a number at
+        least 0 and at most 0.99999.
+    max_iter : int or None, default None
+        Number of epochs: passes over the data (for each random start). Left out, it is chosen by
+        the amount of data. Must be an integer from 1 to 1000000, or left out.
+    patience : int, default 0
+        Stop when the held-out score has not improved for so many epochs; 0 turns that off. Must be
+        an integer from 0 to 1000000.
+    restarts : int, default 1
+        Number of random starts; the best is kept. Must be an integer from 1 to 1000.
+    validation_fraction : float, default 0.1
+        Share of the data that is held out to choose the epoch that is kept, where no held-out data
+        is given; 0 learns from all of it and keeps the last epoch. At least 100 samples are held
+        out, but no more than a fifth; fewer than 100 are all learned from. Must be a number at
+        least 0 and at most 0.5.
+    random_state : int, numpy generator or None, default 0
+        Seed of the random numbers; None draws one. The same seed gives the same model to the last
+        bit.
+    image_shape : tuple[int, ...] or None, default None
+        Height and width, and the number of channels where it is not 1, of images that are given as
+        rows. Left out, rows are square images: grey, or in three colours. Must be two or three
+        numbers.
+    missing : {"refuse", "mean", "median", "category"}, default 'refuse'
+        What stands for a missing value (NaN, None) in the features.
+        - "refuse": None: a missing value is refused.
+        - "mean": The mean of a number, the most frequent word of a category.
+        - "median": The median of a number, the most frequent word of a category.
+        - "category": A category of its own: of words a level, of numbers the mean and a second
+          feature that is 1 where the value is missing. In columns where training has no missing
+          value, the mean and the encoding of an unseen word.
+    warm_start : bool, default False
+        Whether another `fit` starts from the model of the last one, not at random.
+    verbose : int, default 0
+        1 shows the steps of a fit as they are made.
+
+    Attributes
+    ----------
+    n_features_in_
+        Number of features, or columns of the frame, seen in `fit`.
+    feature_names_in_
+        Their names, if `fit` got a data frame.
+    n_iter_
+        Iterations done.
+    report_
+        What happened in the fit: a `gradus.Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gradus.nn import Autoencoder
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> model = Autoencoder().fit(X)
+    >>> model.transform(X).shape[0]
+    60
+    """
+
+    _kind = "autoencoder"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        architecture: Literal["dense", "convolutional"] = 'dense',
+        hidden: list[int] | tuple[int, ...] = (256, 128),
+        channels: list[int] | tuple[int, ...] = (16, 32),
+        kernel: int = 3,
+        activation: Literal["identity", "sigmoid", "tanh", "relu", "gelu", "step"] = 'relu',
+        optimizer: Literal["adam", "sgd"] = 'adam',
+        learning_rate: float | None = None,
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
+        warm_up: float = 0.05,
+        batch_size: int | None = None,
+        weight_decay: float = 0.01,
+        clip_norm: float = 1.0,
+        average: float = 0.99,
+        max_iter: int | None = None,
+        patience: int = 0,
+        restarts: int = 1,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        image_shape: tuple[int, ...] | None = None,
+        missing: Literal["refuse", "mean", "median", "category"] = 'refuse',
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.architecture = architecture
+        self.hidden = hidden
+        self.channels = channels
+        self.kernel = kernel
+        self.activation = activation
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.warm_up = warm_up
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.average = average
+        self.max_iter = max_iter
+        self.patience = patience
+        self.restarts = restarts
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.image_shape = image_shape
         self.missing = missing
         self.warm_start = warm_start
         self.verbose = verbose
@@ -237,10 +428,14 @@ class MlpRegressor(NetworkRegressor):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.05
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -320,7 +515,7 @@ class MlpRegressor(NetworkRegressor):
         dropout: float = 0.1,
         optimizer: Literal["adam", "sgd"] = 'adam',
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         batch_size: int | None = None,
         weight_decay: float = 0.01,
@@ -422,10 +617,14 @@ class Cnn(ImageClassifier):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.1
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -516,7 +715,7 @@ class Cnn(ImageClassifier):
         dropout: float = 0.1,
         optimizer: Literal["adam", "sgd"] = 'adam',
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.1,
         batch_size: int | None = None,
         micro_batch: int | None = None,
@@ -620,10 +819,14 @@ class Vit(PatchClassifier):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.1
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -716,7 +919,7 @@ class Vit(PatchClassifier):
         dropout: float = 0.0,
         optimizer: Literal["adam", "sgd"] = 'adam',
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.1,
         batch_size: int | None = None,
         micro_batch: int | None = None,
@@ -822,10 +1025,14 @@ class Lm(LanguageModel):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.05
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -888,7 +1095,7 @@ class Lm(LanguageModel):
         interval: int | None = None,
         micro_batch: int | None = None,
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         weight_decay: float = 0.1,
         clip_norm: float = 1.0,
@@ -969,10 +1176,14 @@ class TextClassifier(NetworkTextClassifier):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.05
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -1050,7 +1261,7 @@ class TextClassifier(NetworkTextClassifier):
         heads: int = 4,
         dropout: float = 0.1,
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         batch_size: int | None = None,
         micro_batch: int | None = None,
@@ -1147,10 +1358,14 @@ class Seq2Seq(Translator):
     learning_rate : float or None, default None
         Length of a step at its largest. Left out, the default of the model for its optimizer. Must
         be a number at least 0.000000001 and at most 10, or left out.
-    schedule : {"cosine", "constant"}, default 'cosine'
+    schedule : {"cosine", "constant", "range"}, default 'cosine'
         How the length of a step changes from the first step to the last.
         - "cosine": Falls to 0 along half a cosine, with the last step of the last iteration.
         - "constant": Stays the same.
+        - "range": Rises by the same factor with each step, from a ten-millionth of the learning
+          rate (left out, 10): the learning-rate range test, as `gradus lab lr` draws it. Every
+          iteration of the report is one step, `max_iter` of them (left out, 300), and the fit ends
+          when the loss has grown to four times its least.
     warm_up : float, default 0.05
         Share of the steps over which the length rises in a straight line from 0. Must be a number
         at least 0 and at most 0.9.
@@ -1210,7 +1425,7 @@ class Seq2Seq(Translator):
         interval: int | None = None,
         micro_batch: int | None = None,
         learning_rate: float | None = None,
-        schedule: Literal["cosine", "constant"] = 'cosine',
+        schedule: Literal["cosine", "constant", "range"] = 'cosine',
         warm_up: float = 0.05,
         weight_decay: float = 0.1,
         clip_norm: float = 1.0,
