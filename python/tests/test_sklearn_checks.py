@@ -73,7 +73,7 @@ SHORT = {
     "lda": {"algorithm": "variational"},
     "autoencoder": {"hidden": (16,), "max_iter": 20},
     "mlp": {"hidden": (32,), "max_iter": 60},
-    "mlpregressor": {"hidden": (32,), "max_iter": 60},
+    "mlpregressor": {"hidden": (32,), "max_iter": 240},
 }
 
 
