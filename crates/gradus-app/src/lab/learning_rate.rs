@@ -11,11 +11,11 @@ use gradus_report::{Line, Page, PageTable, TableColumn, number};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The share of the smoothed loss that stays with each step.
-const KEPT: f64 = 0.95;
+/// A loss is smoothed over this share of the steps before and after it.
+const WINDOWS: usize = 25;
 /// Losses above so many times the first are not drawn: the curve before would be flat beside them.
 const DRAWN: f64 = 1.5;
-/// The suggested rate is that of the least loss divided by this.
+/// The suggested rate is at most that of the least loss divided by this.
 const BELOW: f64 = 10.0;
 
 /// The network, its parameters and the data.
@@ -49,7 +49,7 @@ pub struct LearningRateAnswer {
     pub least: Option<f64>,
     /// The rate at which the smoothed loss falls fastest with the logarithm of the rate.
     pub steepest: Option<f64>,
-    /// A tenth of the rate with the least loss.
+    /// A tenth of the rate with the least loss, or the rate of the steepest fall if that is smaller.
     pub suggestion: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ pub struct RatedStep {
     pub rate: f64,
     /// The loss of the batch before the step.
     pub loss: f64,
-    /// The mean of the losses so far, recent ones more.
+    /// The mean of the losses of the steps around.
     pub smoothed: f64,
 }
 
@@ -126,7 +126,7 @@ impl App {
             steps,
             least,
             steepest,
-            suggestion: least.map(|rate| rate / BELOW),
+            suggestion: least.zip(steepest).map(|(least, steepest)| (least / BELOW).min(steepest)),
         })
     }
 }
@@ -153,31 +153,39 @@ fn params(
     params
 }
 
+/// Steps on each side of one whose losses its smoothed loss is the mean of.
+fn window(n: usize) -> usize {
+    (n / WINDOWS).max(1)
+}
+
 fn smoothed(points: &[(f64, f64)]) -> Vec<RatedStep> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    let step = |&(rate, loss): &(f64, f64)| {
-        sum = KEPT * sum + (1.0 - KEPT) * loss;
-        weight = KEPT * weight + (1.0 - KEPT);
-        RatedStep { rate, loss, smoothed: sum / weight }
+    let window = window(points.len());
+    let mean = |at: usize| {
+        let near = &points[at.saturating_sub(window)..(at + window + 1).min(points.len())];
+        near.iter().map(|point| point.1).sum::<f64>() / near.len() as f64
     };
-    points.iter().map(step).collect()
+    let step =
+        |(at, &(rate, loss)): (usize, &(f64, f64))| RatedStep { rate, loss, smoothed: mean(at) };
+    points.iter().enumerate().map(step).collect()
 }
 
 /// The rates at which the smoothed loss is least, and at which it falls fastest before that.
 fn found(steps: &[RatedStep]) -> (Option<f64>, Option<f64>) {
+    let window = window(steps.len());
     let least = (0..steps.len()).min_by(|&a, &b| steps[a].smoothed.total_cmp(&steps[b].smoothed));
     // A loss that only rises says nothing.
-    let Some(least) = least.filter(|&at| at > 0) else { return (None, None) };
-    let fall = |at: usize| steps[at].smoothed - steps[at - 1].smoothed;
-    let steepest = (1..=least).min_by(|&a, &b| fall(a).total_cmp(&fall(b)));
+    let Some(least) = least.filter(|&at| at > window) else { return (None, None) };
+    let after = |at: usize| (at + window).min(steps.len() - 1);
+    let fall = |at: usize| steps[after(at)].smoothed - steps[at - window].smoothed;
+    let steepest = (window..=least).min_by(|&a, &b| fall(a).total_cmp(&fall(b)));
     (Some(steps[least].rate), steepest.map(|at| steps[at].rate))
 }
 
 impl LearningRateAnswer {
     /// How to read the picture.
     pub const ABOUT: &str = "Every step is longer than the one before. Where steps are too short the loss stays, then it falls, and \
-        where they are too long it grows. The largest useful rate is that of the least loss; a tenth of it is a good length of the \
-        longest steps of a fit.";
+        where they are too long it grows. A good length of the longest steps of a fit is where the loss falls fastest, but at most a tenth of \
+        the rate of the least loss.";
 
     fn chart(&self) -> Line {
         let first = self.steps.first().map_or(0.0, |step| step.smoothed);
@@ -197,11 +205,9 @@ impl LearningRateAnswer {
             .x_label("learning rate")
             .y_label("loss")
             .log_x();
-        match (self.suggestion, self.least) {
-            (Some(suggestion), Some(least)) => {
-                line.marker(suggestion, "suggestion").marker(least, "least loss")
-            }
-            _ => line,
+        match self.suggestion {
+            Some(suggestion) => line.marker(suggestion, "suggestion"),
+            None => line,
         }
     }
 
@@ -226,11 +232,7 @@ impl Drawn for LearningRateAnswer {
         Page::new(format!("The learning rate of {}", self.model))
             .subtitle(format!("{}; {} steps", self.description, self.steps.len()))
             .stats([
-                (
-                    "suggestion",
-                    shown(self.suggestion),
-                    "a tenth of the rate with the least loss".to_owned(),
-                ),
+                ("suggestion", shown(self.suggestion), "for the longest steps of a fit".to_owned()),
                 ("least loss", shown(self.least), "at this rate".to_owned()),
                 ("steepest fall", shown(self.steepest), "at this rate".to_owned()),
             ])
@@ -256,7 +258,7 @@ mod tests {
             (0..250).map(|at| (10f64.powf(at as f64 / 50.0 - 5.0), loss(at))).collect();
         let (least, steepest) = found(&smoothed(&points));
         let (least, steepest) = (least.unwrap(), steepest.unwrap());
-        assert!((0.1..0.5).contains(&least), "{least}");
+        assert!((0.08..0.15).contains(&least), "{least}");
         assert!((1e-3..0.1).contains(&steepest), "{steepest}");
         assert_eq!(found(&smoothed(&[(1.0, 1.0), (2.0, 3.0)])), (None, None));
         assert_eq!(found(&[]), (None, None));

@@ -29,8 +29,8 @@ gradus_core::params! { [shared]
     ///
     /// Layer after layer computes `h ← f(W h + b)` with an activation function `f`; the last one gives a logit for each class, and
     /// the softmax of them is the probability. The fit minimises the cross-entropy by AdamW over batches, whose gradients come from
-    /// back-propagation. A tenth of the samples is held out (unless held-out data is given), and the epoch with the
-    /// least log loss on it is kept.
+    /// back-propagation. A tenth of the samples is held out (unless held-out data is given) to find the number of epochs
+    /// with the least log loss, and then the network learns anew from all samples for so many.
     ///
     /// Features are brought to the same scale by their quartiles, and wild values are drawn in, so that units and outliers do not
     /// matter. A model of few samples (some hundreds) is as a rule no better than `logistic` or `svm`, which are
@@ -58,7 +58,7 @@ gradus_core::params! { [shared]
     /// ```
     pub struct Mlp {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         class_weight, max_iter, patience, restarts, validation_fraction, seed],
+         class_weight, max_iter, patience, restarts, validation_fraction, refit, seed],
     }
 }
 
@@ -67,7 +67,8 @@ gradus_core::params! { [shared]
     ///
     /// The layers are those of `mlp`, with an output for each target. The fit minimises half the squared error in units of the
     /// deviation of each target, which is brought to mean 0 and variance 1, by AdamW over batches. A tenth of the samples is held out
-    /// (unless held-out data is given), and the epoch with the least root mean square error on it is kept.
+    /// (unless held-out data is given) to find the number of epochs with the least root mean square error, and then the network learns
+    /// anew from all samples for so many.
     ///
     /// Everything else is as for `mlp`. Predictions are in the units of the targets.
     ///
@@ -86,14 +87,14 @@ gradus_core::params! { [shared]
     /// ```
     pub struct MlpRegressor {
         [hidden, activation, norm, dropout, optimizer, learning_rate, schedule, warm_up, batch_size, weight_decay, clip_norm, average,
-         max_iter, patience, restarts, validation_fraction, seed],
+         max_iter, patience, restarts, validation_fraction, refit, seed],
     }
 }
 
 impl Default for Mlp {
     fn default() -> Self {
         Self {
-            hidden: vec![256, 256],
+            hidden: vec![128, 128],
             activation: Activation::Relu,
             norm: Norm::None,
             dropout: 0.1,
@@ -102,7 +103,7 @@ impl Default for Mlp {
             schedule: ScheduleKind::Cosine,
             warm_up: 0.05,
             batch_size: None,
-            weight_decay: 0.01,
+            weight_decay: 0.1,
             clip_norm: 1.0,
             average: 0.99,
             class_weight: ClassWeight::None,
@@ -110,6 +111,7 @@ impl Default for Mlp {
             patience: 0,
             restarts: 1,
             validation_fraction: 0.1,
+            refit: true,
             seed: 0,
         }
     }
@@ -135,6 +137,7 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
+            refit,
             seed,
         } = Mlp::default();
         Self {
@@ -154,6 +157,7 @@ impl Default for MlpRegressor {
             patience,
             restarts,
             validation_fraction,
+            refit,
             seed,
         }
     }
@@ -240,6 +244,10 @@ macro_rules! perceptron {
 
             fn validation_fraction(&self) -> f64 {
                 self.validation_fraction
+            }
+
+            fn refit(&self) -> bool {
+                self.refit
             }
 
             fn balanced(&self) -> bool {

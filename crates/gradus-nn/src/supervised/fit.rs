@@ -14,7 +14,7 @@ use gradus_core::estimator::{Fit, Job};
 use gradus_core::iterate::{self, LoopOptions};
 use gradus_core::params;
 use gradus_core::predict::Outputs;
-use gradus_core::report::Report;
+use gradus_core::report::{Report, StopReason};
 use gradus_data::{Dense, Samples, Target};
 use gradus_file::model::checksum;
 use std::borrow::Cow;
@@ -49,6 +49,11 @@ pub trait Supervised: Fit {
 
     /// Whether all classes count the same.
     fn balanced(&self) -> bool;
+
+    /// Whether the network learns anew from all samples, where some were held out to choose the number of epochs.
+    fn refit(&self) -> bool {
+        false
+    }
 
     /// Epochs without improvement after which the fit ends, and the number of random starts.
     fn patience_and_restarts(&self) -> (usize, usize);
@@ -138,11 +143,12 @@ pub fn fit<P: Supervised, D>(
         device: device.clone(),
     };
     let warm = job.warm_model::<NetworkModel<P::Network>>().filter(|warm| warm.layout == layout);
+    let warm = warm.map(|warm| warm.weights.clone());
     let trainer = Trainer {
         task: &task,
         options: training.options.clone(),
         device: device.clone(),
-        warm: warm.map(|warm| warm.weights.clone()),
+        warm: warm.clone(),
     };
     let (patience, restarts) = params.patience_and_restarts();
     let options = LoopOptions {
@@ -157,18 +163,62 @@ pub fn fit<P: Supervised, D>(
         fingerprint: job.checkpoint.as_ref().map_or(0, |_| fingerprint()),
         ..LoopOptions::default()
     };
-    let (state, mut report) =
-        iterate::run(&trainer, &options.chosen(trainer.options.reported(training.chosen)), job)?;
+    let options = options.chosen(trainer.options.reported(training.chosen));
+    let (mut state, mut report) = iterate::run(&trainer, &options, job)?;
+    let is_whole = n_held_out == 0 || report.stop_reason == StopReason::Interrupted;
+    let mut again = None;
+    if params.refit() && !is_whole && trainer.options.range.is_none() {
+        // The share of the planned epochs after which the held-out score was best.
+        let best = &report.trace[report.best];
+        let (start, share) = (best.restart as u64, best.iteration as f64 / training.epochs as f64);
+        let scaler = params.scaler(data, &order);
+        let whole = params.training(order.len());
+        let epochs = ((share * whole.epochs as f64).round() as usize).max(1);
+        let task = SamplesTask { scaler: &scaler, rows: &order, held: None, ..task };
+        let steps = epochs * order.len().div_ceil(whole.options.batch_size);
+        let mut options_of_all = whole.options.shortened(steps);
+        options_of_all.seed = options_of_all.seed.wrapping_add(start);
+        let trainer = Trainer {
+            task: &task,
+            options: options_of_all,
+            device: device.clone(),
+            warm: warm.filter(|_| start == 0),
+        };
+        let options = LoopOptions { max_iter: epochs, restarts: 1, patience: 0, ..options };
+        // The checkpoint is that of the fit before, from which this one follows.
+        let job = Job {
+            validation: None,
+            observer: job.observer,
+            stop: job.stop.clone(),
+            ..Job::<D>::default()
+        };
+        // What is stopped before its end leaves the network of the fit before.
+        match iterate::run(&trainer, &options, &job) {
+            Ok((found, of_all)) if of_all.stop_reason != StopReason::Interrupted => {
+                state = found;
+                again = Some((scaler, epochs));
+            }
+            Err(error) if !job.stop.requested() => return Err(error),
+            _ => report.stop_reason = StopReason::Interrupted,
+        }
+        report.seconds = started.elapsed().as_secs_f64();
+    }
     if let Some(held) = &held {
         report.compare_with(held.baseline(samples, &targets).into_iter().collect());
         if validation.is_none() {
-            report.notes.push(format!(
-                "{} of {} samples were held out to choose the epoch that is kept; validation_fraction = 0 learns from all",
-                held.samples.len(),
-                samples.len()
-            ));
+            let (few, all) = (held.samples.len(), samples.len());
+            report.notes.push(match &again {
+                Some((_, epochs)) => format!(
+                    "{few} of {all} samples were held out to choose the number of epochs; then the network learned anew from all of \
+                     them for {epochs} epochs, and the held-out score is that of the one before"
+                ),
+                None => format!(
+                    "{few} of {all} samples were held out to choose the epoch that is kept; validation_fraction = 0 learns from all"
+                ),
+            });
         }
     }
+    let scaler = again.map_or(scaler, |(scaler, _)| scaler);
     let weights = state.weights().to_device(&Device::flex());
     let units = targets.units();
     let inputs = inputs.clone();

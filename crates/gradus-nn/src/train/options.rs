@@ -3,6 +3,7 @@
 use crate::optimizer::{OptimizerKind, StepSettings};
 use gradus_core::report::Choice;
 use gradus_optim::Schedule;
+use gradus_optim::schedule::Shape;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,19 @@ impl TrainOptions {
         }
     }
 
+    /// The same for another number of steps: warm-up and fall are scaled to them.
+    #[must_use]
+    pub fn shortened(mut self, steps: usize) -> Self {
+        if let Shape::Cosine { steps: before, floor } = self.schedule.shape {
+            let share = steps as f64 / (before + self.schedule.warm_up).max(1) as f64;
+            let first = (self.schedule.warm_up as f64 * share) as usize;
+            self.schedule.warm_up = first;
+            self.schedule.shape =
+                Shape::Cosine { steps: steps.saturating_sub(first).max(1), floor };
+        }
+        self
+    }
+
     /// The choices that a fit reports: of a range test, whose steps and rates are its own, the batch size alone.
     pub fn reported(&self, mut chosen: Vec<Choice>) -> Vec<Choice> {
         chosen.retain(|choice| self.range.is_none() || choice.parameter == "batch_size");
@@ -116,7 +130,7 @@ impl TrainOptions {
     pub(super) fn depends_on_max_iter(&self) -> bool {
         self.range.is_some()
             || self.schedule.warm_up > 0
-            || matches!(self.schedule.shape, gradus_optim::schedule::Shape::Cosine { .. })
+            || matches!(self.schedule.shape, Shape::Cosine { .. })
     }
 }
 

@@ -23,7 +23,7 @@ struct LearningRateArgs {
     data: PathBuf,
 
     /// The rate of the last step; the first has a ten-millionth of it
-    #[arg(long, value_name = "X", default_value_t = LearningRateRequest::TO)]
+    #[arg(long, value_name = "X", default_value_t = LearningRateRequest::TO, allow_hyphen_values = true)]
     to: f64,
 
     /// Number of steps
