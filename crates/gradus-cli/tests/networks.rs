@@ -40,8 +40,10 @@ fn the_range_test_suggests_a_learning_rate() {
     folder.out(&format!(
         "fit mlp t.csv --target kind --hidden 32 --learning-rate {rate} -o m.gradus"
     ));
-    let accuracy = folder.json("evaluate m.gradus t.csv --metric accuracy");
-    assert!(accuracy["value"].as_f64().unwrap() > 0.95, "{accuracy}");
+    let found = folder.out("predict m.gradus t.csv");
+    let cells = found.lines().skip(1).map(|line| line.split(',').skip(2).collect::<Vec<_>>());
+    let right = cells.filter(|cells| cells[0] == cells[1]);
+    assert!(right.count() > 380, "{found}");
 }
 
 #[test]

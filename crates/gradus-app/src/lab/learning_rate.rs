@@ -15,7 +15,9 @@ use serde_json::{Map, Value};
 const WINDOWS: usize = 25;
 /// Losses above so many times the first are not drawn: the curve before would be flat beside them.
 const DRAWN: f64 = 1.5;
-/// The suggested rate is at most that of the least loss divided by this.
+/// A loss is nearly least where so much of its fall is left.
+const NEARLY: f64 = 0.03;
+/// The suggested rate is that of nearly the least loss divided by this.
 const BELOW: f64 = 10.0;
 
 /// The network, its parameters and the data.
@@ -45,11 +47,11 @@ pub struct LearningRateAnswer {
     pub description: String,
     /// The steps that were taken.
     pub steps: Vec<RatedStep>,
-    /// The rate at which the smoothed loss is least, if it falls at all.
+    /// The smallest rate at which the smoothed loss is nearly least, if it falls at all.
     pub least: Option<f64>,
     /// The rate at which the smoothed loss falls fastest with the logarithm of the rate.
     pub steepest: Option<f64>,
-    /// A tenth of the rate with the least loss, or the rate of the steepest fall if that is smaller.
+    /// A tenth of the rate with nearly the least loss.
     pub suggestion: Option<f64>,
 }
 
@@ -126,7 +128,7 @@ impl App {
             steps,
             least,
             steepest,
-            suggestion: least.zip(steepest).map(|(least, steepest)| (least / BELOW).min(steepest)),
+            suggestion: least.map(|rate| rate / BELOW),
         })
     }
 }
@@ -169,23 +171,26 @@ fn smoothed(points: &[(f64, f64)]) -> Vec<RatedStep> {
     points.iter().enumerate().map(step).collect()
 }
 
-/// The rates at which the smoothed loss is least, and at which it falls fastest before that.
+/// The smallest rate at which the smoothed loss is nearly least, and the one at which it falls fastest before that.
 fn found(steps: &[RatedStep]) -> (Option<f64>, Option<f64>) {
     let window = window(steps.len());
-    let least = (0..steps.len()).min_by(|&a, &b| steps[a].smoothed.total_cmp(&steps[b].smoothed));
+    let Some(first) = steps.first().map(|step| step.smoothed) else { return (None, None) };
+    let least = steps.iter().map(|step| step.smoothed).fold(f64::INFINITY, f64::min);
+    // What is nearly learned stays so over many rates: the first of them counts.
+    let enough = least + NEARLY * (first - least);
+    let at = steps.iter().position(|step| step.smoothed <= enough);
     // A loss that only rises says nothing.
-    let Some(least) = least.filter(|&at| at > window) else { return (None, None) };
+    let Some(at) = at.filter(|&at| at > window) else { return (None, None) };
     let after = |at: usize| (at + window).min(steps.len() - 1);
     let fall = |at: usize| steps[after(at)].smoothed - steps[at - window].smoothed;
-    let steepest = (window..=least).min_by(|&a, &b| fall(a).total_cmp(&fall(b)));
-    (Some(steps[least].rate), steepest.map(|at| steps[at].rate))
+    let steepest = (window..=at).min_by(|&a, &b| fall(a).total_cmp(&fall(b)));
+    (Some(steps[at].rate), steepest.map(|at| steps[at].rate))
 }
 
 impl LearningRateAnswer {
     /// How to read the picture.
     pub const ABOUT: &str = "Every step is longer than the one before. Where steps are too short the loss stays, then it falls, and \
-        where they are too long it grows. A good length of the longest steps of a fit is where the loss falls fastest, but at most a tenth of \
-        the rate of the least loss.";
+        where they are too long it grows. A good length of the longest steps of a fit is a tenth of the smallest rate with nearly the least loss.";
 
     fn chart(&self) -> Line {
         let first = self.steps.first().map_or(0.0, |step| step.smoothed);
@@ -233,7 +238,7 @@ impl Drawn for LearningRateAnswer {
             .subtitle(format!("{}; {} steps", self.description, self.steps.len()))
             .stats([
                 ("suggestion", shown(self.suggestion), "for the longest steps of a fit".to_owned()),
-                ("least loss", shown(self.least), "at this rate".to_owned()),
+                ("nearly the least loss", shown(self.least), "at this rate".to_owned()),
                 ("steepest fall", shown(self.steepest), "at this rate".to_owned()),
             ])
             .section("Range test", |s| s.text(Self::ABOUT).chart(self.chart()))
@@ -258,7 +263,7 @@ mod tests {
             (0..250).map(|at| (10f64.powf(at as f64 / 50.0 - 5.0), loss(at))).collect();
         let (least, steepest) = found(&smoothed(&points));
         let (least, steepest) = (least.unwrap(), steepest.unwrap());
-        assert!((0.08..0.15).contains(&least), "{least}");
+        assert!((0.06..0.15).contains(&least), "{least}");
         assert!((1e-3..0.1).contains(&steepest), "{steepest}");
         assert_eq!(found(&smoothed(&[(1.0, 1.0), (2.0, 3.0)])), (None, None));
         assert_eq!(found(&[]), (None, None));

@@ -89,7 +89,7 @@ pub fn run(matches: &ArgMatches, context: Context) -> Outcome {
     context.say(table(&answer))?;
     match (answer.suggestion, answer.least, answer.steepest) {
         (Some(suggestion), Some(least), Some(steepest)) => context.say(format_args!(
-            "suggestion: --learning-rate {}; the loss is least at {} and falls fastest at {}",
+            "suggestion: --learning-rate {}; the loss is nearly least at {} and falls fastest at {}",
             number(suggestion),
             number(least),
             number(steepest)
